@@ -1,0 +1,99 @@
+"""Counts -> shuffled sparse minibatches on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from .nn.sparse import SparseBatch
+
+
+class BatchReader:
+    """Reads batches of documents from CSR counts; the arrays may be memory-mapped, and stay where they are.
+
+    Args:
+        counts: (D, V) CSR matrix with sorted, unique indices.
+        batch_size: the most documents a batch holds.
+        device: where the batches go.
+        rows: the documents to read; all by default.
+    """
+
+    def __init__(
+        self, counts: sp.csr_matrix, batch_size: int, device: torch.device, rows: np.ndarray[Any, Any] | None = None
+    ) -> None:
+        self.counts = counts
+        self.batch_size = batch_size
+        self.device = device
+        self.rows = np.arange(counts.shape[0]) if rows is None else rows
+
+    @property
+    def n_docs(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_words(self) -> int:
+        return int(self.counts.shape[1])
+
+    def __len__(self) -> int:
+        """Batches in one pass."""
+        return -(-self.n_docs // self.batch_size)
+
+    def __iter__(self) -> Iterator[SparseBatch]:
+        """Documents in their order."""
+        return self._batches(self.rows)
+
+    def shuffled(self, generator: torch.Generator) -> Iterator[SparseBatch]:
+        """Documents in an order drawn from `generator` (on the CPU)."""
+        return self._batches(self.rows[torch.randperm(self.n_docs, generator=generator).numpy()])
+
+    def without_empty(self) -> BatchReader:
+        """The same documents less those without a count, which have nothing to teach."""
+        lengths = np.diff(self.counts.indptr)[self.rows]
+        return self._of(self.rows[lengths > 0])
+
+    def split(self, share: float, generator: torch.Generator) -> tuple[BatchReader, BatchReader]:
+        """Two readers: of the documents kept and of the `share` held out, at least one each."""
+        order = self.rows[torch.randperm(self.n_docs, generator=generator).numpy()]
+        n_held = min(max(1, round(share * self.n_docs)), self.n_docs - 1)
+        return self._of(np.sort(order[n_held:])), self._of(np.sort(order[:n_held]))
+
+    def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
+        return BatchReader(self.counts, self.batch_size, self.device, rows)
+
+    def _batches(self, order: np.ndarray[Any, Any]) -> Iterator[SparseBatch]:
+        if len(order) == 0:
+            return
+        # Even shares: a last batch of a document or two would be noise for batch statistics.
+        for rows in np.array_split(order, len(self)):
+            yield sparse_batch(self.counts, rows, self.device)
+
+
+def sparse_batch(counts: sp.csr_matrix, rows: np.ndarray[Any, Any], device: torch.device) -> SparseBatch:
+    """The documents `rows` of `counts`, once by document and once by word, on `device`."""
+    starts = counts.indptr[rows].astype(np.int64)
+    lengths = counts.indptr[rows + 1] - starts
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    where = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)  # (N,) positions in the CSR arrays
+    indices = counts.indices[where]
+
+    # SciPy's CSR -> CSC is a linear counting sort; run on positions, it says where each non-zero of a word stands.
+    size = (len(rows), counts.shape[1])
+    by_word = sp.csr_matrix((np.arange(len(where)), indices, offsets), shape=size).tocsc()
+
+    def send(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=dtype)
+
+    return SparseBatch(
+        indices=send(indices, torch.int64),
+        values=send(counts.data[where], torch.float32),
+        offsets=send(offsets, torch.int64),
+        n_words=size[1],
+        by_word=send(by_word.data, torch.int64),
+        word_rows=send(by_word.indices, torch.int64),
+        word_offsets=send(by_word.indptr, torch.int64),
+    )

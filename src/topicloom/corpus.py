@@ -1,0 +1,653 @@
+"""Documents as sparse word counts, with the vocabulary, the row ids and the tokenizer that made them.
+
+A corpus is built in two passes whose memory does not grow with the text: texts are counted chunk by chunk (in worker
+processes when there is much), each chunk's counts are spooled; once all words are known the filters choose the
+vocabulary, and the spool is read back into the final arrays.
+"""
+
+from __future__ import annotations
+
+import logging
+import numbers
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from scipy import sparse
+
+from .errors import InputError, SettingError
+from .files import atomic_directory, read_json, read_lines, require_empty, write_json, write_lines
+from .text import (
+    AnyTokenizer,
+    CustomTokenizer,
+    Document,
+    Pretokenized,
+    Tokenizer,
+    make_tokenizer,
+    read,
+    tokenizer_from_settings,
+)
+from .text.counting import (
+    Counts,
+    Text,
+    chunked,
+    columns_of,
+    count_chunks,
+    counts_of,
+    refuse_line_breaks,
+    remap,
+)
+from .text.storage import StoredTexts, TextWriter, damaged, load_array, write_texts
+from .text.tokenizers import resolve_stop_words
+
+__all__ = ["Corpus", "Counts", "Filters", "Text", "align", "counts_of"]
+
+logger = logging.getLogger("topicloom")
+
+TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | None"
+
+FORMAT_VERSION = 1
+_SPOOL_IN_MEMORY = 1 << 26  # bytes of spooled counts before they go to disk
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What decides which words make up the vocabulary; see `Corpus.from_texts`.
+
+    Raises:
+        SettingError: a value that cannot be.
+    """
+
+    min_df: float = 5
+    max_df: float = 0.5
+    max_features: int | None = None
+    remove_top: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("min_df", "max_df"):
+            value = getattr(self, name)
+            share = isinstance(value, (float, np.floating)) and 0 <= value <= 1
+            if not (share or _is_whole(value, 0)):
+                raise SettingError(f"{name}={value!r}: give a whole number of documents, or a share from 0.0 to 1.0")
+        if not _is_whole(self.remove_top, 0):
+            raise SettingError(f"remove_top={self.remove_top!r}: give a whole number from 0")
+        if self.max_features is not None and not _is_whole(self.max_features, 1):
+            raise SettingError(f"max_features={self.max_features!r}: give a whole number from 1, or None")
+
+    def choose(
+        self, words: list[str], document_counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], n_docs: int
+    ) -> npt.NDArray[np.intp]:
+        """The places in `words` of those kept, by falling total, ties by the alphabet.
+
+        Args:
+            words: all words found.
+            document_counts: (n,) in how many documents each is.
+            totals: (n,) how often each is there.
+            n_docs: how many documents there are.
+
+        Raises:
+            InputError: no word is left.
+        """
+        if not words:
+            raise InputError(
+                f"no word was found in {_plural(n_docs, 'document')}; check the language and the stop words"
+            )
+        found = f"{len(words)} in {_plural(n_docs, 'document')}"
+        rare = document_counts < _threshold(self.min_df, n_docs)
+        common = document_counts > _threshold(self.max_df, n_docs)
+        left = np.flatnonzero(~rare & ~common).tolist()
+        if len(left) <= self.remove_top:
+            raise InputError(
+                f"no word is left of {found}: min_df={self.min_df} drops {rare.sum()}, max_df={self.max_df} drops "
+                f"{(common & ~rare).sum()}, remove_top={self.remove_top} drops {len(left)}; loosen these filters or "
+                "give more text"
+            )
+        left.sort(key=lambda word: (-totals[word], words[word]))
+        stop = None if self.max_features is None else self.remove_top + self.max_features
+        return np.array(left[self.remove_top : stop], np.intp)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Corpus:
+    """Documents as counts of words; row i is document i, always, however few of its words are in the vocabulary.
+
+    Attributes:
+        counts: (n_docs, n_words) CSR, float32, without explicit zeros or duplicates, columns sorted within a row.
+        vocabulary: the word of each column; the constructors from text put frequent words first.
+        ids: a name for each row; "0", "1", ... unless given.
+        labels: a class for each row, or None.
+        timestamps: a time for each row, or None.
+        texts: the raw texts, or None; a loaded corpus reads them from disk when asked.
+        tokenizer: what cuts a new text the same way.
+        settings: the filters that chose the vocabulary.
+    """
+
+    counts: Counts
+    vocabulary: list[str]
+    ids: list[str]
+    labels: list[str] | None = None
+    timestamps: list[str] | None = None
+    texts: Sequence[str] | None = None
+    tokenizer: AnyTokenizer = field(default_factory=Pretokenized)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[Text],
+        language: str = "auto",
+        min_df: float = 5,
+        max_df: float = 0.5,
+        max_features: int | None = None,
+        stop_words: str | Path | Iterable[str] | None = "auto",
+        remove_top: int = 0,
+        tokenizer: TokenizerLike = None,
+        *,
+        ids: Iterable[Any] | None = None,
+        labels: Iterable[Any] | None = None,
+        timestamps: Iterable[Any] | None = None,
+        keep_texts: bool = True,
+        user_dictionary: str | Path | None = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Corpus:
+        """Counts the words of texts; columns are ordered by falling frequency, ties by the alphabet.
+
+        Args:
+            texts: raw texts, or documents that are lists of tokens already; a generator will do.
+            language: a code such as "en" or "zh"; "auto" looks at the scripts of the first texts.
+            min_df: words in fewer documents are dropped; a whole number of documents, or a share of all as a float.
+            max_df: words in more documents are dropped; likewise.
+            max_features: keeps the most frequent words only.
+            stop_words: "auto" is the language's list, and none for tokens or your own tokenizer; None is none; or
+                words, or a file of them.
+            remove_top: drops this many of the most frequent words that the document filters have left.
+            tokenizer: your own function from a text to tokens, or another corpus' tokenizer.
+            ids: a name for each document.
+            labels: a class for each document.
+            timestamps: a time for each document.
+            keep_texts: keeps the raw texts; lists of tokens are never kept.
+            user_dictionary: a file of words that Chinese segmentation is to keep whole.
+            n_jobs: worker processes (-1: all cores); None starts them only when there is much text.
+            progress: shows a progress bar on standard error.
+
+        Raises:
+            InputError: a document is not text, lengths differ, or no word passes the filters.
+            SettingError: a filter or language that cannot be.
+            MissingExtraError: the language's segmenter is not installed.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise InputError("texts is a single string; give a list with a string for each document")
+        documents: Iterator[Document] = (Document(cast(Any, text)) for text in texts)
+        filters = Filters(min_df, max_df, max_features, remove_top)
+        chosen, documents = _choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
+        keep_texts = keep_texts and not isinstance(chosen, Pretokenized)
+        corpus = _build(documents, chosen, filters, keep_texts, n_jobs, progress)
+        return cls(
+            corpus.counts,
+            corpus.vocabulary,
+            _column("ids", ids, len(corpus)) or corpus.ids,
+            _column("labels", labels, len(corpus)),
+            _column("timestamps", timestamps, len(corpus)),
+            corpus.texts,
+            chosen,
+            corpus.settings,
+        )
+
+    @classmethod
+    def from_file(
+        cls,
+        source: str | Path,
+        language: str = "auto",
+        min_df: float = 5,
+        max_df: float = 0.5,
+        max_features: int | None = None,
+        stop_words: str | Path | Iterable[str] | None = "auto",
+        remove_top: int = 0,
+        tokenizer: TokenizerLike = None,
+        *,
+        text: str = "text",
+        id: str | None = None,
+        label: str | None = None,
+        timestamp: str | None = None,
+        format: str | None = None,
+        encoding: str = "utf-8",
+        errors: str = "strict",
+        out: str | Path | None = None,
+        overwrite: bool = False,
+        keep_texts: bool = True,
+        user_dictionary: str | Path | None = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Corpus:
+        """Counts the words of a file's documents; the filters are those of `from_texts`.
+
+        Args:
+            source: a .txt (a document a line), .csv, .tsv, .jsonl or .parquet file, or a folder of .txt files.
+            text: the column with the text; `id`, `label` and `timestamp` likewise (see `topicloom.text.read`).
+            format: the file's format, when its name does not say it.
+            encoding: the encoding of text files.
+            errors: what to do with undecodable bytes: "strict", "replace" or "ignore".
+            out: a directory to write the corpus to while it is built, so that it need not fit in memory; what comes
+                back is memory-mapped from there.
+            overwrite: replaces what `out` holds.
+
+        Raises:
+            InputError: the file cannot be read, or no word passes the filters.
+            SettingError: a filter or language that cannot be.
+            MissingExtraError: an optional package is needed and not installed.
+        """
+        filters = Filters(min_df, max_df, max_features, remove_top)
+        if out is not None and not overwrite:
+            require_empty(Path(out))
+        documents = read(
+            source, text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors
+        )
+        chosen, documents = _choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
+        if out is None:
+            return _build(documents, chosen, filters, keep_texts, n_jobs, progress)
+        with atomic_directory(Path(out), overwrite=overwrite) as folder:
+            _build(documents, chosen, filters, keep_texts, n_jobs, progress, folder)._save_into(folder)
+        return cls.load(out)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        vocabulary: Iterable[str] | None = None,
+        texts: Sequence[str] | None = None,
+        ids: Iterable[Any] | None = None,
+        labels: Iterable[Any] | None = None,
+        timestamps: Iterable[Any] | None = None,
+        *,
+        fractional: bool = False,
+    ) -> Corpus:
+        """A corpus of counts made elsewhere; the given matrix is left as it is.
+
+        Args:
+            counts: (n_docs, n_words) sparse or dense; whole numbers from 0.
+            vocabulary: the word of each column; "word0", "word1", ... unless given.
+            texts: the raw texts of the rows.
+            ids: a name for each row.
+            labels: a class for each row.
+            timestamps: a time for each row.
+            fractional: allows counts that are not whole.
+
+        Raises:
+            InputError: a count that cannot be (its row and column are named), or lengths that differ.
+        """
+        matrix = _checked_counts(counts, fractional)
+        n_docs, n_words = matrix.shape
+        words = [f"word{i}" for i in range(n_words)] if vocabulary is None else [str(word) for word in vocabulary]
+        if len(words) != n_words:
+            raise InputError(f"the vocabulary has {len(words)} words, and the counts have {n_words} columns")
+        if len(set(words)) < n_words:
+            seen: set[str] = set()
+            twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+            raise InputError(f"the vocabulary holds {twice!r} twice; every column needs a word of its own")
+        refuse_line_breaks(words)
+        if texts is not None and len(texts) != n_docs:
+            raise InputError(f"there are {len(texts)} texts and {n_docs} documents; give one for each")
+        return cls(
+            matrix,
+            words,
+            _column("ids", ids, n_docs) or _numbers(n_docs),
+            _column("labels", labels, n_docs),
+            _column("timestamps", timestamps, n_docs),
+            texts,
+        )
+
+    @cached_property
+    def is_empty(self) -> npt.NDArray[np.bool_]:
+        """(n_docs,) True where a document has no word of the vocabulary."""
+        empty: npt.NDArray[np.bool_] = np.diff(self.counts.indptr) == 0
+        return empty
+
+    @property
+    def n_docs(self) -> int:
+        """The number of documents."""
+        return int(self.counts.shape[0])
+
+    @property
+    def n_words(self) -> int:
+        """The size of the vocabulary."""
+        return int(self.counts.shape[1])
+
+    @cached_property
+    def n_tokens(self) -> int:
+        """The sum of all counts."""
+        return round(float(self.counts.data.sum(dtype=np.float64)))
+
+    def __len__(self) -> int:
+        return self.n_docs
+
+    def __repr__(self) -> str:
+        return f"Corpus({self.n_docs:,} documents, {self.n_words:,} words, {self.n_tokens:,} tokens)"
+
+    def __getitem__(self, rows: Any) -> Corpus:
+        return self.subset(rows)
+
+    def subset(self, rows: Any) -> Corpus:
+        """Some of the documents, over the same vocabulary.
+
+        Args:
+            rows: a slice, row numbers, or a (n_docs,) mask.
+
+        Raises:
+            IndexError: there is no such row.
+        """
+        chosen: npt.NDArray[np.intp] = np.atleast_1d(np.arange(self.n_docs)[rows])
+
+        def pick(column: Sequence[str] | None) -> list[str] | None:
+            return None if column is None else [column[row] for row in chosen]
+
+        return Corpus(
+            self.counts[chosen],
+            self.vocabulary,
+            pick(self.ids) or [],
+            pick(self.labels),
+            pick(self.timestamps),
+            self.texts.take(chosen) if isinstance(self.texts, StoredTexts) else pick(self.texts),
+            self.tokenizer,
+            self.settings,
+        )
+
+    def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
+        """(n, n_words) counts of new texts, cut as this corpus was; words outside the vocabulary are left out."""
+        return counts_of(texts, self.vocabulary, self.tokenizer, n_jobs)
+
+    def save(self, directory: str | Path, overwrite: bool = False) -> None:
+        """Writes the corpus to a directory.
+
+        Raises:
+            InputError: the directory holds something and `overwrite` is off.
+        """
+        with atomic_directory(Path(directory), overwrite=overwrite) as folder:
+            self._save_into(folder)
+
+    @classmethod
+    def load(cls, directory: str | Path, mmap: bool = True) -> Corpus:
+        """Reads what `save` wrote.
+
+        Args:
+            directory: where it was saved.
+            mmap: leaves counts and texts on disk, and reads them as they are needed.
+
+        Raises:
+            InputError: not a corpus, one of a newer version, or one that is damaged.
+        """
+        folder = Path(directory)
+        if not (folder / "corpus.json").is_file():
+            raise InputError(f"{folder} is not a saved corpus (it has no corpus.json); check the path")
+        about = read_json(folder / "corpus.json")
+        if about.get("format_version", 0) > FORMAT_VERSION:
+            raise InputError(f"{folder} was written by a newer topicloom; upgrade with pip install -U topicloom")
+        wanted = ("n_docs", "n_words", "columns", "tokenizer", "settings")
+        if not all(name in about for name in wanted):
+            raise damaged(folder / "corpus.json")
+        n_docs, n_words, columns, tokenizer, settings = (about[name] for name in wanted)
+        data, indices, indptr = (load_array(folder / f"{name}.npy", mmap) for name in ("data", "indices", "indptr"))
+        try:
+            words = read_lines(folder / "vocabulary.txt")
+        except (OSError, UnicodeDecodeError):
+            raise damaged(folder / "vocabulary.txt") from None
+        sound = {
+            "indptr.npy": len(indptr) == n_docs + 1,
+            "indices.npy": len(indices) == indptr[-1],
+            "data.npy": len(data) == indptr[-1],
+            "vocabulary.txt": len(words) == n_words,
+        }
+        for name, is_sound in sound.items():
+            if not is_sound:
+                raise damaged(folder / name)
+        ids, labels, timestamps, texts = (
+            StoredTexts.load(folder, name, n_docs, mmap) if columns[name] else None
+            for name in ("ids", "labels", "timestamps", "texts")
+        )
+        return cls(
+            sparse.csr_array((data, indices, indptr), shape=(n_docs, n_words)),
+            words,
+            list(ids or _numbers(n_docs)),
+            None if labels is None else list(labels),
+            None if timestamps is None else list(timestamps),
+            texts,
+            tokenizer_from_settings(tokenizer),
+            settings,
+        )
+
+    def _save_into(self, folder: Path) -> None:
+        """Writes what is not in `folder` yet; a corpus built there already has its arrays and texts in place."""
+        for name in ("data", "indices", "indptr"):
+            if not (folder / f"{name}.npy").exists():
+                np.save(folder / f"{name}.npy", getattr(self.counts, name))
+        write_lines(folder / "vocabulary.txt", self.vocabulary)
+        columns = {name: getattr(self, name) for name in ("ids", "labels", "timestamps", "texts")}
+        if self.ids == _numbers(self.n_docs):
+            columns["ids"] = None
+        for name, column in columns.items():
+            if column is not None and not (folder / f"{name}.utf8").exists():
+                write_texts(folder, name, column)
+        about = {
+            "format_version": FORMAT_VERSION,
+            "n_docs": self.n_docs,
+            "n_words": self.n_words,
+            "columns": {name: column is not None for name, column in columns.items()},
+            "settings": self.settings,
+            "tokenizer": self.tokenizer.model_dump(mode="json"),
+        }
+        write_json(folder / "corpus.json", about)
+
+
+def align(corpus: Corpus, vocabulary: Iterable[str]) -> Counts:
+    """(n_docs, n_words) the corpus' counts over another vocabulary, matched by word; other words are left out."""
+    places = {word: column for column, word in enumerate(vocabulary)}
+    return remap(corpus.counts, columns_of(corpus.vocabulary, places), len(places))
+
+
+def _choose_tokenizer(
+    tokenizer: TokenizerLike,
+    documents: Iterator[Document],
+    language: str,
+    stop_words: str | Path | Iterable[str] | None,
+    user_dictionary: str | Path | None,
+) -> tuple[AnyTokenizer, Iterator[Document]]:
+    """The tokenizer that the settings and the first documents ask for, and the documents as they were."""
+    first = list(islice(documents, 200))
+    documents = chain(first, documents)
+    if not first:
+        raise InputError("there is no document; give at least one")
+    if tokenizer is not None and user_dictionary is not None:
+        raise InputError("user_dictionary= belongs to the built-in Chinese tokenizer; leave it or tokenizer= out")
+    if isinstance(tokenizer, (Tokenizer, CustomTokenizer, Pretokenized)):
+        if not (isinstance(stop_words, str) and stop_words == "auto"):
+            raise InputError("tokenizer= has stop words of its own; leave stop_words= out")
+        return tokenizer, documents
+    if tokenizer is not None:
+        return CustomTokenizer.of(tokenizer, resolve_stop_words(stop_words, None)), documents
+    if isinstance(first[0].text, (list, tuple)):
+        return Pretokenized(stop_words=resolve_stop_words(stop_words, None)), documents
+    sample = [document.text for document in first if isinstance(document.text, str)]
+    return make_tokenizer(language, stop_words, user_dictionary, sample=sample), documents
+
+
+def _build(
+    documents: Iterator[Document],
+    tokenizer: AnyTokenizer,
+    filters: Filters,
+    keep_texts: bool,
+    n_jobs: int | None,
+    progress: bool,
+    folder: Path | None = None,
+) -> Corpus:
+    """Counts all documents; with a folder, the arrays and the texts are files there rather than in memory."""
+    notes: list[tuple[str | None, str | None, str | None]] = []
+    with (
+        TextWriter(folder if keep_texts else None) as writer,
+        tempfile.SpooledTemporaryFile(
+            1 if folder else _SPOOL_IN_MEMORY, dir=None if folder is None else str(folder)
+        ) as spool,
+    ):
+
+        def texts() -> Iterator[Text]:
+            for document in documents:
+                notes.append(document[1:])
+                if keep_texts and isinstance(document.text, str):
+                    writer.append(document.text)
+                yield document.text
+
+        tally = _Tally(spool)
+        with _progress(progress) as bar:
+            task = bar.add_task("documents", total=None)
+            for part in count_chunks(chunked(texts()), tokenizer, n_jobs):
+                tally.add(part.words, part.counts)
+                bar.update(task, completed=tally.n_docs)
+        counts, vocabulary = tally.filtered(filters, folder)
+        stored = writer.finish() if keep_texts else None
+    ids, labels, timestamps = ([note[place] for note in notes] for place in range(3))
+    corpus = Corpus(
+        counts,
+        vocabulary,
+        [str(row) if name is None else name for row, name in enumerate(ids)],
+        _known(labels),
+        _known(timestamps),
+        stored,
+        tokenizer,
+        asdict(filters),
+    )
+    n_empty = int(corpus.is_empty.sum())
+    if n_empty:
+        logger.warning("%s of %s documents hold no word of the vocabulary; their rows are kept", n_empty, len(corpus))
+    return corpus
+
+
+class _Tally:
+    """Adds up words over chunks, and spools the chunks' counts until the vocabulary is known."""
+
+    def __init__(self, spool: IO[bytes]) -> None:
+        self._spool = spool
+        self._n_parts = 0
+        self._places: defaultdict[str, int] = defaultdict()
+        self._places.default_factory = self._places.__len__
+        self._document_counts = np.zeros(1 << 12, np.int64)
+        self._totals = np.zeros(1 << 12, np.int64)
+        self.n_docs = 0
+
+    def add(self, words: list[str], counts: Counts) -> None:
+        """Adds a chunk's counts over its own words."""
+        places = np.array([self._places[word] for word in words], np.int32)
+        while len(self._places) > len(self._totals):
+            self._document_counts = np.concatenate([self._document_counts, np.zeros_like(self._document_counts)])
+            self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
+        self._document_counts[places] += np.bincount(counts.indices, minlength=len(words))
+        self._totals[places] += np.bincount(counts.indices, counts.data, minlength=len(words)).astype(np.int64)
+        for array in (counts.data, places[counts.indices], counts.indptr):
+            np.save(self._spool, array)
+        self._n_parts += 1
+        self.n_docs += counts.shape[0]
+
+    def filtered(self, filters: Filters, folder: Path | None) -> tuple[Counts, list[str]]:
+        """The counts of the words that pass, and those words."""
+        words = list(self._places)
+        n_all = len(words)
+        kept = filters.choose(words, self._document_counts[:n_all], self._totals[:n_all], self.n_docs)
+        columns = np.full(n_all, -1, np.int32)
+        columns[kept] = np.arange(len(kept))
+        n_entries = int(self._document_counts[kept].sum())
+        index = _index_type(n_entries)
+        data = _new_array(folder, "data", n_entries, np.float32)
+        indices = _new_array(folder, "indices", n_entries, index)
+        indptr = _new_array(folder, "indptr", self.n_docs + 1, index)
+        row = entry = 0
+        self._spool.seek(0)
+        for _ in range(self._n_parts):
+            arrays = tuple(np.load(self._spool) for _ in range(3))
+            part = remap(sparse.csr_array(arrays, shape=(len(arrays[2]) - 1, n_all)), columns, len(kept))
+            data[entry : entry + part.nnz] = part.data
+            indices[entry : entry + part.nnz] = part.indices
+            indptr[row + 1 : row + len(part.indptr)] = part.indptr[1:] + index(entry)
+            row, entry = row + part.shape[0], entry + part.nnz
+        counts = sparse.csr_array((data, indices, indptr), shape=(self.n_docs, len(kept)))
+        return counts, [words[place] for place in kept]
+
+
+def _checked_counts(counts: Any, fractional: bool) -> Counts:
+    """A copy as CSR float32, after the checks that `Corpus.from_counts` promises."""
+    if not sparse.issparse(counts):
+        counts = np.asarray(counts)
+    if counts.ndim != 2 or 0 in counts.shape:
+        raise InputError(f"counts have shape {counts.shape}; (documents, words) is needed, with one of each at least")
+    if counts.dtype.kind not in "biuf":
+        raise InputError(f"counts are of type {counts.dtype}; numbers are needed")
+    matrix = sparse.csr_array(counts).astype(np.float32)  # always a copy
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    faults = {
+        "not finite": ~np.isfinite(matrix.data),
+        "negative": matrix.data < 0,
+        "not a whole number (fractional=True allows it)": matrix.data != np.trunc(matrix.data),
+    }
+    if fractional:
+        faults.popitem()
+    for fault, bad in faults.items():
+        if bad.any():
+            entry = int(bad.argmax())
+            row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+            column = int(matrix.indices[entry])
+            raise InputError(f"the count in row {row}, column {column} is {matrix.data[entry]:g}, which is {fault}")
+    index = _index_type(matrix.nnz)
+    arrays = (matrix.data, matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False))
+    return sparse.csr_array(arrays, shape=matrix.shape)
+
+
+def _index_type(n_entries: int) -> type[np.int32] | type[np.int64]:
+    return np.int32 if n_entries < 2**31 else np.int64
+
+
+def _new_array(folder: Path | None, name: str, length: int, dtype: Any) -> npt.NDArray[Any]:
+    if folder is None:
+        return np.zeros(length, dtype)
+    return np.lib.format.open_memmap(folder / f"{name}.npy", "w+", dtype, (length,))
+
+
+def _threshold(value: float, n_docs: int) -> float:
+    return float(value) if isinstance(value, numbers.Integral) else value * n_docs
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _numbers(count: int) -> list[str]:
+    return [str(row) for row in range(count)]
+
+
+def _column(name: str, values: Iterable[Any] | None, n_docs: int) -> list[str] | None:
+    if values is None:
+        return None
+    column = ["" if value is None else str(value) for value in values]
+    if len(column) != n_docs:
+        raise InputError(f"there are {len(column)} {name} and {n_docs} documents; give one for each")
+    return column
+
+
+def _known(values: list[str | None]) -> list[str] | None:
+    """The column with blanks for what is not known, or None when nothing is."""
+    return None if all(value is None for value in values) else [value or "" for value in values]
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _progress(shown: bool) -> Progress:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), disable=not shown)

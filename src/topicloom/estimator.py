@@ -1,0 +1,395 @@
+"""TopicModel: what every model shares with its user, however it is fitted."""
+
+from __future__ import annotations
+
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from pydantic import Field
+from safetensors.torch import save_file
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from . import metrics
+from .batches import BatchReader, sparse_batch
+from .callbacks import Callback
+from .corpus import Corpus, align, counts_of
+from .errors import InputError, SettingError
+from .files import atomic_directory, write_json, write_lines
+from .nn.network import TopicNetwork
+from .nn.sparse import SparseBatch
+from .ranking import DEFAULT_RELEVANCE, relevance_scores, top_words
+from .settings import check_settings, refuse_unknown
+from .text import AnyTokenizer, tokenizer_from_settings
+from .training import evaluate
+
+logger = logging.getLogger("topicloom")
+
+FORMAT_VERSION = 1
+Array = npt.NDArray[Any]
+Perplexity = Literal["bound", "completion"]
+_COUNTS = ("word_counts_", "document_counts_")
+_READING_BATCH = 1024  # documents at a time where no gradient is kept
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a network may know of the vocabulary before it is trained."""
+
+    log_frequency: Tensor  # (V,) logarithm of each word's share of the tokens, counts plus one
+    idf: Tensor  # (V,) log((1 + documents) / (1 + documents with the word)) + 1
+
+    def __len__(self) -> int:
+        return len(self.log_frequency)
+
+
+@dataclass(eq=False, repr=False)
+class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """The base of all models: data in, topics and document-topic shares out, files.
+
+    A model is a scikit-learn estimator. The constructor stores its settings, `fit` checks them, and what is learned
+    ends in an underscore.
+
+    Args:
+        n_topics: the number of topics K, from 2 to the size of the vocabulary.
+        random_state: a seed; the same seed gives the same model on the same machine. None: another one each time.
+        fractional_counts: accepts matrices with counts that are not whole (weights), where the model can use them.
+        device: "auto" is CUDA where there is one and else the CPU; or "cpu", "cuda", "cuda:1", "mps".
+        verbose: 0 is silent, 1 shows a progress bar on standard error.
+
+    Attributes:
+        components_: (K, V) float32, the words of each topic, rows sum to 1.
+        vocabulary_: the V words.
+        word_counts_: (V,) tokens of each word in the training corpus.
+        history_: one row per epoch, a dict of every loss term (empty for models that do not train by epochs).
+        tokenizer_: what cuts a raw text as the training corpus was cut.
+        n_features_in_: V.
+    """
+
+    n_topics: Annotated[int, Field(ge=2)] = 20
+    _: KW_ONLY
+    random_state: int | np.random.RandomState | None = None
+    fractional_counts: bool = False
+    device: str = "auto"
+    verbose: Literal[0, 1] | bool = 0
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        refuse_unknown(cls, list(settings))
+        return super().__new__(cls)
+
+    # What a model provides.
+
+    @abstractmethod
+    def _network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
+        """The untrained network, its weights drawn from `generator` (on the CPU)."""
+
+    @abstractmethod
+    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
+        """Learns from (D, V) counts, fills history_ and adopts the trained network."""
+
+    @abstractmethod
+    def _partial_fit(self, counts: sp.csr_array) -> None:
+        """Learns a little more from (D, V) counts."""
+
+    # Learning.
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        vocabulary: Sequence[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Learns the topics.
+
+        Args:
+            X: a Corpus, texts, token lists, or (D, V) counts, sparse or dense.
+            y: not used, present for scikit-learn.
+            vocabulary: the V words of the columns, when X is a matrix.
+            callbacks: what watches the epochs.
+
+        Raises:
+            InputError: X or a setting cannot be used; one sentence says why.
+            TrainingDivergedError: a loss was not finite; the model keeps its state of the last whole epoch.
+        """
+        self._fit(self._begin(X, vocabulary), callbacks)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Sequence[str] | None = None) -> Self:
+        """One pass over more documents; the first call fixes the vocabulary, later calls count only its words.
+
+        Args:
+            X, y, vocabulary: as for `fit`.
+        """
+        counts = self._counts(X) if hasattr(self, "components_") else self._begin(X, vocabulary)
+        if counts.nnz:
+            self._partial_fit(counts)
+        return self
+
+    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> sp.csr_array:
+        """Checks the settings, notes what the corpus says of its words, and returns its counts."""
+        check_settings(self)
+        corpus = self._corpus(X, vocabulary)
+        if self.n_topics > corpus.n_words:
+            raise InputError(
+                f"n_topics is {self.n_topics} and the vocabulary has only {corpus.n_words} words; "
+                "ask for fewer topics or keep more words (min_df, max_df)"
+            )
+        if corpus.is_empty.all():
+            raise InputError("every document is empty: there is nothing to learn from")
+        self.vocabulary_ = list(corpus.vocabulary)
+        self.tokenizer_: AnyTokenizer = corpus.tokenizer
+        self.word_counts_ = np.asarray(corpus.counts.sum(axis=0), dtype=np.float64).ravel()
+        self.document_counts_ = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
+        self.n_documents_ = corpus.n_docs
+        self.n_features_in_ = corpus.n_words
+        self.history_: list[dict[str, float]] = []
+        return corpus.counts
+
+    def _adopt(self, network: TopicNetwork) -> None:
+        """The trained network becomes what transform and topics read."""
+        device = choose_device(self.device)
+        self.network_ = network.to(device).eval()
+        if not hasattr(network, "generator"):
+            network.generator = torch.Generator(device).manual_seed(0)
+        with torch.inference_mode():
+            self.components_: Array = network.topic_word().float().cpu().contiguous().numpy()
+
+    def _words(self) -> Words:
+        counts = torch.from_numpy(self.word_counts_ + 1.0)
+        idf = np.log((1 + self.n_documents_) / (1 + self.document_counts_)) + 1
+        return Words((counts / counts.sum()).log().float(), torch.from_numpy(idf).float())
+
+    def _seed(self) -> int:
+        """A seed drawn from random_state; the global random state is not read."""
+        if self.random_state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0] >> 1)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _corpus(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        if isinstance(X, Corpus):
+            return X
+        if _is_matrix(X):
+            matrix = self._matrix(X, reset=True)
+            return Corpus.from_counts(matrix, vocabulary, fractional=self.fractional_counts)
+        return Corpus.from_texts(_texts(X))
+
+    def _matrix(self, X: Any, *, reset: bool) -> Any:
+        # Values that are not finite are left to Corpus.from_counts, which names their row and column.
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, ensure_min_features=2
+        )
+
+    # Reading.
+
+    def transform(self, X: Any) -> Array:
+        """The topics of documents.
+
+        Args:
+            X: as for `fit`; texts are cut as in training, and a Corpus with other words is matched word by word.
+
+        Returns:
+            (n_docs, K) float32, rows sum to 1; row i is document i. A document without a known word gets the prior's
+            mean, and one warning counts such documents.
+        """
+        counts = self._counts(X)
+        empty = np.diff(counts.indptr) == 0
+        if empty.any():
+            logger.warning(
+                "%d of %d documents have no word that the model knows; they get the prior's mean",
+                empty.sum(),
+                len(empty),
+            )
+        return self._theta(counts)
+
+    def topics(self, top_n: int = 10, relevance: float = DEFAULT_RELEVANCE) -> list[list[str]]:
+        """The words that speak for each topic.
+
+        Args:
+            top_n: how many words a topic.
+            relevance: 1 ranks by probability, lower values favour words that are rare elsewhere (Sievert & Shirley
+                2014).
+
+        Returns:
+            K lists of words, best first.
+        """
+        check_is_fitted(self, "components_")
+        if not 0 <= relevance <= 1:
+            raise SettingError(f"relevance should be from 0 to 1; it is {relevance!r}")
+        if top_n < 1:
+            raise SettingError(f"top_n should be at least 1; it is {top_n!r}")
+        scores = relevance_scores(self.components_, self.word_counts_, relevance)
+        return [[self.vocabulary_[word] for word in row] for row in top_words(scores, top_n)]
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The evidence lower bound per token, in nats: higher is better. Minus the logarithm of `perplexity(X)`."""
+        return -float(np.log(self.perplexity(X)))
+
+    def perplexity(self, X: Any, method: Perplexity = "bound") -> float:
+        """How surprised the model is by a word of X: lower is better.
+
+        Args:
+            method: "bound" exponentiates the negative evidence lower bound per token. "completion" infers theta from
+                one half of each document's tokens and scores the other (whole counts only; the halves are drawn with
+                a fixed seed).
+        """
+        counts = self._counts(X)
+        if method == "completion":
+            observed, scored = metrics.completion_split(counts)
+            return metrics.perplexity(self._log_likelihood(self._theta(observed), scored), scored.sum(axis=1))
+        if method != "bound":
+            raise SettingError(f'method should be "bound" or "completion"; it is {method!r}')
+        return metrics.perplexity(self._bound(counts), counts.sum(axis=1))
+
+    def _theta(self, counts: sp.csr_array) -> Array:
+        """(D, K) shares; a document without a word gets the prior's mean."""
+        posteriors = self._read(counts, lambda batch, _: self.network_.posterior(batch).point())
+        theta = np.concatenate([np.empty((0, self.n_topics), np.float32), *posteriors])
+        theta[np.diff(counts.indptr) == 0] = self.network_.prior_theta().detach().cpu().numpy()
+        return theta
+
+    def _log_likelihood(self, theta: Array, counts: sp.csr_array) -> Array:
+        """(D,) sum_v x_dv log p(v | theta_d)"""
+
+        def read(batch: SparseBatch, rows: slice) -> Tensor:
+            return self.network_.log_likelihood(torch.from_numpy(theta[rows]).to(batch.device), batch)
+
+        return np.concatenate([np.empty(0), *self._read(counts, read)])
+
+    def _bound(self, counts: sp.csr_array) -> Array:
+        """(D,) evidence lower bound of each document"""
+        reader = BatchReader(counts, _READING_BATCH, self._device)
+        return np.concatenate([np.empty(0), *(-loss.total().cpu().numpy() for loss in evaluate(self.network_, reader))])
+
+    def _read(self, counts: sp.csr_array, function: Callable[[SparseBatch, slice], Tensor]) -> Iterator[Array]:
+        """What `function` says of each batch of documents, in order and without gradients."""
+        for start in range(0, counts.shape[0], _READING_BATCH):
+            rows = np.arange(start, min(start + _READING_BATCH, counts.shape[0]))
+            with torch.inference_mode():
+                batch = sparse_batch(counts, rows, self._device)
+                yield function(batch, slice(start, start + len(rows))).cpu().numpy()
+
+    @property
+    def _device(self) -> torch.device:
+        return next(iter(self.network_.state_dict().values())).device
+
+    def _counts(self, X: Any) -> sp.csr_array:
+        """(n_docs, V) counts of X over the model's words."""
+        check_is_fitted(self, "components_")
+        if isinstance(X, Corpus):
+            return align(X, self.vocabulary_)
+        if _is_matrix(X):
+            matrix = self._matrix(X, reset=False)
+            return Corpus.from_counts(matrix, self.vocabulary_, fractional=self.fractional_counts).counts
+        return counts_of(_texts(X), self.vocabulary_, self.tokenizer_)
+
+    # Files.
+
+    def save(self, directory: str | Path, overwrite: bool = False) -> None:
+        """Writes model.safetensors, config.json and vocabulary.txt to a directory, all of them or none.
+
+        Raises:
+            InputError: the directory holds something and `overwrite` is off.
+        """
+        check_is_fitted(self, "components_")
+        with atomic_directory(Path(directory), overwrite=overwrite) as folder:
+            self._save_into(folder)
+
+    def _save_into(self, folder: Path) -> None:
+        weights = {name: tensor.cpu().contiguous() for name, tensor in self.network_.state_dict().items()}
+        counts = {name: torch.from_numpy(getattr(self, name)) for name in _COUNTS}
+        save_file(weights | counts, folder / "model.safetensors")
+        write_lines(folder / "vocabulary.txt", self.vocabulary_)
+        config = {
+            "format_version": FORMAT_VERSION,
+            "model": type(self).__name__,
+            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
+            "n_documents": self.n_documents_,
+            "tokenizer": self.tokenizer_.model_dump(mode="json"),
+            "history": self.history_,
+        }
+        write_json(folder / "config.json", config)
+
+    @classmethod
+    def _from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
+        model = cls(**config["settings"])
+        model.vocabulary_ = vocabulary
+        model.tokenizer_ = tokenizer_from_settings(config["tokenizer"])
+        model.n_features_in_ = len(vocabulary)
+        model.n_documents_ = config["n_documents"]
+        model.history_ = config["history"]
+        for name in _COUNTS:
+            setattr(model, name, tensors.pop(name).numpy())
+        network = model._network(model._words(), torch.Generator().manual_seed(0))
+        network.load_state_dict(tensors)
+        model._adopt(network)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_topics)  # for get_feature_names_out
+
+
+def choose_device(name: str) -> torch.device:
+    """The device that `name` stands for.
+
+    Raises:
+        InputError: there is no such device on this machine.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f'device {name!r} cannot be used here ({reason}); "auto" chooses one that can') from None
+    return device
+
+
+def _is_matrix(X: Any) -> bool:
+    """Counts and not texts: an array, a sparse matrix, a data frame, or nested lists of numbers."""
+    if sp.issparse(X) or hasattr(X, "columns"):
+        return True
+    if hasattr(X, "dtype"):
+        return not (X.dtype.kind in "OUST" and all(isinstance(x, str | list | tuple) for x in X))
+    if isinstance(X, list | tuple) and X:
+        first = X[0]
+        return not (isinstance(first, str) or all(isinstance(word, str) for word in first))
+    return False
+
+
+def _texts(X: Any) -> Any:
+    if isinstance(X, str | bytes):
+        raise InputError("give a list of texts, even for one text: [text]")
+    return X
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON can hold it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    try:
+        json.dumps(value)
+    except TypeError:
+        return None  # a RandomState or the like, which says nothing to a model that is already fitted
+    return value

@@ -1,0 +1,134 @@
+"""GSM: the Gaussian softmax topic model.
+
+Miao, Grefenstette & Blunsom 2017, "Discovering Discrete Latent Topics with Neural Variational Inference"; a document
+is coded by z ~ N(mu(x), diag sigma^2(x)), theta = softmax(W z), p(w | theta) = theta beta.
+
+Where the defaults depart from the paper, and how to come back to it:
+- the prior is the Laplace approximation of a Dirichlet and not N(0, I), under which theta stays even and all topics
+  become the same frequent words (prior="standard");
+- z has one dimension a topic and no W (latent_size=L gives W);
+- topics are deviations from the background word frequencies (background=False);
+- the mean and log-variance are batch-normalised, and half of a document's words are hidden from the encoder in
+  training (input_dropout=0), which helps both the topics and inference on new text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..estimator import Words
+from ..neural import NeuralTopicModel
+from ..nn.decoders import (
+    Criterion,
+    Decoder,
+    EmbeddedTopics,
+    FreeTopics,
+    MixtureDecoder,
+    MLPDecoder,
+    ProductDecoder,
+    TopicLogits,
+)
+from ..nn.encoders import BagEncoder, EncoderInput, GaussianHead
+from ..nn.layers import linear
+from ..nn.network import VariationalNetwork
+from ..nn.posteriors import GaussianPosterior
+from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
+from ..nn.sparse import SparseBatch
+from ..settings import AtLeastOne, Positive, Rate
+
+
+class GSMNetwork(VariationalNetwork):
+    """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z) -> words."""
+
+    def __init__(self, settings: GSM, words: Words, generator: torch.Generator) -> None:
+        super().__init__(
+            _decoder(settings, words, generator), criterion=settings.criterion, n_samples=settings.n_samples
+        )
+        self.prior = _prior(settings)
+        self.encoder = BagEncoder(
+            words.idf,
+            settings.hidden_size,
+            generator,
+            input=settings.encoder_input,
+            input_dropout=settings.input_dropout,
+            output_dropout=settings.dropout,
+        )
+        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)
+        projected = settings.latent_size is not None
+        self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
+
+    def posterior(self, batch: SparseBatch) -> GaussianPosterior:
+        mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, L), (B, L)
+        return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
+
+    def to_theta(self, z: Tensor) -> Tensor:
+        """(B, L) -> (B, K)"""
+        return torch.softmax(z if self.projection is None else self.projection(z), dim=1)
+
+    def prior_theta(self) -> Tensor:
+        return self.to_theta(self.prior.mean[None])[0]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GSM(NeuralTopicModel):
+    """Gaussian softmax topic model (Miao, Grefenstette & Blunsom 2017).
+
+    The settings that all neural models share are described at NeuralTopicModel.
+
+    Args:
+        hidden_size: width of both hidden layers of the encoder.
+        encoder_input: what the encoder sees of the counts: "raw", "l1", "log1p" or "tfidf".
+        input_dropout: share of a document's words hidden from the encoder at each step (denoising).
+        dropout: dropout rate on the encoder's hidden vector.
+        prior: "laplace" approximates Dirichlet(alpha); "standard" is N(0, I), the paper's.
+        alpha: the Dirichlet parameter of the "laplace" prior, the same for each topic; less makes theta sparser.
+        latent_size: dimensions of z, mapped to topics by a matrix; None has one a topic and no matrix.
+        decoder: "mixture" theta beta; "product" softmax(theta B + b); "mlp" one hidden layer, topics read off one-hot
+            theta. The last two are dense over the vocabulary, one batch at a time.
+        decoder_size: width of the "mlp" decoder.
+        embedding_size: topic and word vectors of this size whose products give beta; None has beta free. Not with
+            the "mlp" decoder.
+        background: whether topics are deviations from the corpus's word frequencies.
+        criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
+        n_samples: draws of theta a document in the loss.
+    """
+
+    hidden_size: AtLeastOne = 256
+    encoder_input: EncoderInput = "log1p"
+    input_dropout: Rate = 0.5
+    dropout: Rate = 0.2
+    prior: Literal["laplace", "standard"] = "laplace"
+    alpha: Positive = 0.5
+    latent_size: AtLeastOne | None = None
+    decoder: Literal["mixture", "product", "mlp"] = "mixture"
+    decoder_size: AtLeastOne = 256
+    embedding_size: AtLeastOne | None = None
+    background: bool = True
+    criterion: Criterion = "cross_entropy"
+    n_samples: AtLeastOne = 1
+
+    def _network(self, words: Words, generator: torch.Generator) -> GSMNetwork:
+        return GSMNetwork(self, words, generator)
+
+
+def _prior(settings: GSM) -> NormalPrior:
+    n_latent = settings.latent_size or settings.n_topics
+    if settings.prior == "standard":
+        return standard_normal(n_latent)
+    return laplace_dirichlet(torch.full((n_latent,), settings.alpha))
+
+
+def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:
+    background = words.log_frequency if settings.background else torch.zeros_like(words.log_frequency)
+    if settings.decoder == "mlp":
+        return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator)
+    topics: TopicLogits
+    if settings.embedding_size is None:
+        topics = FreeTopics(background, settings.n_topics, generator)
+    else:
+        topics = EmbeddedTopics(background, settings.n_topics, settings.embedding_size, generator)
+    return MixtureDecoder(topics) if settings.decoder == "mixture" else ProductDecoder(topics)

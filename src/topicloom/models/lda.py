@@ -1,0 +1,181 @@
+"""LDA: latent Dirichlet allocation, the classical baseline behind the same interface.
+
+Blei, Ng & Jordan 2003. method="variational" is the online variational Bayes of Hoffman, Blei & Bach 2010 as
+scikit-learn has it; method="gibbs" is the collapsed Gibbs sampler of Griffiths & Steyvers 2004 as tomotopy has it,
+with the Dirichlet parameter of theta learned (Minka's fixed point).
+
+Departure: after training by either method, theta is inferred by mean-field variational Bayes given the topics' means
+beta (Blei et al. 2003, section 5.2), for the training documents as for new ones. Nothing in it is random.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from ..callbacks import Callback, ProgressBar
+from ..errors import InputError, MissingExtraError
+from ..estimator import Array, TopicModel, Words
+from ..nn.network import Loss, TopicNetwork
+from ..nn.posteriors import DirichletPosterior
+from ..nn.sparse import TINY, SparseBatch, mixture_log_likelihood
+from ..settings import AtLeastOne, Positive
+
+_MAX_STEPS = 100
+_TOLERANCE = 1e-3  # mean change of gamma at which a document's inference ends
+_SAMPLER_STEP = 10  # iterations of the sampler between two rows of history_
+_WATCHED = 1000  # documents whose bound is followed in training
+
+
+class LDANetwork(TopicNetwork):
+    """Topics and alpha that were learned elsewhere, with mean-field inference of theta."""
+
+    beta_t: Tensor  # (V, K), every column a distribution
+    alpha: Tensor  # (K,)
+
+    def __init__(self, n_words: int, n_topics: int) -> None:
+        super().__init__()
+        self.register_buffer("beta_t", torch.full((n_words, n_topics), 1 / n_words))
+        self.register_buffer("alpha", torch.ones(n_topics))
+
+    def posterior(self, batch: SparseBatch) -> DirichletPosterior:
+        """gamma_k = alpha_k + sum_v x_v phi_vk, phi_vk proportional to exp(E[log theta_k]) beta_kv, to convergence."""
+        gamma = self.alpha + (batch.totals / len(self.alpha))[:, None]  # (B, K)
+        moving = torch.ones(batch.n_docs, 1, dtype=torch.bool, device=batch.device)
+        for _ in range(_MAX_STEPS):
+            weights = DirichletPosterior(gamma, self.alpha).expected_log().exp()  # (B, K)
+            mass = batch.sampled_product(weights, self.beta_t) + TINY  # (N,)
+            update = self.alpha + weights * batch.times(batch.values / mass, self.beta_t)  # (B, K)
+            change = (update - gamma).abs().mean(1, keepdim=True)  # (B, 1)
+            # A document that has settled stays as it is, so that its theta does not depend on its neighbours.
+            gamma = torch.where(moving, update, gamma)
+            moving = moving & (change > _TOLERANCE)
+            if not moving.any():
+                break
+        return DirichletPosterior(gamma, self.alpha)
+
+    def topic_word(self) -> Tensor:
+        return self.beta_t.mT
+
+    def loss(self, batch: SparseBatch) -> Loss:
+        """The variational bound with the word assignments summed out: its terms are in the posterior's log means."""
+        posterior = self.posterior(batch)
+        likelihood = mixture_log_likelihood(posterior.expected_log().exp(), self.beta_t, batch)
+        return Loss(-likelihood, posterior.divergence().sum(1))
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        return mixture_log_likelihood(theta, self.beta_t, batch)
+
+    def prior_theta(self) -> Tensor:
+        return self.alpha / self.alpha.sum()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LDA(TopicModel):
+    """Latent Dirichlet allocation (Blei, Ng & Jordan 2003).
+
+    Args:
+        method: "variational" (scikit-learn's online variational Bayes) or "gibbs" (tomotopy's sampler; needs the
+            extra `eval`; whole counts only, no partial_fit).
+        epochs: passes over the documents; None is 20 for "variational" and 1,000 for "gibbs".
+        batch_size: documents a step of "variational".
+        alpha: Dirichlet parameter of theta, the same for each topic; None is 1/K for "variational". "gibbs" learns
+            one for each topic, from this start, None being .1.
+        eta: Dirichlet parameter of the topics; None is 1/K for "variational" and .01 for "gibbs".
+        n_jobs: workers of "gibbs"; its result depends on their number.
+    """
+
+    method: Literal["variational", "gibbs"] = "variational"
+    epochs: AtLeastOne | None = None
+    batch_size: AtLeastOne = 256
+    alpha: Positive | None = None
+    eta: Positive | None = None
+    n_jobs: AtLeastOne = 1
+
+    def _network(self, words: Words, generator: torch.Generator) -> LDANetwork:
+        return LDANetwork(len(words), self.n_topics)
+
+    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
+        watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
+        counts = counts[np.diff(counts.indptr) > 0]
+        self._online = None
+        rows = self._sample(counts) if self.method == "gibbs" else self._learn(counts, self.epochs or 20)
+        for watcher in watchers:
+            watcher.on_start(self.epochs or (1000 if self.method == "gibbs" else 20), 1)
+        for row in rows:
+            self.history_.append(row)
+            for watcher in watchers:
+                watcher.on_epoch(row)
+        for watcher in watchers:
+            watcher.on_end()
+
+    def _partial_fit(self, counts: sp.csr_array) -> None:
+        if self.method == "gibbs":
+            raise InputError('LDA(method="gibbs") has no partial_fit; use method="variational"')
+        self.history_ += self._learn(counts[np.diff(counts.indptr) > 0], 1)
+
+    def _learn(self, counts: sp.csr_array, epochs: int) -> Iterator[dict[str, float]]:
+        """Online variational Bayes; after each pass, the row of it."""
+        seed = self._seed()
+        model = self._online = getattr(self, "_online", None) or self._online_lda(seed, counts.shape[0])
+        order = np.random.default_rng(seed)
+        watched = counts[order.permutation(counts.shape[0])[:_WATCHED]]
+        for _ in range(epochs):
+            began = time.perf_counter()
+            model.partial_fit(counts[order.permutation(counts.shape[0])])  # in batches of its batch_size
+            self._take(model.components_, np.full(self.n_topics, model.doc_topic_prior_))
+            loss = -float(self._bound(watched).mean())
+            yield {"epoch": len(self.history_) + 1, "loss": loss, "seconds": time.perf_counter() - began}
+
+    def _online_lda(self, seed: int, n_docs: int) -> Any:
+        from sklearn.decomposition import LatentDirichletAllocation
+
+        return LatentDirichletAllocation(
+            self.n_topics,
+            doc_topic_prior=self.alpha,
+            topic_word_prior=self.eta,
+            batch_size=self.batch_size,
+            total_samples=n_docs,
+            random_state=seed,
+        )
+
+    def _sample(self, counts: sp.csr_array) -> Iterator[dict[str, float]]:
+        """Collapsed Gibbs sampling; every few iterations, the row of them."""
+        try:
+            import tomotopy
+        except ImportError:
+            raise MissingExtraError.of('LDA(method="gibbs")', "tomotopy", "eval") from None
+        if not np.array_equal(counts.data, np.floor(counts.data)):
+            raise InputError('LDA(method="gibbs") needs whole counts; use method="variational" for weights')
+        eta = self.eta or 0.01
+        model = tomotopy.LDAModel(k=self.n_topics, alpha=self.alpha or 0.1, eta=eta, seed=self._seed())
+        tokens = np.repeat(counts.indices, counts.data.astype(np.int64)).astype(str)
+        lengths = counts.sum(axis=1).astype(np.int64)
+        for document in np.split(tokens, np.cumsum(lengths)[:-1]):
+            model.add_doc(document.tolist())
+        epochs = self.epochs or 1000
+        for done in range(0, epochs, _SAMPLER_STEP):
+            began = time.perf_counter()
+            model.train(min(_SAMPLER_STEP, epochs - done), workers=self.n_jobs)
+            loss = -model.ll_per_word * lengths.mean()
+            yield {"epoch": float(model.global_step), "loss": loss, "seconds": time.perf_counter() - began}
+        topics = np.full((self.n_topics, counts.shape[1]), 1e-12)  # words that no document has
+        topics[:, [int(word) for word in model.used_vocabs]] = [
+            model.get_topic_word_dist(k) for k in range(self.n_topics)
+        ]
+        self._take(topics, model.alpha)
+
+    def _take(self, topics: Array, alpha: Array) -> None:
+        """Topics (K, V), not yet normalised, and alpha (K,) become the network's."""
+        network = LDANetwork(topics.shape[1], self.n_topics)
+        beta_t = (topics / topics.sum(axis=1, keepdims=True)).T
+        network.beta_t.copy_(torch.from_numpy(np.ascontiguousarray(beta_t)))
+        network.alpha.copy_(torch.from_numpy(np.asarray(alpha, dtype=np.float32)))
+        self._adopt(network)

@@ -1,0 +1,93 @@
+"""NeuralTopicModel: an estimator whose network is trained by the loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import scipy.sparse as sp
+import torch
+
+from .batches import BatchReader
+from .callbacks import Callback, ProgressBar
+from .errors import InputError
+from .estimator import TopicModel, choose_device
+from .settings import AtLeastOne, NotNegative, Positive, Share
+from .training import Schedule, TrainingPlan, TrainingState, train
+
+logger = logging.getLogger("topicloom")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NeuralTopicModel(TopicModel):
+    """The base of the models that are trained by gradient descent.
+
+    Args:
+        epochs: passes over the documents.
+        batch_size: documents a step.
+        learning_rate: the highest rate of Adam.
+        schedule: "one_cycle" rises in the first tenth and falls to nothing; "constant" stays.
+        weight_decay: L2 penalty on all weights.
+        kl_weight: weight of the divergence in the loss (beta-VAE).
+        kl_warmup: epochs in which that weight rises linearly from 0.
+        patience: stop after so many epochs without a lower loss on held-out documents, and take the best weights
+            back. None trains all epochs on all documents.
+        validation_fraction: the share of documents held out when there is a patience.
+    """
+
+    epochs: AtLeastOne = 60
+    batch_size: AtLeastOne = 256
+    learning_rate: Positive = 2e-2
+    schedule: Schedule = "one_cycle"
+    weight_decay: NotNegative = 0.0
+    kl_weight: NotNegative = 1.0
+    kl_warmup: NotNegative = 0.0
+    patience: AtLeastOne | None = None
+    validation_fraction: Share = 0.1
+
+    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
+        state = self._start()
+        reader = BatchReader(counts, self.batch_size, self._training_device).without_empty()
+        validation = None
+        if self.patience is not None:
+            if reader.n_docs < 2:
+                raise InputError("patience needs at least two documents that are not empty")
+            reader, validation = reader.split(self.validation_fraction, state.shuffle)
+        shown = [ProgressBar()] if self.verbose else []
+        try:
+            train(state, reader, self._plan(), validation=validation, callbacks=[*shown, *callbacks])
+        finally:
+            if state.epoch:
+                self._finish(state)
+
+    def _partial_fit(self, counts: sp.csr_array) -> None:
+        """One epoch at a constant rate, which suits a stream that has no known end."""
+        state: TrainingState = getattr(self, "_state", None) or self._start()
+        reader = BatchReader(counts, self.batch_size, self._training_device).without_empty()
+        train(state, reader, replace(self._plan(), epochs=state.epoch + 1, schedule="constant"))
+        self._finish(state)
+
+    def _start(self) -> TrainingState:
+        """A new network, or one on from what was loaded, before its first step."""
+        seed = self._seed()
+        self._training_device = choose_device(self.device)
+        logger.info("training on %s", self._training_device)
+        network = self._network(self._words(), torch.Generator().manual_seed(seed))
+        return TrainingState.start(network, self._plan(), seed, self._training_device)
+
+    def _finish(self, state: TrainingState) -> None:
+        self._state = state
+        self.history_ = state.history
+        self._adopt(state.network)
+
+    def _plan(self) -> TrainingPlan:
+        return TrainingPlan(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            weight_decay=self.weight_decay,
+            kl_weight=self.kl_weight,
+            kl_warmup=self.kl_warmup,
+            patience=self.patience,
+        )

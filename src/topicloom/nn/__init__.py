@@ -1,0 +1,1 @@
+"""Parts of networks: leaves that import only torch."""

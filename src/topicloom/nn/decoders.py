@@ -1,0 +1,155 @@
+"""Decoders: theta in, the likelihood of a document's words out, and one topic-word matrix that is always a distribution."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .layers import BatchNorm, linear, normal_parameter
+from .sparse import SparseBatch, mixture_log_likelihood
+
+Criterion = Literal["cross_entropy", "bernoulli"]
+
+
+class TopicLogits(nn.Module, ABC):
+    """Unnormalised log weights of words in topics, as deviations from a background."""
+
+    background: Tensor  # (V,) log word frequencies, or zeros
+
+    def __init__(self, background: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("background", background)
+
+    @abstractmethod
+    def deviations(self) -> Tensor:
+        """(V, K)"""
+
+    def forward(self) -> Tensor:
+        """(V, K): with a background m, topics are softmax(m + deviation), after SAGE and SCHOLAR."""
+        return self.deviations() + self.background[:, None]
+
+
+class FreeTopics(TopicLogits):
+    """Every word has its own weight in every topic."""
+
+    def __init__(self, background: Tensor, n_topics: int, generator: torch.Generator, *, scale: float = 0.1) -> None:
+        super().__init__(background)
+        self.weight = normal_parameter(len(background), n_topics, scale=scale, generator=generator)
+
+    def deviations(self) -> Tensor:
+        return self.weight
+
+
+class EmbeddedTopics(TopicLogits):
+    """Words and topics are points of one space: deviation_vk = <rho_v, t_k> (Miao et al. 2017; Dieng et al. 2020)."""
+
+    def __init__(self, background: Tensor, n_topics: int, n_dimensions: int, generator: torch.Generator) -> None:
+        super().__init__(background)
+        # Scales whose product gives deviations of about 0.1, as FreeTopics starts with.
+        self.word_vectors = normal_parameter(len(background), n_dimensions, scale=0.1, generator=generator)
+        self.topic_vectors = normal_parameter(n_topics, n_dimensions, scale=n_dimensions**-0.5, generator=generator)
+
+    def deviations(self) -> Tensor:
+        return self.word_vectors @ self.topic_vectors.mT  # (V, L) (L, K)
+
+
+class Decoder(nn.Module, ABC):
+    """p(w | theta) over the vocabulary."""
+
+    @abstractmethod
+    def log_probabilities(self, theta: Tensor) -> Tensor:
+        """(B, K) -> (B, V), every row the logarithm of a distribution. Dense: for one batch at a time."""
+
+    @abstractmethod
+    def topic_word(self) -> Tensor:
+        """(K, V), every row a distribution."""
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
+        return batch.sum_by_document(batch.values * batch.at_counts(self.log_probabilities(theta)))
+
+    def presence_log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        """sum_v w_dv log g_v + (1 - w_dv) log(1 - g_v), w whether the word is there, g = p(v | theta): (B, K) -> (B,)"""
+        log_g = self.log_probabilities(theta).clamp(max=-1e-6)  # (B, V)
+        log_absent = torch.log1p(-log_g.exp())  # (B, V)
+        present = batch.at_counts(log_g) - batch.at_counts(log_absent)  # (N,)
+        return log_absent.sum(1) + batch.sum_by_document(present)
+
+    def score(self, theta: Tensor, batch: SparseBatch, criterion: Criterion) -> Tensor:
+        """The log likelihood that `criterion` names: (B,)"""
+        likelihood = self.log_likelihood if criterion == "cross_entropy" else self.presence_log_likelihood
+        return likelihood(theta, batch)
+
+
+class MixtureDecoder(Decoder):
+    """p(w | theta) = theta beta, beta_k = softmax(logits_k): sparse, the cost of a step is in the non-zeros."""
+
+    def __init__(self, topics: TopicLogits) -> None:
+        super().__init__()
+        self.topics = topics
+
+    def beta_t(self) -> Tensor:
+        """(V, K), every column a distribution."""
+        return torch.softmax(self.topics(), dim=0)
+
+    def topic_word(self) -> Tensor:
+        return self.beta_t().mT
+
+    def log_probabilities(self, theta: Tensor) -> Tensor:
+        return (theta @ self.topic_word()).clamp_min(torch.finfo(theta.dtype).tiny).log()
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        return mixture_log_likelihood(theta, self.beta_t(), batch)
+
+
+class ProductDecoder(Decoder):
+    """p(w | theta) = softmax(theta B + b), a product of experts (Srivastava & Sutton 2017): dense over V.
+
+    Args:
+        batch_norm: whether theta B is normalised per word, with a learned shift and no scale.
+    """
+
+    def __init__(self, topics: TopicLogits, *, batch_norm: bool = False) -> None:
+        super().__init__()
+        self.topics = topics
+        self.norm = BatchNorm(len(topics.background), shift=True) if batch_norm else None
+
+    def log_probabilities(self, theta: Tensor) -> Tensor:
+        logits = theta @ self.topics.deviations().mT  # (B, K) (K, V)
+        if self.norm is not None:
+            logits = self.norm(logits)
+        return F.log_softmax(logits + self.topics.background, dim=1)
+
+    def topic_word(self) -> Tensor:
+        return _at_corners(self, self.topics.deviations().shape[1])
+
+
+class MLPDecoder(Decoder):
+    """p(w | theta) = softmax(B f(A theta + a) + b): topics are read off one-hot theta; dense over V."""
+
+    def __init__(self, background: Tensor, n_topics: int, n_hidden: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.hidden = linear(n_topics, n_hidden, generator)
+        self.topics = FreeTopics(background, n_hidden, generator)
+
+    def log_probabilities(self, theta: Tensor) -> Tensor:
+        h = F.softplus(self.hidden(theta))  # (B, H)
+        return F.log_softmax(h @ self.topics.deviations().mT + self.topics.background, dim=1)
+
+    def topic_word(self) -> Tensor:
+        return _at_corners(self, self.hidden.in_features)
+
+
+def _at_corners(decoder: Decoder, n_topics: int) -> Tensor:
+    """Topic k is what the decoder says of a document that is all topic k: (K, V)."""
+    corners = torch.eye(n_topics, device=next(decoder.parameters()).device)  # (K, K)
+    training = decoder.training
+    decoder.eval()  # K corners are no sample that batch statistics could be taken from
+    try:
+        return decoder.log_probabilities(corners).exp()
+    finally:
+        decoder.train(training)

@@ -1,0 +1,99 @@
+"""Encoders: sparse counts in, a hidden vector per document out."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .layers import BatchNorm, dropout, linear, normal_parameter
+from .sparse import SparseBatch, bag_product
+
+EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
+
+
+def encoder_values(batch: SparseBatch, kind: EncoderInput, idf: Tensor) -> Tensor:
+    """What the encoder sees in place of the counts: (N,).
+
+    raw: x. l1: x / sum x. log1p: log(1 + x). tfidf: x idf_v, divided by the document's Euclidean norm.
+    """
+    if kind == "log1p":
+        return batch.values.log1p()
+    if kind == "l1":
+        return batch.values / batch.totals.clamp_min(TINY_TOTAL)[batch.rows]
+    if kind == "tfidf":
+        weighted = batch.values * idf[batch.indices]
+        norm = batch.sum_by_document(weighted**2).sqrt().clamp_min(TINY_TOTAL)
+        return weighted / norm[batch.rows]
+    return batch.values
+
+
+TINY_TOTAL = 1e-12  # stands for the length of an empty document
+
+
+class BagEncoder(nn.Module):
+    """h = f(A f(W x + b) + a): an embedding-bag, a hidden layer, dropout; f is softplus.
+
+    Args:
+        idf: (V,) inverse document frequencies, read only with input="tfidf".
+        n_hidden: width H of both layers. The first holds V x H weights and is most of a step's cost.
+        input: see encoder_values.
+        input_dropout: share of a document's words hidden from the encoder in training (denoising).
+        output_dropout: dropout rate on h in training.
+    """
+
+    idf: Tensor
+
+    def __init__(
+        self,
+        idf: Tensor,
+        n_hidden: int,
+        generator: torch.Generator,
+        *,
+        input: EncoderInput = "log1p",
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("idf", idf, persistent=True)
+        self.weight = normal_parameter(len(idf), n_hidden, scale=1 / math.sqrt(n_hidden), generator=generator)
+        self.bias = nn.Parameter(torch.zeros(n_hidden))
+        self.hidden = linear(n_hidden, n_hidden, generator)
+        self.input = input
+        self.input_dropout = input_dropout
+        self.output_dropout = output_dropout
+
+    def forward(self, batch: SparseBatch, generator: torch.Generator | None) -> Tensor:
+        """-> (B, H). `generator` drives the dropout; None, as outside training, turns it off."""
+        values = dropout(encoder_values(batch, self.input, self.idf), self.input_dropout, generator)  # (N,)
+        h = F.softplus(bag_product(self.weight, values, batch) + self.bias)  # (B, H)
+        return dropout(F.softplus(self.hidden(h)), self.output_dropout, generator)
+
+
+class GaussianHead(nn.Module):
+    """h -> mean and log-variance of a Gaussian over the code, both batch-normalised in units of the prior.
+
+    Normalising keeps every latent dimension in use (no collapse to the prior); the scale makes the mean spread as
+    widely as the prior does. log-variance starts one below the prior's, so that the code carries something at once.
+    """
+
+    prior_log_var: Tensor
+
+    def __init__(self, n_hidden: int, prior_var: Tensor, generator: torch.Generator) -> None:
+        super().__init__()
+        n_latent = len(prior_var)
+        self.mean = linear(n_hidden, n_latent, generator)
+        self.log_var = linear(n_hidden, n_latent, generator)
+        self.mean_norm = BatchNorm(n_latent)
+        self.log_var_norm = BatchNorm(n_latent)
+        self.register_buffer("prior_log_var", prior_var.log())
+
+    def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, H) -> mean (B, L), log-variance (B, L)"""
+        scale = (0.5 * self.prior_log_var).exp()  # (L,)
+        mean = self.mean_norm(self.mean(h)) * scale
+        log_var = self.log_var_norm(self.log_var(h)) + self.prior_log_var - 1
+        return mean, log_var

@@ -1,0 +1,93 @@
+"""What the training loop and the estimator ask of a model: three methods and a generator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from .decoders import Criterion, Decoder
+from .posteriors import Posterior
+from .sparse import SparseBatch
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The named terms of a loss, one value per document each, to be minimised."""
+
+    reconstruction: Tensor  # (B,) negative log likelihood
+    divergence: Tensor  # (B,) of the posterior from the prior; weighted by kl_weight
+    extras: Mapping[str, Tensor] = field(default_factory=dict)  # (B,) each, already weighted
+
+    def terms(self) -> dict[str, Tensor]:
+        """Every term by name, as history_ records them."""
+        return {"reconstruction": self.reconstruction, "divergence": self.divergence, **self.extras}
+
+    def total(self, kl_weight: float = 1.0) -> Tensor:
+        """(B,). With kl_weight 1 and no extras it is the negative evidence lower bound."""
+        total = self.reconstruction + kl_weight * self.divergence
+        for extra in self.extras.values():
+            total = total + extra
+        return total
+
+
+class TopicNetwork(nn.Module, ABC):
+    """A topic model as the loop sees it.
+
+    `generator` is the only source of noise: the loop owns it, so that its state can be saved with the loop's.
+    """
+
+    generator: torch.Generator
+
+    @abstractmethod
+    def posterior(self, batch: SparseBatch) -> Posterior:
+        """q(theta | x), the one object that the loss and `transform` read."""
+
+    @abstractmethod
+    def topic_word(self) -> Tensor:
+        """(K, V), every row a distribution, whatever the decoder."""
+
+    @abstractmethod
+    def loss(self, batch: SparseBatch) -> Loss:
+        """The terms to be minimised, per document."""
+
+    @abstractmethod
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
+
+    @abstractmethod
+    def prior_theta(self) -> Tensor:
+        """(K,), theta of a document that says nothing."""
+
+    @property
+    def noise(self) -> torch.Generator | None:
+        """The generator while training; None outside it, where dropout is off."""
+        return self.generator if self.training else None
+
+
+class VariationalNetwork(TopicNetwork):
+    """The evidence lower bound of an autoencoder: what the Gaussian and Dirichlet models share.
+
+    -E_q[log p(x | theta)] + KL(q || p), the expectation by `n_samples` draws a document (Kingma & Welling 2014).
+    """
+
+    def __init__(self, decoder: Decoder, *, criterion: Criterion = "cross_entropy", n_samples: int = 1) -> None:
+        super().__init__()
+        self.decoder = decoder
+        self.criterion: Criterion = criterion
+        self.n_samples = n_samples
+
+    def loss(self, batch: SparseBatch) -> Loss:
+        posterior = self.posterior(batch)
+        draws = (posterior.sample(self.generator) for _ in range(self.n_samples))  # (B, K) each
+        scores = [self.decoder.score(theta, batch, self.criterion) for theta in draws]  # (B,) each
+        return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1))
+
+    def topic_word(self) -> Tensor:
+        return self.decoder.topic_word()
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        return self.decoder.log_likelihood(theta, batch)

@@ -1,0 +1,74 @@
+"""Posteriors over theta: one object per batch, which both the loss and `transform` read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .divergences import kl_dirichlet, kl_normal
+from .priors import NormalPrior
+
+
+class Posterior(ABC):
+    """q(theta | x) for the documents of one batch."""
+
+    @abstractmethod
+    def sample(self, generator: torch.Generator) -> Tensor:
+        """A draw that gradients pass through: (B, K), rows in the simplex."""
+
+    @abstractmethod
+    def point(self) -> Tensor:
+        """The one theta that stands for the posterior: (B, K), rows in the simplex. Nothing random in it."""
+
+    @abstractmethod
+    def divergence(self) -> Tensor:
+        """From the prior, per document and latent dimension: (B, L)."""
+
+
+@dataclass(frozen=True)
+class GaussianPosterior(Posterior):
+    """z ~ N(mean, diag exp(log_var)), theta = to_theta(z): a logistic normal when to_theta is a softmax.
+
+    `point` is to_theta(mean), the median and not the mean of a logistic normal, which has no closed form.
+    """
+
+    mean: Tensor  # (B, L)
+    log_var: Tensor  # (B, L)
+    prior: NormalPrior
+    to_theta: Callable[[Tensor], Tensor]  # (B, L) -> (B, K)
+
+    def sample(self, generator: torch.Generator) -> Tensor:
+        noise = torch.empty_like(self.mean).normal_(generator=generator)  # (B, L)
+        return self.to_theta(self.mean + noise * (0.5 * self.log_var).exp())
+
+    def point(self) -> Tensor:
+        return self.to_theta(self.mean)
+
+    def divergence(self) -> Tensor:
+        return kl_normal(self.mean, self.log_var, self.prior.mean, self.prior.var)
+
+
+@dataclass(frozen=True)
+class DirichletPosterior(Posterior):
+    """theta ~ Dirichlet(alpha)."""
+
+    alpha: Tensor  # (B, K)
+    prior: Tensor  # (K,)
+
+    def sample(self, generator: torch.Generator) -> Tensor:
+        """A draw without gradients."""
+        return torch._sample_dirichlet(self.alpha, generator=generator)
+
+    def point(self) -> Tensor:
+        return self.alpha / self.alpha.sum(1, keepdim=True)
+
+    def divergence(self) -> Tensor:
+        return kl_dirichlet(self.alpha, self.prior)
+
+    def expected_log(self) -> Tensor:
+        """E[log theta]: (B, K)"""
+        return torch.digamma(self.alpha) - torch.digamma(self.alpha.sum(1, keepdim=True))

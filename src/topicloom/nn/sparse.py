@@ -1,0 +1,182 @@
+"""Sparse counts and the products that never make them dense.
+
+A mixture decoder needs p(w|d) = sum_k theta_dk beta_kw only where document d has word w. Forward that is a sampled
+dense-dense product (SDDMM); backward it is two sparse-dense products, with S = g c / p at the same non-zeros:
+d loss / d theta = S beta^T and d loss / d beta^T = S^T theta. Cost and memory are linear in the non-zeros.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+TINY = 1e-10  # keeps log p finite where a topic mixture gives a word no mass
+_CHUNK = 1 << 22  # elements of a gathered block where there is no sampled product
+
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+
+
+@dataclass(frozen=True)
+class SparseBatch:
+    """B documents over V words, once by document and once by word. N is the number of non-zeros.
+
+    The order by word is what the backward products need; finding it once a batch on the host (a linear counting
+    sort) is several times cheaper than a sort on each backward pass.
+    """
+
+    indices: Tensor  # (N,) int64, word of each non-zero, documents one after the other
+    values: Tensor  # (N,) float, count of each non-zero
+    offsets: Tensor  # (B + 1,) int64, where each document starts
+    n_words: int
+    by_word: Tensor  # (N,) int64, the non-zeros ordered by word: positions in `indices`
+    word_rows: Tensor  # (N,) int64, document of each of them
+    word_offsets: Tensor  # (V + 1,) int64, where each word starts
+
+    @property
+    def n_docs(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def device(self) -> torch.device:
+        return self.values.device
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """(N,) int64, document of each non-zero."""
+        documents = torch.arange(self.n_docs, device=self.device)
+        return torch.repeat_interleave(documents, self.offsets.diff(), output_size=len(self.indices))
+
+    @cached_property
+    def totals(self) -> Tensor:
+        """(B,) tokens of each document."""
+        return self.sum_by_document(self.values)
+
+    def sum_by_document(self, values: Tensor) -> Tensor:
+        """(N,) -> (B,)"""
+        if self.device.type == "mps":
+            return torch.zeros(self.n_docs, dtype=values.dtype, device=self.device).index_add_(0, self.rows, values)
+        return torch.segment_reduce(values, "sum", offsets=self.offsets, initial=0)
+
+    def to_dense(self, values: Tensor | None = None) -> Tensor:
+        """(B, V), for the few places where a single batch may be dense."""
+        values = self.values if values is None else values
+        dense = torch.zeros(self.n_docs, self.n_words, dtype=values.dtype, device=self.device)
+        return dense.index_put_((self.rows, self.indices), values)
+
+    def at_counts(self, dense: Tensor) -> Tensor:
+        """Entries of a (B, V) tensor where this batch has counts: (N,)."""
+        return dense[self.rows, self.indices]
+
+    def sampled_product(self, left: Tensor, right: Tensor) -> Tensor:
+        """(left right^T) at the non-zeros: (B, K), (V, K) -> (N,)."""
+        if _has_sampled_product(self.device):
+            pattern = self._by_document(torch.zeros_like(self.values, dtype=left.dtype))
+            return torch.sparse.sampled_addmm(pattern, left, right.mT, beta=0.0).values()
+        step = max(1, _CHUNK // left.shape[1])
+        parts = [
+            (left[rows] * right[words]).sum(1)  # (step, K) -> (step,)
+            for rows, words in zip(self.rows.split(step), self.indices.split(step), strict=True)
+        ]
+        return torch.cat(parts)
+
+    def times(self, values: Tensor, right: Tensor) -> Tensor:
+        """S right, with `values` (N,) in S (B, V) and right (V, K): (B, K)."""
+        if self.device.type == "mps":
+            out = torch.zeros(self.n_docs, right.shape[1], dtype=right.dtype, device=self.device)
+            return out.index_add_(0, self.rows, right[self.indices] * values[:, None])
+        return _product(self._by_document(values), right)
+
+    def transposed_times(self, values: Tensor, right: Tensor) -> Tensor:
+        """S^T right, with `values` (N,) in S (B, V) and right (B, K): (V, K)."""
+        if self.device.type == "mps":
+            out = torch.zeros(self.n_words, right.shape[1], dtype=right.dtype, device=self.device)
+            return out.index_add_(0, self.indices, right[self.rows] * values[:, None])
+        size = (self.n_words, self.n_docs)
+        by_word = torch.sparse_csr_tensor(
+            self.word_offsets, self.word_rows, values[self.by_word], size, check_invariants=False
+        )
+        return _product(by_word, right)
+
+    def _by_document(self, values: Tensor) -> Tensor:
+        size = (self.n_docs, self.n_words)
+        return torch.sparse_csr_tensor(self.offsets, self.indices, values, size, check_invariants=False)
+
+
+def _product(sparse: Tensor, dense: Tensor) -> Tensor:
+    """sparse @ dense. The operator @ fills and copies its result first, which took ten times the product itself."""
+    out = torch.empty(sparse.shape[0], dense.shape[1], dtype=dense.dtype, device=dense.device)
+    return out.addmm_(sparse, dense, beta=0)
+
+
+def _has_sampled_product(device: torch.device) -> bool:
+    return device.type == "cuda" or (device.type == "cpu" and torch.backends.mkl.is_available())
+
+
+class _MixtureLogLikelihood(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, beta_t: Tensor, batch: SparseBatch) -> Tensor:
+        probability = batch.sampled_product(theta, beta_t) + TINY  # (N,)
+        ctx.batch = batch
+        ctx.save_for_backward(theta, beta_t, probability)
+        return batch.sum_by_document(batch.values * probability.log())  # (B,)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        batch = ctx.batch
+        theta, beta_t, probability = ctx.saved_tensors
+        ratio = grad[batch.rows] * batch.values / probability  # (N,)
+        theta_grad = batch.times(ratio, beta_t) if ctx.needs_input_grad[0] else None  # (B, K)
+        beta_grad = batch.transposed_times(ratio, theta) if ctx.needs_input_grad[1] else None  # (V, K)
+        return theta_grad, beta_grad, None
+
+
+def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, batch: SparseBatch) -> Tensor:
+    """log p(x_d | theta_d) = sum_v x_dv log (theta_d beta)_v, up to the multinomial coefficient.
+
+    Args:
+        theta: (B, K), rows in the simplex.
+        beta_t: (V, K), columns in the simplex: the topic-word matrix transposed, so that a word is one run of memory.
+        batch: the counts x.
+
+    Returns:
+        (B,), differentiable once in theta and beta_t.
+    """
+    out: Tensor = _MixtureLogLikelihood.apply(theta, beta_t, batch)
+    return out
+
+
+class _BagProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, values: Tensor, batch: SparseBatch) -> Tensor:
+        ctx.batch = batch
+        ctx.save_for_backward(values)
+        return batch.times(values, weight)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (values,) = ctx.saved_tensors
+        return ctx.batch.transposed_times(values, grad.contiguous()), None, None
+
+
+def bag_product(weight: Tensor, values: Tensor, batch: SparseBatch) -> Tensor:
+    """The embedding-bag: each document's sum of its words' rows of `weight`, weighted by `values`.
+
+    The same as embedding_bag(mode="sum", per_sample_weights=values), with a backward that reuses the batch's order
+    by word (measured on two CPU threads: 0.7 ms against 1.3 ms at B=256, V=5,000, H=256).
+
+    Args:
+        weight: (V, H).
+        values: (N,), not differentiated.
+
+    Returns:
+        (B, H).
+    """
+    out: Tensor = _BagProduct.apply(weight, values, batch)
+    return out

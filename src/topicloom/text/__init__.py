@@ -1,0 +1,28 @@
+"""Raw text to tokens: readers, tokenizers by language, stop words. Needs no PyTorch, so that workers start fast."""
+
+from .readers import Document, read
+from .stopwords import stop_words
+from .tokenizers import (
+    AnyTokenizer,
+    CustomTokenizer,
+    Pretokenized,
+    Tokenizer,
+    detect_language,
+    languages,
+    make_tokenizer,
+    tokenizer_from_settings,
+)
+
+__all__ = [
+    "AnyTokenizer",
+    "CustomTokenizer",
+    "Document",
+    "Pretokenized",
+    "Tokenizer",
+    "detect_language",
+    "languages",
+    "make_tokenizer",
+    "read",
+    "stop_words",
+    "tokenizer_from_settings",
+]

@@ -1,0 +1,123 @@
+"""Many strings as one UTF-8 file and the places where each begins, read one at a time from disk."""
+
+from __future__ import annotations
+
+import io
+from array import array
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+
+
+class StoredTexts(Sequence[str]):
+    """Strings that are decoded when they are asked for.
+
+    Args:
+        blob: (n_bytes,) uint8, the strings' UTF-8.
+        starts: (n,) where each string begins.
+        ends: (n,) where it ends.
+    """
+
+    def __init__(self, blob: npt.NDArray[np.uint8], starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> None:
+        self._blob = blob
+        self._starts = starts
+        self._ends = ends
+
+    @classmethod
+    def load(cls, folder: Path, name: str, count: int, mmap: bool = True) -> StoredTexts:
+        """Opens what a writer of this name wrote.
+
+        Raises:
+            InputError: a file is missing, cut short, or holds another number of strings than `count`.
+        """
+        offsets = load_array(folder / f"{name}.offsets.npy", mmap)
+        path = folder / f"{name}.utf8"
+        if not path.is_file() or len(offsets) != count + 1 or path.stat().st_size != offsets[-1]:
+            raise damaged(path)
+        # An empty file cannot be mapped.
+        blob = np.memmap(path, np.uint8, "r") if mmap and offsets[-1] > 0 else np.fromfile(path, np.uint8)
+        return cls(blob, offsets[:-1], offsets[1:])
+
+    def take(self, rows: npt.NDArray[np.intp]) -> StoredTexts:
+        """Some of the strings, without reading them."""
+        return StoredTexts(self._blob, self._starts[rows], self._ends[rows])
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> StoredTexts: ...
+    def __getitem__(self, index: int | slice) -> str | StoredTexts:
+        if isinstance(index, slice):
+            return StoredTexts(self._blob, self._starts[index], self._ends[index])
+        return self._blob[self._starts[index] : self._ends[index]].tobytes().decode("utf-8", "replace")
+
+    def __repr__(self) -> str:
+        return f"StoredTexts({len(self):,} strings, {self._blob.nbytes:,} bytes)"
+
+
+class TextWriter:
+    """Collects strings as UTF-8: in the files that StoredTexts.load opens, or in memory when there is no folder."""
+
+    def __init__(self, folder: Path | None = None, name: str = "texts") -> None:
+        self._folder, self._name = folder, name
+        self._file: IO[bytes] = io.BytesIO() if folder is None else (folder / f"{name}.utf8").open("wb")
+        self._offsets = array("q", [0])
+
+    def __enter__(self) -> TextWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def append(self, text: str) -> None:
+        """Adds one string."""
+        written = self._file.write(text.encode("utf-8", "replace"))  # a lone surrogate has no UTF-8
+        self._offsets.append(self._offsets[-1] + written)
+
+    def finish(self) -> StoredTexts:
+        """All strings so far; with a folder, its files are whole from here on."""
+        offsets = np.frombuffer(self._offsets, np.int64)
+        if self._folder is None:
+            assert isinstance(self._file, io.BytesIO)
+            return StoredTexts(np.frombuffer(self._file.getvalue(), np.uint8), offsets[:-1], offsets[1:])
+        self._file.flush()
+        np.save(self._folder / f"{self._name}.offsets.npy", offsets)
+        return StoredTexts.load(self._folder, self._name, len(offsets) - 1)
+
+
+def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
+    """Writes strings to the files that StoredTexts.load opens."""
+    with TextWriter(folder, name) as writer:
+        for text in texts:
+            writer.append(text)
+        writer.finish()
+
+
+def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
+    """Reads a .npy file.
+
+    Raises:
+        InputError: it is missing or cut short.
+    """
+    try:
+        loaded: npt.NDArray[Any] = np.load(path, mmap_mode="r" if mmap else None)
+    except (OSError, ValueError, EOFError):
+        raise damaged(path) from None
+    return loaded
+
+
+def damaged(path: Path) -> InputError:
+    """The error for a file of a saved corpus that cannot be used."""
+    fault = "is damaged or cut short" if path.exists() else "is missing"
+    return InputError(f"{path} {fault}; make the corpus again")

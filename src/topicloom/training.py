@@ -1,0 +1,200 @@
+"""The loop: it trains any TopicNetwork and names no model. All that a run is made of stands in TrainingState."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from .batches import BatchReader
+from .callbacks import Callback
+from .errors import TrainingDivergedError
+from .nn.network import Loss, TopicNetwork
+
+Schedule = Literal["one_cycle", "constant"]
+Row = dict[str, float]
+_EVALUATION_SEED = 20_201  # the same noise at every evaluation, so that epochs can be compared
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How to train; see NeuralTopicModel for what each setting means."""
+
+    epochs: int
+    learning_rate: float
+    schedule: Schedule = "one_cycle"
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.0
+    kl_weight: float = 1.0
+    kl_warmup: float = 0.0
+    patience: int | None = None
+
+
+@dataclass
+class TrainingState:
+    """Everything that changes while training: weights, optimizer, both generators, counters, and the best so far."""
+
+    network: TopicNetwork  # with the generator of its noise, on its device
+    optimizer: torch.optim.Optimizer
+    shuffle: torch.Generator  # the order of the documents, on the CPU
+    epoch: int = 0
+    step: int = 0
+    history: list[Row] = field(default_factory=list)
+    best_loss: float = math.inf
+    best_weights: dict[str, Tensor] | None = None
+    stale_epochs: int = 0
+
+    @classmethod
+    def start(cls, network: TopicNetwork, plan: TrainingPlan, seed: int, device: torch.device) -> TrainingState:
+        """A state before the first step, its two generators seeded from `seed`."""
+        network.to(device)
+        network.generator = torch.Generator(device).manual_seed(seed)
+        fused = device.type in (
+            "cpu",
+            "cuda",
+        )  # without it, Adam on a wide first layer costs more than the forward pass
+        optimizer = torch.optim.Adam(
+            network.parameters(), lr=plan.learning_rate, betas=plan.betas, weight_decay=plan.weight_decay, fused=fused
+        )
+        return cls(network, optimizer, torch.Generator().manual_seed(seed))
+
+
+def train(
+    state: TrainingState,
+    reader: BatchReader,
+    plan: TrainingPlan,
+    *,
+    validation: BatchReader | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> None:
+    """Trains `state.network` until `state.epoch` is `plan.epochs`, or no longer improves on `validation`.
+
+    Args:
+        reader: the documents to learn from, none of them empty.
+        validation: documents held out. With them and a patience, training stops after that many epochs without a
+            lower loss, and the best weights come back.
+
+    Raises:
+        TrainingDivergedError: a loss or a gradient was not finite; the weights are those of the last whole epoch.
+    """
+    for callback in callbacks:
+        callback.on_start(plan.epochs, len(reader))
+    with _denormals_flushed():
+        while state.epoch < plan.epochs:
+            row = _epoch(state, reader, plan, callbacks)
+            if validation is not None:
+                row["validation_loss"] = _mean_loss(state.network, validation, plan.kl_weight)
+            state.history.append(row)
+            for callback in callbacks:
+                callback.on_epoch(row)
+            if validation is not None and plan.patience is not None and _stale(state, row["validation_loss"], plan):
+                break
+    if state.best_weights is not None:
+        state.network.load_state_dict(state.best_weights)
+    state.network.eval()
+    for callback in callbacks:
+        callback.on_end()
+
+
+def evaluate(network: TopicNetwork, reader: BatchReader) -> Iterator[Loss]:
+    """The losses of the batches, in order, outside training.
+
+    Their noise is drawn from a seed of their own: the network's generator is left as it was, and epochs compare.
+    """
+    own = network.generator
+    network.generator = torch.Generator(reader.device).manual_seed(_EVALUATION_SEED)
+    network.eval()
+    try:
+        for batch in reader:
+            with torch.inference_mode():
+                yield network.loss(batch)
+    finally:
+        network.generator = own
+
+
+def _mean_loss(network: TopicNetwork, reader: BatchReader, kl_weight: float) -> float:
+    return sum(float(loss.total(kl_weight).sum()) for loss in evaluate(network, reader)) / reader.n_docs
+
+
+def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callbacks: Sequence[Callback]) -> Row:
+    network, optimizer = state.network, state.optimizer
+    kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    sums: dict[str, Tensor] = {}
+    started = time.perf_counter()
+    network.train()
+    rate = weight = 0.0
+    for number, batch in enumerate(reader.shuffled(state.shuffle), start=1):
+        rate = plan.learning_rate * _rate_factor(plan, state.step / (plan.epochs * len(reader)))
+        weight = plan.kl_weight * _warmup_factor(plan, state.step / len(reader))
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        loss = network.loss(batch)
+        total = loss.total(weight)  # (B,)
+        optimizer.zero_grad(set_to_none=True)
+        total.mean().backward()
+        problem = _not_finite(total, network)
+        if problem:
+            network.load_state_dict(kept)
+            network.eval()
+            advice = "a lower learning_rate often cures it" if state.step else "look at the counts and the settings"
+            where = f"epoch {state.epoch + 1}, batch {number}"
+            raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
+        optimizer.step()
+        state.step += 1
+        for name, term in {"loss": total, **loss.terms()}.items():
+            sums[name] = sums.get(name, 0) + term.detach().sum()
+        for callback in callbacks:
+            callback.on_batch()
+    state.epoch += 1
+    means = {name: float(value) / reader.n_docs for name, value in sums.items()}
+    elapsed = time.perf_counter() - started
+    return {"epoch": state.epoch, **means, "kl_weight": weight, "learning_rate": rate, "seconds": elapsed}
+
+
+def _rate_factor(plan: TrainingPlan, progress: float) -> float:
+    """One cycle: up along a cosine in the first tenth, down to nothing along another in the rest (Smith 2018)."""
+    if plan.schedule == "constant":
+        return 1.0
+    if progress < 0.1:
+        return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2
+    return 1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2
+
+
+def _warmup_factor(plan: TrainingPlan, epochs_done: float) -> float:
+    return min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
+
+
+def _not_finite(total: Tensor, network: TopicNetwork) -> str | None:
+    """The name of what is not finite. One number per step leaves the device."""
+    gradients = [p.grad for p in network.parameters() if p.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if bool(torch.isfinite(norm + total.sum())):
+        return None
+    return "the gradient" if bool(total.isfinite().all()) else "the loss"
+
+
+def _stale(state: TrainingState, loss: float, plan: TrainingPlan) -> bool:
+    if loss < state.best_loss:
+        state.best_loss = loss
+        state.best_weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
+        state.stale_epochs = 0
+    else:
+        state.stale_epochs += 1
+    return plan.patience is not None and state.stale_epochs >= plan.patience
+
+
+@contextmanager
+def _denormals_flushed() -> Iterator[None]:
+    """Numbers below 1e-38 count as zero while training: as denormals they made it 8 times slower."""
+    were_flushed = (torch.tensor([1e-39]) * 1.0).item() == 0.0
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(were_flushed)

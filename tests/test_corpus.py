@@ -1,0 +1,361 @@
+"""Corpora: from texts, files and counts; filtered, saved, memory-mapped."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from topicloom.corpus import Corpus, align, counts_of
+from topicloom.errors import InputError, SettingError
+from topicloom.text import CustomTokenizer, Pretokenized, counting, make_tokenizer
+
+TEXTS = [
+    "The cat sat on the mat with the cat.",
+    "A dog and a cat.",
+    "",
+    "Dogs chase the dog; mat, mat!",
+    "the of and",
+]
+OPEN = {"min_df": 1, "max_df": 1.0}
+
+
+def same(one: Corpus, two: Corpus) -> bool:
+    return (
+        one.vocabulary == two.vocabulary
+        and (one.counts != two.counts).nnz == 0
+        and (one.ids, one.labels, one.timestamps) == (two.ids, two.labels, two.timestamps)
+        and list(one.texts or []) == list(two.texts or [])
+        and one.tokenizer == two.tokenizer
+        and one.settings == two.settings
+    )
+
+
+def broken_after_two():
+    yield from TEXTS[:2]
+    raise InputError("the reader's own error")
+
+
+def test_counts_and_rows(caplog):
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        corpus = Corpus.from_texts(TEXTS, **OPEN, labels=[1, None, "x", "x", "y"])
+    assert caplog.messages == ["2 of 5 documents hold no word of the vocabulary; their rows are kept"]
+    assert corpus.vocabulary == ["cat", "mat", "dog", "chase", "dogs", "sat"]  # by total, then by the alphabet
+    np.testing.assert_array_equal(
+        corpus.counts.toarray(),
+        [[2, 1, 0, 0, 0, 1], [1, 0, 1, 0, 0, 0], [0] * 6, [0, 2, 1, 1, 1, 0], [0] * 6],
+    )
+    assert corpus.counts.dtype == np.float32
+    assert corpus.counts.indices.dtype == corpus.counts.indptr.dtype == np.int32
+    assert corpus.counts.has_canonical_format
+    assert corpus.is_empty.tolist() == [False, False, True, False, True]
+    assert (corpus.n_docs, corpus.n_words, corpus.n_tokens, len(corpus)) == (5, 6, 11, 5)
+    assert corpus.ids == ["0", "1", "2", "3", "4"]
+    assert corpus.labels == ["1", "", "x", "x", "y"]
+    assert list(corpus.texts) == TEXTS
+    assert repr(corpus) == "Corpus(5 documents, 6 words, 11 tokens)"
+
+
+def test_a_generator_and_tokens_give_the_same():
+    corpus = Corpus.from_texts(TEXTS, **OPEN)
+    assert same(corpus, Corpus.from_texts((text for text in TEXTS), **OPEN))
+    tokens = Corpus.from_texts([corpus.tokenizer(text) for text in TEXTS], **OPEN)
+    assert (tokens.counts != corpus.counts).nnz == 0
+    assert tokens.tokenizer == Pretokenized()
+    assert tokens.texts is None
+    dropped = Corpus.from_texts([["A", "b"], ["b"]], **OPEN, stop_words=["A"])
+    assert dropped.vocabulary == ["b"]
+    assert Corpus.from_texts([["the", "new york"]], **OPEN).vocabulary == ["new york", "the"]
+
+
+def test_chinese_is_found():
+    corpus = Corpus.from_texts(["北京大学的iPhone新闻", "新闻 system"], **OPEN)
+    assert corpus.tokenizer.language == "zh"
+    assert corpus.vocabulary == ["新闻", "iphone", "system", "北京大学"]
+
+
+def test_filters():
+    def vocabulary(**filters):
+        return Corpus.from_texts(
+            [["a", "a", "b"], ["a", "b", "c"], ["a", "d", "d", "d"]], **(OPEN | filters)
+        ).vocabulary
+
+    assert vocabulary() == ["a", "d", "b", "c"]
+    assert vocabulary(min_df=2) == vocabulary(min_df=0.5) == ["a", "b"]
+    assert vocabulary(max_df=2) == vocabulary(max_df=0.7) == ["d", "b", "c"]
+    assert vocabulary(max_df=1) == ["d", "c"]
+    assert vocabulary(remove_top=1) == ["d", "b", "c"]
+    assert vocabulary(remove_top=1, max_features=1) == ["d"]
+    assert vocabulary(min_df=np.int64(2)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        *({"min_df": True}, {"min_df": -1}, {"min_df": 1.5}, {"max_df": "0.5"}, {"max_df": float("nan")}),
+        *({"remove_top": -1}, {"remove_top": 0.5}, {"max_features": 0}, {"max_features": True}),
+    ],
+)
+def test_filters_that_cannot_be(filters):
+    (name,) = filters
+    with pytest.raises(SettingError, match=f"{name}=.*: give a "):
+        Corpus.from_texts(TEXTS, **filters)
+
+
+def test_no_word_left():
+    with pytest.raises(
+        InputError,
+        match=r"no word is left of 6 in 5 documents: min_df=2 drops 3, max_df=0.1 drops 3, remove_top=0 drops 0;",
+    ):
+        Corpus.from_texts(TEXTS, min_df=2, max_df=0.1)
+    with pytest.raises(InputError, match="remove_top=9 drops 6"):
+        Corpus.from_texts(TEXTS, **OPEN, remove_top=9)
+    with pytest.raises(InputError, match="no word was found in 1 document; check the language and the stop words"):
+        Corpus.from_texts(["the"], **OPEN)
+    with pytest.raises(InputError, match="there is no document"):
+        Corpus.from_texts([])
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("one string", "texts is a single string"),
+        (["a", None], "document 1: a text is needed, and this is a NoneType"),
+        ([float("nan")], "document 0: a text is needed, and this is a float: nan"),
+        (["a", ["b"]], "document 1: a text is needed, and this is a list"),
+        ([["a"], "b"], "document 1: raw text was given"),
+        ([["a"], ["b", 3]], "document 1: a token is an int, not a string: 3"),
+        ([["a\nb"]], r"the word 'a\\nb' is blank or holds a line break"),
+    ],
+)
+def test_documents_that_cannot_be(texts, message):
+    with pytest.raises(InputError, match=message):
+        Corpus.from_texts(texts, **OPEN)
+
+
+def test_columns_of_another_length():
+    with pytest.raises(InputError, match="there are 2 ids and 5 documents; give one for each"):
+        Corpus.from_texts(TEXTS, **OPEN, ids=["a", "b"])
+
+
+def test_own_tokenizer():
+    corpus = Corpus.from_texts(TEXTS, **OPEN, tokenizer=lambda text: text.split(), stop_words=["the"])
+    assert isinstance(corpus.tokenizer, CustomTokenizer)
+    assert "mat," in corpus.vocabulary
+    assert "the" not in corpus.vocabulary
+    other = Corpus.from_texts(TEXTS, **OPEN, tokenizer=make_tokenizer("en", None))
+    assert "the" in other.vocabulary
+    with pytest.raises(InputError, match="tokenizer= has stop words of its own"):
+        Corpus.from_texts(TEXTS, tokenizer=make_tokenizer("en"), stop_words=None)
+    with pytest.raises(InputError, match="user_dictionary= belongs to"):
+        Corpus.from_texts(TEXTS, tokenizer=str.split, user_dictionary="own.txt")
+
+
+def test_workers_change_nothing(monkeypatch):
+    monkeypatch.setattr(counting, "_CHUNK_DOCUMENTS", 7)
+    texts = [f"w{i % 13} v{i % 5} v{i % 5} u{i}" for i in range(100)]
+    one = Corpus.from_texts(texts, min_df=2, n_jobs=1, progress=True)
+    assert same(one, Corpus.from_texts(texts, min_df=2, n_jobs=2))
+    monkeypatch.setattr(counting, "_SERIAL_CHARACTERS", 300)  # begins here, goes on in workers
+    assert same(one, Corpus.from_texts(texts, min_df=2))
+    own = Corpus.from_texts(texts, min_df=2, n_jobs=2, tokenizer=lambda text: text.split())
+    assert (own.counts != one.counts).nnz == 0
+    with pytest.raises(InputError, match="document 99: a text is needed"):
+        Corpus.from_texts([*texts[:-1], 5], n_jobs=2)
+    with pytest.raises(InputError, match="the reader's own error"):
+        Corpus.from_texts(broken_after_two(), n_jobs=2)
+    with pytest.raises(SettingError, match="n_jobs=0 means nothing"):
+        Corpus.from_texts(texts, n_jobs=0)
+
+
+def test_the_spool_goes_to_disk(monkeypatch):
+    from topicloom import corpus
+
+    expected = Corpus.from_texts(TEXTS, **OPEN)
+    monkeypatch.setattr(corpus, "_SPOOL_IN_MEMORY", 1)
+    monkeypatch.setattr(counting, "_CHUNK_CHARACTERS", 10)
+    assert same(expected, Corpus.from_texts(TEXTS, **OPEN))
+
+
+def test_save_and_load(tmp_path):
+    corpus = Corpus.from_texts(TEXTS, **OPEN, ids="abcde", labels="vwxyz", timestamps=range(5))
+    corpus.save(tmp_path / "corpus")
+    for mmap in (True, False):
+        assert same(corpus, Corpus.load(tmp_path / "corpus", mmap=mmap))
+    with pytest.raises(InputError, match="already holds files"):
+        corpus.save(tmp_path / "corpus")
+    loaded = Corpus.load(tmp_path / "corpus")
+    loaded.save(tmp_path / "corpus", overwrite=True)  # over the files that it is mapped from
+    assert same(corpus, Corpus.load(tmp_path / "corpus"))
+    assert same(corpus, pickle.loads(pickle.dumps(loaded)))
+
+
+def test_mapping_copies_nothing(tmp_path):
+    Corpus.from_texts(TEXTS, **OPEN).save(tmp_path / "corpus")
+    corpus = Corpus.load(tmp_path / "corpus")
+    for name in ("data", "indices", "indptr"):
+        array = getattr(corpus.counts, name)
+        mapped = np.asarray(array)
+        while not isinstance(mapped, np.memmap):
+            assert mapped.base is not None, f"{name} was copied"
+            mapped = mapped.base
+        assert np.shares_memory(array, mapped)
+        assert not array.flags.writeable
+    assert len(corpus.texts) == 5
+    assert corpus.texts[0] == TEXTS[0]
+    assert corpus.texts[-1] == TEXTS[-1]
+    assert list(corpus.texts[1:3]) == TEXTS[1:3]
+    with pytest.raises(IndexError):
+        corpus.texts[5]
+
+
+def test_texts_that_are_all_empty_or_have_no_utf8(tmp_path):
+    Corpus.from_counts([[1.0]], texts=[""]).save(tmp_path / "a")
+    assert list(Corpus.load(tmp_path / "a").texts) == [""]
+    corpus = Corpus.from_texts(["fine \ud800"], **OPEN)
+    assert list(corpus.texts) == ["fine ?"]
+
+
+def test_load_faults(tmp_path):
+    with pytest.raises(InputError, match="is not a saved corpus"):
+        Corpus.load(tmp_path)
+    folder = tmp_path / "corpus"
+    corpus = Corpus.from_texts(TEXTS, **OPEN)
+    for name in ("data.npy", "indptr.npy", "vocabulary.txt", "texts.utf8", "texts.offsets.npy"):
+        corpus.save(folder, overwrite=True)
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[:-4])
+        with pytest.raises(
+            InputError, match=f"{name.partition('.')[0]}.* is damaged or cut short; make the corpus again"
+        ):
+            Corpus.load(folder)
+        (folder / name).unlink()
+        with pytest.raises(InputError, match=f"{name.partition('.')[0]}.* is missing; make the corpus again"):
+            Corpus.load(folder)
+    corpus.save(folder, overwrite=True)
+    about = json.loads((folder / "corpus.json").read_text())
+    (folder / "corpus.json").write_text(json.dumps(about | {"format_version": 99}))
+    with pytest.raises(InputError, match="was written by a newer topicloom; upgrade"):
+        Corpus.load(folder)
+    del about["n_docs"]
+    (folder / "corpus.json").write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"corpus.json is damaged"):
+        Corpus.load(folder)
+
+
+def test_from_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,text,label\n" + "".join(f'd{i},"{text}",x\n' for i, text in enumerate(TEXTS)))
+    corpus = Corpus.from_file(path, **OPEN)
+    assert corpus.ids == ["d0", "d1", "d2", "d3", "d4"]
+    assert corpus.labels == ["x"] * 5
+    written = Corpus.from_file(path, **OPEN, out=tmp_path / "corpus")
+    assert same(corpus, written)
+    assert not written.counts.data.flags.writeable
+    assert same(corpus, Corpus.load(tmp_path / "corpus"))
+    with pytest.raises(InputError, match="already holds files"):
+        Corpus.from_file(path, out=tmp_path / "corpus")
+    bare = Corpus.from_file(path, **OPEN, keep_texts=False, out=tmp_path / "corpus", overwrite=True)
+    assert bare.texts is None
+    with pytest.raises(InputError, match="no word is left"):
+        Corpus.from_file(path, out=tmp_path / "other")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.csv", "corpus"]  # nothing half-made is left
+
+
+@pytest.mark.parametrize("make", [np.array, sparse.csr_matrix, sparse.coo_array, sparse.csc_array, sparse.lil_matrix])
+def test_from_counts(make):
+    given = make(np.array([[0, 2, 0], [0, 0, 0], [1, 0, 3]]))
+    before = given.copy()
+    corpus = Corpus.from_counts(given, ["a", "b", "c"], labels=[1, 2, 3])
+    np.testing.assert_array_equal(corpus.counts.toarray(), [[0, 2, 0], [0, 0, 0], [1, 0, 3]])
+    assert corpus.counts.dtype == np.float32
+    assert corpus.is_empty.tolist() == [False, True, False]
+    assert corpus.labels == ["1", "2", "3"]
+    corpus.counts.data[:] = 9
+    assert abs(given - before).sum() == 0
+    assert Corpus.from_counts(given).vocabulary == ["word0", "word1", "word2"]
+
+
+def test_from_counts_mends_a_copy():
+    data, indices, indptr = np.array([1.0, 0, 2, 3]), np.array([2, 1, 0, 2]), np.array([0, 4])
+    given = sparse.csr_array((data, indices.astype(np.int64), indptr.astype(np.int64)), shape=(1, 3))
+    corpus = Corpus.from_counts(given)
+    assert corpus.counts.indices.tolist() == [0, 2]
+    assert corpus.counts.data.tolist() == [2, 4]
+    assert corpus.counts.indices.dtype == corpus.counts.indptr.dtype == np.int32
+    assert given.nnz == 4
+    assert given.indices.tolist() == [2, 1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("counts", "options", "message"),
+    [
+        ([[1, 2], [0, -3]], {}, "the count in row 1, column 1 is -3, which is negative"),
+        ([[1, 2], [float("nan"), 0]], {}, "the count in row 1, column 0 is nan, which is not finite"),
+        ([[1, float("inf")]], {}, "the count in row 0, column 1 is inf, which is not finite"),
+        ([[0], [0], [0.5]], {}, r"the count in row 2, column 0 is 0.5, which is not a whole number \(fractional=True"),
+        ([[-0.5]], {"fractional": True}, "negative"),
+        ([1, 2], {}, r"counts have shape \(2,\); \(documents, words\) is needed"),
+        (np.zeros((0, 3)), {}, "counts have shape"),
+        ([["a"]], {}, "counts are of type <U1; numbers are needed"),
+        ([[1, 2]], {"vocabulary": ["a"]}, "the vocabulary has 1 words, and the counts have 2 columns"),
+        ([[1, 2, 3]], {"vocabulary": ["a", "b", "a"]}, "the vocabulary holds 'a' twice"),
+        ([[1]], {"vocabulary": ["a\n"]}, "blank or holds a line break"),
+        ([[1]], {"texts": []}, "there are 0 texts and 1 documents; give one for each"),
+        ([[1]], {"ids": "ab"}, "there are 2 ids and 1 documents; give one for each"),
+    ],
+)
+def test_counts_that_cannot_be(counts, options, message):
+    with pytest.raises(InputError, match=message):
+        Corpus.from_counts(counts, **options)
+
+
+def test_fractional_counts():
+    assert Corpus.from_counts([[0.5]], fractional=True).counts.data.tolist() == [0.5]
+
+
+def test_subset(tmp_path):
+    corpus = Corpus.from_texts(TEXTS, **OPEN, labels="vwxyz")
+    corpus.save(tmp_path / "corpus")
+    for source in (corpus, Corpus.load(tmp_path / "corpus")):
+        some = source[[3, 0]]
+        np.testing.assert_array_equal(some.counts.toarray(), corpus.counts.toarray()[[3, 0]])
+        assert (some.ids, some.labels, list(some.texts)) == (["3", "0"], ["y", "v"], [TEXTS[3], TEXTS[0]])
+        assert source[1:3].ids == ["1", "2"]
+        assert source[-1].ids == ["4"]
+        assert source.subset(~source.is_empty).ids == ["0", "1", "3"]
+        with pytest.raises(IndexError):
+            source[[7]]
+    some.save(tmp_path / "some")
+    assert same(some, Corpus.load(tmp_path / "some"))
+
+
+def test_new_texts_and_other_vocabularies():
+    corpus = Corpus.from_texts(TEXTS, **OPEN)
+    counts = corpus.encode(["", "mat cat unknown CAT", "unknown"])
+    np.testing.assert_array_equal(counts.toarray(), [[0] * 6, [2, 1, 0, 0, 0, 0], [0] * 6])
+    assert counts.dtype == np.float32
+    assert corpus.encode([]).shape == (0, 6)
+    np.testing.assert_array_equal(counts_of([["b", "b"]], ["a", "b"], Pretokenized()).toarray(), [[0, 2]])
+    with pytest.raises(InputError, match="document 1: a text is needed"):
+        corpus.encode(["a", 3])
+    aligned = align(corpus, ["new", "dog", "cat"])
+    np.testing.assert_array_equal(aligned.toarray(), [[0, 0, 2], [0, 1, 1], [0] * 3, [0, 1, 0], [0] * 3])
+
+
+def test_importing_needs_no_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, types; package = types.ModuleType('topicloom'); package.__path__ = [sys.argv[1]]; "
+        "sys.modules['topicloom'] = package; import topicloom.datasets; sys.exit('torch' in sys.modules)"
+    )
+    from topicloom import errors
+
+    folder = errors.__file__.removesuffix("/errors.py")
+    assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 0
