@@ -23,7 +23,7 @@ class BatchReader:
     """
 
     def __init__(
-        self, counts: sp.csr_matrix, batch_size: int, device: torch.device, rows: np.ndarray[Any, Any] | None = None
+        self, counts: sp.csr_array, batch_size: int, device: torch.device, rows: np.ndarray[Any, Any] | None = None
     ) -> None:
         self.counts = counts
         self.batch_size = batch_size
@@ -72,7 +72,7 @@ class BatchReader:
             yield sparse_batch(self.counts, rows, self.device)
 
 
-def sparse_batch(counts: sp.csr_matrix, rows: np.ndarray[Any, Any], device: torch.device) -> SparseBatch:
+def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> SparseBatch:
     """The documents `rows` of `counts`, once by document and once by word, on `device`."""
     starts = counts.indptr[rows].astype(np.int64)
     lengths = counts.indptr[rows + 1] - starts
@@ -83,7 +83,7 @@ def sparse_batch(counts: sp.csr_matrix, rows: np.ndarray[Any, Any], device: torc
 
     # SciPy's CSR -> CSC is a linear counting sort; run on positions, it says where each non-zero of a word stands.
     size = (len(rows), counts.shape[1])
-    by_word = sp.csr_matrix((np.arange(len(where)), indices, offsets), shape=size).tocsc()
+    by_word = sp.csr_array((np.arange(len(where)), indices, offsets), shape=size).tocsc()
 
     def send(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=dtype)

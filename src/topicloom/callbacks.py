@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -22,7 +24,19 @@ class Callback:
         """After each epoch: its row of history_."""
 
     def on_end(self) -> None:
-        """After the last epoch; not called when training fails."""
+        """After the last epoch, or when training fails."""
+
+
+@contextmanager
+def watched(callbacks: Sequence[Callback], n_epochs: int, n_batches: int) -> Iterator[None]:
+    """Tells the callbacks that training starts, and that it ends, however it ends."""
+    for callback in callbacks:
+        callback.on_start(n_epochs, n_batches)
+    try:
+        yield
+    finally:
+        for callback in callbacks:
+            callback.on_end()
 
 
 class ProgressBar(Callback):

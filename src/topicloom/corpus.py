@@ -593,7 +593,7 @@ def _checked_counts(counts: Any, fractional: bool) -> Counts:
     faults = {
         "not finite": ~np.isfinite(matrix.data),
         "negative": matrix.data < 0,
-        "not a whole number (fractional=True allows it)": matrix.data != np.trunc(matrix.data),
+        "not a whole number (fractional=True allows it, in a model fractional_counts=True)": matrix.data != np.trunc(matrix.data),
     }
     if fractional:
         faults.popitem()

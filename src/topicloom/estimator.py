@@ -29,7 +29,7 @@ from .errors import InputError, SettingError
 from .files import atomic_directory, write_json, write_lines
 from .nn.network import TopicNetwork
 from .nn.sparse import SparseBatch
-from .ranking import DEFAULT_RELEVANCE, relevance_scores, top_words
+from .ranking import top_words, word_scores
 from .settings import check_settings, refuse_unknown
 from .text import AnyTokenizer, tokenizer_from_settings
 from .training import evaluate
@@ -86,7 +86,8 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
         refuse_unknown(cls, list(settings))
-        return super().__new__(cls)
+        model: Self = super().__new__(cls)
+        return model
 
     # What a model provides.
 
@@ -141,6 +142,8 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> sp.csr_array:
         """Checks the settings, notes what the corpus says of its words, and returns its counts."""
         check_settings(self)
+        for learned in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, learned)  # an earlier fit's topics are not of these words
         corpus = self._corpus(X, vocabulary)
         if self.n_topics > corpus.n_words:
             raise InputError(
@@ -188,9 +191,11 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         # Values that are not finite are left to Corpus.from_counts, which names their row and column.
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, ensure_min_features=2
-        )
+        limits = {"ensure_all_finite": False, "ensure_min_features": 2 if reset else 1}
+        try:
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", **limits)
+        except ValueError as error:
+            raise InputError(" ".join(str(error).split())) from None  # scikit-learn's messages run over lines
 
     # Reading.
 
@@ -214,24 +219,27 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             )
         return self._theta(counts)
 
-    def topics(self, top_n: int = 10, relevance: float = DEFAULT_RELEVANCE) -> list[list[str]]:
+    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """The words that speak for each topic.
 
         Args:
             top_n: how many words a topic.
-            relevance: 1 ranks by probability, lower values favour words that are rare elsewhere (Sievert & Shirley
-                2014).
+            relevance: 1 ranks by probability, 0.6 as Sievert & Shirley (2014) recommend; None is the package's own
+                rule, relevance 0.5 with the lift of rare words shrunk.
 
         Returns:
             K lists of words, best first.
         """
+        return [[self.vocabulary_[word] for word in row] for row in self.topic_ids(top_n, relevance)]
+
+    def topic_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
+        """(K, min(top_n, V)) what `topics` says, as columns of components_."""
         check_is_fitted(self, "components_")
-        if not 0 <= relevance <= 1:
+        if relevance is not None and not 0 <= relevance <= 1:
             raise SettingError(f"relevance should be from 0 to 1; it is {relevance!r}")
         if top_n < 1:
             raise SettingError(f"top_n should be at least 1; it is {top_n!r}")
-        scores = relevance_scores(self.components_, self.word_counts_, relevance)
-        return [[self.vocabulary_[word] for word in row] for row in top_words(scores, top_n)]
+        return top_words(word_scores(self.components_, self.word_counts_, relevance), top_n)
 
     def score(self, X: Any, y: Any = None) -> float:
         """The evidence lower bound per token, in nats: higher is better. Minus the logarithm of `perplexity(X)`."""
@@ -283,7 +291,8 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def _device(self) -> torch.device:
-        return next(iter(self.network_.state_dict().values())).device
+        some: Tensor = next(iter(self.network_.state_dict().values()))
+        return some.device
 
     def _counts(self, X: Any) -> sp.csr_array:
         """(n_docs, V) counts of X over the model's words."""
@@ -371,11 +380,13 @@ def _is_matrix(X: Any) -> bool:
     if sp.issparse(X) or hasattr(X, "columns"):
         return True
     if hasattr(X, "dtype"):
-        return not (X.dtype.kind in "OUST" and all(isinstance(x, str | list | tuple) for x in X))
+        kind = getattr(X.dtype, "kind", "O")  # tensors and polars' columns have types of their own
+        return not (kind in "OUST" and all(isinstance(x, str | list | tuple) for x in X))
     if isinstance(X, list | tuple) and X:
         first = X[0]
-        return not (isinstance(first, str) or all(isinstance(word, str) for word in first))
-    return False
+        tokens = isinstance(first, list | tuple) and all(isinstance(word, str) for word in first)
+        return not (isinstance(first, str) or tokens)
+    return hasattr(X, "__array__")
 
 
 def _texts(X: Any) -> Any:

@@ -65,9 +65,7 @@ def atomic_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def require_empty(path: Path) -> None:
     """Raises InputError when `path` already holds something."""
     if path.is_dir() and any(path.iterdir()):
-        raise InputError(
-            f"{path} already holds files; give another place, or --overwrite (overwrite=True) to replace it"
-        )
+        raise InputError(f"{path} already holds files; give another place, or replace it with --overwrite")
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, and a directory is to be written there; give another place")
 

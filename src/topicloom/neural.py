@@ -18,6 +18,9 @@ from .training import Schedule, TrainingPlan, TrainingState, train
 
 logger = logging.getLogger("topicloom")
 
+# A few hundred documents need small batches, or sixty epochs are too few steps for topics to part.
+_SMALLEST_BATCH, _LARGEST_BATCH, _STEPS_AN_EPOCH = 32, 256, 30
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NeuralTopicModel(TopicModel):
@@ -25,7 +28,7 @@ class NeuralTopicModel(TopicModel):
 
     Args:
         epochs: passes over the documents.
-        batch_size: documents a step.
+        batch_size: documents a step; None is 256, and less on a small corpus, so that an epoch has some 30 steps.
         learning_rate: the highest rate of Adam.
         schedule: "one_cycle" rises in the first tenth and falls to nothing; "constant" stays.
         weight_decay: L2 penalty on all weights.
@@ -37,8 +40,8 @@ class NeuralTopicModel(TopicModel):
     """
 
     epochs: AtLeastOne = 60
-    batch_size: AtLeastOne = 256
-    learning_rate: Positive = 2e-2
+    batch_size: AtLeastOne | None = None
+    learning_rate: Positive = 1e-2
     schedule: Schedule = "one_cycle"
     weight_decay: NotNegative = 0.0
     kl_weight: NotNegative = 1.0
@@ -48,7 +51,7 @@ class NeuralTopicModel(TopicModel):
 
     def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
         state = self._start()
-        reader = BatchReader(counts, self.batch_size, self._training_device).without_empty()
+        reader = self._reader(counts)
         validation = None
         if self.patience is not None:
             if reader.n_docs < 2:
@@ -63,21 +66,30 @@ class NeuralTopicModel(TopicModel):
 
     def _partial_fit(self, counts: sp.csr_array) -> None:
         """One epoch at a constant rate, which suits a stream that has no known end."""
-        state: TrainingState = getattr(self, "_state", None) or self._start()
-        reader = BatchReader(counts, self.batch_size, self._training_device).without_empty()
+        state: TrainingState | None = getattr(self, "state_", None)
+        if state is None:
+            state = self._start()
+            if hasattr(self, "network_"):  # loaded from a file, with its weights and without its optimizer
+                state.network.load_state_dict(self.network_.state_dict())
+        reader = self._reader(counts)
         train(state, reader, replace(self._plan(), epochs=state.epoch + 1, schedule="constant"))
         self._finish(state)
 
     def _start(self) -> TrainingState:
-        """A new network, or one on from what was loaded, before its first step."""
+        """A new network, before its first step."""
         seed = self._seed()
         self._training_device = choose_device(self.device)
         logger.info("training on %s", self._training_device)
         network = self._network(self._words(), torch.Generator().manual_seed(seed))
         return TrainingState.start(network, self._plan(), seed, self._training_device)
 
+    def _reader(self, counts: sp.csr_array) -> BatchReader:
+        """The documents with words, in batches: of the size asked for, or of one that suits their number."""
+        size = self.batch_size or min(_LARGEST_BATCH, max(_SMALLEST_BATCH, counts.shape[0] // _STEPS_AN_EPOCH))
+        return BatchReader(counts, size, self._training_device).without_empty()
+
     def _finish(self, state: TrainingState) -> None:
-        self._state = state
+        self.state_ = state
         self.history_ = state.history
         self._adopt(state.network)
 

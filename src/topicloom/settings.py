@@ -25,7 +25,7 @@ OTHER_NAMES = {
 }
 
 
-def refuse_unknown(kind: type, names: list[str]) -> None:
+def refuse_unknown(kind: type[Any], names: list[str]) -> None:
     """Raises SettingError for the first of `names` that is no setting of the estimator class `kind`."""
     known = [field.name for field in dataclasses.fields(kind) if field.init]
     for name in names:
@@ -43,7 +43,7 @@ def check_settings(estimator: Any) -> None:
     Raises:
         SettingError: naming the setting, what it may be, and what it is.
     """
-    for name, adapter in _adapters(type(estimator)).items():
+    for name, adapter in _adapters(type(estimator)).items():  # type: ignore[arg-type]  # a class hashes
         value = getattr(estimator, name)
         plain = value.item() if isinstance(value, np.generic) else value
         try:
@@ -54,7 +54,7 @@ def check_settings(estimator: Any) -> None:
 
 
 @cache
-def _adapters(kind: type) -> dict[str, TypeAdapter[Any]]:
+def _adapters(kind: type[Any]) -> dict[str, TypeAdapter[Any]]:
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in dataclasses.fields(kind) if field.init]
     return {name: _adapter(hints[name]) for name in names}

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .batches import BatchReader
-from .callbacks import Callback
+from .callbacks import Callback, watched
 from .errors import TrainingDivergedError
 from .nn.network import Loss, TopicNetwork
 
@@ -83,9 +83,7 @@ def train(
     Raises:
         TrainingDivergedError: a loss or a gradient was not finite; the weights are those of the last whole epoch.
     """
-    for callback in callbacks:
-        callback.on_start(plan.epochs, len(reader))
-    with _denormals_flushed():
+    with watched(callbacks, plan.epochs, len(reader)), _denormals_flushed():
         while state.epoch < plan.epochs:
             row = _epoch(state, reader, plan, callbacks)
             if validation is not None:
@@ -98,8 +96,6 @@ def train(
     if state.best_weights is not None:
         state.network.load_state_dict(state.best_weights)
     state.network.eval()
-    for callback in callbacks:
-        callback.on_end()
 
 
 def evaluate(network: TopicNetwork, reader: BatchReader) -> Iterator[Loss]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 
-def completion_split(counts: Any, seed: int = 0) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+def completion_split(counts: Any, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
     """Document completion: every token goes to the observed or to the scored half, by a fair coin.
 
     Args:

@@ -102,7 +102,7 @@ class GSM(NeuralTopicModel):
     input_dropout: Rate = 0.5
     dropout: Rate = 0.2
     prior: Literal["laplace", "standard"] = "laplace"
-    alpha: Positive = 0.5
+    alpha: Positive = 0.7
     latent_size: AtLeastOne | None = None
     decoder: Literal["mixture", "product", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256

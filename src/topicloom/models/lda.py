@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ..callbacks import Callback, ProgressBar
+from ..callbacks import Callback, ProgressBar, watched
 from ..errors import InputError, MissingExtraError
 from ..estimator import Array, TopicModel, Words
 from ..nn.network import Loss, TopicNetwork
@@ -105,26 +105,24 @@ class LDA(TopicModel):
     def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         counts = counts[np.diff(counts.indptr) > 0]
-        self._online = None
         rows = self._sample(counts) if self.method == "gibbs" else self._learn(counts, self.epochs or 20)
-        for watcher in watchers:
-            watcher.on_start(self.epochs or (1000 if self.method == "gibbs" else 20), 1)
-        for row in rows:
-            self.history_.append(row)
-            for watcher in watchers:
-                watcher.on_epoch(row)
-        for watcher in watchers:
-            watcher.on_end()
+        with watched(watchers, self.epochs or (1000 if self.method == "gibbs" else 20), 1):
+            for row in rows:
+                self.history_.append(row)
+                for watcher in watchers:
+                    watcher.on_epoch(row)
 
     def _partial_fit(self, counts: sp.csr_array) -> None:
         if self.method == "gibbs":
             raise InputError('LDA(method="gibbs") has no partial_fit; use method="variational"')
+        if hasattr(self, "network_") and getattr(self, "online_", None) is None:
+            raise InputError("an LDA that was loaded cannot go on learning: its running counts are not in the file")
         self.history_ += self._learn(counts[np.diff(counts.indptr) > 0], 1)
 
     def _learn(self, counts: sp.csr_array, epochs: int) -> Iterator[dict[str, float]]:
         """Online variational Bayes; after each pass, the row of it."""
         seed = self._seed()
-        model = self._online = getattr(self, "_online", None) or self._online_lda(seed, counts.shape[0])
+        model = self.online_ = getattr(self, "online_", None) or self._online_lda(seed, counts.shape[0])
         order = np.random.default_rng(seed)
         watched = counts[order.permutation(counts.shape[0])[:_WATCHED]]
         for _ in range(epochs):

@@ -1,4 +1,4 @@
-"""Decoders: theta in, the likelihood of a document's words out, and one topic-word matrix that is always a distribution."""
+"""Decoders: theta in, the likelihood of a document's words out; and topics that are always distributions."""
 
 from __future__ import annotations
 
@@ -34,14 +34,20 @@ class TopicLogits(nn.Module, ABC):
 
 
 class FreeTopics(TopicLogits):
-    """Every word has its own weight in every topic."""
+    """Every word has its own weight in every topic.
 
-    def __init__(self, background: Tensor, n_topics: int, generator: torch.Generator, *, scale: float = 0.1) -> None:
+    Args:
+        gain: deviations are weights times this, so that under Adam topics move `gain` times as fast as the encoder:
+            they have far to go, and an encoder at their rate is not stable.
+    """
+
+    def __init__(self, background: Tensor, n_topics: int, generator: torch.Generator, *, gain: float = 4.0) -> None:
         super().__init__(background)
-        self.weight = normal_parameter(len(background), n_topics, scale=scale, generator=generator)
+        self.weight = normal_parameter(len(background), n_topics, scale=0.1 / gain, generator=generator)
+        self.gain = gain
 
     def deviations(self) -> Tensor:
-        return self.weight
+        return self.gain * self.weight
 
 
 class EmbeddedTopics(TopicLogits):
@@ -73,7 +79,7 @@ class Decoder(nn.Module, ABC):
         return batch.sum_by_document(batch.values * batch.at_counts(self.log_probabilities(theta)))
 
     def presence_log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        """sum_v w_dv log g_v + (1 - w_dv) log(1 - g_v), w whether the word is there, g = p(v | theta): (B, K) -> (B,)"""
+        """sum_v w_dv log g_v + (1 - w_dv) log(1 - g_v), w = 1 where the word is there, g = p(v | theta): -> (B,)"""
         log_g = self.log_probabilities(theta).clamp(max=-1e-6)  # (B, V)
         log_absent = torch.log1p(-log_g.exp())  # (B, V)
         present = batch.at_counts(log_g) - batch.at_counts(log_absent)  # (N,)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 def linear(n_in: int, n_out: int, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
     """A linear layer with torch's default start, U(-1/sqrt(n_in), 1/sqrt(n_in))."""
-    layer = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
     bound = 1 / math.sqrt(n_in)
     with torch.no_grad():
         for parameter in layer.parameters():

@@ -18,7 +18,10 @@ from torch import Tensor
 TINY = 1e-10  # keeps log p finite where a topic mixture gives a word no mass
 _CHUNK = 1 << 22  # elements of a gathered block where there is no sampled product
 
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+# torch says once a process that its CSR tensors are in beta: let it say so here, and no user's filter is changed.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor([0], [], [], (0, 0))
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ class SparseBatch:
         """(left right^T) at the non-zeros: (B, K), (V, K) -> (N,)."""
         if _has_sampled_product(self.device):
             pattern = self._by_document(torch.zeros_like(self.values, dtype=left.dtype))
-            return torch.sparse.sampled_addmm(pattern, left, right.mT, beta=0.0).values()
+            product: Tensor = torch.sparse.sampled_addmm(pattern, left, right.mT, beta=0.0)
+            return product.values()
         step = max(1, _CHUNK // left.shape[1])
         parts = [
             (left[rows] * right[words]).sum(1)  # (step, K) -> (step,)
@@ -147,7 +151,7 @@ def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, batch: SparseBatch) ->
     Returns:
         (B,), differentiable once in theta and beta_t.
     """
-    out: Tensor = _MixtureLogLikelihood.apply(theta, beta_t, batch)
+    out: Tensor = _MixtureLogLikelihood.apply(theta, beta_t, batch)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -178,5 +182,5 @@ def bag_product(weight: Tensor, values: Tensor, batch: SparseBatch) -> Tensor:
     Returns:
         (B, H).
     """
-    out: Tensor = _BagProduct.apply(weight, values, batch)
+    out: Tensor = _BagProduct.apply(weight, values, batch)  # type: ignore[no-untyped-call]
     return out

@@ -1,0 +1,46 @@
+"""Peak memory and time of one epoch on a million synthetic documents: no dense documents-by-words matrix.
+
+    python benchmarks/memory.py [--documents 1000000] [--words 20000]
+
+A child process trains on a saved, memory-mapped corpus, so that making the corpus does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import topicloom as tl
+
+
+def train(directory: str) -> None:
+    corpus = tl.Corpus.load(directory)
+    began = time.perf_counter()
+    model = tl.GSM(50, epochs=1, batch_size=1024, random_state=0, verbose=1).fit(corpus)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
+    print(f"{corpus!r}, {corpus.counts.nnz:,} non-zeros")
+    print(f"one epoch of GSM, K=50: {seconds:.0f} s, loss {model.history_[-1]['loss']:.1f}, peak memory {peak:.2f} GiB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--words", type=int, default=20_000)
+    parser.add_argument("--train", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.train:
+        return train(options.train)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "corpus"
+        tl.datasets.synthetic_lda(options.documents, 50, options.words, doc_length=60, random_state=0).corpus.save(place)
+        subprocess.run([sys.executable, __file__, "--train", str(place)], check=True)
+
+
+if __name__ == "__main__":
+    main()

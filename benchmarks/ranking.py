@@ -1,0 +1,62 @@
+"""How rules that rank a topic's words do, over corpora and models: what docs/ranking.md is drawn from.
+
+    python benchmarks/ranking.py [--shared ../shared]
+
+Coherence (document NPMI of the 10 best words) / diversity (of the 25 best), both on training documents, for each rule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import topicloom as tl
+from topicloom.metrics import document_npmi, topic_diversity
+from topicloom.ranking import top_words
+
+CORPORA = {"20ng": 50, "20news-avitm": 50, "bbc-news": 20, "m10": 20, "emnlp2020": 20, "cnews10k": 20}
+# relevance, and the tokens added to every word's count before the lift is taken
+RULES = [(1.0, 1), (0.8, 1), (0.6, 1), (0.6, 30), (0.6, 100), (0.6, 300), (0.5, 50)]
+
+
+def corpus(name: str, shared: Path) -> tl.Corpus:
+    lines = shared / "data" / name / "lines.txt"
+    if lines.exists():
+        return tl.Corpus.from_file(lines)
+    import judge
+
+    data = judge.load(name, shared / "data")
+    return tl.Corpus.from_counts(data["train"], data["vocab"])
+
+
+def figures(model: tl.TopicModel, documents: tl.Corpus, relevance: float, added: float) -> str:
+    smoothed = model.word_counts_ + added
+    scores = np.log(model.components_ + 1e-12) - (1 - relevance) * np.log(smoothed / smoothed.sum())
+    ids = top_words(scores, 25).tolist()
+    return f"{document_npmi(ids, documents.counts).mean():.3f} / {topic_diversity(ids):.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
+    options = parser.parse_args()
+    sys.path.insert(0, str(options.shared / "judge"))
+    table = Table("corpus", "model", *(f"{relevance} +{added}" for relevance, added in RULES))
+    for name, n_topics in CORPORA.items():
+        documents = corpus(name, options.shared)
+        for label, model in (
+            ("Gibbs LDA", tl.LDA(n_topics, method="gibbs", epochs=300, random_state=0)),
+            ("GSM", tl.GSM(n_topics, random_state=0)),
+        ):
+            model.fit(documents)
+            table.add_row(name, label, *(figures(model, documents, *rule) for rule in RULES))
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,435 @@
+"""The command line: a thin shell over the library. Results go to standard output, all else to standard error.
+
+What is heavy (PyTorch above all) is imported inside the commands, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from . import __version__
+from .errors import InputError, TrainingDivergedError
+
+if TYPE_CHECKING:
+    from .corpus import Corpus
+    from .estimator import TopicModel
+    from .run import Part, Topic
+
+logger = logging.getLogger("topicloom")
+
+app = typer.Typer(
+    help="Neural topic models: from raw text to topics a person can read, trust and use.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_CHUNK = 10_000  # documents inferred at a time
+
+
+def main() -> None:
+    """The entry of the command `topicloom`."""
+    app(prog_name="topicloom")
+
+
+class DocTopics(StrEnum):
+    """The formats of doc_topics."""
+
+    csv = "csv"
+    parquet = "parquet"
+    none = "none"
+
+
+def _count_or_share(value: Any) -> Any:
+    """'5' is a number of documents, '0.5' a share of them."""
+    try:
+        return int(value) if str(value).isdecimal() else float(value)
+    except ValueError:
+        raise typer.BadParameter(f"{value!r} is neither a whole number of documents nor a share such as 0.5") from None
+
+
+_file = functools.partial(typer.Option, rich_help_panel="The file")
+_words = functools.partial(typer.Option, rich_help_panel="The words")
+_documents = functools.partial(_words, parser=_count_or_share, metavar="COUNT|SHARE")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read; the names are those of `topicloom.text.read`."""
+
+    text: Annotated[str, _file(metavar="COLUMN", help="Column with the text.")] = "text"
+    id: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' ids.")] = None
+    label: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' classes.")] = None
+    timestamp: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' times.")] = None
+    format: Annotated[str | None, _file(help="txt, csv, tsv, jsonl or parquet, when the name does not say it.")] = None
+    encoding: Annotated[str, _file(help="Encoding of text files, such as gb18030.")] = "utf-8"
+    errors: Annotated[str, _file(help="Undecodable bytes: strict, replace or ignore.")] = "strict"
+
+
+@dataclass(frozen=True)
+class Preparing(Reading):
+    """How text becomes a corpus; the names are those of `Corpus.from_file`."""
+
+    language: Annotated[str, _words(help="Such as zh, en or fr; auto looks at the script.")] = "auto"
+    min_df: Annotated[float, _documents(help="Drop words in fewer documents.")] = 5
+    max_df: Annotated[float, _documents(help="Drop words in more documents.")] = 0.5
+    max_features: Annotated[int | None, _words(help="Keep the most frequent words only.")] = None
+    remove_top: Annotated[int, _words(help="Drop this many of the most frequent words.")] = 0
+    stop_words: Annotated[str, _words(metavar="auto|none|FILE", help="Words to leave out.")] = "auto"
+    user_dictionary: Annotated[
+        Path | None, _words(metavar="FILE", help="Words that Chinese segmentation keeps whole.")
+    ] = None
+    n_jobs: Annotated[int | None, _words("--jobs", help="Worker processes; -1 is all cores.")] = None
+
+
+Source = Annotated[
+    str, typer.Argument(help="A .txt (a document a line), .csv, .tsv, .jsonl or .parquet file, a folder of .txt, or -.")
+]
+Run = Annotated[Path, typer.Argument(help="Directory that train wrote.")]
+Model = Annotated[str, typer.Option(help="The model's name, such as gsm or lda.")]
+Topics = Annotated[int, typer.Option(help="Number of topics.")]
+Epochs = Annotated[int | None, typer.Option(help="Passes over the documents; each model has its own default.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds a command to the app.
+
+    A parameter that is a dataclass becomes one option for each of its fields, so that commands can share them. A
+    mistake of the user becomes one line and an exit code.
+    """
+    groups: dict[str, Any] = {}
+    parameters, shared = [], []
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if not is_dataclass(hints[name]):
+            parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
+            continue
+        groups[name] = hints[name]
+        options = get_type_hints(hints[name], include_extras=True)
+        for field in fields(hints[name]):
+            shared.append(
+                inspect.Parameter(
+                    field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=options[field.name]
+                )
+            )
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        _log_to_stderr(quiet=given.get("quiet", False))
+        try:
+            function(**given)
+        except InputError as error:
+            _stop(str(error), 2)
+        except TrainingDivergedError as error:
+            _stop(str(error), 1)
+        except KeyboardInterrupt:
+            _stop("interrupted", 130)
+        except BrokenPipeError:
+            raise  # `| head` is no mistake, and typer ends quietly
+        except OSError as error:
+            _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+
+    run.__signature__ = inspect.Signature(parameters + shared)  # type: ignore[attr-defined]
+    return app.command()(run)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+    if version:
+        typer.echo(f"topicloom {__version__}")
+        raise typer.Exit
+
+
+@command
+def demo(
+    topics: Topics = 20,
+    model: Model = "gsm",
+    epochs: Epochs = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    words: Words = 10,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the run here; else nothing is written.")] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train on the documentation of this Python's library, and show the topics."""
+    _require_free(out, overwrite)
+    chosen = _model(model, {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}, epochs)
+    from .datasets import python_docs
+
+    corpus = python_docs()
+    logger.info("%s: the documentation of this Python's standard library", corpus)
+    _train(chosen, corpus, out, DocTopics.csv, words, quiet, as_json)
+
+
+@command
+def prepare(
+    source: Source,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the corpus goes.")],
+    options: Preparing,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Keep the raw texts in the corpus.")] = True,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Turn text into a corpus of word counts, to train on it more than once."""
+    from .corpus import Corpus
+    from .files import require_empty
+
+    if not (overwrite and (out / "corpus.json").is_file()):  # what is no corpus is never replaced
+        require_empty(out)
+    if (Path(source) / "corpus.json").is_file():
+        raise InputError(f"{source} is a saved corpus already; give the text that it was made of")
+    corpus = Corpus.from_file(
+        source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
+    )
+    logger.info("%s in %s", corpus, out)
+    if as_json:
+        _print_json(
+            {
+                "corpus": str(out),
+                "n_documents": corpus.n_docs,
+                "n_empty_documents": int(corpus.is_empty.sum()),
+                "n_words": corpus.n_words,
+                "n_tokens": corpus.n_tokens,
+            }
+        )
+
+
+@command
+def train(
+    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
+    options: Preparing,
+    model: Model = "gsm",
+    topics: Topics = 20,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the run goes; runs/NAME by default.")] = None,
+    epochs: Epochs = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the model; repeatable.")
+    ] = None,
+    doc_topics: Annotated[DocTopics, typer.Option(help="Format of the table of documents.")] = DocTopics.csv,
+    words: Words = 10,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model, write its run directory, and show the topics."""
+    out = out or Path("runs") / _stem(source)
+    _require_free(out, overwrite)
+    given = dict(_setting(text) for text in settings or [])
+    own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
+    chosen = _model(model, own | given, epochs)
+    corpus = _corpus(source, options, progress=not quiet)
+    logger.info("%s", corpus)
+    _train(chosen, corpus, out, doc_topics, words, quiet, as_json)
+
+
+@command
+def topics(
+    run: Run,
+    words: Words = 10,
+    relevance: Annotated[
+        float | None, typer.Option(help="1 ranks words by probability; less favours words rare elsewhere.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the topics of a run."""
+    from .persistence import load
+    from .run import describe, read_shares
+
+    model = load(run, device="cpu")
+    ranking = {} if relevance is None else {"relevance": relevance}
+    found = describe(model, read_shares(run, model.n_topics), words, **ranking)
+    if as_json:
+        _print_json({"run": str(run), "topics": found})
+    else:
+        _show(found)
+
+
+@command
+def infer(
+    run: Run,
+    file: Source,
+    options: Reading,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; standard output by default.")
+    ] = None,
+    device: Device = "auto",
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the topics of new documents: a row each, in their order, with the share of every topic."""
+    if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"{out} ends in neither .csv nor .parquet; give a name that does")
+    if out is not None and out.exists() and not overwrite:
+        raise InputError(f"{out} already exists; give another name, or --overwrite to replace it")
+    from .persistence import load
+    from .run import write_documents
+
+    write_documents(out or sys.stdout, _inferred(load(run, device=device), file, options))
+    if out is not None:
+        logger.info("wrote %s", out)
+
+
+def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:
+    """The topics of a file's documents, a bounded number at a time; one warning at the end counts the empty ones."""
+    import numpy as np
+
+    from .corpus import counts_of
+    from .run import Part
+    from .text import read
+
+    documents = read(file, **asdict(options))
+    n_done = n_empty = 0
+    while chunk := list(islice(documents, _CHUNK)):
+        counts = counts_of((document.text for document in chunk), model.vocabulary_, model.tokenizer_)
+        empty = np.diff(counts.indptr) == 0
+        with _muted():
+            theta = model.transform(counts)
+        yield Part([document.id or str(row) for row, document in enumerate(chunk, n_done)], theta)
+        n_done, n_empty = n_done + len(chunk), n_empty + int(empty.sum())
+    if n_empty:
+        logger.warning(
+            "%d of %d documents have no word that the model knows; they get the prior's mean", n_empty, n_done
+        )
+
+
+def _train(
+    model: TopicModel, corpus: Corpus, out: Path | None, doc_topics: DocTopics, words: int, quiet: bool, as_json: bool
+) -> None:
+    from . import run
+
+    seconds = run.fit(model, corpus, out)
+    with _muted():  # the corpus has told of its empty documents
+        theta = model.transform(corpus)
+    found = run.describe(model, theta.mean(axis=0), words)
+    measured = None if out is None else run.write(out, model, corpus, theta, seconds, doc_topics.value)
+    if as_json:
+        _print_json(
+            {
+                "run": None if out is None else str(out),
+                "n_documents": corpus.n_docs,
+                "n_words": corpus.n_words,
+                "seconds": round(seconds, 3),
+                "topics": found,
+                "metrics": measured,
+            }
+        )
+    elif not quiet:
+        _show(found)
+    logger.info("trained in %.1f seconds%s", seconds, "" if out is None else f"; the run is in {out}")
+
+
+def _model(name: str, settings: dict[str, Any], epochs: int | None) -> TopicModel:
+    """A model whose settings hold and whose device is there, so that mistakes are told before anything is read."""
+    from .estimator import choose_device
+    from .persistence import model_class
+    from .settings import check_settings
+
+    if epochs is not None:
+        settings = settings | {"epochs": epochs}
+    model = model_class(name)(**settings)
+    check_settings(model)
+    choose_device(model.device)
+    return model
+
+
+def _corpus(source: str, options: Preparing, progress: bool) -> Corpus:
+    from .corpus import Corpus
+
+    if not (Path(source) / "corpus.json").is_file():
+        return Corpus.from_file(source, **asdict(options), keep_texts=False, progress=progress)
+    changed = [name for name in asdict(options) if getattr(options, name) != getattr(Preparing(), name)]
+    if changed:
+        option = "--jobs" if changed[0] == "n_jobs" else "--" + changed[0].replace("_", "-")
+        raise InputError(f"{source} is a saved corpus, to which {option} does not apply; give it to prepare")
+    return Corpus.load(source)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """'name=value': the value is read as JSON or as a Python literal, and is else the string that it is."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"--set {text}: give a name and a value, such as --set batch_size=64")
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return name, parse(value)
+        except (ValueError, SyntaxError):
+            continue
+    return name, value
+
+
+def _stem(source: str) -> str:
+    """'data/news.txt.gz' -> 'news'"""
+    return "stdin" if source == "-" else Path(source).resolve().name.split(".")[0] or "run"
+
+
+def _require_free(out: Path | None, overwrite: bool) -> None:
+    from .files import require_empty
+
+    if out is not None and not (overwrite and out.is_dir()):
+        require_empty(out)
+
+
+def _show(topics: list[Topic]) -> None:
+    table = Table("topic", "share", "words", box=None, pad_edge=False, header_style="bold")
+    table.columns[0].justify = table.columns[1].justify = "right"
+    for topic in topics:
+        share = "" if topic["share"] is None else f"{topic['share']:.1%}"
+        table.add_row(str(topic["topic"]), share, " ".join(topic["words"]))
+    Console(markup=False, highlight=False).print(table)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+@contextmanager
+def _muted() -> Iterator[None]:
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = False
+
+
+class _Stderr(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(record.getMessage(), err=True)
+
+
+def _log_to_stderr(quiet: bool) -> None:
+    logger.handlers = [_Stderr()]
+    logger.setLevel(logging.ERROR if quiet else logging.INFO)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    typer.echo(f"topicloom: error: {message}", err=True)
+    raise typer.Exit(code)

@@ -1,0 +1,138 @@
+"""Arrays to pictures. Knows no model, opens no window and keeps no state: every function returns a Figure."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from .files import atomic_file
+
+logger = logging.getLogger("topicloom")
+
+# Fonts that hold Chinese, Japanese or Korean characters, the most complete and most even first.
+CJK_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans CJK JP", "Source Han Sans SC", "Source Han Sans CN",
+    "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Microsoft YaHei", "SimHei", "PingFang SC", "PingFang HK",
+    "Hiragino Sans GB", "Heiti SC", "Heiti TC", "STHeiti", "Arial Unicode MS", "Droid Sans Fallback",
+    "Noto Serif CJK SC", "Source Han Serif SC", "SimSun", "Songti SC", "STSong", "Microsoft JhengHei", "Yu Gothic",
+    "Hiragino Sans", "IPAexGothic", "Malgun Gothic", "Apple SD Gothic Neo", "NanumGothic", "AR PL UMing CN",
+    "AR PL UKai CN",
+)  # fmt: skip
+LATIN_FONT = "DejaVu Sans"  # comes with matplotlib
+
+_BLACK, _GREY, _BLUE, _PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
+_NOT_LOSSES = {"epoch", "seconds", "learning_rate", "kl_weight"}
+_TOGETHER = ("loss", "reconstruction", "validation_loss")  # of one scale
+_PANEL = (2.5, 2.1)  # inches, width and height
+_COLUMNS = 5
+_DPI = 110
+_LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
+
+
+def loss_curve(history: Sequence[dict[str, float]]) -> Figure:
+    """The loss by epoch with its parts, which differ in scale: one panel each below the other.
+
+    Args:
+        history: one row per epoch, with "epoch", "loss" and any other terms; a term may be missing in some rows.
+    """
+    names = list(dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES))
+    first = [name for name in _TOGETHER if name in names]
+    panels = [first] * bool(first) + [[name] for name in names if name not in first]
+    rows = max(1, len(panels))
+    figure = Figure(figsize=(7, 1.2 + 1.9 * rows), layout="constrained")
+    all_axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    epochs = [row["epoch"] for row in history]
+    for axes, panel in zip(all_axes, panels, strict=False):
+        for name in panel:
+            values = [row.get(name, math.nan) for row in history]
+            axes.plot(epochs, values, marker="." if len(epochs) < 40 else "", label=name.replace("_", " "))
+        axes.set_ylabel("per document", color=_GREY, fontsize=8)
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize=9)
+    all_axes[-1].set_xlabel("epoch")
+    all_axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    all_axes[-1].set_xlim(min(epochs, default=1) - 0.5, max(epochs, default=1) + 0.5)
+    return figure
+
+
+def topic_bars(
+    words: Sequence[Sequence[str]], weights: Sequence[Sequence[float]], titles: Sequence[str] | None = None
+) -> Figure:
+    """A small panel of horizontal bars for every topic, the best word on top.
+
+    Args:
+        words: each topic's words, best first.
+        weights: the length of each word's bar; a panel's longest bar fills it.
+        titles: what stands over each panel; "topic 0", "topic 1", ... unless given.
+    """
+    titles = titles or [f"topic {topic}" for topic in range(len(words))]
+    fonts = fonts_for(word for text in (*words, titles) for word in text)
+    columns = max(1, min(_COLUMNS, len(words)))
+    rows = max(1, math.ceil(len(words) / columns))
+    width, height = columns * _PANEL[0], rows * _PANEL[1]
+    figure = Figure(figsize=(width, height))
+    # Fixed margins in inches: words stand inside their panels, so nothing has to be measured.
+    figure.subplots_adjust(
+        left=0.12 / width, right=1 - 0.12 / width, bottom=0.1 / height, top=1 - 0.3 / height, wspace=0.08, hspace=0.2
+    )
+    all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes in all_axes:
+        axes.axis("off")
+    for axes, names, sizes, title in zip(all_axes, words, weights, titles, strict=False):
+        _bars(axes, names, sizes, title, fonts)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a picture, whole or not at all, in the format that the ending of `path` names."""
+    dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
+    with atomic_file(path) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has said it once
+        figure.savefig(temporary, dpi=dpi)
+
+
+def fonts_for(texts: Iterable[str]) -> list[str]:
+    """The font families to draw `texts` with, each the fallback of the one before.
+
+    Latin text needs one. For characters that it lacks, an installed font that has the most of them follows; where
+    none has any, one warning says what to install.
+    """
+    wanted = {ord(character) for text in texts for character in text if character.isprintable()}
+    missing = wanted - _characters(font_manager.findfont(LATIN_FONT))
+    if not missing:
+        return [LATIN_FONT]
+    installed = {font.name: font.fname for font in font_manager.fontManager.ttflist}
+    lacks = {name: len(missing - _characters(installed[name])) for name in CJK_FONTS if name in installed}
+    best = min(lacks, key=lambda name: lacks[name], default=None)
+    if best is None or lacks[best] == len(missing):
+        logger.warning(
+            "no installed font has %s and %d other characters, so pictures show boxes in their place; "
+            "install one (Debian and Ubuntu: apt install fonts-noto-cjk or fonts-wqy-microhei)",
+            chr(min(missing)),
+            len(missing) - 1,
+        )
+        return [LATIN_FONT]
+    return [LATIN_FONT, best]
+
+
+def _characters(path: str) -> set[int]:
+    return set(font_manager.get_font(path).get_charmap())
+
+
+def _bars(axes: Axes, names: Sequence[str], sizes: Sequence[float], title: str, fonts: list[str]) -> None:
+    style: dict[str, Any] = {"fontsize": 9, "fontfamily": fonts, "parse_math": False}  # "$5 or $6" is no formula
+    axes.barh(range(len(names)), sizes, height=0.86, color=_PALE)
+    for place, name in enumerate(names):
+        axes.text(0, place, f" {name}", va="center", color=_BLACK, clip_on=True, **style)
+    axes.set_xlim(0, max([*sizes, 1e-12]))
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)  # the first on top
+    axes.set_title(title, loc="left", pad=3, color=_BLUE, **style)

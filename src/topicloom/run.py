@@ -1,0 +1,240 @@
+"""A run: the directory that training leaves behind, and tables of documents with their topics.
+
+    model/            what `topicloom.load` reads
+    topics.csv        share, documents and words of each topic
+    doc_topics.csv    each document's topic and shares (or doc_topics.parquet)
+    metrics.json      sizes, times, measures, settings and versions
+    log.jsonl         a line per epoch, written while training
+    loss.png, topics.png
+
+All but log.jsonl are written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import csv
+import logging
+import math
+import platform
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from . import __version__, metrics
+from .callbacks import JsonLines
+from .corpus import Corpus
+from .errors import InputError, MissingExtraError, TrainingDivergedError
+from .estimator import TopicModel
+from .files import atomic_file, write_json
+
+logger = logging.getLogger("topicloom")
+
+DocTopics = Literal["csv", "parquet", "none"]
+Array = npt.NDArray[Any]
+
+_FILES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", "log.jsonl", "loss.png", "topics.png")
+_WORDS_IN_TABLE = 25
+_WORDS_IN_PICTURE = 10
+
+
+class Topic(TypedDict):
+    """A topic as a reader meets it."""
+
+    topic: int
+    share: float | None  # mean of theta over the documents; None is not known
+    words: list[str]
+
+
+class Part(NamedTuple):
+    """Some documents with their topics."""
+
+    ids: list[str]
+    theta: Array  # (D, K)
+    labels: list[str] | None = None
+
+
+def fit(model: TopicModel, corpus: Corpus, folder: Path | None = None) -> float:
+    """Trains, with log.jsonl growing in `folder`; returns the seconds that took.
+
+    Raises:
+        InputError: the settings or the corpus cannot be used; the folder is as it was.
+        TrainingDivergedError: training met a value that is not finite; folder/model holds the last whole epoch.
+    """
+    began = time.perf_counter()
+    try:
+        model.fit(corpus, callbacks=[] if folder is None else [_Log(folder)])
+    except TrainingDivergedError as error:
+        if folder is None or not hasattr(model, "components_"):
+            raise
+        model.save(folder / "model")
+        raise TrainingDivergedError(f"{error}; the model of the last whole epoch is in {folder / 'model'}") from None
+    return time.perf_counter() - began
+
+
+def write(
+    folder: Path, model: TopicModel, corpus: Corpus, theta: Array, seconds: float, doc_topics: DocTopics = "csv"
+) -> dict[str, Any]:
+    """Writes the run of a model that was fitted to `corpus` in so many seconds; returns what metrics.json holds.
+
+    Args:
+        theta: (n_docs, K) the topics of the corpus' documents.
+    """
+    model.save(folder / "model")
+    _write_topics(folder / "topics.csv", describe(model, theta.mean(axis=0), _WORDS_IN_TABLE), theta)
+    if doc_topics != "none":
+        write_documents(folder / f"doc_topics.{doc_topics}", [Part(corpus.ids, theta, corpus.labels)])
+    measured = measure(model, corpus, seconds)
+    write_json(folder / "metrics.json", measured)
+    _draw(folder, model, theta)
+    return measured
+
+
+def describe(model: TopicModel, shares: Iterable[float] | None, top_n: int, **ranking: Any) -> list[Topic]:
+    """The topics of a model as rows of a table.
+
+    Args:
+        shares: (K,) the part of the corpus that each topic has, where it is known.
+        ranking: for `TopicModel.topics`.
+    """
+    words = model.topics(top_n, **ranking)
+    known = [None] * len(words) if shares is None else [round(float(share), 6) for share in shares]
+    return [Topic(topic=k, share=known[k], words=words[k]) for k in range(len(words))]
+
+
+def read_shares(folder: Path, n_topics: int) -> list[float] | None:
+    """The topics' shares of the training corpus, from topics.csv; None where a model was saved without them."""
+    try:
+        with (folder / "topics.csv").open(encoding="utf-8", newline="") as file:
+            shares = [float(row["share"]) for row in csv.DictReader(file)]
+    except FileNotFoundError:
+        return None
+    except (KeyError, ValueError):
+        raise InputError(f"{folder / 'topics.csv'} is damaged; train again, or remove it") from None
+    return shares if len(shares) == n_topics else None
+
+
+def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:
+    """What metrics.json holds. Perplexities are of the training documents themselves, as their names say."""
+    words = model.topics(_WORDS_IN_TABLE)
+    places = {word: place for place, word in enumerate(model.vocabulary_)}
+    ids = [[places[word] for word in topic] for topic in words]
+    last = model.history_[-1] if model.history_ else {}
+    measures = {
+        "documents": corpus.n_docs,
+        "empty_documents": int(corpus.is_empty.sum()),
+        "words": corpus.n_words,
+        "tokens": corpus.n_tokens,
+        "epochs": int(last.get("epoch", 0)),
+        "training_seconds": round(seconds, 3),
+        "final": {name: value for name, value in last.items() if name != "epoch"},
+        "perplexity_bound_training": model.perplexity(corpus),
+        "perplexity_completion_training": model.perplexity(corpus, method="completion"),
+        "topic_diversity": metrics.topic_diversity(words),  # of the 25 best words
+        "topic_uniqueness": metrics.topic_uniqueness(words),  # 10
+        "document_npmi": float(metrics.document_npmi(ids, corpus.counts).mean()),  # 10
+        "model": type(model).__name__,
+        "settings": model.get_params(deep=False),
+        "versions": {"topicloom": __version__, "torch": torch.__version__, "python": platform.python_version()},
+    }
+    return {name: None if _is_endless(value) else value for name, value in measures.items()}
+
+
+def write_documents(target: Path | IO[str], parts: Iterable[Part]) -> None:
+    """Writes id, label (where there are labels), topic and the share of each topic, part by part.
+
+    Args:
+        target: a file, .parquet or else CSV; or an open stream, for CSV.
+
+    Raises:
+        MissingExtraError: a .parquet file without pyarrow.
+    """
+    if not isinstance(target, Path):
+        _write_csv(target, parts)
+    elif target.suffix.lower() == ".parquet":
+        _write_parquet(target, parts)
+    else:
+        with atomic_file(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+            _write_csv(file, parts)
+
+
+class _Log(JsonLines):
+    """log.jsonl. When the first epoch begins, what an earlier run left is removed: no directory mixes two runs."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "log.jsonl")
+
+    def on_start(self, n_epochs: int, n_batches: int) -> None:
+        folder = self.path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in _FILES:
+            (folder / name).unlink(missing_ok=True)
+        if (folder / "model").is_dir():
+            shutil.rmtree(folder / "model")
+
+
+def _write_topics(path: Path, topics: list[Topic], theta: Array) -> None:
+    documents = np.bincount(theta.argmax(axis=1), minlength=theta.shape[1])
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["topic", "share", "documents", "words"])
+        for topic, count in zip(topics, documents, strict=True):
+            table.writerow([topic["topic"], topic["share"], count, " ".join(topic["words"])])
+
+
+def _columns(part: Part) -> list[str]:
+    label = [] if part.labels is None else ["label"]
+    return ["id", *label, "topic", *(f"topic_{k}" for k in range(part.theta.shape[1]))]
+
+
+def _write_csv(file: IO[str], parts: Iterable[Part]) -> None:
+    table = csv.writer(file, lineterminator="\n")
+    for number, part in enumerate(parts):
+        if number == 0:
+            table.writerow(_columns(part))
+        names = zip(part.ids, *([] if part.labels is None else [part.labels]), strict=True)
+        best = part.theta.argmax(axis=1)
+        shares = part.theta.astype(np.float64).round(6).tolist()
+        for name, topic, row in zip(names, best, shares, strict=True):
+            table.writerow([*name, topic, *row])
+
+
+def _write_parquet(path: Path, parts: Iterable[Part]) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError.of("a .parquet file", "pyarrow", "io") from None
+    writer = None
+    with atomic_file(path) as temporary:
+        for part in parts:
+            columns = [part.ids, *([] if part.labels is None else [part.labels]), part.theta.argmax(axis=1)]
+            table = pyarrow.table([*columns, *part.theta.T], names=_columns(part))
+            writer = writer or parquet.ParquetWriter(temporary, table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+
+
+def _draw(folder: Path, model: TopicModel, theta: Array) -> None:
+    try:
+        from . import figures
+    except ImportError:
+        logger.warning("%s", MissingExtraError.of("drawing loss.png and topics.png", "matplotlib", "viz"))
+        return
+    places = {word: place for place, word in enumerate(model.vocabulary_)}
+    topics = describe(model, theta.mean(axis=0), _WORDS_IN_PICTURE)
+    weights = [[model.components_[k, places[word]] for word in topic["words"]] for k, topic in enumerate(topics)]
+    titles = [f"topic {topic['topic']} · {topic['share']:.1%}" for topic in topics]
+    figures.save(figures.topic_bars([topic["words"] for topic in topics], weights, titles), folder / "topics.png")
+    if model.history_:
+        figures.save(figures.loss_curve(model.history_), folder / "loss.png")
+
+
+def _is_endless(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

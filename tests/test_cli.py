@@ -1,0 +1,293 @@
+"""The command line, as a user meets it: what it writes, what it prints, and one line for every mistake."""
+
+import csv
+import json
+import logging
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import topicloom as tl
+from topicloom import run as runs
+from topicloom.cli import app
+
+PETS = "the cat and the dog see a vet , animals and pets eat fish"
+MONEY = "the stock and the bond market move , banks and money earn interest"
+RUN_FILES = {"model", "topics.csv", "doc_topics.csv", "metrics.json", "log.jsonl"}
+PICTURES = {"loss.png", "topics.png"}
+
+
+@pytest.fixture(autouse=True)
+def _own_log():
+    """The command line sets up the log; later tests find it as it was."""
+    log = logging.getLogger("topicloom")
+    handlers, level = log.handlers, log.level
+    yield
+    log.handlers, log.disabled = handlers, False
+    log.setLevel(level)
+
+
+def call(*arguments, stdin=None):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, catch_exceptions=False)
+
+
+def refused(*arguments, says, code=2, stdin=None):
+    """The call ends with this exit code and one line that has each of these words; no traceback."""
+    result = call(*arguments, stdin=stdin)
+    assert result.exit_code == code, result.output
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("topicloom: error: ")
+    for word in says:
+        assert word in last
+
+
+def table(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "pets.txt").write_text(f"{PETS}\n{MONEY}\n" * 30 + "\n", encoding="utf-8")
+    lines = "".join(
+        f'{{"text": "{text}", "id": "d{n}", "label": "l{n % 2}"}}\n' for n, text in enumerate([PETS, MONEY] * 30)
+    )
+    (folder / "pets.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "other.csv").write_text("title,body\nx,y\n", encoding="utf-8")
+    (folder / "bad.txt").write_bytes(b"fine\n\xff\xfe\n")
+    (folder / "bad.jsonl").write_text('{"text": "fine"}\n{oops\n', encoding="utf-8")
+    (folder / "binary.txt").write_bytes(bytes(range(256)) * 8)
+    (folder / "void.txt").write_text("", encoding="utf-8")
+    (folder / "empty").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "pets"
+    result = call("train", data / "pets.txt", "--topics", 2, "--epochs", 3, "--out", out, "--words", 3)
+    assert result.exit_code == 0, result.output
+    assert "the run is in" in result.stderr
+    assert len(result.stdout.splitlines()) == 3  # a head and two topics
+    return out
+
+
+def test_help_comes_without_pytorch():
+    code = (
+        "import sys; from typer.testing import CliRunner; from topicloom.cli import app; "
+        "assert CliRunner().invoke(app, ['train', '--help']).exit_code == 0; "
+        "assert not {'torch', 'scipy', 'matplotlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_module_runs_and_a_mistake_leaves_no_traceback(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "topicloom", "prepare", "nosuch.txt", "--out", str(tmp_path / "c")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "topicloom: error: nosuch.txt does not exist; check the path\n"
+
+
+def test_version():
+    assert call("--version").stdout == f"topicloom {tl.__version__}\n"
+
+
+def test_a_run_has_every_file(trained):
+    pytest.importorskip("matplotlib")
+    assert {path.name for path in trained.iterdir()} == RUN_FILES | PICTURES
+    assert len((trained / "log.jsonl").read_text().splitlines()) == 3
+    metrics = json.loads((trained / "metrics.json").read_text())
+    assert (metrics["documents"], metrics["empty_documents"], metrics["epochs"]) == (61, 1, 3)
+    assert metrics["settings"]["n_topics"] == 2
+    assert metrics["perplexity_bound_training"] > 1
+    assert tl.load(trained).transform([PETS]).shape == (1, 2)
+
+
+def test_the_tables_of_a_run_agree(trained):
+    topics = table((trained / "topics.csv").read_text(encoding="utf-8"))
+    documents = table((trained / "doc_topics.csv").read_text(encoding="utf-8"))
+    assert [row["topic"] for row in topics] == ["0", "1"]
+    assert len(documents) == 61 == sum(int(row["documents"]) for row in topics)
+    theta = np.array([[float(row["topic_0"]), float(row["topic_1"])] for row in documents])
+    np.testing.assert_allclose(theta.sum(1), 1, atol=1e-5)
+    np.testing.assert_allclose(theta.mean(0), [float(row["share"]) for row in topics], atol=1e-5)
+    assert [int(row["topic"]) for row in documents] == theta.argmax(1).tolist()
+
+
+def test_train_in_json_with_settings_labels_and_parquet(data, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    result = call(
+        "train", data / "pets.jsonl", "--topics", 3, "--epochs", 1, "--out", tmp_path / "r", "--doc-topics", "parquet",
+        "--set", "batch_size=7", "--set", "prior=standard", "--set", "background=False", "--set", "latent_size=null",
+        "--json", "--quiet",
+    )  # fmt: skip
+    assert (result.exit_code, result.stderr) == (0, "")
+    said = json.loads(result.stdout)
+    assert (said["run"], said["n_documents"], len(said["topics"])) == (str(tmp_path / "r"), 60, 3)
+    settings = said["metrics"]["settings"]
+    chosen = {name: settings[name] for name in ("batch_size", "prior", "background", "latent_size")}
+    assert chosen == {"batch_size": 7, "prior": "standard", "background": False, "latent_size": None}
+    documents = parquet.read_table(tmp_path / "r" / "doc_topics.parquet")
+    assert documents.column_names == ["id", "label", "topic", "topic_0", "topic_1", "topic_2"]
+    assert documents["id"][1].as_py() == "d1"
+    assert not (tmp_path / "r" / "doc_topics.csv").exists()
+
+
+def test_a_prepared_corpus_trains_and_takes_no_options_of_text(data, tmp_path):
+    corpus = tmp_path / "corpus"
+    result = call(
+        "prepare", data / "pets.txt", "--out", corpus, "--min-df", "0.1", "--max-df", 40, "--no-texts", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["n_documents"] == 61
+    assert tl.Corpus.load(corpus).settings["min_df"] == 0.1
+    assert tl.Corpus.load(corpus).texts is None
+    out = tmp_path / "run"
+    refused("train", corpus, "--out", out, "--min-df", 2, says=["--min-df", "prepare"])
+    assert call("train", corpus, "--topics", 2, "--epochs", 1, "--out", out, "--doc-topics", "none").exit_code == 0
+    assert not (out / "doc_topics.csv").exists()
+    refused("prepare", corpus, "--out", tmp_path / "again", says=["saved corpus already"])
+
+
+def test_standard_input_and_the_classical_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = call("train", "-", "--model", "LDA", "--topics", 2, "--epochs", 2, stdin=f"{PETS}\n{MONEY}\n" * 10)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "runs" / "stdin" / "metrics.json").is_file()
+
+
+def test_overwrite_replaces_the_run_and_nothing_else(data, tmp_path):
+    out = tmp_path / "run"
+    arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 2, "--out", out, "--quiet")
+    out.mkdir()
+    (out / "notes.md").write_text("mine")
+    refused(*arguments, says=["already holds files", "--overwrite"])
+    for _ in range(2):
+        assert call(*arguments, "--overwrite").exit_code == 0
+    assert (out / "notes.md").read_text() == "mine"
+    assert len((out / "log.jsonl").read_text().splitlines()) == 2
+    refused("prepare", data / "pets.txt", "--out", out, "--overwrite", says=["already holds files"])
+
+
+def test_training_that_diverges_keeps_the_last_whole_epoch(data, tmp_path, monkeypatch):
+    def diverge(self, X, y=None, **options):
+        fit(self, X, **options)
+        raise tl.TrainingDivergedError("training stopped at epoch 2, batch 1: the loss is not finite")
+
+    fit = tl.GSM.fit
+    monkeypatch.setattr(tl.GSM, "fit", diverge)
+    arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out", tmp_path / "run")
+    refused(*arguments, code=1, says=["epoch 2", "last whole epoch"])
+    assert len(tl.load(tmp_path / "run").topics()) == 2
+
+
+def test_topics_of_a_run_and_of_a_bare_model(trained):
+    said = json.loads(call("topics", trained, "--words", 4, "--relevance", 1, "--json").stdout)
+    assert [len(topic["words"]) for topic in said["topics"]] == [4, 4]
+    assert sum(topic["share"] for topic in said["topics"]) == pytest.approx(1, abs=1e-5)
+    assert "%" in call("topics", trained).stdout
+    assert "%" not in call("topics", trained / "model").stdout
+    refused("topics", trained, "--relevance", 2, says=["relevance"])
+
+
+def test_infer_keeps_every_row_in_order(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr("topicloom.cli._CHUNK", 2)
+    texts = [MONEY, "", PETS, "unknown", MONEY]
+    result = call("infer", trained, "-", stdin="\n".join(texts))
+    assert result.exit_code == 0, result.output
+    rows = table(result.stdout)
+    assert [row["id"] for row in rows] == ["0", "1", "2", "3", "4"]
+    assert result.stderr.count("2 of 5 documents") == 1  # one warning for all chunks
+    expected = tl.load(trained).transform(texts)
+    found = [[float(row["topic_0"]), float(row["topic_1"])] for row in rows]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+    new, out = tmp_path / "new.txt", tmp_path / "theta.csv"
+    new.write_text("\n".join(texts), encoding="utf-8")
+    assert call("infer", trained, new, "--out", out).exit_code == 0
+    assert table(out.read_text()) == rows
+    refused("infer", trained, new, "--out", out, says=["already exists", "--overwrite"])
+    refused("infer", trained, new, "--out", tmp_path / "theta.xlsx", says=["theta.xlsx", ".parquet"])
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert call("infer", trained, new, "--out", tmp_path / "theta.parquet").exit_code == 0
+    assert parquet.read_table(tmp_path / "theta.parquet").num_rows == 5
+
+
+def test_infer_leaves_no_half_file(trained, data, tmp_path):
+    refused("infer", trained, data / "bad.jsonl", "--out", tmp_path / "theta.csv", says=["bad.jsonl, line 2"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_writes_nothing_unless_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = call("demo", "--topics", 4, "--epochs", 1)
+    assert result.exit_code == 0, result.output
+    assert "trained in" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_one_line_says_so(data, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "topicloom.figures", None)
+    monkeypatch.delattr("topicloom.figures", raising=False)
+    result = call("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out", tmp_path / "run")
+    assert result.exit_code == 0
+    assert "topicloom[viz]" in result.stderr
+    assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES
+
+
+def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
+    def interrupt(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "fit", interrupt)
+    refused("train", data / "pets.txt", "--out", tmp_path / "run", says=["interrupted"], code=130)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "says"),
+    [
+        ("nosuch.txt", (), ["nosuch.txt does not exist"]),
+        ("empty", (), ["without .txt files"]),
+        ("void.txt", (), ["holds no document"]),
+        ("bad.txt", (), ["bad.txt, line 2", "--errors replace"]),
+        ("binary.txt", (), ["line 2", "not utf-8"]),
+        ("bad.jsonl", (), ["bad.jsonl, line 2, column 2"]),
+        ("other.csv", (), ["no column 'text'", "title, body"]),
+        ("pets.txt", ("--min-df", "1000"), ["no word is left", "min_df"]),
+        ("pets.txt", ("--min-df", "1.5"), ["min_df"]),
+        ("pets.txt", ("--topics", "1"), ["n_topics", "it is 1"]),
+        ("pets.txt", ("--topics", "500"), ["vocabulary"]),
+        ("pets.txt", ("--language", "klingon"), ["language", "klingon"]),
+        ("pets.txt", ("--stop-words", "nosuch"), ["nosuch"]),
+        ("pets.txt", ("--model", "gms"), ["did you mean gsm"]),
+        ("pets.txt", ("--device", "toaster"), ["toaster"]),
+        ("pets.txt", ("--set", "hidden=3"), ["did you mean hidden_size"]),
+        ("pets.txt", ("--set", "hidden_size=wide"), ["hidden_size", "'wide'"]),
+        ("pets.txt", ("--set", "hidden_size"), ["name and a value"]),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(data, tmp_path, source, options, says):
+    refused("train", data / source, "--out", tmp_path / "run", *options, says=says)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_that_cannot_be_end_with_2_as_well(data, tmp_path):
+    for options in (("--topics", "many"), ("--min-df", "many"), ("--doc-topics", "xls"), ("--nosuch",)):
+        assert call("train", data / "pets.txt", "--out", tmp_path / "run", *options).exit_code == 2
+
+
+def test_a_path_that_cannot_be_written_is_one_line(data, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused("train", data / "pets.txt", "--topics", 2, "--out", tmp_path / "file" / "run", says=["Not a directory"])
+
+
+def test_a_run_that_is_not_there(tmp_path):
+    refused("topics", tmp_path / "nosuch", says=["holds no saved model"])
+    refused("infer", tmp_path, tmp_path / "new.txt", says=["holds no saved model"])

@@ -1,0 +1,547 @@
+"""What every model keeps, whatever it is: a model joins these checks by its line in MODELS."""
+
+from __future__ import annotations
+
+import logging
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+from topicloom.callbacks import Callback
+from topicloom.corpus import Corpus
+from topicloom.datasets import synthetic_lda
+from topicloom.errors import InputError, SettingError, TrainingDivergedError
+from topicloom.estimator import TopicModel
+from topicloom.models import GSM, LDA, MODELS
+from topicloom.neural import NeuralTopicModel
+from topicloom.nn.network import Loss, TopicNetwork
+from topicloom.persistence import load
+
+N_TOPICS = 3
+COUNTS = synthetic_lda(n_docs=80, n_topics=N_TOPICS, n_words=30, doc_length=20).corpus.counts
+VOCABULARY = [f"{onset}{vowel}{coda}" for onset in "bdfgk" for vowel in "aeo" for coda in "nt"]
+TOKENS = [np.repeat(VOCABULARY, row).tolist() for row in COUNTS.toarray().astype(int)]
+TEXTS = [" ".join(tokens) for tokens in TOKENS]
+CORPUS = Corpus.from_counts(COUNTS, VOCABULARY)
+
+Make = Callable[..., TopicModel]
+VARIANTS = {"LDA": [{"method": "variational"}, {"method": "gibbs"}]}  # settings that make another model of a class
+SMALL = {"epochs": 3, "batch_size": 32, "hidden_size": 16}
+
+
+def small(kind: type[TopicModel], n_topics: int = N_TOPICS, **settings: Any) -> TopicModel:
+    """A model that is fitted in a fraction of a second."""
+    known = kind().get_params()
+    defaults = {name: value for name, value in SMALL.items() if name in known}
+    return kind(n_topics, **{"random_state": 0, "device": "cpu", **defaults, **settings})
+
+
+def case(kind: type[TopicModel], settings: dict[str, str]) -> Any:
+    missing = settings.get("method") == "gibbs" and find_spec("tomotopy") is None
+    marks = pytest.mark.skipif(missing, reason="needs tomotopy, of the extra eval")
+    return pytest.param(partial(small, kind, **settings), id="-".join([kind.__name__, *settings.values()]), marks=marks)
+
+
+CASES = [case(kind, settings) for kind in MODELS for settings in VARIANTS.get(kind.__name__, [{}])]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def make(request) -> Make:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def fitted(make) -> TopicModel:
+    """Not to be changed."""
+    return make().fit(CORPUS)
+
+
+def learns_in_parts(make: Make) -> None:
+    if getattr(make(), "method", None) == "gibbs":
+        pytest.skip("the sampler has no partial_fit")
+
+
+def assert_distributions(rows: np.ndarray, shape: tuple[int, int]) -> None:
+    assert rows.shape == shape
+    assert rows.dtype == np.float32
+    assert (rows >= 0).all()
+    np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=1e-4)
+
+
+def assert_same(one: TopicModel, other: TopicModel, X: Any = COUNTS) -> None:
+    np.testing.assert_array_equal(one.components_, other.components_)
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+
+
+# Data in.
+
+INPUTS = {
+    "corpus": CORPUS,
+    "texts": TEXTS,
+    "array of texts": np.array(TEXTS),
+    "tokens": TOKENS,
+    "csr array": COUNTS,
+    "csr matrix of integers": sparse.csr_matrix(COUNTS.astype(np.int64)),
+    "csc": sparse.csc_array(COUNTS),
+    "dense": COUNTS.toarray(),
+    "nested lists": COUNTS.toarray().tolist(),
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_takes(make, kind):
+    X = INPUTS[kind]
+    model = make()
+    assert model.fit(X) is model
+    n_words = model.n_features_in_
+    assert_distributions(model.components_, (N_TOPICS, n_words))
+    assert_distributions(model.transform(X), (80, N_TOPICS))
+    assert len(model.vocabulary_) == len(model.word_counts_) == n_words
+    topics = model.topics(top_n=4)
+    assert [len(set(words)) for words in topics] == [4] * N_TOPICS
+    assert set().union(*topics) <= set(model.vocabulary_)
+
+
+def test_sparse_is_dense(make, fitted):
+    assert_same(fitted, make().fit(COUNTS.toarray()))
+    np.testing.assert_array_equal(fitted.transform(COUNTS), fitted.transform(COUNTS.toarray()))
+
+
+def test_vocabulary_names_the_columns(make):
+    model = make().fit(COUNTS, vocabulary=VOCABULARY)
+    assert model.vocabulary_ == VOCABULARY
+    np.testing.assert_allclose(model.transform(TOKENS), model.transform(COUNTS), atol=1e-6)
+
+
+def test_a_corpus_is_matched_by_word(fitted):
+    order = np.random.default_rng(0).permutation(30)
+    shuffled = Corpus.from_counts(COUNTS[:, order], [VOCABULARY[word] for word in order])
+    np.testing.assert_allclose(fitted.transform(shuffled), fitted.transform(CORPUS), atol=1e-6)
+
+
+def test_leaves_its_input_alone(make):
+    data = np.array([2, 0, 1, 3], np.float64)  # an explicit zero, and columns that are not in order
+    X = sparse.csr_array((data, np.array([3, 1, 0, 2]), np.array([0, 2, 4])), shape=(2, 4))
+    before = [array.copy() for array in (X.data, X.indices, X.indptr)]
+    make(n_topics=2).fit(X).transform(X)
+    for array, copy in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize(("n_topics", "n_docs"), [(2, 80), (10, 5), (2, 1)])
+def test_few_topics_and_few_documents(make, n_topics, n_docs):
+    model = make(n_topics=n_topics).fit(COUNTS[:n_docs])
+    assert_distributions(model.components_, (n_topics, 30))
+    assert_distributions(model.transform(COUNTS), (80, n_topics))
+
+
+# Rows stay where they are.
+
+
+def test_documents_without_a_word_keep_their_rows(fitted, caplog):
+    documents = [TOKENS[0], [], ["unheard", "of"], TOKENS[1]]
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        theta = fitted.transform(documents)
+    assert caplog.messages == ["2 of 4 documents have no word that the model knows; they get the prior's mean"]
+    prior = fitted.network_.prior_theta().detach()
+    np.testing.assert_allclose(theta[1:3], np.tile(prior, (2, 1)), rtol=1e-6)
+    np.testing.assert_allclose(theta[[0, 3]], fitted.transform(TOKENS[:2]), atol=1e-5)
+    assert not np.allclose(theta[0], prior)
+
+
+def test_empty_documents_teach_nothing(make, fitted):
+    rows = np.sort(np.r_[np.arange(80), 0, 17, 79])
+    padded = COUNTS[rows].tolil()
+    padded[[0, 18, 82]] = 0
+    np.testing.assert_array_equal(make().fit(padded.tocsr()).components_, fitted.components_)
+
+
+def test_a_document_does_not_depend_on_its_neighbours(fitted):
+    alone = np.vstack([fitted.transform([tokens]) for tokens in TOKENS[:20]])
+    np.testing.assert_allclose(fitted.transform(TOKENS)[:20], alone, atol=1e-5)
+
+
+def test_no_documents_are_no_rows(fitted):
+    assert fitted.transform([]).shape == (0, N_TOPICS)
+
+
+# Randomness.
+
+
+def test_a_seed_is_a_model(make, fitted):
+    assert_same(fitted, make().fit(CORPUS))
+    assert not np.allclose(fitted.components_, make(random_state=1).fit(CORPUS).components_)
+
+
+def test_fit_begins_anew(make, fitted):
+    model = make().fit(COUNTS[:40, :20])
+    assert_same(fitted, model.fit(CORPUS))
+
+
+def test_fit_transform_is_fit_and_transform(make, fitted):
+    np.testing.assert_array_equal(make().fit_transform(CORPUS), fitted.transform(CORPUS))
+
+
+def test_global_random_states_are_neither_read_nor_changed(make, fitted):
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    torch.manual_seed(5)
+    before = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()  # noqa: NPY002
+    model = make().fit(CORPUS)
+    assert_same(fitted, model)
+    model.perplexity(CORPUS)
+    model.perplexity(CORPUS, method="completion")
+    make(random_state=None).fit(CORPUS)
+    after = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()  # noqa: NPY002
+    assert before == after
+
+
+# Settings.
+
+
+def test_clone_and_params(make, fitted):
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params() == make().get_params()
+    with pytest.raises(NotFittedError):
+        copy.transform(COUNTS)
+    assert copy.set_params(n_topics=2).fit(CORPUS).components_.shape == (2, 30)
+
+
+@pytest.mark.parametrize("name", ["n_components", "num_topics", "k", "nr_topics", "n_topic"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_other_names_of_n_topics_are_corrected(kind, name):
+    with pytest.raises(SettingError, match=f"{kind.__name__} has no setting '{name}': here it is called 'n_topics'"):
+        kind(**{name: 5})
+
+
+@pytest.mark.parametrize("name", ["n_topics", "random_state", "device"])
+def test_settings_are_checked_by_fit_and_named(make, name):
+    with pytest.raises(InputError, match=name) as caught:
+        make(**{name: "abacus"}).fit(CORPUS)
+    assert "\n" not in str(caught.value)
+
+
+def with_count(value: float) -> np.ndarray:
+    counts = COUNTS.toarray()
+    counts[2, 1] = value
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("X", "settings", "said"),
+    [
+        pytest.param(CORPUS, {"n_topics": 1}, "n_topics .* 1", id="one topic"),
+        pytest.param(CORPUS, {"n_topics": 31}, "n_topics is 31 .* only 30 words", id="more topics than words"),
+        pytest.param(with_count(-1), {}, "row 2, column 1 is -1", id="negative"),
+        pytest.param(with_count(np.nan), {}, "row 2, column 1 is nan", id="nan"),
+        pytest.param(with_count(np.inf), {}, "row 2, column 1 is inf", id="infinite"),
+        pytest.param(with_count(0.5), {}, "row 2, column 1 is 0.5, .* fractional_counts=True", id="fraction"),
+        pytest.param(np.ones((4, 30), complex), {}, "[Cc]omplex", id="complex"),
+        pytest.param("one text", {}, "list", id="string"),
+        pytest.param([], {}, "no document", id="nothing"),
+        pytest.param(["", ""], {}, "no word", id="texts without words"),
+        pytest.param(np.zeros((4, 30)), {}, "every document is empty", id="zeros"),
+        pytest.param(np.ones(30), {}, "2D", id="one-dimensional"),
+        pytest.param([1, 2, 3], {}, "2D", id="list of numbers"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused_in_a_sentence(make, X, settings, said):
+    model = make(**settings)
+    with pytest.raises(InputError, match=said) as caught:
+        model.fit(X)
+    assert "\n" not in str(caught.value)
+    assert not hasattr(model, "components_")
+
+
+REFUSED = {"negative": with_count(-1), "fraction": with_count(0.5), "too few words": COUNTS[:, :29], "string": "a text"}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_transformed_is_refused_in_a_sentence(fitted, kind):
+    with pytest.raises(InputError) as caught:
+        fitted.transform(REFUSED[kind])
+    assert "\n" not in str(caught.value)
+
+
+def test_fractional_counts(make):
+    model = make(fractional_counts=True)
+    X = COUNTS * 0.5
+    if getattr(model, "method", None) == "gibbs":
+        with pytest.raises(InputError, match="whole counts"):
+            model.fit(X)
+    else:
+        assert_distributions(model.fit(X).transform(X), (80, N_TOPICS))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_failed_fit_leaves_nothing_behind(make, method):
+    """The topics of one corpus are never read with the words of another."""
+    if method == "partial_fit":
+        learns_in_parts(make)
+    model = make().fit(CORPUS).set_params(device="abacus")
+    with pytest.raises(InputError, match="abacus"):
+        model.fit(COUNTS[:, :20])
+    with pytest.raises(NotFittedError):
+        model.transform(CORPUS)
+    getattr(model.set_params(device="cpu"), method)(COUNTS[:, :25])
+    assert_distributions(model.components_, (N_TOPICS, 25))
+
+
+# Learning in parts.
+
+
+def test_partial_fit(make):
+    learns_in_parts(make)
+    model = make().partial_fit(CORPUS[:40])
+    first, vocabulary, topics = model.perplexity(CORPUS), model.vocabulary_, model.components_.copy()
+    for _ in range(30):
+        model.partial_fit(CORPUS[40:])
+    assert model.perplexity(CORPUS) < 0.98 * first
+    assert not np.array_equal(model.components_, topics)
+    model.partial_fit([["unheard", "of"], [VOCABULARY[0]] * 3])
+    assert model.vocabulary_ == vocabulary
+    assert_distributions(model.transform(COUNTS), (80, N_TOPICS))
+
+
+def moved(model: TopicModel, components: np.ndarray) -> float:
+    return float(np.abs(model.components_ - components).mean())
+
+
+def test_partial_fit_goes_on_from_what_was_learned(make, tmp_path):
+    learns_in_parts(make)
+    model, fresh = make(epochs=20).fit(CORPUS), make(epochs=20).partial_fit(CORPUS)
+    before = model.components_.copy()
+    model.save(tmp_path / "model")
+    assert 0 < moved(model.partial_fit(CORPUS[:32]), before) < 0.5 * moved(fresh, before)
+
+    loaded = load(tmp_path / "model", device="cpu")
+    if isinstance(loaded, NeuralTopicModel):
+        assert 0 < moved(loaded.partial_fit(CORPUS[:32]), before) < 0.5 * moved(fresh, before)
+    else:
+        with pytest.raises(InputError, match="loaded"):
+            loaded.partial_fit(CORPUS[:32])
+
+
+def test_the_sampler_says_that_it_has_no_partial_fit():
+    with pytest.raises(InputError, match='use method="variational"'):
+        LDA(2, method="gibbs").partial_fit(CORPUS)
+
+
+# Scores and history.
+
+
+def test_scores(fitted):
+    bound, completion = fitted.perplexity(CORPUS), fitted.perplexity(CORPUS, method="completion")
+    assert 1 < bound < 100
+    assert 1 < completion < 100
+    assert fitted.score(CORPUS) == pytest.approx(-np.log(bound))
+    assert fitted.perplexity(CORPUS) == bound
+    with pytest.raises(SettingError, match=r"bound.*completion"):
+        fitted.perplexity(CORPUS, method="guess")
+
+
+class Recorder(Callback):
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def on_start(self, n_epochs: int, n_batches: int) -> None:
+        self.events.append("start")
+
+    def on_epoch(self, row: dict[str, float]) -> None:
+        self.events.append(row)
+
+    def on_end(self) -> None:
+        self.events.append("end")
+
+
+def test_callbacks_see_the_history(make):
+    recorder = Recorder()
+    model = make().fit(CORPUS, callbacks=[recorder])
+    assert recorder.events == ["start", *model.history_, "end"]
+    assert len(model.history_) >= 1
+    assert all(np.isfinite(list(row.values())).all() for row in model.history_)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)])
+def test_history_adds_up(kind):
+    history = small(kind, kl_weight=0.3).fit(CORPUS).history_
+    assert [row["epoch"] for row in history] == [1, 2, 3]
+    for row in history:
+        reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["kl_weight"]
+        others = {"epoch", "loss", "kl_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
+        extras = sum(value for name, value in row.items() if name not in others)
+        assert weight == 0.3
+        assert row["loss"] == pytest.approx(reconstruction + weight * divergence + extras, rel=1e-5)
+
+
+# Files.
+
+
+def test_saved_is_loaded(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    again = load(tmp_path / "model", device="cpu")
+    assert_same(fitted, again)
+    assert again.topics(5) == fitted.topics(5)
+    assert again.history_ == fitted.history_
+    assert again.get_params() == fitted.get_params()
+    assert again.perplexity(CORPUS) == pytest.approx(fitted.perplexity(CORPUS))
+    assert sorted(file.name for file in (tmp_path / "model").iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "vocabulary.txt",
+    ]
+
+
+def test_another_process_reads_raw_text(make, tmp_path):
+    model = make().fit(TEXTS)
+    model.save(tmp_path / "model")
+    script = (
+        "import sys, numpy, topicloom as tl\n"
+        "theta = tl.load(sys.argv[1], device='cpu').transform(sys.argv[2:])\n"
+        "print(*theta.ravel().tolist())"
+    )
+    texts = [TEXTS[0].upper() + "!", "unheard of", TEXTS[1]]
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "model"), *texts], capture_output=True, text=True, check=True
+    )
+    theta = np.array(done.stdout.split(), float).reshape(3, N_TOPICS)
+    np.testing.assert_allclose(theta, model.transform(texts), atol=1e-5)
+
+
+# Sparse from end to end.
+
+
+class NothingAsLargeAs(TorchDispatchMode):
+    """Stops at the first dense tensor of so many elements."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for tensor in tree_iter(out):
+            if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided:
+                assert tensor.numel() < self.limit, f"{func} makes a dense tensor of shape {tuple(tensor.shape)}"
+        return out
+
+
+def test_nothing_dense(make, monkeypatch):
+    """Neither the counts nor a single batch of them."""
+    if getattr(make(), "decoder", "mixture") != "mixture":
+        pytest.skip("a decoder that is no mixture is dense, a batch at a time")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("the counts were made dense")
+
+    n_docs, n_words = 64, 20_000
+    counts = sparse.random_array((n_docs, n_words), density=1e-3, format="csr", rng=np.random.default_rng(0))
+    counts.data = np.ceil(counts.data)
+    for kind in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix):
+        for name in ("toarray", "todense"):
+            monkeypatch.setattr(kind, name, refuse)
+    model = make(epochs=1, batch_size=n_docs) if "batch_size" in make().get_params() else make(epochs=1)
+    with NothingAsLargeAs(n_docs * n_words):
+        model.fit(counts).transform(counts)
+        model.perplexity(counts)
+
+
+# What only some models have.
+
+
+class Spoiler(Callback):
+    """Makes losses NaN from some step on."""
+
+    def __init__(self, kind: type[TopicNetwork], last_good_step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = last_good_step
+        whole = kind.loss
+
+        def loss(network: TopicNetwork, batch: Any) -> Loss:
+            terms = whole(network, batch)
+            return terms if self.left > 0 else Loss(terms.reconstruction * torch.nan, terms.divergence)
+
+        monkeypatch.setattr(kind, "loss", loss)
+
+    def on_batch(self) -> None:
+        self.left -= 1
+
+
+NEURAL = [pytest.param(partial(small, kind), id=kind.__name__) for kind in MODELS if issubclass(kind, NeuralTopicModel)]
+
+
+@pytest.mark.parametrize("make_neural", NEURAL)
+def test_a_model_whose_training_diverged_keeps_its_last_whole_epoch(make_neural, monkeypatch):
+    model = make_neural(batch_size=20, schedule="constant")  # four steps an epoch
+    whole = make_neural(batch_size=20, schedule="constant", epochs=2).fit(CORPUS)
+    with monkeypatch.context() as patch:
+        spoiler = Spoiler(type(whole.network_), 9, patch)
+        with pytest.raises(TrainingDivergedError, match="epoch 3, batch 2"):
+            model.fit(CORPUS, callbacks=[spoiler])
+    assert_same(model, whole)
+    assert len(model.history_) == 2
+
+
+@pytest.mark.parametrize("make_neural", NEURAL)
+def test_a_model_that_never_trained_is_not_fitted(make_neural, monkeypatch):
+    model = make_neural().fit(COUNTS[:, :20])
+    with monkeypatch.context() as patch:
+        spoiler = Spoiler(type(model.network_), 0, patch)
+        with pytest.raises(TrainingDivergedError, match="epoch 1, batch 1"):
+            model.fit(CORPUS, callbacks=[spoiler])
+    with pytest.raises(NotFittedError):
+        model.transform(CORPUS)
+
+
+GSM_OPTIONS = [
+    {"decoder": "product"},
+    {"decoder": "mlp", "decoder_size": 8},
+    {"criterion": "bernoulli"},
+    {"encoder_input": "raw"},
+    {"encoder_input": "l1"},
+    {"encoder_input": "tfidf"},
+    {"latent_size": 5},
+    {"embedding_size": 4},
+    {"background": False},
+    {"prior": "standard"},
+    {"alpha": 0.1},
+    {"n_samples": 3},
+    {"hidden_size": 8},
+    {"input_dropout": 0.0},
+    {"dropout": 0.0},
+    {"batch_size": 16},
+    {"learning_rate": 0.05},
+    {"schedule": "constant"},
+    {"weight_decay": 0.1},
+    {"kl_weight": 0.1},
+    {"kl_warmup": 2.0},
+    {"patience": 1},
+]
+
+
+@pytest.mark.parametrize("settings", GSM_OPTIONS, ids=str)
+def test_every_option_of_gsm_counts(settings, tmp_path):
+    plain, model = small(GSM).fit(CORPUS), small(GSM, **settings).fit(CORPUS)
+    assert_distributions(model.components_, (N_TOPICS, 30))
+    assert np.isfinite([value for row in model.history_ for value in row.values()]).all()
+    assert not np.allclose(model.components_, plain.components_, rtol=1e-4)
+    model.save(tmp_path / "model")
+    assert_same(model, load(tmp_path / "model", device="cpu"))
+
+
+def test_every_option_of_gsm_is_tried():
+    tried = set().union(*GSM_OPTIONS)
+    shared = {"n_topics", "random_state", "device", "fractional_counts", "verbose", "epochs", "validation_fraction"}
+    assert tried | shared == set(GSM().get_params())

@@ -1,0 +1,82 @@
+"""Pictures: panels and fonts. How they look is for eyes."""
+
+import logging
+import warnings
+
+import pytest
+
+pytest.importorskip("matplotlib")
+from matplotlib import font_manager
+
+from topicloom import figures
+
+
+def rows(*names, epochs=3):
+    return [
+        {"epoch": epoch + 1.0, "seconds": 1.0, **dict.fromkeys(names, 10.0 / (epoch + 1))} for epoch in range(epochs)
+    ]
+
+
+def panels(figure):
+    return [[line.get_label() for line in axes.lines] for axes in figure.axes]
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_loss_curve_gives_every_scale_a_panel(epochs):
+    history = rows("loss", "reconstruction", "divergence", "validation_loss", "spread", epochs=epochs)
+    assert panels(figures.loss_curve(history)) == [
+        ["loss", "reconstruction", "validation loss"],
+        ["divergence"],
+        ["spread"],
+    ]
+    assert panels(figures.loss_curve(rows("loss", epochs=epochs))) == [["loss"]]
+
+
+def test_loss_curve_allows_a_term_that_comes_later():
+    history = rows("loss", epochs=2)
+    history[1]["divergence"] = 1.0
+    assert panels(figures.loss_curve(history)) == [["loss"], ["divergence"]]
+
+
+@pytest.mark.parametrize("n_topics", [1, 2, 7, 60])
+def test_topic_bars_draws_every_topic_with_the_best_word_on_top(n_topics):
+    figure = figures.topic_bars([["best", "good", "fair"]] * n_topics, [[0.3, 0.2, 0.1]] * n_topics)
+    drawn = [axes for axes in figure.axes if axes.texts]
+    assert len(drawn) == n_topics
+    for axes in drawn:
+        assert [text.get_text().strip() for text in axes.texts] == ["best", "good", "fair"]
+        heights = [axes.transData.transform(text.get_position())[1] for text in axes.texts]
+        assert heights == sorted(heights, reverse=True)
+
+
+def test_pictures_grow_with_the_topics_and_stay_drawable(tmp_path):
+    few, many = (figures.topic_bars([["a"]] * n, [[1.0]] * n) for n in (10, 100))
+    assert many.get_figheight() > 5 * few.get_figheight()
+    many.set_size_inches(1, 2000)  # 2,000 inches at the usual resolution are more pixels than matplotlib draws
+    figures.save(many, tmp_path / "tall.png")
+    assert (tmp_path / "tall.png").stat().st_size > 0
+
+
+def test_words_are_never_taken_for_formulas(tmp_path):
+    figures.save(figures.topic_bars([["$x", "a$_b$", r"\alpha"]], [[3, 2, 1]], ["$1"]), tmp_path / "odd.png")
+
+
+def test_latin_words_need_one_font():
+    assert figures.fonts_for(["word", "Größe", "слово"]) == ["DejaVu Sans"]
+
+
+def test_chinese_words_get_a_font_that_has_them(tmp_path):
+    if not {font.name for font in font_manager.fontManager.ttflist} & set(figures.CJK_FONTS):
+        pytest.skip("this machine has no Chinese font")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figures.topic_bars([["话题", "模型"]], [[2, 1]]).savefig(tmp_path / "zh.png")
+
+
+def test_without_a_chinese_font_one_warning_says_what_to_install(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(figures, "CJK_FONTS", ())
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING, "topicloom"):
+        warnings.simplefilter("error")
+        figures.save(figures.topic_bars([["话题", "模型"]] * 3, [[2, 1]] * 3), tmp_path / "boxes.png")
+    assert len(caplog.records) == 1
+    assert "fonts-noto-cjk" in caplog.text

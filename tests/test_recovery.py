@@ -1,0 +1,59 @@
+"""Every model finds again the topics that a corpus was drawn from."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from topicloom.datasets import synthetic_lda
+from topicloom.estimator import TopicModel
+from topicloom.models import GSM, LDA, MODELS
+
+N_TOPICS, SEEDS = 5, range(5)
+CORPUS, TOPICS, THETA = synthetic_lda(n_docs=1000, n_topics=N_TOPICS, n_words=100, doc_length=60, alpha=0.1)
+
+needs_tomotopy = pytest.mark.skipif(find_spec("tomotopy") is None, reason="needs tomotopy, of the extra eval")
+
+
+class Case(NamedTuple):
+    """How a model is fitted here, and how many of the five seeds must find every topic."""
+
+    model: TopicModel
+    seeds: int
+
+
+# Online variational Bayes stops at times where two topics share one: what scikit-learn's own optimum looks like.
+CASES = {
+    "GSM": Case(GSM(N_TOPICS, epochs=40, batch_size=64, hidden_size=32), 5),
+    "LDA variational": Case(LDA(N_TOPICS, epochs=15, batch_size=128, eta=0.1), 4),
+    "LDA gibbs": Case(LDA(N_TOPICS, method="gibbs", epochs=100), 5),
+}
+PARAMS = [pytest.param(name, marks=needs_tomotopy if "gibbs" in name else ()) for name in CASES]
+
+
+def match(components: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pairing of topics with the least total variation: which topic each planted one is, and how far off."""
+    distance = np.abs(TOPICS[:, None] - components[None]).sum(axis=2) / 2  # (K, K)
+    planted, found = linear_sum_assignment(distance)
+    return found, distance[planted, found]
+
+
+@pytest.mark.parametrize("name", PARAMS)
+def test_planted_topics_are_found(name):
+    model, wanted = CASES[name]
+    recovered = 0
+    for seed in SEEDS:
+        model.set_params(random_state=seed, device="cpu").fit(CORPUS)
+        found, distance = match(model.components_)
+        theta = model.transform(CORPUS)[:, found]
+        correlation = [np.corrcoef(theta[:, k], THETA[:, k])[0, 1] for k in range(N_TOPICS)]
+        recovered += max(distance) < 0.15 and min(correlation) > 0.95
+    assert recovered >= wanted
+
+
+def test_every_model_is_tried():
+    assert {type(case.model) for case in CASES.values()} == set(MODELS)

@@ -1,0 +1,27 @@
+"""scikit-learn's own checks of an estimator."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from topicloom.estimator import TopicModel
+from topicloom.models import MODELS
+
+# The checks want words of scikit-learn's, where ours name the row and column of the count.
+OTHER_WORDS = {
+    "check_positive_only_tag_during_fit": "our message names the count; the check wants 'Negative values in data'",
+    "check_estimators_nan_inf": "our message says 'nan, which is not finite'; the check wants 'NaN'",
+}
+
+
+def small(kind: type[TopicModel]) -> TopicModel:
+    settings = {"epochs": 2, "hidden_size": 8, "device": "cpu", "fractional_counts": True}
+    known = kind().get_params()
+    return kind(2, **{name: value for name, value in settings.items() if name in known})
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([small(kind) for kind in MODELS], expected_failed_checks=lambda _: OTHER_WORDS)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)

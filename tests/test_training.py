@@ -1,0 +1,296 @@
+"""The loop, on networks small enough to say what each step must do."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+
+from topicloom.batches import BatchReader
+from topicloom.callbacks import Callback, JsonLines
+from topicloom.corpus import Corpus
+from topicloom.datasets import synthetic_lda
+from topicloom.errors import TrainingDivergedError
+from topicloom.models import GSM
+from topicloom.nn.network import Loss, TopicNetwork
+from topicloom.nn.posteriors import Posterior
+from topicloom.nn.sparse import SparseBatch
+from topicloom.training import TrainingPlan, TrainingState, evaluate, train
+
+CPU = torch.device("cpu")
+
+
+class Line(TopicNetwork):
+    """One weight; a document's reconstruction is (weight - 1)^2 and its divergence 1. Notes the documents it sees."""
+
+    def __init__(self, change: Callable[[Line, Tensor], Tensor] = lambda network, loss: loss) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.change = change
+        self.seen: list[list[int]] = []
+        self.evaluations = 0
+
+    def loss(self, batch: SparseBatch) -> Loss:
+        if self.training:
+            self.seen.append(batch.indices.tolist())
+        else:
+            self.evaluations += 1
+        loss = self.change(self, (self.weight - 1).pow(2).expand(batch.n_docs))
+        return Loss(loss, torch.ones(batch.n_docs))
+
+    def posterior(self, batch: SparseBatch) -> Posterior:
+        raise NotImplementedError
+
+    def topic_word(self) -> Tensor:
+        raise NotImplementedError
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        raise NotImplementedError
+
+    def prior_theta(self) -> Tensor:
+        raise NotImplementedError
+
+
+class Noisy(Line):
+    """Its loss is noise from its generator."""
+
+    def loss(self, batch: SparseBatch) -> Loss:
+        noise = torch.rand(batch.n_docs, generator=self.generator)
+        return Loss(noise + self.weight, torch.zeros(batch.n_docs))
+
+
+class Watcher(Callback):
+    """Notes the learning rate after each step, the weight after each epoch, and the order of events."""
+
+    def __init__(self, state: TrainingState) -> None:
+        self.state = state
+        self.rates: list[float] = []
+        self.weights: list[float] = []
+        self.events: list[str] = []
+
+    def on_start(self, n_epochs: int, n_batches: int) -> None:
+        self.events.append(f"start {n_epochs} {n_batches}")
+
+    def on_batch(self) -> None:
+        self.events.append("batch")
+        self.rates.append(self.state.optimizer.param_groups[0]["lr"])
+
+    def on_epoch(self, row: dict[str, float]) -> None:
+        self.events.append(f"epoch {row['epoch']}")
+        self.weights.append(self.state.network.weight.item())
+
+    def on_end(self) -> None:
+        self.events.append("end")
+
+
+def documents(n_docs: int = 10, batch_size: int = 4) -> BatchReader:
+    """Document i is one token of word i."""
+    return BatchReader(sparse.csr_array(np.eye(n_docs, dtype=np.float32)), batch_size, CPU)
+
+
+def run(
+    network: TopicNetwork | None = None,
+    reader: BatchReader | None = None,
+    *,
+    seed: int = 0,
+    validation: BatchReader | None = None,
+    **plan: object,
+) -> tuple[TrainingState, Watcher]:
+    settings = TrainingPlan(**{"epochs": 3, "learning_rate": 0.1, **plan})
+    state = TrainingState.start(network or Line(), settings, seed, CPU)
+    watcher = Watcher(state)
+    train(state, reader or documents(), settings, validation=validation, callbacks=[watcher])
+    return state, watcher
+
+
+# Batches.
+
+
+def test_each_document_once_an_epoch_in_even_batches():
+    state, _ = run()
+    assert [len(batch) for batch in state.network.seen] == [4, 3, 3] * 3
+    epochs = [sum(state.network.seen[start : start + 3], []) for start in (0, 3, 6)]
+    assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
+    assert epochs[0] != epochs[1] != list(range(10))
+
+
+def test_the_order_is_the_seeds():
+    orders = [run(seed=seed)[0].network.seen for seed in (0, 0, 1)]
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_batches_hold_the_counts():
+    counts = sparse.random_array((11, 7), density=0.4, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
+    batches = [batch.to_dense() for batch in BatchReader(counts, 4, CPU)]
+    np.testing.assert_array_equal(torch.cat(batches), counts.toarray())
+    assert list(BatchReader(counts[:0], 4, CPU)) == []
+
+
+def test_split_and_without_empty():
+    counts = sparse.csr_array(np.diag([1.0, 0, 2, 3, 0, 4, 5]).astype(np.float32))
+    whole = BatchReader(counts, 4, CPU).without_empty()
+    assert whole.rows.tolist() == [0, 2, 3, 5, 6]
+    for share, n_held in [(0.4, 2), (0.01, 1), (0.99, 4)]:
+        kept, held = whole.split(share, torch.Generator().manual_seed(0))
+        assert held.n_docs == n_held
+        assert sorted([*kept.rows, *held.rows]) == [0, 2, 3, 5, 6]
+
+
+# Schedules.
+
+
+def test_one_cycle():
+    rates = run(epochs=10, learning_rate=0.5)[1].rates  # 30 steps: up in 3, down in 27
+    assert rates[0] == pytest.approx(0.04 * 0.5)
+    assert rates[3] == pytest.approx(0.5)
+    assert rates[:4] == sorted(rates[:4])
+    assert rates[3:] == sorted(rates[3:], reverse=True)
+    last = (1 + math.cos(math.pi * (29 / 30 - 0.1) / 0.9)) / 2
+    assert rates[-1] == pytest.approx(0.5 * last, rel=0.02)
+
+
+def test_constant_rate():
+    assert set(run(schedule="constant")[1].rates) == {0.1}
+
+
+def test_kl_warmup_rises_step_by_step():
+    history = run(epochs=4, kl_weight=2.0, kl_warmup=2.0)[0].history
+    assert [row["kl_weight"] for row in history] == pytest.approx([2 * 2 / 6, 2 * 5 / 6, 2, 2])  # at the last step
+    means = [2 * (0 + 1 + 2) / 18, 2 * (3 + 4 + 5) / 18]  # over even steps; ours weigh batches of 4, 3, 3
+    divergences = [row["loss"] - row["reconstruction"] for row in history]
+    assert divergences[:2] == pytest.approx(means, abs=0.04)
+    assert divergences[2:] == pytest.approx([2, 2])
+
+
+def test_the_optimizer_learns():
+    state, _ = run(epochs=40)
+    assert state.network.weight.item() == pytest.approx(1, abs=0.05)
+    assert not state.network.training
+    assert (state.epoch, state.step, len(state.history)) == (40, 120, 40)
+
+
+# Early stopping.
+
+
+def scripted(losses: list[float]) -> Callable[[Line, Tensor], Tensor]:
+    """Held-out losses as listed, one an epoch."""
+
+    def change(network: Line, loss: Tensor) -> Tensor:
+        return loss if network.training else torch.full_like(loss, losses[network.evaluations - 1])
+
+    return change
+
+
+def test_the_best_weights_come_back():
+    network = Line(scripted([5, 3, 2, 4, 2.5, 1]))
+    state, watcher = run(network, epochs=10, patience=2, validation=documents(2), schedule="constant")
+    assert [row["validation_loss"] for row in state.history] == [6, 4, 3, 5, 3.5]  # and a divergence of 1
+    assert network.weight.item() == watcher.weights[2]
+    assert len(set(watcher.weights)) == 5
+
+
+def test_without_a_patience_nothing_stops():
+    state, watcher = run(Line(scripted([1, 2, 3, 4])), epochs=4, validation=documents(2))
+    assert len(state.history) == 4
+    assert state.network.weight.item() == watcher.weights[3]
+
+
+# What is not finite.
+
+
+def spoiled(at_step: int, factor: float) -> Callable[[Line, Tensor], Tensor]:
+    return lambda network, loss: loss * factor if len(network.seen) == at_step else loss
+
+
+def infinite_gradient(network: Line, loss: Tensor) -> Tensor:
+    return loss + (network.weight * 0).abs().sqrt() if len(network.seen) == 8 else loss
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [(spoiled(8, math.nan), "the loss"), (spoiled(8, math.inf), "the loss"), (infinite_gradient, "the gradient")],
+    ids=["nan", "infinity", "gradient"],
+)
+def test_training_stops_at_the_first_value_that_is_not_finite(change, what):
+    plan = TrainingPlan(epochs=5, learning_rate=0.1)
+    state = TrainingState.start(Line(change), plan, 0, CPU)
+    watcher = Watcher(state)
+    with pytest.raises(TrainingDivergedError, match=f"epoch 3, batch 2: {what} is not finite") as caught:
+        train(state, documents(), plan, callbacks=[watcher])
+    assert "\n" not in str(caught.value)
+    assert state.network.weight.item() == watcher.weights[-1]
+    assert (state.epoch, len(state.history)) == (2, 2)
+    assert watcher.events[-1] == "batch"
+
+
+# Denormal numbers.
+
+
+def flushed() -> bool:
+    return (torch.tensor([1e-39]) * 1).item() == 0
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("fails", [False, True])
+def test_denormals_are_flushed_in_training_and_only_there(before, fails):
+    inside = []
+
+    def change(network: Line, loss: Tensor) -> Tensor:
+        inside.append(flushed())
+        return loss * math.nan if fails else loss
+
+    torch.set_flush_denormal(before)
+    try:
+        if fails:
+            with pytest.raises(TrainingDivergedError):
+                run(Line(change))
+        else:
+            run(Line(change))
+        assert set(inside) == {True}
+        assert flushed() == before
+    finally:
+        torch.set_flush_denormal(False)
+
+
+# Callbacks and evaluation.
+
+
+def test_callbacks_are_called_in_order():
+    _, watcher = run(epochs=2)
+    assert watcher.events == ["start 2 3", *["batch"] * 3, "epoch 1", *["batch"] * 3, "epoch 2", "end"]
+
+
+def test_json_lines_are_the_history(tmp_path):
+    model = GSM(2, epochs=3, device="cpu").fit(np.eye(6), callbacks=[JsonLines(tmp_path / "log.jsonl")])
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == model.history_
+
+
+def test_evaluation_leaves_the_generator_alone():
+    state, _ = run(Noisy())
+    before = state.network.generator.get_state()
+    first, second = ([loss.total() for loss in evaluate(state.network, documents())] for _ in range(2))
+    torch.testing.assert_close(first, second, atol=0, rtol=0)
+    assert torch.equal(state.network.generator.get_state(), before)
+
+
+def test_watching_held_out_documents_does_not_change_training():
+    plain, watched = run(Noisy()), run(Noisy(), validation=documents(3))
+    assert plain[1].weights == watched[1].weights
+    assert [row["loss"] for row in plain[0].history] == [row["loss"] for row in watched[0].history]
+
+
+def test_a_corpus_on_disk_trains_the_same(tmp_path):
+    corpus = synthetic_lda(n_docs=60, n_words=20).corpus
+    corpus.save(tmp_path / "corpus")
+    mapped = Corpus.load(tmp_path / "corpus", mmap=True)
+    assert isinstance(mapped.counts.data.base, np.memmap) or isinstance(mapped.counts.data, np.memmap)
+    one, two = (GSM(3, epochs=2, random_state=0, device="cpu").fit(each) for each in (corpus, mapped))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    np.testing.assert_array_equal(one.transform(corpus), two.transform(mapped))
