@@ -38,7 +38,9 @@ def main() -> None:
         return train(options.train)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "corpus"
-        tl.datasets.synthetic_lda(options.documents, 50, options.words, doc_length=60, random_state=0).corpus.save(place)
+        tl.datasets.synthetic_lda(options.documents, 50, options.words, doc_length=60, random_state=0).corpus.save(
+            place
+        )
         subprocess.run([sys.executable, __file__, "--train", str(place)], check=True)
 
 

@@ -199,10 +199,9 @@ def prepare(
 ) -> None:
     """Turn text into a corpus of word counts, to train on it more than once."""
     from .corpus import Corpus
-    from .files import require_empty
+    from .files import require_free
 
-    if not (overwrite and (out / "corpus.json").is_file()):  # what is no corpus is never replaced
-        require_empty(out)
+    require_free(out, "corpus.json", overwrite)
     if (Path(source) / "corpus.json").is_file():
         raise InputError(f"{source} is a saved corpus already; give the text that it was made of")
     corpus = Corpus.from_file(
@@ -392,10 +391,11 @@ def _stem(source: str) -> str:
 
 
 def _require_free(out: Path | None, overwrite: bool) -> None:
-    from .files import require_empty
+    """Into a directory, --overwrite writes a run's own files and no others, whatever else is there."""
+    from .files import require_free
 
     if out is not None and not (overwrite and out.is_dir()):
-        require_empty(out)
+        require_free(out, "log.jsonl")
 
 
 def _show(topics: list[Topic]) -> None:

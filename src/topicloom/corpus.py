@@ -25,7 +25,7 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from scipy import sparse
 
 from .errors import InputError, SettingError
-from .files import atomic_directory, read_json, read_lines, require_empty, write_json, write_lines
+from .files import atomic_directory, read_json, read_lines, require_free, write_json, write_lines
 from .text import (
     AnyTokenizer,
     CustomTokenizer,
@@ -247,15 +247,15 @@ class Corpus:
             MissingExtraError: an optional package is needed and not installed.
         """
         filters = Filters(min_df, max_df, max_features, remove_top)
-        if out is not None and not overwrite:
-            require_empty(Path(out))
+        if out is not None:
+            require_free(Path(out), "corpus.json", overwrite)
         documents = read(
             source, text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors
         )
         chosen, documents = _choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
         if out is None:
             return _build(documents, chosen, filters, keep_texts, n_jobs, progress)
-        with atomic_directory(Path(out), overwrite=overwrite) as folder:
+        with atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
             _build(documents, chosen, filters, keep_texts, n_jobs, progress, folder)._save_into(folder)
         return cls.load(out)
 
@@ -371,7 +371,7 @@ class Corpus:
         Raises:
             InputError: the directory holds something and `overwrite` is off.
         """
-        with atomic_directory(Path(directory), overwrite=overwrite) as folder:
+        with atomic_directory(Path(directory), "corpus.json", overwrite=overwrite) as folder:
             self._save_into(folder)
 
     @classmethod
@@ -593,7 +593,8 @@ def _checked_counts(counts: Any, fractional: bool) -> Counts:
     faults = {
         "not finite": ~np.isfinite(matrix.data),
         "negative": matrix.data < 0,
-        "not a whole number (fractional=True allows it, in a model fractional_counts=True)": matrix.data != np.trunc(matrix.data),
+        "not a whole number (fractional=True allows it, in a model fractional_counts=True)": matrix.data
+        != np.trunc(matrix.data),
     }
     if fractional:
         faults.popitem()

@@ -313,7 +313,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             InputError: the directory holds something and `overwrite` is off.
         """
         check_is_fitted(self, "components_")
-        with atomic_directory(Path(directory), overwrite=overwrite) as folder:
+        with atomic_directory(Path(directory), "config.json", overwrite=overwrite) as folder:
             self._save_into(folder)
 
     def _save_into(self, folder: Path) -> None:
@@ -341,6 +341,8 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         model.history_ = config["history"]
         for name in _COUNTS:
             setattr(model, name, tensors.pop(name).numpy())
+        if len(vocabulary) != len(model.word_counts_):
+            raise RuntimeError(f"{len(vocabulary)} words in the vocabulary, {len(model.word_counts_)} in the counts")
         network = model._network(model._words(), torch.Generator().manual_seed(0))
         network.load_state_dict(tensors)
         model._adopt(network)

@@ -33,21 +33,20 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def atomic_directory(path: Path, marker: str, *, overwrite: bool = False) -> Iterator[Path]:
     """Yields a directory to fill; on success it becomes `path`, on an exception it is removed.
 
-    Raises:
-        InputError: `path` exists with something in it and `overwrite` is off.
+    Args, Raises: as for `require_free`.
     """
     path = Path(path)
-    if not overwrite:
-        require_empty(path)
+    require_free(path, marker, overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         yield temporary
         for file in temporary.rglob("*"):
             _sync(file)
+            file.chmod((0o777 if file.is_dir() else 0o666) & ~_umask())
         temporary.chmod(0o777 & ~_umask())
         if path.exists():
             # A directory cannot be replaced in one rename, so the old one steps aside first.
@@ -62,12 +61,24 @@ def atomic_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def require_empty(path: Path) -> None:
-    """Raises InputError when `path` already holds something."""
-    if path.is_dir() and any(path.iterdir()):
-        raise InputError(f"{path} already holds files; give another place, or replace it with --overwrite")
+def require_free(path: Path, marker: str, overwrite: bool = False) -> None:
+    """Makes sure that a directory can be written at `path`.
+
+    Args:
+        marker: the file by which an earlier one is known: nothing else is ever overwritten.
+        overwrite: whether an earlier one may be replaced.
+
+    Raises:
+        InputError: `path` holds something that may not be replaced.
+    """
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, and a directory is to be written there; give another place")
+    if not path.is_dir() or not any(path.iterdir()):
+        return
+    if not overwrite:
+        raise InputError(f"{path} already holds files; give another place, or --overwrite (overwrite=True)")
+    if not (path / marker).is_file():
+        raise InputError(f"{path} holds other files (no {marker}), which are not overwritten; give another place")
 
 
 def write_json(path: Path, value: Any) -> None:

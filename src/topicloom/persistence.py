@@ -46,14 +46,16 @@ def load(
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder} holds no saved model (no config.json); check the path")
     config = read_json(folder / "config.json")
-    if config.get("format_version", 0) > FORMAT_VERSION:
-        raise InputError(f"{folder} was written by a newer topicloom; upgrade with pip install -U topicloom")
     try:
+        if config["format_version"] > FORMAT_VERSION:
+            raise InputError(f"{folder} was written by a newer topicloom; upgrade with pip install -U topicloom")
         config["settings"]["device"] = device
         kind = model_class(config["model"])
         tensors = load_file(folder / "model.safetensors")
         model = kind._from_saved(config, read_lines(folder / "vocabulary.txt"), tensors)
-    except (OSError, KeyError, RuntimeError, SafetensorError) as error:
+    except InputError:
+        raise
+    except (OSError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RuntimeError, SafetensorError) as error:
         raise InputError(f"{folder} is damaged ({str(error).splitlines()[0]}); train or copy it again") from None
     if tokenizer is not None:
         model.tokenizer_ = CustomTokenizer.of(tokenizer)

@@ -55,10 +55,7 @@ class TrainingState:
         """A state before the first step, its two generators seeded from `seed`."""
         network.to(device)
         network.generator = torch.Generator(device).manual_seed(seed)
-        fused = device.type in (
-            "cpu",
-            "cuda",
-        )  # without it, Adam on a wide first layer costs more than the forward pass
+        fused = device.type in ("cpu", "cuda")  # unfused, Adam on a wide first layer costs more than the forward pass
         optimizer = torch.optim.Adam(
             network.parameters(), lr=plan.learning_rate, betas=plan.betas, weight_decay=plan.weight_decay, fused=fused
         )

@@ -85,10 +85,11 @@ class GaussianHead(nn.Module):
     def __init__(self, n_hidden: int, prior_var: Tensor, generator: torch.Generator) -> None:
         super().__init__()
         n_latent = len(prior_var)
-        self.mean = linear(n_hidden, n_latent, generator)
-        self.log_var = linear(n_hidden, n_latent, generator)
-        self.mean_norm = BatchNorm(n_latent)
-        self.log_var_norm = BatchNorm(n_latent)
+        self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms would take a bias away
+        self.log_var = linear(n_hidden, n_latent, generator, bias=False)
+        # With the usual eps of 1e-5 an encoder that shrinks its outputs below it escapes the norm, and collapses.
+        self.mean_norm = BatchNorm(n_latent, eps=1e-8)
+        self.log_var_norm = BatchNorm(n_latent, eps=1e-8)
         self.register_buffer("prior_log_var", prior_var.log())
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:

@@ -106,7 +106,7 @@ def _format_of(path: Path | None) -> str:
     name = {".ndjson": ".jsonl", ".text": ".txt"}.get(ending.lower(), ending.lower()).removeprefix(".")
     if name not in _READERS:
         ending = f"ends in {ending!r}" if ending else "has no ending"
-        raise InputError(f"{path} {ending}, which is no known format; name one of {', '.join(_READERS)} by format=")
+        raise InputError(f"{path} {ending}, which is no known format; name one of {', '.join(_READERS)} by format= (--format)")
     return name
 
 
@@ -216,8 +216,9 @@ def _resolved(columns: Columns, present: Iterable[str], where: str, *, optional:
             return name
         if optional and role != "text":
             return None
-        there_are = f"there are: {', '.join(present)}" if present else "there are none"
-        raise InputError(f"{where} has no column {name!r}; {there_are}; name it by {role}=")
+        names = ", ".join(f"{column:.30}..." if len(column) > 30 else column for column in present)
+        there_are = f"there are: {names}" if present else "there are none"
+        raise InputError(f"{where} has no column {name!r}; {there_are}; name it by {role}= (--{role})")
 
     text, *rest = (resolve(role, name) for role, name in columns._asdict().items())
     assert text is not None
