@@ -220,6 +220,19 @@ def test_clone_and_params(make, fitted):
     assert copy.set_params(n_topics=2).fit(CORPUS).components_.shape == (2, 30)
 
 
+def test_settings_changed_after_fit_wait_for_the_next(make, fitted, tmp_path):
+    model = make().fit(CORPUS).set_params(n_topics=5)
+    assert_same(model, fitted)
+    model.save(tmp_path / "model")
+    assert_same(load(tmp_path / "model", device="cpu"), fitted)
+    assert model.fit(CORPUS).components_.shape == (5, 30)
+
+
+def test_names_of_the_topics(fitted):
+    name = type(fitted).__name__.lower()
+    assert fitted.get_feature_names_out().tolist() == [f"{name}{k}" for k in range(N_TOPICS)]
+
+
 @pytest.mark.parametrize("name", ["n_components", "num_topics", "k", "nr_topics", "n_topic"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_other_names_of_n_topics_are_corrected(kind, name):
@@ -227,10 +240,12 @@ def test_other_names_of_n_topics_are_corrected(kind, name):
         kind(**{name: 5})
 
 
-@pytest.mark.parametrize("name", ["n_topics", "random_state", "device"])
-def test_settings_are_checked_by_fit_and_named(make, name):
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_topics", "many"), ("n_topics", 3.0), ("random_state", -1), ("device", "abacus")]
+)
+def test_settings_are_checked_by_fit_and_named(make, name, value):
     with pytest.raises(InputError, match=name) as caught:
-        make(**{name: "abacus"}).fit(CORPUS)
+        make(**{name: value}).fit(CORPUS)
     assert "\n" not in str(caught.value)
 
 
@@ -251,6 +266,8 @@ def with_count(value: float) -> np.ndarray:
         pytest.param(with_count(0.5), {}, "row 2, column 1 is 0.5, .* fractional_counts=True", id="fraction"),
         pytest.param(np.ones((4, 30), complex), {}, "[Cc]omplex", id="complex"),
         pytest.param("one text", {}, "list", id="string"),
+        pytest.param(None, {}, "texts .* counts are needed", id="none"),
+        pytest.param([None, "a text"], {}, "document 0", id="no text"),
         pytest.param([], {}, "no document", id="nothing"),
         pytest.param(["", ""], {}, "no word", id="texts without words"),
         pytest.param(np.zeros((4, 30)), {}, "every document is empty", id="zeros"),
@@ -545,3 +562,8 @@ def test_every_option_of_gsm_is_tried():
     tried = set().union(*GSM_OPTIONS)
     shared = {"n_topics", "random_state", "device", "fractional_counts", "verbose", "epochs", "validation_fraction"}
     assert tried | shared == set(GSM().get_params())
+
+
+def test_settings_of_gsm_that_exclude_each_other():
+    with pytest.raises(SettingError, match="embedding_size"):
+        small(GSM, decoder="mlp", embedding_size=4).fit(CORPUS)

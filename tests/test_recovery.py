@@ -26,7 +26,7 @@ class Case(NamedTuple):
     seeds: int
 
 
-# Online variational Bayes stops at times where two topics share one: what scikit-learn's own optimum looks like.
+# Online variational Bayes may stop at a local optimum, where one of its topics covers two planted ones.
 CASES = {
     "GSM": Case(GSM(N_TOPICS, epochs=40, batch_size=64, hidden_size=32), 5),
     "LDA variational": Case(LDA(N_TOPICS, epochs=15, batch_size=128, eta=0.1), 4),
@@ -51,7 +51,7 @@ def test_planted_topics_are_found(name):
         found, distance = match(model.components_)
         theta = model.transform(CORPUS)[:, found]
         correlation = [np.corrcoef(theta[:, k], THETA[:, k])[0, 1] for k in range(N_TOPICS)]
-        recovered += max(distance) < 0.15 and min(correlation) > 0.95
+        recovered += max(distance) < 0.1 and min(correlation) > 0.95
     assert recovered >= wanted
 
 

@@ -264,8 +264,7 @@ def topics(
     from .run import describe, read_shares
 
     model = load(run, device="cpu")
-    ranking = {} if relevance is None else {"relevance": relevance}
-    found = describe(model, read_shares(run, model.n_topics), words, **ranking)
+    found = describe(model, read_shares(run, model.n_topics), words, relevance)
     if as_json:
         _print_json({"run": str(run), "topics": found})
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import torch
 from pydantic import Field
 from safetensors.torch import save_file
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
@@ -55,7 +55,7 @@ class Words:
 
 
 @dataclass(eq=False, repr=False)
-class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all models: data in, topics and document-topic shares out, files.
 
     A model is a scikit-learn estimator. The constructor stores its settings, `fit` checks them, and what is learned
@@ -79,7 +79,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     n_topics: Annotated[int, Field(ge=2)] = 20
     _: KW_ONLY
-    random_state: int | np.random.RandomState | None = None
+    random_state: Annotated[int, Field(ge=0, lt=2**32)] | np.random.RandomState | None = None
     fractional_counts: bool = False
     device: str = "auto"
     verbose: Literal[0, 1] | bool = 0
@@ -159,6 +159,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.n_documents_ = corpus.n_docs
         self.n_features_in_ = corpus.n_words
         self.history_: list[dict[str, float]] = []
+        self.settings_ = self.get_params(deep=False)  # what is saved, whatever set_params says later
         return corpus.counts
 
     def _adopt(self, network: TopicNetwork) -> None:
@@ -264,7 +265,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _theta(self, counts: sp.csr_array) -> Array:
         """(D, K) shares; a document without a word gets the prior's mean."""
         posteriors = self._read(counts, lambda batch, _: self.network_.posterior(batch).point())
-        theta = np.concatenate([np.empty((0, self.n_topics), np.float32), *posteriors])
+        theta = np.concatenate([np.empty((0, len(self.components_)), np.float32), *posteriors])
         theta[np.diff(counts.indptr) == 0] = self.network_.prior_theta().detach().cpu().numpy()
         return theta
 
@@ -324,7 +325,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         config = {
             "format_version": FORMAT_VERSION,
             "model": type(self).__name__,
-            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
+            "settings": {name: _plain(value) for name, value in self.settings_.items()},
             "n_documents": self.n_documents_,
             "tokenizer": self.tokenizer_.model_dump(mode="json"),
             "history": self.history_,
@@ -334,6 +335,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     @classmethod
     def _from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
         model = cls(**config["settings"])
+        model.settings_ = model.get_params(deep=False)
         model.vocabulary_ = vocabulary
         model.tokenizer_ = tokenizer_from_settings(config["tokenizer"])
         model.n_features_in_ = len(vocabulary)
@@ -357,7 +359,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.n_topics)  # for get_feature_names_out
+        return len(self.components_)  # for get_feature_names_out
 
 
 def choose_device(name: str) -> torch.device:
@@ -387,13 +389,15 @@ def _is_matrix(X: Any) -> bool:
     if isinstance(X, list | tuple) and X:
         first = X[0]
         tokens = isinstance(first, list | tuple) and all(isinstance(word, str) for word in first)
-        return not (isinstance(first, str) or tokens)
+        return not (first is None or isinstance(first, str) or tokens)
     return hasattr(X, "__array__")
 
 
 def _texts(X: Any) -> Any:
     if isinstance(X, str | bytes):
         raise InputError("give a list of texts, even for one text: [text]")
+    if not isinstance(X, Iterable):
+        raise InputError(f"a Corpus, a list of texts or of tokens, or counts are needed; this is {X!r}")
     return X
 
 

@@ -44,7 +44,9 @@ def top_words(scores: Array, top_n: int) -> npt.NDArray[np.intp]:
         scores: (K, V).
     """
     n = min(top_n, scores.shape[1])
-    # The n best of each row by a partial sort, and then only those in order.
-    best = np.sort(np.argpartition(-scores, n - 1, axis=1)[:, :n], axis=1)
-    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(best, order, axis=1)
+    floors = -np.partition(-scores, n - 1, axis=1)[:, n - 1]  # (K,) the n-th best of each row
+    rows = []
+    for row, floor in zip(scores, floors, strict=True):
+        candidates = np.flatnonzero(row >= floor)  # n words and those level with the last: a full sort of few
+        rows.append(candidates[np.argsort(-row[candidates], kind="stable")[:n]])
+    return np.stack(rows)

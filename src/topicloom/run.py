@@ -95,14 +95,16 @@ def write(
     return measured
 
 
-def describe(model: TopicModel, shares: Iterable[float] | None, top_n: int, **ranking: Any) -> list[Topic]:
+def describe(
+    model: TopicModel, shares: Iterable[float] | None, top_n: int, relevance: float | None = None
+) -> list[Topic]:
     """The topics of a model as rows of a table.
 
     Args:
         shares: (K,) the part of the corpus that each topic has, where it is known.
-        ranking: for `TopicModel.topics`.
+        relevance: as for `TopicModel.topics`.
     """
-    words = model.topics(top_n, **ranking)
+    words = model.topics(top_n, relevance)
     known = [None] * len(words) if shares is None else [round(float(share), 6) for share in shares]
     return [Topic(topic=k, share=known[k], words=words[k]) for k in range(len(words))]
 
@@ -121,9 +123,7 @@ def read_shares(folder: Path, n_topics: int) -> list[float] | None:
 
 def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:
     """What metrics.json holds. Perplexities are of the training documents themselves, as their names say."""
-    words = model.topics(_WORDS_IN_TABLE)
-    places = {word: place for place, word in enumerate(model.vocabulary_)}
-    ids = [[places[word] for word in topic] for topic in words]
+    ids = model.topic_ids(_WORDS_IN_TABLE).tolist()
     last = model.history_[-1] if model.history_ else {}
     measures = {
         "documents": corpus.n_docs,
@@ -135,8 +135,8 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "final": {name: value for name, value in last.items() if name != "epoch"},
         "perplexity_bound_training": model.perplexity(corpus),
         "perplexity_completion_training": model.perplexity(corpus, method="completion"),
-        "topic_diversity": metrics.topic_diversity(words),  # of the 25 best words
-        "topic_uniqueness": metrics.topic_uniqueness(words),  # 10
+        "topic_diversity": metrics.topic_diversity(ids),  # of the 25 best words
+        "topic_uniqueness": metrics.topic_uniqueness(ids),  # 10
         "document_npmi": float(metrics.document_npmi(ids, corpus.counts).mean()),  # 10
         "model": type(model).__name__,
         "settings": model.get_params(deep=False),
@@ -174,7 +174,7 @@ class _Log(JsonLines):
         folder.mkdir(parents=True, exist_ok=True)
         for name in _FILES:
             (folder / name).unlink(missing_ok=True)
-        if (folder / "model").is_dir():
+        if (folder / "model" / "config.json").is_file():  # any other folder of this name is not ours to remove
             shutil.rmtree(folder / "model")
 
 

@@ -20,6 +20,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from ..errors import SettingError
 from ..estimator import Words
 from ..neural import NeuralTopicModel
 from ..nn.decoders import (
@@ -125,6 +126,8 @@ def _prior(settings: GSM) -> NormalPrior:
 def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:
     background = words.log_frequency if settings.background else torch.zeros_like(words.log_frequency)
     if settings.decoder == "mlp":
+        if settings.embedding_size is not None:
+            raise SettingError('decoder="mlp" has no topic vectors; leave embedding_size out, or take another decoder')
         return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator)
     topics: TopicLogits
     if settings.embedding_size is None:

@@ -106,7 +106,8 @@ def _format_of(path: Path | None) -> str:
     name = {".ndjson": ".jsonl", ".text": ".txt"}.get(ending.lower(), ending.lower()).removeprefix(".")
     if name not in _READERS:
         ending = f"ends in {ending!r}" if ending else "has no ending"
-        raise InputError(f"{path} {ending}, which is no known format; name one of {', '.join(_READERS)} by format= (--format)")
+        formats = ", ".join(_READERS)
+        raise InputError(f"{path} {ending}, which is no known format; name one of {formats} by format= (--format)")
     return name
 
 
