@@ -173,7 +173,7 @@ def test_overwrite_replaces_the_run_and_nothing_else(data, tmp_path):
         assert call(*arguments, "--overwrite").exit_code == 0
     assert (out / "notes.md").read_text() == "mine"
     assert len((out / "log.jsonl").read_text().splitlines()) == 2
-    refused("prepare", data / "pets.txt", "--out", out, "--overwrite", says=["already holds files"])
+    refused("prepare", data / "pets.txt", "--out", out, "--overwrite", says=["holds other files"])
 
 
 def test_training_that_diverges_keeps_the_last_whole_epoch(data, tmp_path, monkeypatch):

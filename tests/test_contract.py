@@ -567,3 +567,29 @@ def test_every_option_of_gsm_is_tried():
 def test_settings_of_gsm_that_exclude_each_other():
     with pytest.raises(SettingError, match="embedding_size"):
         small(GSM, decoder="mlp", embedding_size=4).fit(CORPUS)
+
+
+def test_a_vocabulary_is_refused_where_there_are_no_columns() -> None:
+    with pytest.raises(InputError, match="names the columns of a matrix"):
+        GSM(2).fit([["a", "b"], ["b", "c"]], vocabulary=["a", "b", "c"])
+
+
+def test_partial_fit_matches_another_vocabulary_word_by_word() -> None:
+    counts = np.array([[3, 1, 0], [0, 1, 3], [2, 0, 2]] * 10)
+    words = ["x", "y", "z"]
+    ours = GSM(2, random_state=0).partial_fit(counts, vocabulary=words)
+    theirs = clone(ours).partial_fit(counts, vocabulary=words)
+    ours.partial_fit(counts, vocabulary=words)
+    theirs.partial_fit(counts[:, ::-1], vocabulary=words[::-1])
+    np.testing.assert_array_equal(ours.components_, theirs.components_)
+
+
+def test_completion_needs_whole_counts() -> None:
+    model = GSM(2, epochs=1, random_state=0, fractional_counts=True).fit(np.full((4, 3), 0.5))
+    with pytest.raises(ValueError, match="whole counts"):
+        model.perplexity(np.full((4, 3), 0.5), method="completion")
+
+
+def test_top_n_is_a_whole_number() -> None:
+    with pytest.raises(InputError, match="whole number from 1"):
+        GSM(2, epochs=1, random_state=0).fit(np.ones((4, 3))).topics(2.5)

@@ -18,7 +18,7 @@ ROOT = Path(topicloom.__file__).parent
 # From the bottom up; a module imports from lines above its own, and from its own package.
 LAYERS = [
     {"errors"},
-    {"files", "settings", "ranking", "metrics", "nn"},
+    {"files", "inputs", "settings", "ranking", "metrics", "nn"},
     {"text"},
     {"corpus"},
     {"batches", "callbacks", "datasets"},

@@ -9,7 +9,25 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from .errors import InputError
 from .nn.sparse import SparseBatch
+
+
+def choose_device(name: str) -> torch.device:
+    """The device that `name` stands for.
+
+    Raises:
+        InputError: there is no such device on this machine.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f'device {name!r} cannot be used here ({reason}); "auto" chooses one that can') from None
+    return device
 
 
 class BatchReader:

@@ -347,7 +347,7 @@ def _train(
 
 def _model(name: str, settings: dict[str, Any], epochs: int | None) -> TopicModel:
     """A model whose settings hold and whose device is there, so that mistakes are told before anything is read."""
-    from .estimator import choose_device
+    from .batches import choose_device
     from .persistence import model_class
     from .settings import check_settings
 

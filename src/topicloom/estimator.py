@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -22,11 +23,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from . import metrics
-from .batches import BatchReader, sparse_batch
+from .batches import BatchReader, choose_device, sparse_batch
 from .callbacks import Callback
 from .corpus import Corpus, align, counts_of
 from .errors import InputError, SettingError
 from .files import atomic_directory, write_json, write_lines
+from .inputs import as_texts, is_matrix, refuse_vocabulary
 from .nn.network import TopicNetwork
 from .nn.sparse import SparseBatch
 from .ranking import top_words, word_scores
@@ -132,9 +134,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """One pass over more documents; the first call fixes the vocabulary, later calls count only its words.
 
         Args:
-            X, y, vocabulary: as for `fit`.
+            X, y, vocabulary: as for `fit`; a matrix with another vocabulary is matched word by word.
         """
-        counts = self._counts(X) if hasattr(self, "components_") else self._begin(X, vocabulary)
+        if not hasattr(self, "components_"):
+            counts = self._begin(X, vocabulary)
+        else:
+            counts = self._counts(X if vocabulary is None else self._corpus(X, vocabulary))
         if counts.nnz:
             self._partial_fit(counts)
         return self
@@ -183,12 +188,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _corpus(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
-        if isinstance(X, Corpus):
-            return X
-        if _is_matrix(X):
-            matrix = self._matrix(X, reset=True)
-            return Corpus.from_counts(matrix, vocabulary, fractional=self.fractional_counts)
-        return Corpus.from_texts(_texts(X))
+        if is_matrix(X):
+            matrix = self._matrix(X, reset=not hasattr(self, "components_"))
+            words = getattr(self, "feature_names_in_", None) if vocabulary is None else vocabulary  # a frame's columns
+            return Corpus.from_counts(matrix, words, fractional=self.fractional_counts)
+        refuse_vocabulary(vocabulary)
+        return X if isinstance(X, Corpus) else Corpus.from_texts(as_texts(X))
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         # Values that are not finite are left to Corpus.from_counts, which names their row and column.
@@ -238,8 +243,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self, "components_")
         if relevance is not None and not 0 <= relevance <= 1:
             raise SettingError(f"relevance should be from 0 to 1; it is {relevance!r}")
-        if top_n < 1:
-            raise SettingError(f"top_n should be at least 1; it is {top_n!r}")
+        if not isinstance(top_n, Integral) or top_n < 1:
+            raise SettingError(f"top_n should be a whole number from 1; it is {top_n!r}")
         return top_words(word_scores(self.components_, self.word_counts_, relevance), top_n)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -300,10 +305,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self, "components_")
         if isinstance(X, Corpus):
             return align(X, self.vocabulary_)
-        if _is_matrix(X):
+        if is_matrix(X):
             matrix = self._matrix(X, reset=False)
             return Corpus.from_counts(matrix, self.vocabulary_, fractional=self.fractional_counts).counts
-        return counts_of(_texts(X), self.vocabulary_, self.tokenizer_)
+        return counts_of(as_texts(X), self.vocabulary_, self.tokenizer_)
 
     # Files.
 
@@ -360,45 +365,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)  # for get_feature_names_out
-
-
-def choose_device(name: str) -> torch.device:
-    """The device that `name` stands for.
-
-    Raises:
-        InputError: there is no such device on this machine.
-    """
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f'device {name!r} cannot be used here ({reason}); "auto" chooses one that can') from None
-    return device
-
-
-def _is_matrix(X: Any) -> bool:
-    """Counts and not texts: an array, a sparse matrix, a data frame, or nested lists of numbers."""
-    if sp.issparse(X) or hasattr(X, "columns"):
-        return True
-    if hasattr(X, "dtype"):
-        kind = getattr(X.dtype, "kind", "O")  # tensors and polars' columns have types of their own
-        return not (kind in "OUST" and all(isinstance(x, str | list | tuple) for x in X))
-    if isinstance(X, list | tuple) and X:
-        first = X[0]
-        tokens = isinstance(first, list | tuple) and all(isinstance(word, str) for word in first)
-        return not (first is None or isinstance(first, str) or tokens)
-    return hasattr(X, "__array__")
-
-
-def _texts(X: Any) -> Any:
-    if isinstance(X, str | bytes):
-        raise InputError("give a list of texts, even for one text: [text]")
-    if not isinstance(X, Iterable):
-        raise InputError(f"a Corpus, a list of texts or of tokens, or counts are needed; this is {X!r}")
-    return X
 
 
 def _plain(value: Any) -> Any:

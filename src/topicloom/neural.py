@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import scipy.sparse as sp
 import torch
 
-from .batches import BatchReader
+from .batches import BatchReader, choose_device
 from .callbacks import Callback, ProgressBar
 from .errors import InputError
-from .estimator import TopicModel, choose_device
+from .estimator import TopicModel
 from .settings import AtLeastOne, NotNegative, Positive, Share
 from .training import Schedule, TrainingPlan, TrainingState, train
 
@@ -85,8 +85,10 @@ class NeuralTopicModel(TopicModel):
 
     def _reader(self, counts: sp.csr_array) -> BatchReader:
         """The documents with words, in batches: of the size asked for, or of one that suits their number."""
-        size = self.batch_size or min(_LARGEST_BATCH, max(_SMALLEST_BATCH, counts.shape[0] // _STEPS_AN_EPOCH))
-        return BatchReader(counts, size, self._training_device).without_empty()
+        reader = BatchReader(counts, _LARGEST_BATCH, self._training_device).without_empty()
+        suited = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_AN_EPOCH))
+        reader.batch_size = self.batch_size or suited
+        return reader
 
     def _finish(self, state: TrainingState) -> None:
         self.state_ = state

@@ -19,8 +19,13 @@ def completion_split(counts: Any, seed: int = 0) -> tuple[sp.csr_array, sp.csr_a
     Returns:
         observed, scored: (n_docs, n_words) CSR each, which add up to `counts`.
 
+    Raises:
+        ValueError: counts that are not whole, which no coin can split.
+
     Source: Wallach, Murray, Salakhutdinov & Mimno 2009, section 5.
     """
+    if not np.array_equal(counts.data, np.floor(counts.data)):
+        raise ValueError("document completion needs whole counts: it tosses a coin for every token")
     draws = np.random.default_rng(seed).binomial(counts.data.astype(np.int64), 0.5)
     halves = []
     for data in (draws, counts.data - draws):

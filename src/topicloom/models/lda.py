@@ -116,7 +116,9 @@ class LDA(TopicModel):
         if self.method == "gibbs":
             raise InputError('LDA(method="gibbs") has no partial_fit; use method="variational"')
         if hasattr(self, "network_") and getattr(self, "online_", None) is None:
-            raise InputError("an LDA that was loaded cannot go on learning: its running counts are not in the file")
+            raise InputError(
+                "this LDA was loaded or sampled and cannot go on learning: it has no running counts; fit it"
+            )
         self.history_ += self._learn(counts[np.diff(counts.indptr) > 0], 1)
 
     def _learn(self, counts: sp.csr_array, epochs: int) -> Iterator[dict[str, float]]:

@@ -43,7 +43,7 @@ class FreeTopics(TopicLogits):
 
     def __init__(self, background: Tensor, n_topics: int, generator: torch.Generator, *, gain: float = 4.0) -> None:
         super().__init__(background)
-        self.weight = normal_parameter(len(background), n_topics, scale=0.1 / gain, generator=generator)
+        self.weight = normal_parameter(len(background), n_topics, scale=0.5 / gain, generator=generator)
         self.gain = gain
 
     def deviations(self) -> Tensor:
@@ -55,8 +55,8 @@ class EmbeddedTopics(TopicLogits):
 
     def __init__(self, background: Tensor, n_topics: int, n_dimensions: int, generator: torch.Generator) -> None:
         super().__init__(background)
-        # Scales whose product gives deviations of about 0.1, as FreeTopics starts with.
-        self.word_vectors = normal_parameter(len(background), n_dimensions, scale=0.1, generator=generator)
+        # Scales whose product gives deviations of about 0.5, as FreeTopics starts with.
+        self.word_vectors = normal_parameter(len(background), n_dimensions, scale=0.5, generator=generator)
         self.topic_vectors = normal_parameter(n_topics, n_dimensions, scale=n_dimensions**-0.5, generator=generator)
 
     def deviations(self) -> Tensor:

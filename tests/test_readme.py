@@ -1,0 +1,59 @@
+"""What the README says runs as it says it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+READMES = ("README.md", "README.zh-CN.md")
+SNIPPETS = [
+    pytest.param(snippet, id=f"{name}-{number}")
+    for name in READMES
+    for number, snippet in enumerate(
+        re.findall(r"<!-- test -->\n```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
+    )
+]
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_python_snippets_run(snippet: str, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", snippet], cwd=tmp_path, env=environment(), capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_the_commands_of_the_first_example_run(tmp_path: Path) -> None:
+    titles = ["湖人击败火箭 科比得到三十分", "央行宣布降低利率 股市上涨", "火箭主场赢下湖人", "银行股领涨 股市成交放大"]
+    (tmp_path / "news.txt").write_text("\n".join(titles * 25), encoding="utf-8")
+    (tmp_path / "new.txt").write_text("湖人对火箭\n", encoding="utf-8")
+    block = re.search(r"```sh\n(topicloom train.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    for command in block[1].strip().splitlines():
+        words = command.replace("--topics 20", "--topics 3 --epochs 3").split()
+        done = subprocess.run(
+            [sys.executable, "-m", *words], cwd=tmp_path, env=environment(), capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode()
+    rows = (tmp_path / "theta.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 2
+
+
+def test_both_readmes_name_the_same_commands_and_models() -> None:
+    english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in READMES)
+    for pattern in (r"^(?:topicloom|make) \S+", r"^\| `(\w+)` \|", r"docs/models/\w+\.md"):
+        assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE)
+
+
+@pytest.mark.parametrize("target", ["setup", "demo", "test", "check", "bench"])
+def test_make_knows_the_targets(target: str) -> None:
+    done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONUTF8": "1"}
