@@ -77,7 +77,7 @@ def main() -> None:
             row = judged(judge, data, *fitted(model, data))
             figures = [f"{row.get(column, float('nan')):.4g}" for column in COLUMNS]
             table.add_row(name, str(seed), *figures, f"{row['seconds'] / reference:.2f}")
-    Console().print(table)
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ class GSM(NeuralTopicModel):
         n_samples: draws of theta a document in the loss.
     """
 
-    hidden_size: AtLeastOne = 256
+    hidden_size: AtLeastOne = 128
     encoder_input: EncoderInput = "log1p"
     input_dropout: Rate = 0.5
     dropout: Rate = 0.2
