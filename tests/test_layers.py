@@ -20,6 +20,7 @@ LAYERS = [
     {"errors"},
     {"files", "inputs", "settings", "ranking", "metrics", "nn"},
     {"text"},
+    {"vocabulary"},
     {"corpus"},
     {"batches", "callbacks", "datasets"},
     {"training"},
