@@ -6,7 +6,7 @@ setup: .venv/ready  ## a virtual environment with everything, from the pinned se
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt "torch==2.13.0" --editable ".[all]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]"
 	touch $@
 
 demo: setup  ## train on the documentation of your own Python and show the topics
@@ -14,9 +14,6 @@ demo: setup  ## train on the documentation of your own Python and show the topic
 
 test: setup
 	$(BIN)/python -m pytest
-
-test-slow: setup  ## minutes of work: more seeds
-	$(BIN)/python -m pytest -m slow
 
 check: setup
 	$(BIN)/ruff check .

@@ -593,3 +593,34 @@ def test_completion_needs_whole_counts() -> None:
 def test_top_n_is_a_whole_number() -> None:
     with pytest.raises(InputError, match="whole number from 1"):
         GSM(2, epochs=1, random_state=0).fit(np.ones((4, 3))).topics(2.5)
+
+
+def test_partial_fit_goes_on_after_early_stopping() -> None:
+    model = GSM(3, epochs=6, patience=2, random_state=0).fit(CORPUS)
+    before = model.components_
+    assert np.abs(model.partial_fit(CORPUS).components_ - before).max() > 1e-4
+
+
+def test_the_bound_is_of_the_counts_whatever_the_criterion() -> None:
+    model = GSM(3, epochs=3, random_state=0, criterion="bernoulli").fit(CORPUS)
+    same = GSM(3, epochs=3, random_state=0).fit(CORPUS)
+    same.network_.load_state_dict(model.network_.state_dict())
+    assert model.perplexity(CORPUS) == pytest.approx(same.perplexity(CORPUS))
+
+
+def test_partial_fit_holds_the_settings_to_their_limits() -> None:
+    model = GSM(3, random_state=0).partial_fit(CORPUS)
+    with pytest.raises(SettingError, match="batch_size"):
+        model.set_params(batch_size=-3).partial_fit(CORPUS)
+    with pytest.raises(SettingError, match="n_topics is 4, and learning began with 3"):
+        model.set_params(batch_size=None, n_topics=4).partial_fit(CORPUS)
+
+
+def test_a_data_frame_keeps_its_columns_through_a_file(tmp_path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(CORPUS.counts.toarray(), columns=CORPUS.vocabulary)
+    GSM(3, epochs=2, random_state=0).fit(frame).save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.vocabulary_ == list(CORPUS.vocabulary)
+    with pytest.raises(InputError, match="feature names"):
+        loaded.transform(frame[frame.columns[::-1]])

@@ -57,3 +57,12 @@ def test_planted_topics_are_found(name):
 
 def test_every_model_is_tried():
     assert {type(case.model) for case in CASES.values()} == set(MODELS)
+
+
+def test_variational_lda_learns_from_a_stream():
+    planted = synthetic_lda(4000, 5, 100, random_state=0)
+    model = LDA(5, random_state=0)
+    for start in range(0, 4000, 200):
+        model.partial_fit(planted.corpus[start : start + 200])
+    distance = 0.5 * np.abs(model.components_[:, None] - planted.topics[None]).sum(2)
+    assert distance.min(0).mean() < 0.2

@@ -276,7 +276,9 @@ def test_json_lines_are_the_history(tmp_path):
 def test_evaluation_leaves_the_generator_alone():
     state, _ = run(Noisy())
     before = state.network.generator.get_state()
-    first, second = ([loss.total() for loss in evaluate(state.network, documents())] for _ in range(2))
+    first, second = (
+        [loss.total() for loss in evaluate(state.network, documents(), state.network.loss)] for _ in range(2)
+    )
     torch.testing.assert_close(first, second, atol=0, rtol=0)
     assert torch.equal(state.network.generator.get_state(), before)
 

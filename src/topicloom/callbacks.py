@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -30,13 +30,11 @@ class Callback:
 @contextmanager
 def watched(callbacks: Sequence[Callback], n_epochs: int, n_batches: int) -> Iterator[None]:
     """Tells the callbacks that training starts, and that it ends, however it ends."""
-    for callback in callbacks:
-        callback.on_start(n_epochs, n_batches)
-    try:
-        yield
-    finally:
+    with ExitStack() as ends:
         for callback in callbacks:
-            callback.on_end()
+            callback.on_start(n_epochs, n_batches)
+            ends.callback(callback.on_end)
+        yield
 
 
 class ProgressBar(Callback):

@@ -393,8 +393,11 @@ def _require_free(out: Path | None, overwrite: bool) -> None:
     """Into a directory, --overwrite writes a run's own files and no others, whatever else is there."""
     from .files import require_free
 
-    if out is not None and not (overwrite and out.is_dir()):
+    if out is None:
+        return
+    if not (overwrite and out.is_dir()):
         require_free(out, "log.jsonl")
+    require_free(out / "model", "config.json", overwrite)
 
 
 def _show(topics: list[Topic]) -> None:

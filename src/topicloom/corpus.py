@@ -391,6 +391,9 @@ class Corpus:
 
 def align(corpus: Corpus, vocabulary: Iterable[str]) -> Counts:
     """(n_docs, n_words) the corpus' counts over another vocabulary, matched by word; other words are left out."""
+    vocabulary = list(vocabulary)
+    if vocabulary == corpus.vocabulary:
+        return corpus.counts  # as they are, for they may be memory-mapped
     places = {word: column for column, word in enumerate(vocabulary)}
     return remap(corpus.counts, columns_of(corpus.vocabulary, places), len(places))
 

@@ -74,7 +74,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         components_: (K, V) float32, the words of each topic, rows sum to 1.
         vocabulary_: the V words.
         word_counts_: (V,) tokens of each word in the training corpus.
-        history_: one row per epoch, a dict of every loss term (empty for models that do not train by epochs).
+        history_: one row per epoch, a dict of every loss term.
         tokenizer_: what cuts a raw text as the training corpus was cut.
         n_features_in_: V.
     """
@@ -139,7 +139,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if not hasattr(self, "components_"):
             counts = self._begin(X, vocabulary)
         else:
-            counts = self._counts(X if vocabulary is None else self._corpus(X, vocabulary))
+            check_settings(self)
+            if self.n_topics != len(self.components_):
+                raise SettingError(f"n_topics is {self.n_topics}, and learning began with {len(self.components_)}")
+            if vocabulary is not None:
+                X = Corpus.from_counts(X, vocabulary, fractional=self.fractional_counts)
+            counts = self._counts(X)
         if counts.nnz:
             self._partial_fit(counts)
         return self
@@ -159,7 +164,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise InputError("every document is empty: there is nothing to learn from")
         self.vocabulary_ = list(corpus.vocabulary)
         self.tokenizer_: AnyTokenizer = corpus.tokenizer
-        self.word_counts_ = np.asarray(corpus.counts.sum(axis=0), dtype=np.float64).ravel()
+        self.word_counts_ = np.asarray(corpus.counts.sum(axis=0, dtype=np.float64)).ravel()
         self.document_counts_ = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
         self.n_documents_ = corpus.n_docs
         self.n_features_in_ = corpus.n_words
@@ -168,11 +173,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return corpus.counts
 
     def _adopt(self, network: TopicNetwork) -> None:
-        """The trained network becomes what transform and topics read."""
-        device = choose_device(self.device)
-        self.network_ = network.to(device).eval()
-        if not hasattr(network, "generator"):
-            network.generator = torch.Generator(device).manual_seed(0)
+        """The trained network becomes what transform and topics read, where it is."""
+        self.network_ = network.eval()
         with torch.inference_mode():
             self.components_: Array = network.topic_word().float().cpu().contiguous().numpy()
 
@@ -189,7 +191,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _corpus(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
         if is_matrix(X):
-            matrix = self._matrix(X, reset=not hasattr(self, "components_"))
+            matrix = self._matrix(X, reset=True)
             words = getattr(self, "feature_names_in_", None) if vocabulary is None else vocabulary  # a frame's columns
             return Corpus.from_counts(matrix, words, fractional=self.fractional_counts)
         refuse_vocabulary(vocabulary)
@@ -285,7 +287,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _bound(self, counts: sp.csr_array) -> Array:
         """(D,) evidence lower bound of each document"""
         reader = BatchReader(counts, _READING_BATCH, self._device)
-        return np.concatenate([np.empty(0), *(-loss.total().cpu().numpy() for loss in evaluate(self.network_, reader))])
+        bounds = evaluate(self.network_, reader, self.network_.bound)
+        return np.concatenate([np.empty(0), *(bound.cpu().numpy() for bound in bounds)])
 
     def _read(self, counts: sp.csr_array, function: Callable[[SparseBatch, slice], Tensor]) -> Iterator[Array]:
         """What `function` says of each batch of documents, in order and without gradients."""
@@ -293,7 +296,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             rows = np.arange(start, min(start + _READING_BATCH, counts.shape[0]))
             with torch.inference_mode():
                 batch = sparse_batch(counts, rows, self._device)
-                yield function(batch, slice(start, start + len(rows))).cpu().numpy()
+                result = function(batch, slice(start, start + len(rows))).cpu().numpy()
+            yield result
 
     @property
     def _device(self) -> torch.device:
@@ -334,6 +338,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             "n_documents": self.n_documents_,
             "tokenizer": self.tokenizer_.model_dump(mode="json"),
             "history": self.history_,
+            "named_columns": hasattr(self, "feature_names_in_"),
         }
         write_json(folder / "config.json", config)
 
@@ -346,13 +351,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         model.n_features_in_ = len(vocabulary)
         model.n_documents_ = config["n_documents"]
         model.history_ = config["history"]
+        if config["named_columns"]:
+            model.feature_names_in_ = np.array(vocabulary, dtype=object)  # a data frame's columns are checked again
         for name in _COUNTS:
             setattr(model, name, tensors.pop(name).numpy())
         if len(vocabulary) != len(model.word_counts_):
             raise RuntimeError(f"{len(vocabulary)} words in the vocabulary, {len(model.word_counts_)} in the counts")
         network = model._network(model._words(), torch.Generator().manual_seed(0))
         network.load_state_dict(tensors)
-        model._adopt(network)
+        model._adopt(network.on(choose_device(model.device), seed=0))
         return model
 
     def __sklearn_tags__(self) -> Any:

@@ -52,7 +52,11 @@ def atomic_directory(path: Path, marker: str, *, overwrite: bool = False) -> Ite
             # A directory cannot be replaced in one rename, so the old one steps aside first.
             aside = temporary.with_name(temporary.name + ".old")
             path.replace(aside)
-            temporary.replace(path)
+            try:
+                temporary.replace(path)
+            except OSError:
+                aside.replace(path)
+                raise
             shutil.rmtree(aside)
         else:
             temporary.replace(path)
@@ -122,6 +126,8 @@ def read_lines(path: Path) -> list[str]:
 
 
 def _sync(path: Path) -> None:
+    if os.name == "nt":  # Windows syncs no directories, and no files that are open for reading only
+        return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -51,7 +51,7 @@ class NeuralTopicModel(TopicModel):
 
     def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
         state = self._start()
-        reader = self._reader(counts)
+        reader = self._reader(counts, state.device)
         validation = None
         if self.patience is not None:
             if reader.n_docs < 2:
@@ -71,21 +71,21 @@ class NeuralTopicModel(TopicModel):
             state = self._start()
             if hasattr(self, "network_"):  # loaded from a file, with its weights and without its optimizer
                 state.network.load_state_dict(self.network_.state_dict())
-        reader = self._reader(counts)
+        reader = self._reader(counts, state.device)
         train(state, reader, replace(self._plan(), epochs=state.epoch + 1, schedule="constant"))
         self._finish(state)
 
     def _start(self) -> TrainingState:
         """A new network, before its first step."""
         seed = self._seed()
-        self._training_device = choose_device(self.device)
-        logger.info("training on %s", self._training_device)
+        device = choose_device(self.device)
+        logger.info("training on %s", device)
         network = self._network(self._words(), torch.Generator().manual_seed(seed))
-        return TrainingState.start(network, self._plan(), seed, self._training_device)
+        return TrainingState.start(network, self._plan(), seed, device)
 
-    def _reader(self, counts: sp.csr_array) -> BatchReader:
+    def _reader(self, counts: sp.csr_array, device: torch.device) -> BatchReader:
         """The documents with words, in batches: of the size asked for, or of one that suits their number."""
-        reader = BatchReader(counts, _LARGEST_BATCH, self._training_device).without_empty()
+        reader = BatchReader(counts, _LARGEST_BATCH, device).without_empty()
         suited = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_AN_EPOCH))
         reader.batch_size = self.batch_size or suited
         return reader

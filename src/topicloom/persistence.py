@@ -58,5 +58,5 @@ def load(
     except (OSError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RuntimeError, SafetensorError) as error:
         raise InputError(f"{folder} is damaged ({str(error).splitlines()[0]}); train or copy it again") from None
     if tokenizer is not None:
-        model.tokenizer_ = CustomTokenizer.of(tokenizer)
+        model.tokenizer_ = CustomTokenizer.of(tokenizer, getattr(model.tokenizer_, "stop_words", ()))
     return model

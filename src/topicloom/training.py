@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,10 +15,12 @@ from torch import Tensor
 from .batches import BatchReader
 from .callbacks import Callback, watched
 from .errors import TrainingDivergedError
-from .nn.network import Loss, TopicNetwork
+from .nn.network import TopicNetwork
+from .nn.sparse import SparseBatch
 
 Schedule = Literal["one_cycle", "constant"]
 Row = dict[str, float]
+Result = TypeVar("Result")
 _EVALUATION_SEED = 20_201  # the same noise at every evaluation, so that epochs can be compared
 
 
@@ -29,7 +31,6 @@ class TrainingPlan:
     epochs: int
     learning_rate: float
     schedule: Schedule = "one_cycle"
-    betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
     kl_weight: float = 1.0
     kl_warmup: float = 0.0
@@ -50,14 +51,18 @@ class TrainingState:
     best_weights: dict[str, Tensor] | None = None
     stale_epochs: int = 0
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return self.network.generator.device
+
     @classmethod
     def start(cls, network: TopicNetwork, plan: TrainingPlan, seed: int, device: torch.device) -> TrainingState:
         """A state before the first step, its two generators seeded from `seed`."""
-        network.to(device)
-        network.generator = torch.Generator(device).manual_seed(seed)
+        network.on(device, seed)
         fused = device.type in ("cpu", "cuda")  # unfused, Adam on a wide first layer costs more than the forward pass
         optimizer = torch.optim.Adam(
-            network.parameters(), lr=plan.learning_rate, betas=plan.betas, weight_decay=plan.weight_decay, fused=fused
+            network.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=fused
         )
         return cls(network, optimizer, torch.Generator().manual_seed(seed))
 
@@ -90,29 +95,30 @@ def train(
                 callback.on_epoch(row)
             if validation is not None and plan.patience is not None and _stale(state, row["validation_loss"], plan):
                 break
-    if state.best_weights is not None:
+    if validation is not None and state.best_weights is not None:
         state.network.load_state_dict(state.best_weights)
+        state.best_weights = None  # what is learned from here on is not to be undone
     state.network.eval()
 
 
-def evaluate(network: TopicNetwork, reader: BatchReader) -> Iterator[Loss]:
-    """The losses of the batches, in order, outside training.
+def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[SparseBatch], Result]) -> list[Result]:
+    """What `measure`, such as network.loss or network.bound, says of each batch, in order, outside training.
 
-    Their noise is drawn from a seed of their own: the network's generator is left as it was, and epochs compare.
+    Its noise is drawn from a seed of its own: the network's generator is left as it was, and epochs compare.
     """
     own = network.generator
     network.generator = torch.Generator(reader.device).manual_seed(_EVALUATION_SEED)
     network.eval()
     try:
-        for batch in reader:
-            with torch.inference_mode():
-                yield network.loss(batch)
+        with torch.inference_mode():
+            return [measure(batch) for batch in reader]
     finally:
         network.generator = own
 
 
 def _mean_loss(network: TopicNetwork, reader: BatchReader, kl_weight: float) -> float:
-    return sum(float(loss.total(kl_weight).sum()) for loss in evaluate(network, reader)) / reader.n_docs
+    totals = evaluate(network, reader, lambda batch: network.loss(batch).total(kl_weight).sum())
+    return float(torch.stack(totals).sum()) / reader.n_docs
 
 
 def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callbacks: Sequence[Callback]) -> Row:

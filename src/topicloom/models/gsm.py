@@ -15,9 +15,10 @@ Where the defaults depart from the paper, and how to come back to it:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from ..errors import SettingError
@@ -86,7 +87,8 @@ class GSM(NeuralTopicModel):
         input_dropout: share of a document's words hidden from the encoder at each step (denoising).
         dropout: dropout rate on the encoder's hidden vector.
         prior: "laplace" approximates Dirichlet(alpha); "standard" is N(0, I), the paper's.
-        alpha: the Dirichlet parameter of the "laplace" prior, the same for each topic; less makes theta sparser.
+        alpha: the Dirichlet parameter of the "laplace" prior, the same for each topic; less makes theta sparser. With a
+            latent_size, the prior is on z, before the matrix.
         latent_size: dimensions of z, mapped to topics by a matrix; None has one a topic and no matrix.
         decoder: "mixture" theta beta; "product" softmax(theta B + b); "mlp" one hidden layer, topics read off one-hot
             theta. The last two are dense over the vocabulary, one batch at a time.
@@ -104,7 +106,7 @@ class GSM(NeuralTopicModel):
     dropout: Rate = 0.2
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.7
-    latent_size: AtLeastOne | None = None
+    latent_size: Annotated[int, Field(ge=2)] | None = None
     decoder: Literal["mixture", "product", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256
     embedding_size: AtLeastOne | None = None

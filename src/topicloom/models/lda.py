@@ -20,6 +20,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from ..batches import choose_device
 from ..callbacks import Callback, ProgressBar, watched
 from ..errors import InputError, MissingExtraError
 from ..estimator import Array, TopicModel, Words
@@ -31,6 +32,8 @@ from ..settings import AtLeastOne, Positive
 _MAX_STEPS = 100
 _TOLERANCE = 1e-3  # mean change of gamma at which a document's inference ends
 _SAMPLER_STEP = 10  # iterations of the sampler between two rows of history_
+_EPOCHS = {"variational": 20, "gibbs": 1000}
+_STREAM = 1_000_000  # documents that partial_fit takes there to be, as scikit-learn does
 _WATCHED = 1000  # documents whose bound is followed in training
 
 
@@ -90,6 +93,9 @@ class LDA(TopicModel):
             one for each topic, from this start, None being .1.
         eta: Dirichlet parameter of the topics; None is 1/K for "variational" and .01 for "gibbs".
         n_jobs: workers of "gibbs"; its result depends on their number.
+
+    history_ has a row for each pass of "variational", whose loss is minus the bound of up to 1,000 documents, and for
+    every ten iterations of "gibbs", whose loss is minus the sampler's own log likelihood, both per document.
     """
 
     method: Literal["variational", "gibbs"] = "variational"
@@ -105,8 +111,12 @@ class LDA(TopicModel):
     def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         counts = counts[np.diff(counts.indptr) > 0]
-        rows = self._sample(counts) if self.method == "gibbs" else self._learn(counts, self.epochs or 20)
-        with watched(watchers, self.epochs or (1000 if self.method == "gibbs" else 20), 1):
+        epochs = self.epochs or _EPOCHS[self.method]
+        if self.method == "gibbs":
+            rows = self._sample(self._sampler(counts), epochs)
+        else:
+            rows = self._learn(self._online_lda(counts.shape[0]), counts, epochs)
+        with watched(watchers, epochs, 1):
             for row in rows:
                 self.history_.append(row)
                 for watcher in watchers:
@@ -115,17 +125,16 @@ class LDA(TopicModel):
     def _partial_fit(self, counts: sp.csr_array) -> None:
         if self.method == "gibbs":
             raise InputError('LDA(method="gibbs") has no partial_fit; use method="variational"')
-        if hasattr(self, "network_") and getattr(self, "online_", None) is None:
-            raise InputError(
-                "this LDA was loaded or sampled and cannot go on learning: it has no running counts; fit it"
-            )
-        self.history_ += self._learn(counts[np.diff(counts.indptr) > 0], 1)
+        if not hasattr(self, "network_"):
+            self.online_ = self._online_lda(_STREAM)
+        elif not hasattr(self, "online_"):
+            raise InputError("an LDA that was loaded or sampled has no running counts to go on from; fit it again")
+        self.history_ += self._learn(self.online_, counts[np.diff(counts.indptr) > 0], 1)
 
-    def _learn(self, counts: sp.csr_array, epochs: int) -> Iterator[dict[str, float]]:
+    def _learn(self, model: Any, counts: sp.csr_array, epochs: int) -> Iterator[dict[str, float]]:
         """Online variational Bayes; after each pass, the row of it."""
-        seed = self._seed()
-        model = self.online_ = getattr(self, "online_", None) or self._online_lda(seed, counts.shape[0])
-        order = np.random.default_rng(seed)
+        self.online_ = model
+        order = np.random.default_rng(model.random_state)
         watched = counts[order.permutation(counts.shape[0])[:_WATCHED]]
         for _ in range(epochs):
             began = time.perf_counter()
@@ -134,7 +143,8 @@ class LDA(TopicModel):
             loss = -float(self._bound(watched).mean())
             yield {"epoch": len(self.history_) + 1, "loss": loss, "seconds": time.perf_counter() - began}
 
-    def _online_lda(self, seed: int, n_docs: int) -> Any:
+    def _online_lda(self, n_docs: int) -> Any:
+        """scikit-learn's model, for that many documents in all."""
         from sklearn.decomposition import LatentDirichletAllocation
 
         return LatentDirichletAllocation(
@@ -143,30 +153,34 @@ class LDA(TopicModel):
             topic_word_prior=self.eta,
             batch_size=self.batch_size,
             total_samples=n_docs,
-            random_state=seed,
+            random_state=self._seed(),
         )
 
-    def _sample(self, counts: sp.csr_array) -> Iterator[dict[str, float]]:
-        """Collapsed Gibbs sampling; every few iterations, the row of them."""
+    def _sampler(self, counts: sp.csr_array) -> Any:
+        """tomotopy's model, with the documents in it."""
         try:
             import tomotopy
         except ImportError:
             raise MissingExtraError.of('LDA(method="gibbs")', "tomotopy", "eval") from None
         if not np.array_equal(counts.data, np.floor(counts.data)):
             raise InputError('LDA(method="gibbs") needs whole counts; use method="variational" for weights')
-        eta = self.eta or 0.01
-        model = tomotopy.LDAModel(k=self.n_topics, alpha=self.alpha or 0.1, eta=eta, seed=self._seed())
+        seed = self._seed()
+        model = tomotopy.LDAModel(k=self.n_topics, alpha=self.alpha or 0.1, eta=self.eta or 0.01, seed=seed)
         tokens = np.repeat(counts.indices, counts.data.astype(np.int64)).astype(str)
-        lengths = counts.sum(axis=1).astype(np.int64)
-        for document in np.split(tokens, np.cumsum(lengths)[:-1]):
+        ends = np.cumsum(counts.sum(axis=1)).astype(np.int64)
+        for document in np.split(tokens, ends[:-1]):
             model.add_doc(document.tolist())
-        epochs = self.epochs or 1000
+        return model
+
+    def _sample(self, model: Any, epochs: int) -> Iterator[dict[str, float]]:
+        """Collapsed Gibbs sampling; every few iterations, the row of them."""
+        tokens_a_document = model.num_words / len(model.docs)
         for done in range(0, epochs, _SAMPLER_STEP):
             began = time.perf_counter()
             model.train(min(_SAMPLER_STEP, epochs - done), workers=self.n_jobs)
-            loss = -model.ll_per_word * lengths.mean()
+            loss = -model.ll_per_word * tokens_a_document
             yield {"epoch": float(model.global_step), "loss": loss, "seconds": time.perf_counter() - began}
-        topics = np.full((self.n_topics, counts.shape[1]), 1e-12)  # words that no document has
+        topics = np.full((self.n_topics, self.n_features_in_), 1e-12)  # words that no document has
         topics[:, [int(word) for word in model.used_vocabs]] = [
             model.get_topic_word_dist(k) for k in range(self.n_topics)
         ]
@@ -178,4 +192,4 @@ class LDA(TopicModel):
         beta_t = (topics / topics.sum(axis=1, keepdims=True)).T
         network.beta_t.copy_(torch.from_numpy(np.ascontiguousarray(beta_t)))
         network.alpha.copy_(torch.from_numpy(np.asarray(alpha, dtype=np.float32)))
-        self._adopt(network)
+        self._adopt(network.on(choose_device(self.device), seed=0))

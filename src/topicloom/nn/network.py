@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from .decoders import Criterion, Decoder
-from .posteriors import Posterior
+from .posteriors import Posterior, SampledPosterior
 from .sparse import SparseBatch
 
 
@@ -58,9 +59,20 @@ class TopicNetwork(nn.Module, ABC):
     def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
         """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
 
+    def bound(self, batch: SparseBatch) -> Tensor:
+        """The evidence lower bound of each document's counts, whatever the loss is made of: (B,)"""
+        loss = self.loss(batch)
+        return -(loss.reconstruction + loss.divergence)
+
     @abstractmethod
     def prior_theta(self) -> Tensor:
         """(K,), theta of a document that says nothing."""
+
+    def on(self, device: torch.device, seed: int) -> Self:
+        """Moves the network to a device and gives it a generator there."""
+        self.to(device)
+        self.generator = torch.Generator(device).manual_seed(seed)
+        return self
 
     @property
     def noise(self) -> torch.Generator | None:
@@ -80,10 +92,19 @@ class VariationalNetwork(TopicNetwork):
         self.criterion: Criterion = criterion
         self.n_samples = n_samples
 
+    @abstractmethod
+    def posterior(self, batch: SparseBatch) -> SampledPosterior: ...
+
     def loss(self, batch: SparseBatch) -> Loss:
+        return self._loss(batch, self.criterion)
+
+    def bound(self, batch: SparseBatch) -> Tensor:
+        return -self._loss(batch, "cross_entropy").total()
+
+    def _loss(self, batch: SparseBatch, criterion: Criterion) -> Loss:
         posterior = self.posterior(batch)
         draws = (posterior.sample(self.generator) for _ in range(self.n_samples))  # (B, K) each
-        scores = [self.decoder.score(theta, batch, self.criterion) for theta in draws]  # (B,) each
+        scores = [self.decoder.score(theta, batch, criterion) for theta in draws]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1))
 
     def topic_word(self) -> Tensor:

@@ -17,10 +17,6 @@ class Posterior(ABC):
     """q(theta | x) for the documents of one batch."""
 
     @abstractmethod
-    def sample(self, generator: torch.Generator) -> Tensor:
-        """A draw that gradients pass through: (B, K), rows in the simplex."""
-
-    @abstractmethod
     def point(self) -> Tensor:
         """The one theta that stands for the posterior: (B, K), rows in the simplex. Nothing random in it."""
 
@@ -29,8 +25,16 @@ class Posterior(ABC):
         """From the prior, per document and latent dimension: (B, L)."""
 
 
+class SampledPosterior(Posterior):
+    """A posterior that can be learned by sampling."""
+
+    @abstractmethod
+    def sample(self, generator: torch.Generator) -> Tensor:
+        """A draw that gradients pass through: (B, K), rows in the simplex."""
+
+
 @dataclass(frozen=True)
-class GaussianPosterior(Posterior):
+class GaussianPosterior(SampledPosterior):
     """z ~ N(mean, diag exp(log_var)), theta = to_theta(z): a logistic normal when to_theta is a softmax.
 
     `point` is to_theta(mean), the median and not the mean of a logistic normal, which has no closed form.
@@ -58,10 +62,6 @@ class DirichletPosterior(Posterior):
 
     alpha: Tensor  # (B, K)
     prior: Tensor  # (K,)
-
-    def sample(self, generator: torch.Generator) -> Tensor:
-        """A draw without gradients."""
-        return torch._sample_dirichlet(self.alpha, generator=generator)
 
     def point(self) -> Tensor:
         return self.alpha / self.alpha.sum(1, keepdim=True)

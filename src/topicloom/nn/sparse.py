@@ -113,7 +113,9 @@ class SparseBatch:
 
 def _product(sparse: Tensor, dense: Tensor) -> Tensor:
     """sparse @ dense. The operator @ fills and copies its result first, which took ten times the product itself."""
-    out = torch.empty(sparse.shape[0], dense.shape[1], dtype=dense.dtype, device=dense.device)
+    # Without MKL, a beta of 0 may be multiplied by what lies in memory, and 0 times NaN is NaN.
+    make = torch.empty if _has_sampled_product(dense.device) else torch.zeros
+    out = make(sparse.shape[0], dense.shape[1], dtype=dense.dtype, device=dense.device)
     return out.addmm_(sparse, dense, beta=0)
 
 
