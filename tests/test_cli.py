@@ -114,11 +114,13 @@ def test_the_tables_of_a_run_agree(trained):
     topics = table((trained / "topics.csv").read_text(encoding="utf-8"))
     documents = table((trained / "doc_topics.csv").read_text(encoding="utf-8"))
     assert [row["topic"] for row in topics] == ["0", "1"]
-    assert len(documents) == 61 == sum(int(row["documents"]) for row in topics)
+    empty = np.array([row["topic"] == "" for row in documents])  # the row stays, and has no topic of its own
+    assert (len(documents), empty.sum()) == (61, 1)
+    assert sum(int(row["documents"]) for row in topics) == 60
     theta = np.array([[float(row["topic_0"]), float(row["topic_1"])] for row in documents])
     np.testing.assert_allclose(theta.sum(1), 1, atol=1e-5)
-    np.testing.assert_allclose(theta.mean(0), [float(row["share"]) for row in topics], atol=1e-5)
-    assert [int(row["topic"]) for row in documents] == theta.argmax(1).tolist()
+    np.testing.assert_allclose(theta[~empty].mean(0), [float(row["share"]) for row in topics], atol=1e-5)
+    assert [int(row["topic"]) for row in documents if row["topic"]] == theta[~empty].argmax(1).tolist()
 
 
 def test_train_in_json_with_settings_labels_and_parquet(data, tmp_path):
@@ -174,6 +176,35 @@ def test_overwrite_replaces_the_run_and_nothing_else(data, tmp_path):
     assert (out / "notes.md").read_text() == "mine"
     assert len((out / "log.jsonl").read_text().splitlines()) == 2
     refused("prepare", data / "pets.txt", "--out", out, "--overwrite", says=["holds other files"])
+
+
+def test_an_earlier_run_stays_whole_until_the_new_one_is(data, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 2, "--out", out, "--quiet")
+    assert call(*arguments).exit_code == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("topicloom.training._not_finite", interrupt)  # in the first step
+        assert call(*arguments, "--overwrite").exit_code == 130
+    assert {name: (out / name).read_bytes() for name in before} == before
+    assert call("topics", out).exit_code == 0
+
+
+def test_a_run_that_was_cut_off_does_not_block_the_next(data, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "log.jsonl").write_text('{"epoch": 1}\n')
+    arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 2, "--out", tmp_path / "run", "--quiet")
+    assert call(*arguments).exit_code == 0
+    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_setting_is_given_once_and_a_run_is_no_text(data, trained, tmp_path):
+    refused("train", data / "pets.txt", "--out", tmp_path / "r", "--set", "epochs=2", says=["--epochs"])
+    refused("train", trained, "--out", tmp_path / "r", says=["is a trained model"])
 
 
 def test_training_that_diverges_keeps_the_last_whole_epoch(data, tmp_path, monkeypatch):

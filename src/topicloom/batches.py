@@ -21,10 +21,10 @@ def choose_device(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
+        raise InputError(f"device {name!r} is not known; there are auto, cpu, cuda, cuda:1 and so on, and mps")
     try:
         device = torch.device(name)
-        if device.type not in ("cpu", "cuda", "mps"):
-            raise RuntimeError("models run on cpu, cuda and mps")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]

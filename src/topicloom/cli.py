@@ -243,6 +243,9 @@ def train(
     out = out or Path("runs") / _stem(source)
     _require_free(out, overwrite)
     given = dict(_setting(text) for text in settings or [])
+    for name, option in {"n_topics": "topics", "random_state": "seed", "epochs": "epochs", "device": "device"}.items():
+        if name in given:
+            raise InputError(f"{name} has an option of its own: give --{option} in the place of --set {name}=")
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs)
     corpus = _corpus(source, options, progress=not quiet)
@@ -311,7 +314,9 @@ def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:
         empty = np.diff(counts.indptr) == 0
         with _muted():
             theta = model.transform(counts)
-        yield Part([document.id or str(row) for row, document in enumerate(chunk, n_done)], theta)
+        ids = [str(row) if document.id is None else document.id for row, document in enumerate(chunk, n_done)]
+        labels = [document.label or "" for document in chunk] if options.label else None
+        yield Part(ids, theta, empty, labels)
         n_done, n_empty = n_done + len(chunk), n_empty + int(empty.sum())
     if n_empty:
         logger.warning(
@@ -327,8 +332,9 @@ def _train(
     seconds = run.fit(model, corpus, out)
     with _muted():  # the corpus has told of its empty documents
         theta = model.transform(corpus)
-    found = run.describe(model, theta.mean(axis=0), words)
-    measured = None if out is None else run.write(out, model, corpus, theta, seconds, doc_topics.value)
+    documents = run.Part(corpus.ids, theta, corpus.is_empty, corpus.labels)
+    found = run.describe(model, documents.shares, words)
+    measured = None if out is None else run.write(out, model, corpus, documents, seconds, doc_topics.value)
     if as_json:
         _print_json(
             {
@@ -362,6 +368,8 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None) -> TopicMode
 def _corpus(source: str, options: Preparing, progress: bool) -> Corpus:
     from .corpus import Corpus
 
+    if (Path(source) / "model" / "config.json").is_file() or (Path(source) / "model.safetensors").is_file():
+        raise InputError(f"{source} is a trained model; give the text, or show the model by topics or infer")
     if not (Path(source) / "corpus.json").is_file():
         return Corpus.from_file(source, **asdict(options), keep_texts=False, progress=progress)
     changed = [name for name in asdict(options) if getattr(options, name) != getattr(Preparing(), name)]
@@ -392,8 +400,9 @@ def _stem(source: str) -> str:
 def _require_free(out: Path | None, overwrite: bool) -> None:
     """Into a directory, --overwrite writes a run's own files and no others, whatever else is there."""
     from .files import require_free
+    from .run import is_unfinished
 
-    if out is None:
+    if out is None or is_unfinished(out):
         return
     if not (overwrite and out.is_dir()):
         require_free(out, "log.jsonl")

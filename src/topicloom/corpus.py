@@ -255,6 +255,11 @@ class Corpus:
         return empty
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """(n_docs, n_words), as scikit-learn asks of what it splits."""
+        return self.n_docs, self.n_words
+
+    @property
     def n_docs(self) -> int:
         """The number of documents."""
         return int(self.counts.shape[0])
@@ -276,7 +281,7 @@ class Corpus:
         return f"Corpus({self.n_docs:,} documents, {self.n_words:,} words, {self.n_tokens:,} tokens)"
 
     def __getitem__(self, rows: Any) -> Corpus:
-        return self.subset(rows)
+        return self.subset(rows[0] if isinstance(rows, tuple) else rows)  # scikit-learn asks for [rows, ...]
 
     def subset(self, rows: Any) -> Corpus:
         """Some of the documents, over the same vocabulary.
@@ -421,7 +426,10 @@ def _choose_tokenizer(
     if isinstance(first[0].text, (list, tuple)):
         return Pretokenized(stop_words=resolve_stop_words(stop_words, None)), documents
     sample = [document.text for document in first if isinstance(document.text, str)]
-    return make_tokenizer(language, stop_words, user_dictionary, sample=sample), documents
+    made = make_tokenizer(language, stop_words, user_dictionary, sample=sample)
+    if language == "auto":
+        logger.info("language: %s, by its script", made.language)
+    return made, documents
 
 
 def _build(
@@ -455,6 +463,7 @@ def _build(
             for part in count_chunks(chunked(texts()), tokenizer, n_jobs):
                 tally.add(part.words, part.counts)
                 bar.update(task, completed=tally.n_docs)
+            bar.update(task, total=tally.n_docs)
         counts, vocabulary = tally.filtered(filters, folder)
         stored = writer.finish() if keep_texts else None
     ids, labels, timestamps = ([note[place] for note in notes] for place in range(3))

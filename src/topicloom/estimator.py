@@ -203,7 +203,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         try:
             return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", **limits)
         except ValueError as error:
-            raise InputError(" ".join(str(error).split())) from None  # scikit-learn's messages run over lines
+            message = " ".join(str(error).split())  # scikit-learn's run over lines, and may quote a whole text
+            raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
 
     # Reading.
 
@@ -262,6 +263,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 a fixed seed).
         """
         counts = self._counts(X)
+        if not counts.nnz:
+            raise InputError("no document has a word that the model knows: there is nothing to score")
         if method == "completion":
             observed, scored = metrics.completion_split(counts)
             return metrics.perplexity(self._log_likelihood(self._theta(observed), scored), scored.sum(axis=1))

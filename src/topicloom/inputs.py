@@ -16,7 +16,7 @@ def is_matrix(X: Any) -> bool:
         return True
     if hasattr(X, "dtype"):
         kind = getattr(X.dtype, "kind", "O")  # tensors and polars' columns have types of their own
-        return not (kind in "OUST" and all(isinstance(x, str | list | tuple) for x in X))
+        return not (kind in "OUST" and any(isinstance(x, str | list | tuple) for x in X))
     if isinstance(X, list | tuple) and X:
         first = X[0]
         tokens = isinstance(first, list | tuple) and all(isinstance(word, str) for word in first)

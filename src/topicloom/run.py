@@ -18,6 +18,7 @@ import math
 import platform
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypedDict
@@ -38,7 +39,8 @@ logger = logging.getLogger("topicloom")
 DocTopics = Literal["csv", "parquet", "none"]
 Array = npt.NDArray[Any]
 
-_FILES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", "log.jsonl", "loss.png", "topics.png")
+_LOG, _NEW_LOG = "log.jsonl", "log.new.jsonl"
+_FILES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", "loss.png", "topics.png")
 _WORDS_IN_TABLE = 25
 _WORDS_IN_PICTURE = 10
 
@@ -56,7 +58,20 @@ class Part(NamedTuple):
 
     ids: list[str]
     theta: Array  # (D, K)
+    empty: Array  # (D,) True for a document without a known word, which has no topic of its own
     labels: list[str] | None = None
+
+    @property
+    def topics(self) -> list[int | None]:
+        """The largest topic of each document, None where it is empty."""
+        best = self.theta.argmax(axis=1).tolist()
+        return [None if empty else topic for topic, empty in zip(best, self.empty, strict=True)]
+
+    @property
+    def shares(self) -> Array:
+        """(K,) mean of theta over the documents that have words."""
+        mean: Array = self.theta[~self.empty].mean(axis=0)
+        return mean
 
 
 def fit(model: TopicModel, corpus: Corpus, folder: Path | None = None) -> float:
@@ -72,26 +87,28 @@ def fit(model: TopicModel, corpus: Corpus, folder: Path | None = None) -> float:
     except TrainingDivergedError as error:
         if folder is None or not hasattr(model, "components_"):
             raise
+        _clear(folder)
         model.save(folder / "model")
         raise TrainingDivergedError(f"{error}; the model of the last whole epoch is in {folder / 'model'}") from None
     return time.perf_counter() - began
 
 
 def write(
-    folder: Path, model: TopicModel, corpus: Corpus, theta: Array, seconds: float, doc_topics: DocTopics = "csv"
+    folder: Path, model: TopicModel, corpus: Corpus, documents: Part, seconds: float, doc_topics: DocTopics = "csv"
 ) -> dict[str, Any]:
     """Writes the run of a model that was fitted to `corpus` in so many seconds; returns what metrics.json holds.
 
     Args:
-        theta: (n_docs, K) the topics of the corpus' documents.
+        documents: the documents of the corpus with their topics.
     """
+    _clear(folder)
     model.save(folder / "model")
-    _write_topics(folder / "topics.csv", describe(model, theta.mean(axis=0), _WORDS_IN_TABLE), theta)
+    _write_topics(folder / "topics.csv", describe(model, documents.shares, _WORDS_IN_TABLE), documents)
     if doc_topics != "none":
-        write_documents(folder / f"doc_topics.{doc_topics}", [Part(corpus.ids, theta, corpus.labels)])
+        write_documents(folder / f"doc_topics.{doc_topics}", [documents])
     measured = measure(model, corpus, seconds)
     write_json(folder / "metrics.json", measured)
-    _draw(folder, model, theta)
+    _draw(folder, model, documents)
     return measured
 
 
@@ -164,27 +181,43 @@ def write_documents(target: Path | IO[str], parts: Iterable[Part]) -> None:
 
 
 class _Log(JsonLines):
-    """log.jsonl. When the first epoch begins, what an earlier run left is removed: no directory mixes two runs."""
+    """log.jsonl as it grows; beside an earlier run it has another name, as that run stays whole until this one is."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder / "log.jsonl")
+        super().__init__(folder / (_NEW_LOG if _holds_model(folder) else _LOG))
 
     def on_start(self, n_epochs: int, n_batches: int) -> None:
-        folder = self.path.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in _FILES:
-            (folder / name).unlink(missing_ok=True)
-        if (folder / "model" / "config.json").is_file():  # any other folder of this name is not ours to remove
-            shutil.rmtree(folder / "model")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.unlink(missing_ok=True)
 
 
-def _write_topics(path: Path, topics: list[Topic], theta: Array) -> None:
-    documents = np.bincount(theta.argmax(axis=1), minlength=theta.shape[1])
+def _holds_model(folder: Path) -> bool:
+    return (folder / "model" / "config.json").is_file()  # any other folder of this name is not ours to remove
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a directory holds nothing but the log of a run that was cut off."""
+    return folder.is_dir() and {path.name for path in folder.iterdir()} <= {_LOG, _NEW_LOG}
+
+
+def _clear(folder: Path) -> None:
+    """Removes the files of an earlier run, so that no directory mixes two, and gives the new log its name."""
+    new_log = folder / _NEW_LOG
+    for name in _FILES:
+        (folder / name).unlink(missing_ok=True)
+    if _holds_model(folder):
+        shutil.rmtree(folder / "model")
+    if new_log.exists():
+        new_log.replace(folder / _LOG)
+
+
+def _write_topics(path: Path, topics: list[Topic], documents: Part) -> None:
+    counts = Counter(documents.topics)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["topic", "share", "documents", "words"])
-        for topic, count in zip(topics, documents, strict=True):
-            table.writerow([topic["topic"], topic["share"], count, " ".join(topic["words"])])
+        for topic in topics:
+            table.writerow([topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])])
 
 
 def _columns(part: Part) -> list[str]:
@@ -198,9 +231,8 @@ def _write_csv(file: IO[str], parts: Iterable[Part]) -> None:
         if number == 0:
             table.writerow(_columns(part))
         names = zip(part.ids, *([] if part.labels is None else [part.labels]), strict=True)
-        best = part.theta.argmax(axis=1)
         shares = part.theta.astype(np.float64).round(6).tolist()
-        for name, topic, row in zip(names, best, shares, strict=True):
+        for name, topic, row in zip(names, part.topics, shares, strict=True):
             table.writerow([*name, topic, *row])
 
 
@@ -213,7 +245,8 @@ def _write_parquet(path: Path, parts: Iterable[Part]) -> None:
     writer = None
     with atomic_file(path) as temporary:
         for part in parts:
-            columns = [part.ids, *([] if part.labels is None else [part.labels]), part.theta.argmax(axis=1)]
+            topics = pyarrow.array(part.topics, pyarrow.int32())
+            columns = [part.ids, *([] if part.labels is None else [part.labels]), topics]
             table = pyarrow.table([*columns, *part.theta.T], names=_columns(part))
             writer = writer or parquet.ParquetWriter(temporary, table.schema)
             writer.write_table(table)
@@ -221,14 +254,14 @@ def _write_parquet(path: Path, parts: Iterable[Part]) -> None:
             writer.close()
 
 
-def _draw(folder: Path, model: TopicModel, theta: Array) -> None:
+def _draw(folder: Path, model: TopicModel, documents: Part) -> None:
     try:
         from . import figures
     except ImportError:
         logger.warning("%s", MissingExtraError.of("drawing loss.png and topics.png", "matplotlib", "viz"))
         return
     places = {word: place for place, word in enumerate(model.vocabulary_)}
-    topics = describe(model, theta.mean(axis=0), _WORDS_IN_PICTURE)
+    topics = describe(model, documents.shares, _WORDS_IN_PICTURE)
     weights = [[model.components_[k, places[word]] for word in topic["words"]] for k, topic in enumerate(topics)]
     titles = [f"topic {topic['topic']} · {topic['share']:.1%}" for topic in topics]
     figures.save(figures.topic_bars([topic["words"] for topic in topics], weights, titles), folder / "topics.png")

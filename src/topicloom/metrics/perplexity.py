@@ -46,4 +46,5 @@ def perplexity(log_likelihood: npt.ArrayLike, n_tokens: npt.ArrayLike) -> float:
     tokens = float(np.sum(n_tokens, dtype=np.float64))
     if tokens == 0:
         return float("inf")
-    return float(np.exp(-np.sum(log_likelihood, dtype=np.float64) / tokens))
+    with np.errstate(over="ignore"):  # too much surprise for a float is infinite
+        return float(np.exp(-np.sum(log_likelihood, dtype=np.float64) / tokens))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import io
@@ -78,8 +77,8 @@ def read(
     """
     path = None if str(source) == "-" else Path(source)
     try:
-        codecs.lookup(encoding)
-    except LookupError:
+        "".encode(encoding)
+    except (LookupError, ValueError):  # there is none, or it is no encoding of text
         raise SettingError(f"encoding={encoding!r} is not known; utf-8, gb18030 and big5 are") from None
     if errors not in _ERRORS:
         raise SettingError(f"errors={errors!r} is not known; {nearest(errors, _ERRORS)}")
@@ -227,7 +226,7 @@ def _resolved(columns: Columns, present: Iterable[str], where: str, *, optional:
 
 
 def _document(record: dict[str, Any], columns: Columns, where: str) -> Document:
-    text = record[columns.text]
+    text = "" if record[columns.text] is None else record[columns.text]  # a document without words, which keeps its row
     if not isinstance(text, str):
         raise InputError(f"{where}: {columns.text!r} is {json.dumps(text, default=str):.40}, not a string; correct it")
     rest = (None if name is None or record[name] is None else _as_string(record[name]) for name in columns[1:])

@@ -46,6 +46,19 @@ _SCRIPTS = {
 }
 _UNSPACED = re.compile(f"[{''.join(ranges for code, ranges in _SCRIPTS.items() if code != 'ko')}]")
 
+# Scripts with spaces that point to one language more than to others.
+_SPACED_SCRIPTS = {
+    "ar": "\u0620-\u064a",
+    "bn": "\u0980-\u09ff",
+    "el": "\u0370-\u03ff",
+    "he": "\u05d0-\u05ea",
+    "hi": "\u0900-\u097f",
+    "hy": "\u0531-\u0587",
+    "ru": "\u0400-\u04ff",
+    "ta": "\u0b80-\u0bff",
+    "te": "\u0c00-\u0c7f",
+}
+
 
 class Tokenizer(BaseModel):
     """A language's tokenizer: text in, list of tokens out.
@@ -288,9 +301,9 @@ def language_code(language: str) -> str:
 
 
 def detect_language(sample: Iterable[str]) -> str:
-    """The language that the scripts in `sample` point to: zh, ja, ko, th, lo, km or my, and otherwise en.
+    """The language that the scripts in `sample` point to; en for the Latin one.
 
-    A spaced script does not tell its language, so French, say, must be named.
+    A script is only a hint where several languages share it: French, Ukrainian or Persian, say, must be named.
     """
     text = " ".join(str(entry)[:2000] for entry in sample)
     found = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SCRIPTS.items()}
@@ -300,7 +313,11 @@ def detect_language(sample: Iterable[str]) -> str:
     letters = sum(map(str.isalpha, text))
     best = max(found, key=lambda code: found[code])
     # One character carries about as much as three letters, and mixed text is better cut as the unspaced language.
-    return best if found[best] > 0.15 * letters else "en"
+    if found[best] > 0.15 * letters:
+        return best
+    spaced = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SPACED_SCRIPTS.items()}
+    best = max(spaced, key=lambda code: spaced[code])
+    return best if spaced[best] > 0.5 * letters else "en"
 
 
 def normalise(text: str) -> str:
