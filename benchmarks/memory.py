@@ -24,8 +24,13 @@ def train(directory: str) -> None:
     model = tl.GSM(50, epochs=1, batch_size=1024, random_state=0, verbose=1).fit(corpus)
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
+    theta = model.transform(corpus)
+    reading_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{corpus!r}, {corpus.counts.nnz:,} non-zeros")
     print(f"one epoch of GSM, K=50: {seconds:.0f} s, loss {model.history_[-1]['loss']:.1f}, peak memory {peak:.2f} GiB")
+    print(
+        f"peak memory after transform, whose result {theta.shape} is {theta.nbytes / 2**30:.2f} GiB: {reading_peak:.2f} GiB"
+    )
 
 
 def main() -> None:

@@ -11,13 +11,12 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import topicloom as tl
 from topicloom.metrics import document_npmi, topic_diversity
-from topicloom.ranking import top_words
+from topicloom.ranking import top_words, word_scores
 
 CORPORA = {"20ng": 50, "20news-avitm": 50, "bbc-news": 20, "m10": 20, "emnlp2020": 20, "cnews10k": 20}
 # relevance, and the tokens added to every word's count before the lift is taken
@@ -35,9 +34,7 @@ def corpus(name: str, shared: Path) -> tl.Corpus:
 
 
 def figures(model: tl.TopicModel, documents: tl.Corpus, relevance: float, added: float) -> str:
-    smoothed = model.word_counts_ + added
-    scores = np.log(model.components_ + 1e-12) - (1 - relevance) * np.log(smoothed / smoothed.sum())
-    ids = top_words(scores, 25).tolist()
+    ids = top_words(word_scores(model.components_, model.word_counts_, relevance, added), 25).tolist()
     return f"{document_npmi(ids, documents.counts).mean():.3f} / {topic_diversity(ids):.2f}"
 
 

@@ -28,7 +28,7 @@ def test_products_agree_with_the_cpu(corpus: tl.Corpus) -> None:
     results = []
     for device in ("cpu", "cuda"):
         batch = sparse_batch(corpus.counts, rows, torch.device(device))
-        left = theta.to(device).requires_grad_()
+        left = theta.to(device).detach().requires_grad_()
         right = beta_t.to(device).detach().requires_grad_()
         (mixture_log_likelihood(left, right, batch).sum() + bag_product(right, batch.values, batch).sum()).backward()
         results.append((left.grad.cpu(), right.grad.cpu()))

@@ -7,9 +7,9 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# A thread that waits for another spins for a while before it sleeps. By default that while is long, and beside a
-# second busy process a training step took 28 to 61 ms instead of 5; never spinning costs 9 when there is none. Read
-# when PyTorch is first imported; settings of your own stand.
+# A thread that waits for another spins for a while before it sleeps; for so long, by default, that beside a second busy
+# process a training step takes several times its time (`make bench` on a busy machine shows it). Read when PyTorch is
+# first imported; settings of your own stand.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 

@@ -76,7 +76,7 @@ def synthetic_lda(
     """Documents drawn from LDA (Blei, Ng & Jordan 2003), to see whether a model finds the topics again.
 
     Args:
-        n_docs: the number of documents; a million of 60 words take 15 seconds and 2 GB.
+        n_docs: the number of documents, which are made in chunks: a million are no trouble.
         n_topics: K.
         n_words: V.
         doc_length: mean of the Poisson distribution of lengths, in tokens.

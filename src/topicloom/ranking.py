@@ -18,22 +18,26 @@ DEFAULT_RELEVANCE = 0.5
 DEFAULT_SHRINKAGE = 50.0  # tokens
 
 
-def word_scores(topic_word: Array, word_counts: Array, relevance: float | None = None) -> Array:
+def word_scores(
+    topic_word: Array, word_counts: Array, relevance: float | None = None, shrinkage: float | None = None
+) -> Array:
     """How much each word speaks for each topic: relevance * log p(w|k) + (1 - relevance) * log (p(w|k) / p(w)).
 
     Args:
         topic_word: (K, V), rows sum to 1.
         word_counts: (V,) tokens of each word in the training corpus.
         relevance: 1 ranks by probability, 0 by lift, and 0.6 is what Sievert & Shirley (2014, equation 1) recommend;
-            p(w) is then of counts plus one. None is the package's rule: 0.5, with p(w) of counts plus 50, so that a
-            word must be frequent enough before its lift counts.
+            None is the package's rule: 0.5, and a shrinkage of 50.
+        shrinkage: tokens added to every word's count before p(w) is taken, so that a word must be frequent enough
+            before its lift counts; 1 by default when there is a relevance.
 
     Returns:
         (K, V), higher is more telling.
     """
-    added, weight = (DEFAULT_SHRINKAGE, DEFAULT_RELEVANCE) if relevance is None else (1.0, relevance)
-    smoothed = word_counts + added
-    scores: Array = np.log(topic_word + 1e-12) - (1 - weight) * np.log(smoothed / smoothed.sum())
+    if relevance is None:
+        relevance, shrinkage = DEFAULT_RELEVANCE, DEFAULT_SHRINKAGE
+    smoothed = word_counts + (1.0 if shrinkage is None else shrinkage)
+    scores: Array = np.log(topic_word + 1e-12) - (1 - relevance) * np.log(smoothed / smoothed.sum())
     return scores
 
 

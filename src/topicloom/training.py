@@ -190,7 +190,7 @@ def _stale(state: TrainingState, loss: float, plan: TrainingPlan) -> bool:
 
 @contextmanager
 def _denormals_flushed() -> Iterator[None]:
-    """Numbers below 1e-38 count as zero while training: as denormals they made it 8 times slower."""
+    """Numbers below 1e-38 count as zero on this thread while training: processors are slow with denormals."""
     were_flushed = (torch.tensor([1e-39]) * 1.0).item() == 0.0
     torch.set_flush_denormal(True)
     try:

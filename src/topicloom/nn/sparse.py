@@ -112,7 +112,7 @@ class SparseBatch:
 
 
 def _product(sparse: Tensor, dense: Tensor) -> Tensor:
-    """sparse @ dense. The operator @ fills and copies its result first, which took ten times the product itself."""
+    """sparse @ dense. The operator @ fills and copies its result first, which costs more than the product itself."""
     # Without MKL, a beta of 0 may be multiplied by what lies in memory, and 0 times NaN is NaN.
     make = torch.empty if _has_sampled_product(dense.device) else torch.zeros
     out = make(sparse.shape[0], dense.shape[1], dtype=dense.dtype, device=dense.device)
@@ -175,7 +175,7 @@ def bag_product(weight: Tensor, values: Tensor, batch: SparseBatch) -> Tensor:
     """The embedding-bag: each document's sum of its words' rows of `weight`, weighted by `values`.
 
     The same as embedding_bag(mode="sum", per_sample_weights=values), with a backward that reuses the batch's order
-    by word (measured on two CPU threads: 0.7 ms against 1.3 ms at B=256, V=5,000, H=256).
+    by word, which is faster.
 
     Args:
         weight: (V, H).
