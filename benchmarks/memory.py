@@ -28,9 +28,7 @@ def train(directory: str) -> None:
     reading_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{corpus!r}, {corpus.counts.nnz:,} non-zeros")
     print(f"one epoch of GSM, K=50: {seconds:.0f} s, loss {model.history_[-1]['loss']:.1f}, peak memory {peak:.2f} GiB")
-    print(
-        f"peak memory after transform, whose result {theta.shape} is {theta.nbytes / 2**30:.2f} GiB: {reading_peak:.2f} GiB"
-    )
+    print(f"peak memory after transform to {theta.nbytes / 2**30:.2f} GiB of theta: {reading_peak:.2f} GiB")
 
 
 def main() -> None:
