@@ -296,3 +296,19 @@ def test_a_corpus_on_disk_trains_the_same(tmp_path):
     one, two = (GSM(3, epochs=2, random_state=0, device="cpu").fit(each) for each in (corpus, mapped))
     np.testing.assert_array_equal(one.components_, two.components_)
     np.testing.assert_array_equal(one.transform(corpus), two.transform(mapped))
+
+
+def test_a_small_network_trains_on_one_thread_and_leaves_the_setting():
+    seen = []
+
+    class Watch(Callback):
+        def on_batch(self):
+            seen.append(torch.get_num_threads())
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        GSM(2, epochs=1, random_state=0).fit(np.ones((4, 3)), callbacks=[Watch()])
+        assert (set(seen), torch.get_num_threads()) == ({1}, 2)
+    finally:
+        torch.set_num_threads(before)
