@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # A thread that waits for another spins for a while before it sleeps; for so long, by default, that beside a second busy
-# process a training step takes several times its time (`make bench` on a busy machine shows it). Read when PyTorch is
-# first imported; settings of your own stand.
+# process a training step takes several times its time. Read when PyTorch is first imported; settings of your own stand.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
