@@ -624,3 +624,10 @@ def test_a_data_frame_keeps_its_columns_through_a_file(tmp_path) -> None:
     assert loaded.vocabulary_ == list(CORPUS.vocabulary)
     with pytest.raises(InputError, match="feature names"):
         loaded.transform(frame[frame.columns[::-1]])
+
+
+def test_partial_fit_refuses_a_vocabulary_for_texts() -> None:
+    tokens = [["a", "b"], ["b", "c"]]
+    model = GSM(2, random_state=0).partial_fit(tokens * 10)
+    with pytest.raises(InputError, match="names the columns of a matrix"):
+        model.partial_fit(tokens, vocabulary=["a", "b", "c"])

@@ -21,7 +21,7 @@ from topicloom.text import (
     stop_words,
     tokenizer_from_settings,
 )
-from topicloom.text.tokenizers import language_code
+from topicloom.text.languages import language_code
 
 
 def words(text, language="en", stop_words=None, **settings):
@@ -179,6 +179,8 @@ def test_languages():
         ("ភាសាខ្មែរ", "km"),
         ("မြန်မာ", "my"),
         ("한국어 문서", "ko"),
+        ("новости о погоде", "ru"),
+        ("أخبار الطقس اليوم", "ar"),
         ("The word 中文 means the Chinese language, of course", "en"),
     ],
 )

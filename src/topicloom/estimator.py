@@ -142,7 +142,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             check_settings(self)
             if self.n_topics != len(self.components_):
                 raise SettingError(f"n_topics is {self.n_topics}, and learning began with {len(self.components_)}")
-            if vocabulary is not None:
+            if not is_matrix(X):
+                refuse_vocabulary(vocabulary)
+            elif vocabulary is not None:
                 X = Corpus.from_counts(X, vocabulary, fractional=self.fractional_counts)
             counts = self._counts(X)
         if counts.nnz:

@@ -7,7 +7,7 @@
     log.jsonl         a line per epoch, written while training
     loss.png, topics.png
 
-All but log.jsonl are written whole or not at all.
+All but log.jsonl are written whole or not at all. While a run is overwritten, the new log is log.new.jsonl.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypedDict
 
@@ -243,15 +244,13 @@ def _write_parquet(path: Path, parts: Iterable[Part]) -> None:
     except ImportError:
         raise MissingExtraError.of("a .parquet file", "pyarrow", "io") from None
     writer = None
-    with atomic_file(path) as temporary:
+    with atomic_file(path) as temporary, ExitStack() as stack:
         for part in parts:
             topics = pyarrow.array(part.topics, pyarrow.int32())
             columns = [part.ids, *([] if part.labels is None else [part.labels]), topics]
             table = pyarrow.table([*columns, *part.theta.T], names=_columns(part))
-            writer = writer or parquet.ParquetWriter(temporary, table.schema)
+            writer = writer or stack.enter_context(parquet.ParquetWriter(temporary, table.schema))
             writer.write_table(table)
-        if writer is not None:
-            writer.close()
 
 
 def _draw(folder: Path, model: TopicModel, documents: Part) -> None:
@@ -260,9 +259,8 @@ def _draw(folder: Path, model: TopicModel, documents: Part) -> None:
     except ImportError:
         logger.warning("%s", MissingExtraError.of("drawing loss.png and topics.png", "matplotlib", "viz"))
         return
-    places = {word: place for place, word in enumerate(model.vocabulary_)}
     topics = describe(model, documents.shares, _WORDS_IN_PICTURE)
-    weights = [[model.components_[k, places[word]] for word in topic["words"]] for k, topic in enumerate(topics)]
+    weights = np.take_along_axis(model.components_, model.topic_ids(_WORDS_IN_PICTURE), axis=1).tolist()
     titles = [f"topic {topic['topic']} · {topic['share']:.1%}" for topic in topics]
     figures.save(figures.topic_bars([topic["words"] for topic in topics], weights, titles), folder / "topics.png")
     if model.history_:

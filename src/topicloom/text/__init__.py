@@ -1,5 +1,6 @@
 """Raw text to tokens: readers, tokenizers by language, stop words. Needs no PyTorch, so that workers start fast."""
 
+from .languages import detect_language, languages
 from .readers import Document, read
 from .stopwords import stop_words
 from .tokenizers import (
@@ -7,8 +8,6 @@ from .tokenizers import (
     CustomTokenizer,
     Pretokenized,
     Tokenizer,
-    detect_language,
-    languages,
     make_tokenizer,
     tokenizer_from_settings,
 )

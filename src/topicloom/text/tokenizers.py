@@ -20,44 +20,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
-from ..errors import InputError, MissingExtraError, SettingError, nearest
-from .stopwords import listed_languages, read_words, stop_words
+from ..errors import InputError, MissingExtraError
+from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code
+from .stopwords import read_words, stop_words
 
 Segmenter = Callable[[str], Iterable[str]]
 
-_ICU_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th"})
 _ELIDING_LANGUAGES = frozenset({"ca", "fr", "it", "lij"})  # l'homme is two words, don't is one
-_ALIASES = {
-    "chinese": "zh", "cmn": "zh", "english": "en", "french": "fr", "german": "de", "italian": "it", "japanese": "ja",
-    "korean": "ko", "no": "nb", "portuguese": "pt", "russian": "ru", "spanish": "es", "thai": "th",
-}  # fmt: skip
-
 _URL = re.compile(r"(?:(?:https?|ftp)://|\bwww\.)[!-~]+", re.IGNORECASE)
 # The look-behind and the possessive + keep this linear on long runs of letters.
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+", re.ASCII)
-_SCRIPTS = {
-    "th": "\u0e00-\u0e7f",
-    "lo": "\u0e80-\u0eff",
-    "my": "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f",
-    "km": "\u1780-\u17ff\u19e0-\u19ff",
-    "kana": "\u3041-\u30ff\u31f0-\u31ff",
-    "han": "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af",
-    "ko": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af",
-}
-_UNSPACED = re.compile(f"[{''.join(ranges for code, ranges in _SCRIPTS.items() if code != 'ko')}]")
-
-# Scripts with spaces that point to one language more than to others.
-_SPACED_SCRIPTS = {
-    "ar": "\u0620-\u064a",
-    "bn": "\u0980-\u09ff",
-    "el": "\u0370-\u03ff",
-    "he": "\u05d0-\u05ea",
-    "hi": "\u0900-\u097f",
-    "hy": "\u0531-\u0587",
-    "ru": "\u0400-\u04ff",
-    "ta": "\u0b80-\u0bff",
-    "te": "\u0c00-\u0c7f",
-}
 
 
 class Tokenizer(BaseModel):
@@ -281,45 +253,6 @@ def resolve_stop_words(given: str | Path | Iterable[str] | None, language: str |
     return tuple(sorted({normalise(word).casefold() for word in words}))
 
 
-def languages() -> list[str]:
-    """The codes of all supported languages, sorted."""
-    return sorted(listed_languages() | _ICU_LANGUAGES)
-
-
-def language_code(language: str) -> str:
-    """The code of a language, from a code with a region ("zh-TW", "en_US") or a few English names.
-
-    Raises:
-        SettingError: the language is not known.
-    """
-    name = str(language).strip().lower()
-    code = re.split("[-_]", name)[0]
-    code = _ALIASES.get(name, _ALIASES.get(code, code))
-    if code not in languages():
-        raise SettingError(f'language={language!r} is not known; {nearest(name, languages())}; or "auto"')
-    return code
-
-
-def detect_language(sample: Iterable[str]) -> str:
-    """The language that the scripts in `sample` point to; en for the Latin one.
-
-    A script is only a hint where several languages share it: French, Ukrainian or Persian, say, must be named.
-    """
-    text = " ".join(str(entry)[:2000] for entry in sample)
-    found = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SCRIPTS.items()}
-    kana, han = found.pop("kana"), found.pop("han")
-    # Japanese mixes kana with Chinese characters; a little kana in Chinese text is a name or a quotation.
-    found["ja" if kana > 0.1 * (kana + han) else "zh"] = kana + han
-    letters = sum(map(str.isalpha, text))
-    best = max(found, key=lambda code: found[code])
-    # One character carries about as much as three letters, and mixed text is better cut as the unspaced language.
-    if found[best] > 0.15 * letters:
-        return best
-    spaced = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SPACED_SCRIPTS.items()}
-    best = max(spaced, key=lambda code: spaced[code])
-    return best if spaced[best] > 0.5 * letters else "en"
-
-
 def normalise(text: str) -> str:
     """NFKC, with one apostrophe and without soft hyphens."""
     text = unicodedata.normalize("NFKC", text)
@@ -361,7 +294,7 @@ def _segmenter(language: str, user_dictionary: tuple[str, ...]) -> Segmenter | N
             raise MissingExtraError.of("Chinese text", "rjieba", "zh") from None
         cut: Segmenter = rjieba.cut
         return cut
-    if language in _ICU_LANGUAGES:
+    if language in ICU_LANGUAGES:
         try:
             from icu4py.breakers import WordBreaker
         except ImportError:
@@ -407,7 +340,7 @@ def _checked(tokens: Iterable[str], dropped: frozenset[str]) -> list[str]:
 
 
 def _is_unspaced(piece: str) -> bool:
-    return _UNSPACED.search(piece) is not None
+    return UNSPACED.search(piece) is not None
 
 
 def _has_letter(word: str) -> bool:
