@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
 from topicloom.callbacks import Callback
+from topicloom.collapse import COLUMNS
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError, TrainingDivergedError
@@ -389,7 +390,7 @@ def test_callbacks_see_the_history(make):
     model = make().fit(CORPUS, callbacks=[recorder])
     assert recorder.events == ["start", *model.history_, "end"]
     assert len(model.history_) >= 1
-    assert all(np.isfinite(list(row.values())).all() for row in model.history_)
+    assert all(np.isfinite(np.hstack(list(row.values()))).all() for row in model.history_)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)])
@@ -399,7 +400,7 @@ def test_history_adds_up(kind):
     for row in history:
         reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["kl_weight"]
         others = {"epoch", "loss", "kl_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
-        extras = sum(value for name, value in row.items() if name not in others)
+        extras = sum(value for name, value in row.items() if name not in others | COLUMNS)
         assert weight == 0.3
         assert row["loss"] == pytest.approx(reconstruction + weight * divergence + extras, rel=1e-5)
 
@@ -542,6 +543,8 @@ GSM_OPTIONS = [
     {"learning_rate": 0.05},
     {"schedule": "constant"},
     {"weight_decay": 0.1},
+    {"beta1": 0.5},
+    {"seed_words": {1: ["ban", "kot"]}},
     {"kl_weight": 0.1},
     {"kl_warmup": 2.0},
     {"patience": 1},
@@ -552,7 +555,7 @@ GSM_OPTIONS = [
 def test_every_option_of_gsm_counts(settings, tmp_path):
     plain, model = small(GSM).fit(CORPUS), small(GSM, **settings).fit(CORPUS)
     assert_distributions(model.components_, (N_TOPICS, 30))
-    assert np.isfinite([value for row in model.history_ for value in row.values()]).all()
+    assert all(np.isfinite(np.hstack(list(row.values()))).all() for row in model.history_)
     assert not np.allclose(model.components_, plain.components_, rtol=1e-4)
     model.save(tmp_path / "model")
     assert_same(model, load(tmp_path / "model", device="cpu"))

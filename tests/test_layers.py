@@ -23,7 +23,7 @@ LAYERS = [
     {"vocabulary"},
     {"corpus"},
     {"batches", "callbacks", "datasets"},
-    {"training"},
+    {"collapse", "training"},
     {"estimator"},
     {"neural"},
     {"models"},

@@ -265,7 +265,7 @@ def test_gaussian_posterior_by_quadrature():
     )
     difference = stats.norm(1.2, np.exp([0.2, -0.5]).sum() ** 0.5)  # of the two codes; theta_0 is its sigmoid
     expected = integrate.quad(lambda z: special.expit(z) * difference.pdf(z), -20, 20)[0]
-    assert float(posterior.sample(seeded())[:, 0].mean()) == pytest.approx(expected, abs=3e-3)
+    assert float(posterior.sample(seeded()).theta[:, 0].mean()) == pytest.approx(expected, abs=3e-3)
     assert float(posterior.point()[0, 0]) == pytest.approx(special.expit(1.2))
 
 

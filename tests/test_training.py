@@ -80,7 +80,7 @@ class Watcher(Callback):
 
     def on_batch(self) -> None:
         self.events.append("batch")
-        self.rates.append(self.state.optimizer.param_groups[0]["lr"])
+        self.rates.append(self.state.optimizers[0].param_groups[0]["lr"])
 
     def on_epoch(self, row: dict[str, float]) -> None:
         self.events.append(f"epoch {row['epoch']}")

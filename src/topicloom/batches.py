@@ -70,6 +70,11 @@ class BatchReader:
         """Documents in an order drawn from `generator` (on the CPU)."""
         return self._batches(self.rows[torch.randperm(self.n_docs, generator=generator).numpy()])
 
+    def sample(self, n_docs: int) -> SparseBatch:
+        """Up to `n_docs` documents, evenly from all, always the same."""
+        some = np.linspace(0, self.n_docs - 1, min(n_docs, self.n_docs)).astype(np.intp)
+        return sparse_batch(self.counts, self.rows[some], self.device)
+
     def without_empty(self) -> BatchReader:
         """The same documents less those without a count, which have nothing to teach."""
         lengths = np.diff(self.counts.indptr)[self.rows]

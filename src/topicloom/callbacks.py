@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -20,7 +21,7 @@ class Callback:
     def on_batch(self) -> None:
         """After each step."""
 
-    def on_epoch(self, row: dict[str, float]) -> None:
+    def on_epoch(self, row: dict[str, Any]) -> None:
         """After each epoch: its row of history_."""
 
     def on_end(self) -> None:
@@ -57,7 +58,7 @@ class ProgressBar(Callback):
     def on_batch(self) -> None:
         self._bar.advance(self._task, self._share)
 
-    def on_epoch(self, row: dict[str, float]) -> None:
+    def on_epoch(self, row: dict[str, Any]) -> None:
         self._bar.update(self._task, completed=int(row["epoch"]), loss=f"loss {row['loss']:.2f}")
 
     def on_end(self) -> None:
@@ -70,6 +71,6 @@ class JsonLines(Callback):
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def on_epoch(self, row: dict[str, float]) -> None:
+    def on_epoch(self, row: dict[str, Any]) -> None:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")

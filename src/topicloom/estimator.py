@@ -26,7 +26,7 @@ from . import metrics
 from .batches import BatchReader, choose_device, sparse_batch
 from .callbacks import Callback
 from .corpus import Corpus, align, counts_of
-from .errors import InputError, SettingError
+from .errors import InputError, SettingError, nearest
 from .files import atomic_directory, write_json, write_lines
 from .inputs import as_texts, is_matrix, refuse_vocabulary
 from .nn.network import TopicNetwork
@@ -42,6 +42,7 @@ FORMAT_VERSION = 1
 Array = npt.NDArray[Any]
 Perplexity = Literal["bound", "completion"]
 _COUNTS = ("word_counts_", "document_counts_")
+_SEED_STRENGTH = 4.0  # nats: a seed word starts 50 times as likely in its topic as elsewhere
 _READING_BATCH = 1024  # documents at a time where no gradient is kept
 
 
@@ -51,6 +52,8 @@ class Words:
 
     log_frequency: Tensor  # (V,) logarithm of each word's share of the tokens, counts plus one
     idf: Tensor  # (V,) log((1 + documents) / (1 + documents with the word)) + 1
+    names: Sequence[str]  # the V words
+    seeds: Tensor | None = None  # (V, K) log weights that seed words have in their topics from the start
 
     def __len__(self) -> int:
         return len(self.log_frequency)
@@ -65,6 +68,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Args:
         n_topics: the number of topics K, from 2 to the size of the vocabulary.
+        seed_words: words that a topic is to be about, by the topic's index, such as {0: ["market", "bank"]}; the topic
+            keeps its index. Words that have to do with them follow by themselves.
         random_state: a seed; the same seed gives the same model on the same machine. None: another one each time.
         fractional_counts: accepts matrices with counts that are not whole (weights), where the model can use them.
         device: "auto" is CUDA where there is one and else the CPU; or "cpu", "cuda", "cuda:1", "mps".
@@ -81,6 +86,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     n_topics: Annotated[int, Field(ge=2)] = 20
     _: KW_ONLY
+    seed_words: dict[int, list[str]] | None = None
     random_state: Annotated[int, Field(ge=0, lt=2**32)] | np.random.RandomState | None = None
     fractional_counts: bool = False
     device: str = "auto"
@@ -170,7 +176,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.document_counts_ = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
         self.n_documents_ = corpus.n_docs
         self.n_features_in_ = corpus.n_words
-        self.history_: list[dict[str, float]] = []
+        self.history_: list[dict[str, Any]] = []
         self.settings_ = self.get_params(deep=False)  # what is saved, whatever set_params says later
         return corpus.counts
 
@@ -183,7 +189,30 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _words(self) -> Words:
         counts = torch.from_numpy(self.word_counts_ + 1.0)
         idf = np.log((1 + self.n_documents_) / (1 + self.document_counts_)) + 1
-        return Words((counts / counts.sum()).log().float(), torch.from_numpy(idf).float())
+        log_frequency = (counts / counts.sum()).log().float()
+        return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, self._seeds())
+
+    def _seeds(self) -> Tensor | None:
+        """(V, K) what seed_words adds to the logarithms of the topics, or None.
+
+        Raises:
+            SettingError: there is no such topic, or no such word.
+        """
+        if not self.seed_words:
+            return None
+        place = {word: number for number, word in enumerate(self.vocabulary_)}
+        seeds = torch.zeros(len(place), self.n_topics)
+        for topic, words in self.seed_words.items():
+            if not 0 <= int(topic) < self.n_topics:
+                raise SettingError(f"seed_words names topic {topic}; topics are numbered 0 to {self.n_topics - 1}")
+            missing = [word for word in words if word not in place]
+            if missing:
+                raise SettingError(
+                    f"seed words outside the vocabulary: {', '.join(map(repr, missing[:5]))}"
+                    f"{' and more' if len(missing) > 5 else ''}; {nearest(missing[0], place)}"
+                )
+            seeds[[place[word] for word in words], int(topic)] = _SEED_STRENGTH
+        return seeds
 
     def _seed(self) -> int:
         """A seed drawn from random_state; the global random state is not read."""
@@ -349,7 +378,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @classmethod
     def _from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
-        model = cls(**config["settings"])
+        settings = config["settings"]
+        if settings.get("seed_words"):
+            settings["seed_words"] = {int(topic): words for topic, words in settings["seed_words"].items()}
+        model = cls(**settings)
         model.settings_ = model.get_params(deep=False)
         model.vocabulary_ = vocabulary
         model.tokenizer_ = tokenizer_from_settings(config["tokenizer"])

@@ -30,7 +30,10 @@ CJK_FONTS = (
 LATIN_FONT = "DejaVu Sans"  # comes with matplotlib
 
 _BLACK, _GREY, _BLUE, _PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
-_NOT_LOSSES = {"epoch", "seconds", "learning_rate", "kl_weight"}
+_NOT_LOSSES = {
+    "epoch", "seconds", "learning_rate", "kl_weight", "kl_per_dimension", "active_units", "active_topics",
+    "duplicate_topics", "frequent_mass",
+}  # fmt: skip
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # of one scale
 _PANEL = (2.5, 2.1)  # inches, width and height
 _COLUMNS = 5
@@ -38,7 +41,7 @@ _DPI = 110
 _LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
 
 
-def loss_curve(history: Sequence[dict[str, float]]) -> Figure:
+def loss_curve(history: Sequence[dict[str, Any]]) -> Figure:
     """The loss by epoch with its parts, which differ in scale: one panel each below the other.
 
     Args:

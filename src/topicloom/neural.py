@@ -8,12 +8,16 @@ from dataclasses import dataclass, replace
 
 import scipy.sparse as sp
 import torch
+from torch import Tensor
 
 from .batches import BatchReader, choose_device
 from .callbacks import Callback, ProgressBar
+from .collapse import CollapseWatch
 from .errors import InputError
-from .estimator import TopicModel
-from .settings import AtLeastOne, NotNegative, Positive, Share
+from .estimator import TopicModel, Words
+from .nn.decoders import Criterion
+from .nn.encoders import BagEncoder, EncoderInput
+from .settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from .training import Schedule, TrainingPlan, TrainingState, train
 
 logger = logging.getLogger("topicloom")
@@ -24,14 +28,22 @@ _SMALLEST_BATCH, _LARGEST_BATCH, _STEPS_AN_EPOCH = 32, 256, 30
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NeuralTopicModel(TopicModel):
-    """The base of the models that are trained by gradient descent.
+    """The base of the models that are trained by gradient descent: autoencoders of word counts.
 
     Args:
+        hidden_size: width of both hidden layers of the encoder.
+        encoder_input: what the encoder sees of the counts: "raw", "l1", "log1p" or "tfidf".
+        input_dropout: share of a document's words hidden from the encoder at each step (denoising).
+        dropout: dropout rate on the encoder's hidden vector.
+        background: whether topics are deviations from the corpus's word frequencies (after SAGE and SCHOLAR).
+        criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
+        n_samples: draws of theta a document in the loss, for the models that draw it.
         epochs: passes over the documents.
         batch_size: documents a step; None is 256, and less on a small corpus, so that an epoch has some 30 steps.
         learning_rate: the highest rate of Adam.
         schedule: "one_cycle" rises in the first tenth and falls to nothing; "constant" stays.
         weight_decay: L2 penalty on all weights.
+        beta1: Adam's decay rate of the mean gradient; .99 lets a high learning rate be steady.
         kl_weight: weight of the divergence in the loss (beta-VAE).
         kl_warmup: epochs in which that weight rises linearly from 0.
         patience: stop after so many epochs without a lower loss on held-out documents, and take the best weights
@@ -39,11 +51,19 @@ class NeuralTopicModel(TopicModel):
         validation_fraction: the share of documents held out when there is a patience.
     """
 
+    hidden_size: AtLeastOne = 128
+    encoder_input: EncoderInput = "log1p"
+    input_dropout: Rate = 0.5
+    dropout: Rate = 0.2
+    background: bool = True
+    criterion: Criterion = "cross_entropy"
+    n_samples: AtLeastOne = 1
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
     learning_rate: Positive = 1e-2
     schedule: Schedule = "one_cycle"
     weight_decay: NotNegative = 0.0
+    beta1: Rate = 0.9
     kl_weight: NotNegative = 1.0
     kl_warmup: NotNegative = 0.0
     patience: AtLeastOne | None = None
@@ -58,11 +78,25 @@ class NeuralTopicModel(TopicModel):
                 raise InputError("patience needs at least two documents that are not empty")
             reader, validation = reader.split(self.validation_fraction, state.shuffle)
         shown = [ProgressBar()] if self.verbose else []
+        watch = self._watch(reader)
+        self._warm_start(state, reader)
         try:
-            train(state, reader, self._plan(), validation=validation, callbacks=[*shown, *callbacks])
+            train(
+                state,
+                reader,
+                self._plan(),
+                validation=validation,
+                monitors=[watch],
+                callbacks=[*shown, *callbacks],
+            )
         finally:
             if state.epoch:
                 self._finish(state)
+        for advice in watch.advice(self, state.history[-1]):
+            logger.warning("%s", advice)
+
+    def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
+        """What a model does to its network before the loop; by default nothing. It leaves nothing on disk."""
 
     def _partial_fit(self, counts: sp.csr_array) -> None:
         """One epoch at a constant rate, which suits a stream that has no known end."""
@@ -72,7 +106,8 @@ class NeuralTopicModel(TopicModel):
             if hasattr(self, "network_"):  # loaded from a file, with its weights and without its optimizer
                 state.network.load_state_dict(self.network_.state_dict())
         reader = self._reader(counts, state.device)
-        train(state, reader, replace(self._plan(), epochs=state.epoch + 1, schedule="constant"))
+        plan = replace(self._plan(), epochs=state.epoch + 1, schedule="constant")
+        train(state, reader, plan, monitors=[self._watch(reader)])
         self._finish(state)
 
     def _start(self) -> TrainingState:
@@ -90,6 +125,24 @@ class NeuralTopicModel(TopicModel):
         reader.batch_size = self.batch_size or suited
         return reader
 
+    def _watch(self, reader: BatchReader) -> CollapseWatch:
+        return CollapseWatch.of(reader, self.word_counts_, self.n_topics)
+
+    def _encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
+        """The encoder that the settings describe."""
+        return BagEncoder(
+            words.idf,
+            self.hidden_size,
+            generator,
+            input=self.encoder_input,
+            input_dropout=self.input_dropout,
+            output_dropout=self.dropout,
+        )
+
+    def _background(self, words: Words) -> Tensor:
+        """(V,) log word frequencies, or zeros where topics are no deviations."""
+        return words.log_frequency if self.background else torch.zeros_like(words.log_frequency)
+
     def _finish(self, state: TrainingState) -> None:
         self.state_ = state
         self.history_ = state.history
@@ -101,6 +154,7 @@ class NeuralTopicModel(TopicModel):
             learning_rate=self.learning_rate,
             schedule=self.schedule,
             weight_decay=self.weight_decay,
+            beta1=self.beta1,
             kl_weight=self.kl_weight,
             kl_warmup=self.kl_warmup,
             patience=self.patience,

@@ -7,19 +7,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .batches import BatchReader
 from .callbacks import Callback, watched
 from .errors import TrainingDivergedError
-from .nn.network import TopicNetwork
+from .nn.network import Player, TopicNetwork
 from .nn.sparse import SparseBatch
 
 Schedule = Literal["one_cycle", "constant"]
-Row = dict[str, float]
+Row = dict[str, Any]  # numbers, and lists of them
+Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")
 _SMALL = 2_000_000  # parameters
 _EVALUATION_SEED = 20_201  # the same noise at every evaluation, so that epochs can be compared
@@ -33,6 +34,7 @@ class TrainingPlan:
     learning_rate: float
     schedule: Schedule = "one_cycle"
     weight_decay: float = 0.0
+    beta1: float = 0.9
     kl_weight: float = 1.0
     kl_warmup: float = 0.0
     patience: int | None = None
@@ -40,10 +42,10 @@ class TrainingPlan:
 
 @dataclass
 class TrainingState:
-    """Everything that changes while training: weights, optimizer, both generators, counters, and the best so far."""
+    """Everything that changes while training: weights, optimizers, both generators, counters, and the best so far."""
 
     network: TopicNetwork  # with the generator of its noise, on its device
-    optimizer: torch.optim.Optimizer
+    optimizers: list[torch.optim.Optimizer]  # one a player
     shuffle: torch.Generator  # the order of the documents, on the CPU
     epoch: int = 0
     step: int = 0
@@ -62,10 +64,17 @@ class TrainingState:
         """A state before the first step, its two generators seeded from `seed`."""
         network.on(device, seed)
         fused = device.type in ("cpu", "cuda")  # unfused, Adam on a wide first layer costs more than the forward pass
-        optimizer = torch.optim.Adam(
-            network.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=fused
-        )
-        return cls(network, optimizer, torch.Generator().manual_seed(seed))
+        optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.Adam(
+                player.parameters,
+                lr=plan.learning_rate,
+                betas=(plan.beta1, 0.999),
+                weight_decay=plan.weight_decay,
+                fused=fused,
+            )
+            for player in network.players()
+        ]
+        return cls(network, optimizers, torch.Generator().manual_seed(seed))
 
 
 def train(
@@ -74,6 +83,7 @@ def train(
     plan: TrainingPlan,
     *,
     validation: BatchReader | None = None,
+    monitors: Sequence[Monitor] = (),
     callbacks: Sequence[Callback] = (),
 ) -> None:
     """Trains `state.network` until `state.epoch` is `plan.epochs`, or no longer improves on `validation`.
@@ -82,6 +92,7 @@ def train(
         reader: the documents to learn from, none of them empty.
         validation: documents held out. With them and a patience, training stops after that many epochs without a
             lower loss, and the best weights come back.
+        monitors: what measures the network after each epoch, for its row of history.
 
     Raises:
         TrainingDivergedError: a loss or a gradient was not finite; the weights are those of the last whole epoch.
@@ -91,6 +102,8 @@ def train(
             row = _epoch(state, reader, plan, callbacks)
             if validation is not None:
                 row["validation_loss"] = _mean_loss(state.network, validation, plan.kl_weight)
+            for monitor in monitors:
+                row |= evaluated(state.network, state.device, monitor)
             state.history.append(row)
             for callback in callbacks:
                 callback.on_epoch(row)
@@ -107,12 +120,17 @@ def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Spar
 
     Its noise is drawn from a seed of its own: the network's generator is left as it was, and epochs compare.
     """
+    return evaluated(network, reader.device, lambda _: [measure(batch) for batch in reader])
+
+
+def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[TopicNetwork], Result]) -> Result:
+    """What `measure` says of the network outside training, as `evaluate` does."""
     own = network.generator
-    network.generator = torch.Generator(reader.device).manual_seed(_EVALUATION_SEED)
+    network.generator = torch.Generator(device).manual_seed(_EVALUATION_SEED)
     network.eval()
     try:
         with torch.inference_mode():
-            return [measure(batch) for batch in reader]
+            return measure(network)
     finally:
         network.generator = own
 
@@ -123,38 +141,55 @@ def _mean_loss(network: TopicNetwork, reader: BatchReader, kl_weight: float) -> 
 
 
 def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callbacks: Sequence[Callback]) -> Row:
-    network, optimizer = state.network, state.optimizer
+    network = state.network
+    players = list(zip(network.players(), state.optimizers, strict=True))
     kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    sums: dict[str, Tensor] = {}
+    sums: dict[str, tuple[Tensor, int]] = {}  # of each term, and of how many documents
     started = time.perf_counter()
     network.train()
     rate = weight = 0.0
     for number, batch in enumerate(reader.shuffled(state.shuffle), start=1):
         rate = plan.learning_rate * _rate_factor(plan, state.step / (plan.epochs * len(reader)))
         weight = plan.kl_weight * _warmup_factor(plan, state.step / len(reader))
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        loss = network.loss(batch)
-        total = loss.total(weight)  # (B,)
-        optimizer.zero_grad(set_to_none=True)
-        total.mean().backward()
-        problem = _not_finite(total, network)
-        if problem:
-            network.load_state_dict(kept)
-            network.eval()
-            advice = "a lower learning_rate often cures it" if state.step else "look at the counts and the settings"
-            where = f"epoch {state.epoch + 1}, batch {number}"
-            raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
-        optimizer.step()
+        for player, optimizer in players:
+            if state.step % player.every:
+                continue
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            terms, problem = _move(player, optimizer, batch, weight)
+            if problem:
+                network.load_state_dict(kept)
+                network.eval()
+                advice = "a lower learning_rate often cures it" if state.step else "look at the counts and the settings"
+                where = f"epoch {state.epoch + 1}, batch {number}"
+                raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
+            for name, term in terms.items():
+                total, n_docs = sums.get(name, (torch.zeros((), device=term.device), 0))
+                sums[name] = (total + term.detach().sum(), n_docs + batch.n_docs)
         state.step += 1
-        for name, term in {"loss": total, **loss.terms()}.items():
-            sums[name] = sums.get(name, 0) + term.detach().sum()
         for callback in callbacks:
             callback.on_batch()
     state.epoch += 1
-    means = {name: float(value) / reader.n_docs for name, value in sums.items()}
+    means = {name: float(total) / n_docs for name, (total, n_docs) in sums.items()}
     elapsed = time.perf_counter() - started
     return {"epoch": state.epoch, **means, "kl_weight": weight, "learning_rate": rate, "seconds": elapsed}
+
+
+def _move(
+    player: Player, optimizer: torch.optim.Optimizer, batch: SparseBatch, kl_weight: float
+) -> tuple[dict[str, Tensor], str | None]:
+    """One step of one player: its terms per document, and the name of what is not finite, where it did not move."""
+    loss = player.loss(batch)
+    total = loss.total(kl_weight)  # (B,)
+    optimizer.zero_grad(set_to_none=True)
+    total.mean().backward(inputs=list(player.parameters))
+    problem = _not_finite(total, player.parameters)
+    if problem is None:
+        optimizer.step()
+        if player.after is not None:
+            player.after()
+    prefix = f"{player.name}_" if player.name else ""
+    return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}, problem
 
 
 def _rate_factor(plan: TrainingPlan, progress: float) -> float:
@@ -170,9 +205,9 @@ def _warmup_factor(plan: TrainingPlan, epochs_done: float) -> float:
     return min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
 
 
-def _not_finite(total: Tensor, network: TopicNetwork) -> str | None:
+def _not_finite(total: Tensor, parameters: Sequence[nn.Parameter]) -> str | None:
     """The name of what is not finite. One number per step leaves the device."""
-    gradients = [p.grad for p in network.parameters() if p.grad is not None]
+    gradients = [p.grad for p in parameters if p.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
     if bool(torch.isfinite(norm + total.sum())):
         return None

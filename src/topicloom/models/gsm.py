@@ -25,7 +25,6 @@ from ..errors import SettingError
 from ..estimator import Words
 from ..neural import NeuralTopicModel
 from ..nn.decoders import (
-    Criterion,
     Decoder,
     EmbeddedTopics,
     FreeTopics,
@@ -34,13 +33,13 @@ from ..nn.decoders import (
     ProductDecoder,
     TopicLogits,
 )
-from ..nn.encoders import BagEncoder, EncoderInput, GaussianHead
+from ..nn.encoders import GaussianHead
 from ..nn.layers import linear
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..nn.sparse import SparseBatch
-from ..settings import AtLeastOne, Positive, Rate
+from ..settings import AtLeastOne, Positive
 
 
 class GSMNetwork(VariationalNetwork):
@@ -48,17 +47,12 @@ class GSMNetwork(VariationalNetwork):
 
     def __init__(self, settings: GSM, words: Words, generator: torch.Generator) -> None:
         super().__init__(
-            _decoder(settings, words, generator), criterion=settings.criterion, n_samples=settings.n_samples
+            _decoder(settings, words, generator),
+            settings._encoder(words, generator),
+            criterion=settings.criterion,
+            n_samples=settings.n_samples,
         )
         self.prior = _prior(settings)
-        self.encoder = BagEncoder(
-            words.idf,
-            settings.hidden_size,
-            generator,
-            input=settings.encoder_input,
-            input_dropout=settings.input_dropout,
-            output_dropout=settings.dropout,
-        )
         self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)
         projected = settings.latent_size is not None
         self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
@@ -82,10 +76,6 @@ class GSM(NeuralTopicModel):
     The settings that all neural models share are described at NeuralTopicModel.
 
     Args:
-        hidden_size: width of both hidden layers of the encoder.
-        encoder_input: what the encoder sees of the counts: "raw", "l1", "log1p" or "tfidf".
-        input_dropout: share of a document's words hidden from the encoder at each step (denoising).
-        dropout: dropout rate on the encoder's hidden vector.
         prior: "laplace" approximates Dirichlet(alpha); "standard" is N(0, I), the paper's.
         alpha: the Dirichlet parameter of the "laplace" prior, the same for each topic; less makes theta sparser. With a
             latent_size, the prior is on z, before the matrix.
@@ -95,24 +85,14 @@ class GSM(NeuralTopicModel):
         decoder_size: width of the "mlp" decoder.
         embedding_size: topic and word vectors of this size whose products give beta; None has beta free. Not with
             the "mlp" decoder.
-        background: whether topics are deviations from the corpus's word frequencies.
-        criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
-        n_samples: draws of theta a document in the loss.
     """
 
-    hidden_size: AtLeastOne = 128
-    encoder_input: EncoderInput = "log1p"
-    input_dropout: Rate = 0.5
-    dropout: Rate = 0.2
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.7
     latent_size: Annotated[int, Field(ge=2)] | None = None
     decoder: Literal["mixture", "product", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256
     embedding_size: AtLeastOne | None = None
-    background: bool = True
-    criterion: Criterion = "cross_entropy"
-    n_samples: AtLeastOne = 1
 
     def _network(self, words: Words, generator: torch.Generator) -> GSMNetwork:
         return GSMNetwork(self, words, generator)
@@ -126,14 +106,18 @@ def _prior(settings: GSM) -> NormalPrior:
 
 
 def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:
-    background = words.log_frequency if settings.background else torch.zeros_like(words.log_frequency)
+    background = settings._background(words)
     if settings.decoder == "mlp":
         if settings.embedding_size is not None:
             raise SettingError('decoder="mlp" has no topic vectors; leave embedding_size out, or take another decoder')
+        if settings.seed_words:
+            raise SettingError('decoder="mlp" has no topic-word matrix to seed; leave seed_words out')
         return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator)
     topics: TopicLogits
     if settings.embedding_size is None:
-        topics = FreeTopics(background, settings.n_topics, generator)
+        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds)
     else:
-        topics = EmbeddedTopics(background, settings.n_topics, settings.embedding_size, generator)
+        topics = EmbeddedTopics(
+            background, settings.n_topics, settings.embedding_size, generator, seeds=words.seeds
+        )
     return MixtureDecoder(topics) if settings.decoder == "mixture" else ProductDecoder(topics)

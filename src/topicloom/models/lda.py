@@ -131,7 +131,7 @@ class LDA(TopicModel):
             raise InputError("an LDA that was loaded or sampled has no running counts to go on from; fit it again")
         self.history_ += self._learn(self.online_, counts[np.diff(counts.indptr) > 0], 1)
 
-    def _learn(self, model: Any, counts: sp.csr_array, epochs: int) -> Iterator[dict[str, float]]:
+    def _learn(self, model: Any, counts: sp.csr_array, epochs: int) -> Iterator[dict[str, Any]]:
         """Online variational Bayes; after each pass, the row of it."""
         self.online_ = model
         order = np.random.default_rng(model.random_state)
@@ -172,7 +172,7 @@ class LDA(TopicModel):
             model.add_doc(document.tolist())
         return model
 
-    def _sample(self, model: Any, epochs: int) -> Iterator[dict[str, float]]:
+    def _sample(self, model: Any, epochs: int) -> Iterator[dict[str, Any]]:
         """Collapsed Gibbs sampling; every few iterations, the row of them."""
         tokens_a_document = model.num_words / len(model.docs)
         for done in range(0, epochs, _SAMPLER_STEP):

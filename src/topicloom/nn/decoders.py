@@ -19,14 +19,20 @@ class TopicLogits(nn.Module, ABC):
     """Unnormalised log weights of words in topics, as deviations from a background."""
 
     background: Tensor  # (V,) log word frequencies, or zeros
+    seeds: Tensor | None  # (V, K) what seed words weigh more in their topics from the start
 
-    def __init__(self, background: Tensor) -> None:
+    def __init__(self, background: Tensor, seeds: Tensor | None) -> None:
         super().__init__()
         self.register_buffer("background", background)
+        self.register_buffer("seeds", seeds, persistent=False)  # the settings hold them
 
     @abstractmethod
-    def deviations(self) -> Tensor:
+    def learned(self) -> Tensor:
         """(V, K)"""
+
+    def deviations(self) -> Tensor:
+        """(V, K), with the seeds. They stay, so a topic keeps to its words; what is learned may outweigh them."""
+        return self.learned() if self.seeds is None else self.learned() + self.seeds
 
     def forward(self) -> Tensor:
         """(V, K): with a background m, topics are softmax(m + deviation), after SAGE and SCHOLAR."""
@@ -41,25 +47,41 @@ class FreeTopics(TopicLogits):
             they have far to go, and an encoder at their rate is not stable.
     """
 
-    def __init__(self, background: Tensor, n_topics: int, generator: torch.Generator, *, gain: float = 4.0) -> None:
-        super().__init__(background)
+    def __init__(
+        self,
+        background: Tensor,
+        n_topics: int,
+        generator: torch.Generator,
+        *,
+        seeds: Tensor | None = None,
+        gain: float = 4.0,
+    ) -> None:
+        super().__init__(background, seeds)
         self.weight = normal_parameter(len(background), n_topics, scale=0.5 / gain, generator=generator)
         self.gain = gain
 
-    def deviations(self) -> Tensor:
+    def learned(self) -> Tensor:
         return self.gain * self.weight
 
 
 class EmbeddedTopics(TopicLogits):
     """Words and topics are points of one space: deviation_vk = <rho_v, t_k> (Miao et al. 2017; Dieng et al. 2020)."""
 
-    def __init__(self, background: Tensor, n_topics: int, n_dimensions: int, generator: torch.Generator) -> None:
-        super().__init__(background)
+    def __init__(
+        self,
+        background: Tensor,
+        n_topics: int,
+        n_dimensions: int,
+        generator: torch.Generator,
+        *,
+        seeds: Tensor | None = None,
+    ) -> None:
+        super().__init__(background, seeds)
         # Scales whose product gives deviations of about 0.5, as FreeTopics starts with.
         self.word_vectors = normal_parameter(len(background), n_dimensions, scale=0.5, generator=generator)
         self.topic_vectors = normal_parameter(n_topics, n_dimensions, scale=n_dimensions**-0.5, generator=generator)
 
-    def deviations(self) -> Tensor:
+    def learned(self) -> Tensor:
         return self.word_vectors @ self.topic_vectors.mT  # (V, L) (L, K)
 
 

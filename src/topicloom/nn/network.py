@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .decoders import Criterion, Decoder
+from .encoders import BagEncoder
 from .posteriors import Posterior, SampledPosterior
 from .sparse import SparseBatch
 
@@ -33,6 +34,17 @@ class Loss:
         for extra in self.extras.values():
             total = total + extra
         return total
+
+
+@dataclass(frozen=True)
+class Player:
+    """Who moves in a step: a set of weights with a loss of its own. Most networks have one; adversaries are two."""
+
+    parameters: Sequence[nn.Parameter]
+    loss: Callable[[SparseBatch], Loss]
+    name: str = ""  # what its terms are called by in history_
+    every: int = 1  # moves at every so many steps
+    after: Callable[[], None] | None = None  # called after each move
 
 
 class TopicNetwork(nn.Module, ABC):
@@ -59,6 +71,10 @@ class TopicNetwork(nn.Module, ABC):
     def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
         """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
 
+    def players(self) -> Sequence[Player]:
+        """Who is trained, in the order of their moves."""
+        return [Player(list(self.parameters()), self.loss)]
+
     def bound(self, batch: SparseBatch) -> Tensor:
         """The evidence lower bound of each document's counts, whatever the loss is made of: (B,)"""
         loss = self.loss(batch)
@@ -80,15 +96,31 @@ class TopicNetwork(nn.Module, ABC):
         return self.generator if self.training else None
 
 
-class VariationalNetwork(TopicNetwork):
+class AutoencoderNetwork(TopicNetwork):
+    """A network with a decoder, from which topics and likelihoods are read, and an encoder."""
+
+    def __init__(self, decoder: Decoder, encoder: BagEncoder) -> None:
+        super().__init__()
+        self.decoder = decoder
+        self.encoder = encoder
+
+    def topic_word(self) -> Tensor:
+        return self.decoder.topic_word()
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        return self.decoder.log_likelihood(theta, batch)
+
+
+class VariationalNetwork(AutoencoderNetwork):
     """The evidence lower bound of an autoencoder: what the Gaussian and Dirichlet models share.
 
     -E_q[log p(x | theta)] + KL(q || p), the expectation by `n_samples` draws a document (Kingma & Welling 2014).
     """
 
-    def __init__(self, decoder: Decoder, *, criterion: Criterion = "cross_entropy", n_samples: int = 1) -> None:
-        super().__init__()
-        self.decoder = decoder
+    def __init__(
+        self, decoder: Decoder, encoder: BagEncoder, *, criterion: Criterion = "cross_entropy", n_samples: int = 1
+    ) -> None:
+        super().__init__(decoder, encoder)
         self.criterion: Criterion = criterion
         self.n_samples = n_samples
 
@@ -103,12 +135,6 @@ class VariationalNetwork(TopicNetwork):
 
     def _loss(self, batch: SparseBatch, criterion: Criterion) -> Loss:
         posterior = self.posterior(batch)
-        draws = (posterior.sample(self.generator) for _ in range(self.n_samples))  # (B, K) each
-        scores = [self.decoder.score(theta, batch, criterion) for theta in draws]  # (B,) each
+        draws = (posterior.sample(self.generator) for _ in range(self.n_samples))
+        scores = [draw.surrogate(self.decoder.score(draw.theta, batch, criterion)) for draw in draws]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1))
-
-    def topic_word(self) -> Tensor:
-        return self.decoder.topic_word()
-
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return self.decoder.log_likelihood(theta, batch)

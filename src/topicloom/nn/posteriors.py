@@ -25,12 +25,30 @@ class Posterior(ABC):
         """From the prior, per document and latent dimension: (B, L)."""
 
 
+@dataclass(frozen=True)
+class Draw:
+    """theta drawn from a posterior, and what its path misses of the gradient.
+
+    With a function f of theta, the gradient of E[f] is estimated by that of f(theta) + f * log_weight, f in the second
+    term being a constant (Naesseth et al. 2017, equation 8). log_weight None: the path misses nothing.
+    """
+
+    theta: Tensor  # (B, K), rows in the simplex; gradients pass through it
+    log_weight: Tensor | None = None  # (B,)
+
+    def surrogate(self, f: Tensor) -> Tensor:
+        """f, a function of theta (B,), with the gradient of its expectation: (B,)"""
+        if self.log_weight is None:
+            return f
+        return f + f.detach() * (self.log_weight - self.log_weight.detach())
+
+
 class SampledPosterior(Posterior):
     """A posterior that can be learned by sampling."""
 
     @abstractmethod
-    def sample(self, generator: torch.Generator) -> Tensor:
-        """A draw that gradients pass through: (B, K), rows in the simplex."""
+    def sample(self, generator: torch.Generator) -> Draw:
+        """One draw for each document."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +63,9 @@ class GaussianPosterior(SampledPosterior):
     prior: NormalPrior
     to_theta: Callable[[Tensor], Tensor]  # (B, L) -> (B, K)
 
-    def sample(self, generator: torch.Generator) -> Tensor:
+    def sample(self, generator: torch.Generator) -> Draw:
         noise = torch.empty_like(self.mean).normal_(generator=generator)  # (B, L)
-        return self.to_theta(self.mean + noise * (0.5 * self.log_var).exp())
+        return Draw(self.to_theta(self.mean + noise * (0.5 * self.log_var).exp()))
 
     def point(self) -> Tensor:
         return self.to_theta(self.mean)
