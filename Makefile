@@ -1,4 +1,4 @@
-.PHONY: setup demo test check bench
+.PHONY: bench-gradients setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -23,3 +23,27 @@ check: setup
 bench: setup  ## quality and speed against the Gibbs sampler, and memory on a million documents
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/memory.py
+
+bench-models: setup  ## every model on every corpus with default settings: benchmarks/models.md
+	$(BIN)/python benchmarks/models.py
+
+bench-synthetic: setup  ## does every model find planted topics: benchmarks/synthetic.md
+	$(BIN)/python benchmarks/synthetic.py
+
+bench-seeds: setup  ## ten seeds of every model: benchmarks/seeds.md
+	$(BIN)/python benchmarks/stability.py
+
+bench-peers: setup .venv-peers/ready  ## beside other packages: benchmarks/peers.md
+	$(BIN)/python benchmarks/peers.py
+
+.venv-peers/ready: constraints.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --constraint constraints.txt torch numpy scipy scikit-learn tqdm
+	.venv-peers/bin/python -m pip install --quiet --no-deps topmost==1.0.2
+	touch $@
+
+bench-vocabulary: setup  ## ETM and LDA as the vocabulary grows: benchmarks/vocabulary.md and .png
+	$(BIN)/python benchmarks/vocabulary.py
+
+bench-gradients: setup  ## gradients of the Dirichlet estimators: a table and a figure in benchmarks/
+	$(BIN)/python benchmarks/gradients.py

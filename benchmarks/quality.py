@@ -8,37 +8,17 @@ and two workers runs beside each fit; times are given as ratios, as machines dif
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import shared
 import topicloom as tl
 
 COLUMNS = ("seconds", "npmi", "td", "npmi6", "td6", "purity", "nmi", "acc", "ppl")
-
-
-def judged(judge: Any, data: dict[str, Any], model: tl.TopicModel, seconds: float) -> dict[str, float]:
-    observed, scored = judge.split_counts(data["test"])
-    return {"seconds": seconds} | judge.score(
-        data,
-        model.components_,
-        model.transform(data["train"]),
-        model.transform(data["test"]),
-        model.transform(observed),
-        scored,
-    )
-
-
-def fitted(model: tl.TopicModel, data: dict[str, Any]) -> tuple[tl.TopicModel, float]:
-    began = time.perf_counter()
-    model.fit(data["train"], vocabulary=data["vocab"])
-    return model, time.perf_counter() - began
 
 
 def sampler_seconds(data: dict[str, Any], n_topics: int, seed: int) -> float:
@@ -57,16 +37,12 @@ def sampler_seconds(data: dict[str, Any], n_topics: int, seed: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
+    parser = shared.parser(__doc__)
     parser.add_argument("--corpus", default="20ng")
     parser.add_argument("--topics", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
-    sys.path.insert(0, str(options.shared / "judge"))
-    import judge
-
-    data = judge.load(options.corpus, options.shared / "data")
+    data = shared.load(options.shared, options.corpus)
     table = Table("model", "seed", *COLUMNS, "time / sampler's 200", title=f"{options.corpus}, K={options.topics}")
     for seed in range(options.seeds):
         reference = sampler_seconds(data, options.topics, seed)
@@ -74,9 +50,10 @@ def main() -> None:
             ("GSM", tl.GSM(options.topics, random_state=seed)),
             ("LDA gibbs 200", tl.LDA(options.topics, method="gibbs", epochs=200, n_jobs=2, random_state=seed)),
         ):
-            row = judged(judge, data, *fitted(model, data))
+            fitted, seconds = shared.fitted(model, data)
+            row = {"seconds": seconds} | shared.judged(options.shared, data, fitted)
             figures = [f"{row.get(column, float('nan')):.4g}" for column in COLUMNS]
-            table.add_row(name, str(seed), *figures, f"{row['seconds'] / reference:.2f}")
+            table.add_row(name, str(seed), *figures, f"{seconds / reference:.2f}")
     Console(width=160).print(table)
 
 

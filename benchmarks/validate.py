@@ -11,7 +11,6 @@ import json
 from itertools import product
 
 import shared
-
 import topicloom as tl
 
 COLUMNS = (

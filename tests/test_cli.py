@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 import topicloom as tl
 from topicloom import run as runs
 from topicloom.cli import app
+from topicloom.config import read_config
 
 PETS = "the cat and the dog see a vet , animals and pets eat fish"
 MONEY = "the stock and the bond market move , banks and money earn interest"
 RUN_FILES = {"model", "topics.csv", "doc_topics.csv", "metrics.json", "log.jsonl"}
-PICTURES = {"loss.png", "topics.png"}
+PICTURES = {"loss.png", "collapse.png", "topics.png"}
 
 
 @pytest.fixture(autouse=True)
@@ -217,6 +218,167 @@ def test_training_that_diverges_keeps_the_last_whole_epoch(data, tmp_path, monke
     arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out", tmp_path / "run")
     refused(*arguments, code=1, says=["epoch 2", "last whole epoch"])
     assert len(tl.load(tmp_path / "run").topics()) == 2
+
+
+CONFIG = {
+    "run.yaml": """
+        model: gsm
+        topics: 3
+        seed: 1
+        epochs: 2
+        min_df: 0.1
+        doc-topics: none
+        settings:
+          learning_rate: 1e-3
+          hidden_size: 8
+          seed_words: {2: [cat, pets]}
+    """,
+    "run.toml": """
+        model = "gsm"
+        topics = 3
+        seed = 1
+        epochs = 2
+        min_df = 0.1
+        doc-topics = "none"
+        [settings]
+        learning_rate = 1e-3
+        hidden_size = 8
+        [settings.seed_words]
+        2 = ["cat", "pets"]
+    """,
+}
+
+
+@pytest.mark.parametrize("name", CONFIG)
+def test_a_file_says_how_to_train_and_the_command_line_has_the_last_word(data, tmp_path, name):
+    config = tmp_path / name
+    config.write_text("\n".join(line.removeprefix(" " * 8) for line in CONFIG[name].splitlines()))
+    out = tmp_path / "run"
+    result = call(
+        "train", data / "pets.txt", "--config", config, "--out", out, "--seed", 0, "--set", "hidden_size=16", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    settings = json.loads(result.stdout)["metrics"]["settings"]
+    chosen = {key: settings[key] for key in ("n_topics", "random_state", "epochs", "learning_rate", "hidden_size")}
+    assert chosen == {"n_topics": 3, "random_state": 0, "epochs": 2, "learning_rate": 1e-3, "hidden_size": 16}
+    assert settings["seed_words"] == {"2": ["cat", "pets"]}  # as JSON has it
+    assert tl.load(out).get_params()["seed_words"] == {2: ["cat", "pets"]}
+    assert not (out / "doc_topics.csv").exists()
+
+
+def test_a_file_may_hold_all_that_the_command_line_may(data, tmp_path):
+    config = tmp_path / "run.yml"
+    config.write_text(
+        f"source: {data / 'pets.jsonl'}\nout: {tmp_path / 'run'}\ntopics: 2\nepochs: 1\nlabel: label\nid: id\n"
+        "min_df: 3\nlanguage: en\nwords: 4\njson: true\nquiet: true\nsettings:\n"
+    )
+    result = call("train", "--config", config)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [len(topic["words"]) for topic in json.loads(result.stdout)["topics"]] == [4, 4]
+    refused("train", "--config", config, says=["already holds files"])
+
+
+def test_seed_words_on_the_command_line(data, tmp_path):
+    seeds = ("--set", 'seed_words={"1": ["cat"]}')
+    for model in ("gsm", "lda"):
+        out = tmp_path / model
+        arguments = ("train", data / "pets.txt", "--model", model, "--topics", 2, "--epochs", 1, "--out", out, *seeds)
+        assert call(*arguments, "--quiet").exit_code == 0
+        assert tl.load(out).get_params()["seed_words"] == {1: ["cat"]}
+    bad = ("--set", 'seed_words={"one": ["cat"]}')
+    refused("train", data / "pets.txt", "--out", tmp_path / "r", *bad, says=["seed_words", "keys", "integer"])
+    bad = ("--set", 'seed_words={"1": ["cta"]}')
+    refused(
+        "train", data / "pets.txt", "--out", tmp_path / "r", "--topics", 2, *bad, says=["'cta'", "did you mean cat"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("c.yaml", "topics: many", ["c.yaml", "topics cannot be 'many'", "integer"]),
+        ("c.yaml", "topics: 2.5", ["c.yaml", "topics cannot be '2.5'"]),
+        ("c.yaml", "topics: true", ["c.yaml", "topics cannot be 'True'"]),
+        ("c.yaml", "topics: [2]", ["c.yaml", "a single value", "[2]"]),
+        ("c.yaml", "words: 0", ["c.yaml", "words"]),
+        ("c.yaml", "doc_topics: xls", ["c.yaml", "doc_topics", "parquet"]),
+        ("c.yaml", "min_df: many", ["c.yaml", "min_df", "share"]),
+        ("c.yaml", "topic: 3", ["c.yaml", "no option 'topic'; did you mean topics"]),
+        ("c.yaml", "setings: {}", ["no option 'setings'", "settings"]),
+        ("c.yaml", "config: x", ["no option 'config'"]),
+        ("c.yaml", "settings: 3", ["c.yaml", "settings", "it is 3"]),
+        ("c.yaml", "settings: {hidden: 3}", ["did you mean hidden_size"]),
+        ("c.yaml", "settings: {hidden_size: wide}", ["hidden_size", "'wide'"]),
+        ("c.yaml", "settings: {n_topics: 3}", ["n_topics has an option of its own", "--topics"]),
+        ("c.yaml", "settings: {1: 3}", ["no setting '1'"]),
+        ("c.yaml", "settings: {seed_words: [cat]}", ["seed_words", "dictionary"]),
+        ("c.yaml", "model: gms", ["did you mean gsm"]),
+        ("c.yaml", "a: 1\na: 2", ["c.yaml, line 2, column 1", "'a' stands here a second time"]),
+        ("c.yaml", "a: [1", ["c.yaml, line 1", "YAML"]),
+        ("c.yaml", "- a", ["c.yaml", "names with values"]),
+        ("c.yaml", "a: !!python/name:os.system x", ["c.yaml, line 1", "YAML"]),
+        ("c.toml", "a = ", ["c.toml", "TOML"]),
+        ("c.json", "{}", [".toml", ".yaml"]),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_line(data, tmp_path, name, text, says):
+    config = tmp_path / name
+    config.write_text(text)
+    refused("train", data / "pets.txt", "--config", config, "--out", tmp_path / "run", says=says)
+    assert list(tmp_path.iterdir()) == [config]
+
+
+def test_files_that_cannot_be_read(data, tmp_path):
+    (tmp_path / "latin.toml").write_bytes(b'text = "\xff"')
+    refused("train", data / "pets.txt", "--config", tmp_path / "latin.toml", says=["latin.toml, byte 8", "UTF-8"])
+    refused("train", data / "pets.txt", "--config", tmp_path / "nosuch.yaml", says=["nosuch.yaml does not exist"])
+    refused("train", says=["nothing to train on"])
+
+
+def test_yaml_is_of_this_century(tmp_path):
+    (tmp_path / "c.yaml").write_text("a: 1e-3\nb: no\nc: ~\nd: 'true'\ne: true\nf: -3\ng: 2020-01-01\nh: {3: [x]}\n")
+    assert read_config(tmp_path / "c.yaml") == {
+        "a": 1e-3, "b": "no", "c": None, "d": "true", "e": True, "f": -3, "g": "2020-01-01", "h": {3: ["x"]}
+    }  # fmt: skip
+    (tmp_path / "c.yaml").write_text("")
+    assert read_config(tmp_path / "c.yaml") == {}
+
+
+def test_models_are_listed_with_what_they_are():
+    said = json.loads(call("models", "--json").stdout)["models"]
+    assert [model["name"] for model in said] == [kind.__name__ for kind in tl.MODELS]
+    assert all(len(model["summary"]) > 10 and "\n" not in model["summary"] for model in said)
+    assert len(call("models").stdout.splitlines()) > len(tl.MODELS)
+
+
+@pytest.mark.parametrize("kind", tl.MODELS)
+def test_every_setting_is_described(kind):
+    said = json.loads(call("models", kind.__name__.lower(), "--json").stdout)
+    assert said["model"] == kind.__name__
+    assert {setting["name"] for setting in said["settings"]} == set(kind().get_params())
+    lacking = [setting["name"] for setting in said["settings"] if len(setting["meaning"]) < 5 or not setting["type"]]
+    assert not lacking, f"the docstring of {kind.__name__} or of its bases says nothing of {', '.join(lacking)}"
+
+
+def test_the_settings_of_a_model():
+    said = {setting["name"]: setting for setting in json.loads(call("models", "gsm", "--json").stdout)["settings"]}
+    assert said["prior"]["type"] == '"laplace" or "standard"'
+    assert (said["alpha"]["type"], said["alpha"]["default"]) == ("number above 0", tl.GSM().alpha)
+    assert said["input_dropout"]["type"] == "number from 0 below 1"
+    assert said["latent_size"]["type"] == "whole number from 2 or null"
+    assert next(iter(said)) == "prior"  # its own before the shared ones
+    assert "whole number from 1" in call("models", "lda").stdout
+    refused("models", "gms", says=["did you mean gsm"])
+
+
+def test_what_collapsed_is_said_unless_asked_to_be_quiet(data, tmp_path, monkeypatch):
+    def advice(self, model, row):
+        yield "the topics have collapsed"
+
+    monkeypatch.setattr("topicloom.collapse.CollapseWatch.advice", advice)
+    arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out")
+    assert call(*arguments, tmp_path / "a").stderr.count("the topics have collapsed\n") == 1
+    assert call(*arguments, tmp_path / "b", "--quiet").stderr == ""
 
 
 def test_topics_of_a_run_and_of_a_bare_model(trained):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import random
 import subprocess
@@ -28,8 +29,10 @@ from topicloom.errors import InputError, SettingError, TrainingDivergedError
 from topicloom.estimator import TopicModel
 from topicloom.models import GSM, LDA, MODELS
 from topicloom.neural import NeuralTopicModel
+from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, TopicNetwork
 from topicloom.persistence import load
+from topicloom.word_vectors import WordVectors
 
 N_TOPICS = 3
 COUNTS = synthetic_lda(n_docs=80, n_topics=N_TOPICS, n_words=30, doc_length=20).corpus.counts
@@ -39,8 +42,11 @@ TEXTS = [" ".join(tokens) for tokens in TOKENS]
 CORPUS = Corpus.from_counts(COUNTS, VOCABULARY)
 
 Make = Callable[..., TopicModel]
-VARIANTS = {"LDA": [{"method": "variational"}, {"method": "gibbs"}]}  # settings that make another model of a class
-SMALL = {"epochs": 3, "batch_size": 32, "hidden_size": 16}
+VARIANTS: dict[str, list[dict[str, Any]]] = {  # settings that make another model of a class, or a small one
+    "ETM": [{"embedding_size": 8}],
+    "LDA": [{"method": "variational"}, {"method": "gibbs"}],
+}
+SMALL = {"epochs": 3, "batch_size": 32, "hidden_size": 16, "critic_size": 16}
 
 
 def small(kind: type[TopicModel], n_topics: int = N_TOPICS, **settings: Any) -> TopicModel:
@@ -50,10 +56,15 @@ def small(kind: type[TopicModel], n_topics: int = N_TOPICS, **settings: Any) -> 
     return kind(n_topics, **{"random_state": 0, "device": "cpu", **defaults, **settings})
 
 
-def case(kind: type[TopicModel], settings: dict[str, str]) -> Any:
+def case(kind: type[TopicModel], settings: dict[str, Any]) -> Any:
     missing = settings.get("method") == "gibbs" and find_spec("tomotopy") is None
     marks = pytest.mark.skipif(missing, reason="needs tomotopy, of the extra eval")
-    return pytest.param(partial(small, kind, **settings), id="-".join([kind.__name__, *settings.values()]), marks=marks)
+    names = [kind.__name__, *(value for value in settings.values() if isinstance(value, str))]
+    return pytest.param(partial(small, kind, **settings), id="-".join(names), marks=marks)
+
+
+def can_run(case: Any) -> bool:
+    return not any(mark.args[0] for mark in case.marks)
 
 
 CASES = [case(kind, settings) for kind in MODELS for settings in VARIANTS.get(kind.__name__, [{}])]
@@ -400,7 +411,9 @@ def test_history_adds_up(kind):
     for row in history:
         reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["kl_weight"]
         others = {"epoch", "loss", "kl_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
-        extras = sum(value for name, value in row.items() if name not in others | COLUMNS)
+        opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
+        own = {name: value for name, value in row.items() if not name.startswith(opponents)}
+        extras = sum(value for name, value in own.items() if name not in others | COLUMNS)
         assert weight == 0.3
         assert row["loss"] == pytest.approx(reconstruction + weight * divergence + extras, rel=1e-5)
 
@@ -423,20 +436,23 @@ def test_saved_is_loaded(fitted, tmp_path):
     ]
 
 
-def test_another_process_reads_raw_text(make, tmp_path):
-    model = make().fit(TEXTS)
-    model.save(tmp_path / "model")
+def test_another_process_reads_raw_text(tmp_path):
+    """One process reads them all, as starting it is most of the time."""
     script = (
-        "import sys, numpy, topicloom as tl\n"
-        "theta = tl.load(sys.argv[1], device='cpu').transform(sys.argv[2:])\n"
-        "print(*theta.ravel().tolist())"
+        "import sys, topicloom as tl\n"
+        "for folder in sys.argv[1].split():\n"
+        "    print(*tl.load(folder, device='cpu').transform(sys.argv[2:]).ravel().tolist())"
     )
     texts = [TEXTS[0].upper() + "!", "unheard of", TEXTS[1]]
+    models = {str(tmp_path / case.id): case.values[0]().fit(TEXTS) for case in CASES if can_run(case)}
+    for folder, model in models.items():
+        model.save(folder)
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "model"), *texts], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, " ".join(models), *texts], capture_output=True, text=True, check=True
     )
-    theta = np.array(done.stdout.split(), float).reshape(3, N_TOPICS)
-    np.testing.assert_allclose(theta, model.transform(texts), atol=1e-5)
+    for line, (folder, model) in zip(done.stdout.splitlines(), models.items(), strict=True):
+        theta = np.array(line.split(), float).reshape(3, N_TOPICS)
+        np.testing.assert_allclose(theta, model.transform(texts), atol=1e-5, err_msg=folder)
 
 
 # Sparse from end to end.
@@ -457,9 +473,9 @@ class NothingAsLargeAs(TorchDispatchMode):
         return out
 
 
-def test_nothing_dense(make, monkeypatch):
+def test_nothing_dense(make, fitted, monkeypatch):
     """Neither the counts nor a single batch of them."""
-    if getattr(make(), "decoder", "mixture") != "mixture":
+    if not isinstance(getattr(fitted.network_, "decoder", None), MixtureDecoder | None):
         pytest.skip("a decoder that is no mixture is dense, a batch at a time")
 
     def refuse(*_: Any, **__: Any) -> None:
@@ -523,48 +539,171 @@ def test_a_model_that_never_trained_is_not_fitted(make_neural, monkeypatch):
         model.transform(CORPUS)
 
 
-GSM_OPTIONS = [
-    {"decoder": "product"},
-    {"decoder": "mlp", "decoder_size": 8},
-    {"criterion": "bernoulli"},
-    {"encoder_input": "raw"},
-    {"encoder_input": "l1"},
-    {"encoder_input": "tfidf"},
-    {"latent_size": 5},
-    {"embedding_size": 4},
-    {"background": False},
-    {"prior": "standard"},
-    {"alpha": 0.1},
-    {"n_samples": 3},
-    {"hidden_size": 8},
-    {"input_dropout": 0.0},
-    {"dropout": 0.0},
-    {"batch_size": 16},
-    {"learning_rate": 0.05},
-    {"schedule": "constant"},
-    {"weight_decay": 0.1},
-    {"beta1": 0.5},
-    {"seed_words": {1: ["ban", "kot"]}},
-    {"kl_weight": 0.1},
-    {"kl_warmup": 2.0},
-    {"patience": 1},
-]
+VECTORS = WordVectors(VOCABULARY, np.random.default_rng(0).normal(size=(30, 4)))
+# What is tried of each setting, under the class that brings it. The last of each line is what counts; those before it
+# are what it needs. A model that joins adds its own settings here.
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "TopicModel": [{"seed_words": {1: ["ban", "kot"]}}],
+    "BATM": [
+        {"alpha": 1.0},
+        {"reconstruction_weight": 0.5},
+        {"code_noise": 0.5},
+        {"critic_size": 8},
+        {"critic_steps": 2},
+    ],
+    "DirichletVAE": [
+        *({"estimator": name} for name in ("laplace", "rsvi", "weibull", "icdf")),
+        {"estimator": "rsvi", "augmentation": 2},
+        {"decoder": "product"},
+        {"alpha": 1.0},
+        {"concentration": 2.0},
+        {"sparsity": 0.3},
+        {"sparsity": 0.3, "temperature": 1.0},
+        {"topic_gain": 2.0},
+        {"decoder": "product", "batch_norm": False},
+    ],
+    "ETM": [
+        {"prior": "standard"},
+        {"alpha": 0.1},
+        {"embedding_size": 4},
+        {"word_vectors": VECTORS},
+        {"word_vectors": VECTORS, "fixed_word_vectors": True},
+    ],
+    "NeuralTopicModel": [
+        {"hidden_size": 8},
+        {"encoder_input": "raw"},
+        {"encoder_input": "l1"},
+        {"encoder_input": "tfidf"},
+        {"input_dropout": 0.1},
+        {"dropout": 0.1},
+        {"background": False},
+        {"criterion": "bernoulli"},
+        {"n_samples": 3},
+        {"distinctness": 1.0},
+        {"epochs": 2},
+        {"batch_size": 16},
+        {"learning_rate": 0.05},
+        {"schedule": "constant"},
+        {"weight_decay": 0.1},
+        {"beta1": 0.8},
+        {"kl_weight": 0.1},
+        {"kl_warmup": 2.0},
+        {"patience": 1},
+        {"patience": 1, "validation_fraction": 0.5},
+    ],
+    "GMNTM": [
+        {"pretrain_epochs": 2},
+        {"spread": 1.0},
+        {"separation": 0.0},
+        {"balance": 0.0},
+        {"decoder": "product"},
+    ],
+    "NVDM": [],
+    "WLDA": [
+        {"prior": "gmm-std"},
+        {"prior": "gmm-ctm"},
+        {"alpha": 1.0},
+        {"noise": 0.5},
+        {"tau": 0.1},
+        {"spread": 1.0},
+        {"decoder": "product"},
+    ],
+    "GSM": [
+        {"prior": "standard"},
+        {"alpha": 0.1},
+        {"latent_size": 5},
+        {"decoder": "product"},
+        {"decoder": "mlp"},
+        {"decoder": "mlp", "decoder_size": 8},
+        {"embedding_size": 4},
+    ],
+    "LDA": [
+        {"method": "gibbs"},
+        {"epochs": 4},
+        {"batch_size": 16},
+        {"alpha": 1.0},
+        {"method": "gibbs", "alpha": 1.0},
+        {"eta": 1.0},
+        {"method": "gibbs", "eta": 1.0},
+        {"method": "gibbs", "seed_words": {1: ["ban", "kot"]}},
+        {"method": "gibbs", "n_jobs": 2},
+    ],
+}
+# Settings without an effect on what is learned: of all models, and of one, whose page says so.
+INERT: dict[str, set[str]] = {
+    "TopicModel": {"n_topics", "random_state", "device", "fractional_counts", "verbose"},  # tried elsewhere
+    "BATM": {"n_samples"},
+    "WLDA": {"n_samples"},
+}
 
 
-@pytest.mark.parametrize("settings", GSM_OPTIONS, ids=str)
-def test_every_option_of_gsm_counts(settings, tmp_path):
-    plain, model = small(GSM).fit(CORPUS), small(GSM, **settings).fit(CORPUS)
+def own_settings(kind: type) -> set[str]:
+    """Those that the class adds to what it is made on."""
+    above = {name for base in kind.__mro__[1:] if issubclass(base, TopicModel) for name in settings_of(base)}
+    return set(settings_of(kind)) - above
+
+
+def settings_of(kind: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind) if field.init]
+
+
+def options_of(kind: type[TopicModel]) -> list[dict[str, Any]]:
+    """Those of a model that it is made on are tried there."""
+    bases = [base for base in kind.__mro__ if base is kind or base not in MODELS]
+    return [option for base in bases for option in OPTIONS.get(base.__name__, [])]
+
+
+FITTED: dict[tuple[str, str], TopicModel] = {}
+
+
+def fitted_with(kind: type[TopicModel], settings: dict[str, Any]) -> TopicModel:
+    """Not to be changed."""
+    key = (kind.__name__, repr(settings))
+    if key not in FITTED:
+        FITTED[key] = small(kind, **settings).fit(CORPUS)
+    return FITTED[key]
+
+
+TRIED = [pytest.param(kind, option, id=f"{kind.__name__}-{option}") for kind in MODELS for option in options_of(kind)]
+
+
+@pytest.mark.parametrize(("kind", "option"), TRIED)
+def test_every_setting_counts(kind, option, tmp_path):
+    if "gibbs" in option.values():
+        pytest.importorskip("tomotopy")
+    *needed, tried = option
+    plain = fitted_with(kind, {name: option[name] for name in needed})
+    model = fitted_with(kind, option)
     assert_distributions(model.components_, (N_TOPICS, 30))
     assert all(np.isfinite(np.hstack(list(row.values()))).all() for row in model.history_)
-    assert not np.allclose(model.components_, plain.components_, rtol=1e-4)
+    same = np.allclose(model.components_, plain.components_, rtol=1e-4)
+    assert same == (tried in INERT.get(kind.__name__, ())), f"{tried} of {kind.__name__}, see INERT"
     model.save(tmp_path / "model")
     assert_same(model, load(tmp_path / "model", device="cpu"))
 
 
-def test_every_option_of_gsm_is_tried():
-    tried = set().union(*GSM_OPTIONS)
-    shared = {"n_topics", "random_state", "device", "fractional_counts", "verbose", "epochs", "validation_fraction"}
-    assert tried | shared == set(GSM().get_params())
+@pytest.mark.parametrize("kind", [TopicModel, NeuralTopicModel, *MODELS])
+def test_every_setting_is_tried(kind):
+    tried = {[*option][-1] for option in OPTIONS.get(kind.__name__, [])} | INERT.get(kind.__name__, set())
+    missing = own_settings(kind) - tried
+    assert not missing, f"tests/test_contract.py: OPTIONS[{kind.__name__!r}] should try {', '.join(sorted(missing))}"
+    unknown = tried - set(settings_of(kind))
+    assert not unknown, f"tests/test_contract.py: {kind.__name__} has no setting {', '.join(sorted(unknown))}"
+
+
+@pytest.mark.parametrize("alpha", [0, -0.5])
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if "alpha" in settings_of(kind)])
+def test_alpha_is_above_zero(kind, alpha):
+    says = f"alpha of {kind.__name__} should be greater than 0; it is {alpha}"
+    with pytest.raises(SettingError, match=says) as caught:
+        small(kind, alpha=alpha).fit(CORPUS)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["alpha", "eta"])
+def test_variational_lda_has_a_limit_of_its_own(name):
+    with pytest.raises(SettingError, match=f"{name} of LDA.* should be at most 1; it is 2.0"):
+        small(LDA, **{name: 2.0}).fit(CORPUS)
 
 
 def test_settings_of_gsm_that_exclude_each_other():

@@ -32,6 +32,33 @@ def test_loss_curve_gives_every_scale_a_panel(epochs):
     assert panels(figures.loss_curve(rows("loss", epochs=epochs))) == [["loss"]]
 
 
+WATCHED = {
+    "kl_per_dimension": [0.3, 0.1, 0.2],
+    "active_units": 3,
+    "active_topics": 2,
+    "duplicate_topics": 1,
+    "frequent_mass": 0.4,
+}
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_collapse_curve_has_a_panel_for_every_figure(epochs, tmp_path):
+    history = [row | WATCHED for row in rows("loss", epochs=epochs)]
+    figure = figures.collapse_curve(history, 5)
+    values = [axes.lines[0].get_ydata().tolist() for axes in figure.axes]
+    assert values == [[value] * epochs for value in (0.2, 3, 2, 1, 0.4)]
+    assert [axes.get_ylim()[1] > top for axes, top in zip(figure.axes, (0.3, 3, 5, 1, 1), strict=True)] == [True] * 5
+    assert panels(figures.loss_curve(history)) == [["loss"]]
+    figures.save(figure, tmp_path / "collapse.png")
+
+
+def test_collapse_curve_takes_what_there_is(tmp_path):
+    seen = {"active_topics": 2, "duplicate_topics": 0, "frequent_mass": 0.4}
+    figure = figures.collapse_curve([*rows("loss", epochs=2), {"epoch": 3, **seen}], 5)  # as the sampler's
+    assert [axes.lines[0].get_xdata().tolist() for axes in figure.axes] == [[3]] * 3
+    figures.save(figures.collapse_curve(rows("loss"), 5), tmp_path / "empty.png")
+
+
 def test_loss_curve_allows_a_term_that_comes_later():
     history = rows("loss", epochs=2)
     history[1]["divergence"] = 1.0

@@ -16,7 +16,8 @@ from torch import nn
 from torch.distributions import Bernoulli, Dirichlet, Normal, kl_divergence
 
 from topicloom.batches import sparse_batch
-from topicloom.models import GSM, LDA, lda
+from topicloom.models import GSM, LDA
+from topicloom.nn import mean_field
 from topicloom.nn import sparse as nn_sparse
 from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, MLPDecoder, ProductDecoder
 from topicloom.nn.divergences import kl_dirichlet, kl_normal
@@ -346,12 +347,12 @@ def dense_gsm_words(model: GSM, z: torch.Tensor) -> torch.Tensor:
 
 @pytest.fixture
 def to_convergence(monkeypatch):
-    monkeypatch.setattr(lda, "_TOLERANCE", 1e-7)
-    monkeypatch.setattr(lda, "_MAX_STEPS", 2000)
+    monkeypatch.setattr(mean_field, "_TOLERANCE", 1e-7)
+    monkeypatch.setattr(mean_field, "_MAX_STEPS", 2000)
 
 
-def lda_network(beta: np.ndarray, alpha: np.ndarray) -> lda.LDANetwork:
-    network = lda.LDANetwork(beta.shape[1], len(beta))
+def lda_network(beta: np.ndarray, alpha: np.ndarray) -> mean_field.MeanFieldNetwork:
+    network = mean_field.MeanFieldNetwork(beta.shape[1], len(beta))
     network.beta_t.copy_(torch.from_numpy(beta.T))
     network.alpha.copy_(torch.from_numpy(alpha))
     return network

@@ -19,7 +19,7 @@ from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import TrainingDivergedError
 from topicloom.models import GSM
-from topicloom.nn.network import Loss, TopicNetwork
+from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.nn.sparse import SparseBatch
 from topicloom.training import TrainingPlan, TrainingState, evaluate, train
@@ -228,6 +228,107 @@ def test_training_stops_at_the_first_value_that_is_not_finite(change, what):
     assert state.network.weight.item() == watcher.weights[-1]
     assert (state.epoch, len(state.history)) == (2, 2)
     assert watcher.events[-2:] == ["batch", "end"]
+
+
+# Several players.
+
+
+class Duel(Line):
+    """Two weights, one a player: each loss is of both weights, so that it has a gradient of the other's too."""
+
+    def __init__(self, every: int = 1, spoiled_at: int | None = None) -> None:
+        super().__init__()
+        self.rival = nn.Parameter(torch.zeros(1))
+        self.every = every
+        self.spoiled_at = spoiled_at
+        self.moves: list[tuple[str, int]] = []  # who moved, at which batch
+        self.rival_sizes: list[int] = []  # documents of the batches that the rival saw
+
+    def players(self) -> list[Player]:
+        return [
+            Player([self.weight], self.loss),
+            Player([self.rival], self.rival_loss, "rival", every=self.every, after=self.clip),
+        ]
+
+    def loss(self, batch: SparseBatch) -> Loss:
+        self.moves.append(("line", len(self.seen)))
+        own = super().loss(batch)
+        return Loss(own.reconstruction, own.divergence, {"both": 0 * batch.totals + self.weight * self.rival})
+
+    def rival_loss(self, batch: SparseBatch) -> Loss:
+        self.moves.append(("rival", len(self.seen) - 1))
+        self.rival_sizes.append(batch.n_docs)
+        # Of each document, its only word: means over other documents than the rival saw would show.
+        words = batch.indices.to(self.rival.dtype)
+        loss = words + (self.rival - self.weight + 3).pow(2)
+        if len(self.rival_sizes) == self.spoiled_at:
+            loss = loss * math.nan
+        return Loss(loss, torch.zeros(batch.n_docs), {"word": words})
+
+    def clip(self) -> None:
+        with torch.no_grad():
+            self.rival.clamp_(min=-0.25)
+
+
+def test_each_player_changes_its_own_weights_alone():
+    for frozen, moved in (("rival", "weight"), ("weight", "rival")):
+        network = Duel()
+        network.players = lambda network=network, moved=moved: [
+            player for player in Duel.players(network) if player.parameters[0] is getattr(network, moved)
+        ]
+        state, _ = run(network)
+        assert getattr(network, frozen).item() == 0
+        assert getattr(network, frozen).grad is None
+        assert getattr(network, moved).item() != 0
+        assert len(state.optimizers) == 1
+
+
+def test_players_move_in_turn_and_as_often_as_they_say():
+    network = Duel(every=2)
+    state, _ = run(network, epochs=2)  # six steps
+    assert network.moves == [
+        *[("line", 0), ("rival", 0), ("line", 1), ("line", 2), ("rival", 2)],
+        *[("line", 3), ("line", 4), ("rival", 4), ("line", 5)],
+    ]
+    assert [
+        int(optimizer.state[weight]["step"])
+        for optimizer, weight in zip(state.optimizers, (network.weight, network.rival), strict=True)
+    ] == [6, 3]
+    assert all(optimizer.param_groups[0]["lr"] > 0 for optimizer in state.optimizers)
+
+
+def test_after_is_called_after_each_move():
+    network = Duel()
+    run(network, epochs=5, schedule="constant")
+    assert network.rival.item() == -0.25  # its loss would have it at -2 and below
+    free = Duel()
+    free.clip = lambda: None
+    run(free, epochs=5, schedule="constant")
+    assert free.rival.item() < -0.5
+
+
+def test_terms_of_another_player_carry_its_name_and_are_of_the_documents_it_saw():
+    network = Duel(every=3)
+    state, _ = run(network, epochs=2, learning_rate=1e-9)
+    for row, sizes, seen in zip(state.history, ([4], [4]), (network.seen[0], network.seen[3]), strict=True):
+        assert network.rival_sizes[:1] == sizes
+        assert row["rival_word"] == pytest.approx(np.mean(seen))
+        assert row["rival_loss"] == pytest.approx(row["rival_reconstruction"] + row["rival_word"], rel=1e-6)
+        assert row["rival_reconstruction"] == pytest.approx(np.mean(seen) + 9, rel=1e-5)
+        assert row["loss"] == pytest.approx(row["reconstruction"] + row["divergence"] + row["both"], rel=1e-6)
+        assert "rival_both" not in row
+
+
+def test_a_player_that_is_not_finite_stops_training_and_takes_all_back():
+    network = Duel(spoiled_at=5)  # the second step of the second epoch; the first player has moved by then
+    plan = TrainingPlan(epochs=5, learning_rate=0.1, schedule="constant")
+    state = TrainingState.start(network, plan, 0, CPU)
+    with pytest.raises(TrainingDivergedError, match="epoch 2, batch 2: the loss is not finite"):
+        train(state, documents(), plan)
+    whole = Duel()
+    train(TrainingState.start(whole, plan, 0, CPU), documents(), TrainingPlan(1, 0.1, "constant"))
+    assert (network.weight.item(), network.rival.item()) == (whole.weight.item(), whole.rival.item())
+    assert (state.epoch, len(state.history)) == (1, 1)
 
 
 # Denormal numbers.

@@ -17,35 +17,58 @@ if TYPE_CHECKING:
     from .corpus import Corpus
     from .errors import InputError, TrainingDivergedError
     from .estimator import TopicModel
-    from .models import GSM, LDA, MODELS
+    from .models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, NVLDA, WLDA, DirichletVAE, ProdLDA
     from .persistence import load
+    from .word_vectors import WordVectors, read_word_vectors, train_word_vectors
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BATM": ".models",
     "Corpus": ".corpus",
+    "DirichletVAE": ".models",
+    "ETM": ".models",
+    "GMNTM": ".models",
     "GSM": ".models",
     "InputError": ".errors",
     "LDA": ".models",
     "MODELS": ".models",
+    "NVDM": ".models",
+    "NVLDA": ".models",
+    "ProdLDA": ".models",
     "TopicModel": ".estimator",
     "TrainingDivergedError": ".errors",
+    "WLDA": ".models",
+    "WordVectors": ".word_vectors",
     "datasets": ".datasets",
     "load": ".persistence",
     "metrics": ".metrics",
+    "read_word_vectors": ".word_vectors",
+    "train_word_vectors": ".word_vectors",
 }
 
 __all__ = [
+    "BATM",
+    "ETM",
+    "GMNTM",
     "GSM",
     "LDA",
     "MODELS",
+    "NVDM",
+    "NVLDA",
+    "WLDA",
     "Corpus",
+    "DirichletVAE",
     "InputError",
+    "ProdLDA",
     "TopicModel",
     "TrainingDivergedError",
+    "WordVectors",
     "datasets",
     "load",
     "metrics",
+    "read_word_vectors",
+    "train_word_vectors",
 ]
 
 

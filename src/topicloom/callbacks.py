@@ -59,7 +59,8 @@ class ProgressBar(Callback):
         self._bar.advance(self._task, self._share)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        self._bar.update(self._task, completed=int(row["epoch"]), loss=f"loss {row['loss']:.2f}")
+        loss = f"loss {row['loss']:.2f}" if "loss" in row else ""  # of several players, that one may not have moved
+        self._bar.update(self._task, completed=int(row["epoch"]), loss=loss)
 
     def on_end(self) -> None:
         self._bar.stop()

@@ -11,7 +11,7 @@ import inspect
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import StrEnum
@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from . import __version__
-from .errors import InputError, TrainingDivergedError
+from .errors import InputError, TrainingDivergedError, nearest
 
 if TYPE_CHECKING:
     from .corpus import Corpus
@@ -62,6 +62,43 @@ def _count_or_share(value: Any) -> Any:
         return int(value) if str(value).isdecimal() else float(value)
     except ValueError:
         raise typer.BadParameter(f"{value!r} is neither a whole number of documents nor a share such as 0.5") from None
+
+
+def _apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
+    """What a file says becomes the defaults of the options of its names; returns its settings of the model."""
+    if path is None:
+        return {}
+    from .config import read_config
+
+    try:
+        found = read_config(path)
+        settings = found.pop("settings", None) or {}
+        if not isinstance(settings, dict):
+            raise InputError(f"{path}: settings should be names with values; it is {settings!r}")
+        defaults = (_default(context, name, value) for name, value in found.items() if value is not None)
+        context.default_map = dict(defaults)
+    except InputError as error:
+        message = str(error)
+        _stop(message if str(path) in message else f"{path}: {message}", 2)
+    return {str(name): value for name, value in settings.items()}
+
+
+def _default(context: typer.Context, name: str, value: Any) -> tuple[str, Any]:
+    """An option's own name, and its value as the command line would have it."""
+    options = {opt.removeprefix("--"): option for option in context.command.params for opt in option.opts}
+    known = [option for option in options if option not in ("config", "help", "set", "-q")]
+    if name.replace("_", "-") not in known:
+        raise InputError(f"there is no option {name!r}; {nearest(name, [*known, 'settings'])}")
+    option = options[name.replace("_", "-")]
+    if isinstance(value, dict | list):
+        raise InputError(f"{name} should be a single value; it is {value!r}")
+    text = str(value)
+    try:
+        option.process_value(context, text)
+    except typer.BadParameter as error:
+        reason = error.message.removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
+        raise InputError(f"{name} cannot be {text!r}: {reason}") from None
+    return option.name, text
 
 
 _file = functools.partial(typer.Option, rich_help_panel="The file")
@@ -102,6 +139,17 @@ Source = Annotated[
     str, typer.Argument(help="A .txt (a document a line), .csv, .tsv, .jsonl or .parquet file, a folder of .txt, or -.")
 ]
 Run = Annotated[Path, typer.Argument(help="Directory that train wrote.")]
+Config = Annotated[
+    Any,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="A .yaml or .toml file with these options by name, and the model's settings; the command line wins.",
+        parser=Path,
+        callback=_apply_config,
+        is_eager=True,
+    ),
+]
 Model = Annotated[str, typer.Option(help="The model's name, such as gsm or lda.")]
 Topics = Annotated[int, typer.Option(help="Number of topics.")]
 Epochs = Annotated[int | None, typer.Option(help="Passes over the documents; each model has its own default.")]
@@ -222,8 +270,11 @@ def prepare(
 
 @command
 def train(
-    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
     options: Preparing,
+    source: Annotated[
+        str | None, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")
+    ] = None,
+    config: Config = None,
     model: Model = "gsm",
     topics: Topics = 20,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the run goes; runs/NAME by default.")] = None,
@@ -240,17 +291,45 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a model, write its run directory, and show the topics."""
+    if source is None:
+        raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
     out = out or Path("runs") / _stem(source)
     _require_free(out, overwrite)
-    given = dict(_setting(text) for text in settings or [])
+    given = config | dict(_setting(text) for text in settings or [])
     for name, option in {"n_topics": "topics", "random_state": "seed", "epochs": "epochs", "device": "device"}.items():
         if name in given:
-            raise InputError(f"{name} has an option of its own: give --{option} in the place of --set {name}=")
+            raise InputError(f"{name} has an option of its own: give --{option}, or {option} in the file of --config")
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs)
     corpus = _corpus(source, options, progress=not quiet)
     logger.info("%s", corpus)
     _train(chosen, corpus, out, doc_topics, words, quiet, as_json)
+
+
+@command
+def models(
+    name: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="One of them, to see its settings.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the models, or the settings of one: what each may be, its default, and what it means."""
+    from .models import MODELS
+    from .persistence import model_class
+    from .settings import describe_settings
+
+    if name is None:
+        summaries = {kind.__name__: (kind.__doc__ or "").splitlines()[0] for kind in MODELS}
+        if as_json:
+            _print_json({"models": [{"name": kind, "summary": said} for kind, said in summaries.items()]})
+        else:
+            _print_table(["model", "what it is"], summaries.items())
+        return
+    kind = model_class(name)
+    settings = describe_settings(kind)
+    if as_json:
+        _print_json({"model": kind.__name__, "settings": [asdict(setting) for setting in settings]})
+    else:
+        rows = ([s.name, json.dumps(s.default), f"{s.type}: {s.meaning}"] for s in settings)
+        _print_table(["setting", "default", "what it may be, and what it means"], rows)
 
 
 @command
@@ -355,11 +434,12 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None) -> TopicMode
     """A model whose settings hold and whose device is there, so that mistakes are told before anything is read."""
     from .batches import choose_device
     from .persistence import model_class
-    from .settings import check_settings
+    from .settings import check_settings, from_text
 
     if epochs is not None:
         settings = settings | {"epochs": epochs}
-    model = model_class(name)(**settings)
+    kind = model_class(name)
+    model = kind(**from_text(kind, settings))
     check_settings(model)
     choose_device(model.device)
     return model
@@ -410,11 +490,18 @@ def _require_free(out: Path | None, overwrite: bool) -> None:
 
 
 def _show(topics: list[Topic]) -> None:
-    table = Table("topic", "share", "words", box=None, pad_edge=False, header_style="bold")
-    table.columns[0].justify = table.columns[1].justify = "right"
-    for topic in topics:
-        share = "" if topic["share"] is None else f"{topic['share']:.1%}"
-        table.add_row(str(topic["topic"]), share, " ".join(topic["words"]))
+    shares = ("" if topic["share"] is None else f"{topic['share']:.1%}" for topic in topics)
+    rows = ([str(topic["topic"]), share, " ".join(topic["words"])] for topic, share in zip(topics, shares, strict=True))
+    _print_table(["topic", "share", "words"], rows, n_numbers=2)
+
+
+def _print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0) -> None:
+    """Columns under a head, the first `n_numbers` of them set to the right."""
+    table = Table(*head, box=None, pad_edge=False, header_style="bold")
+    for column in table.columns[:n_numbers]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
     Console(markup=False, highlight=False).print(table)
 
 

@@ -1,13 +1,13 @@
 """The collapse watch: figures that tell, epoch by epoch, whether the topics are still alive and distinct.
 
-A topic model fails quietly: the loss falls, and the latent code says nothing (its divergence from the prior is gone), or
-topics repeat each other, or all of them are the most frequent words. No single measure shows it, so several are kept.
+A topic model fails quietly: the loss falls, and the latent code says nothing (its divergence from the prior is gone),
+or topics repeat each other, or all of them are the most frequent words. No one measure shows it, so several are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,11 @@ FREQUENT = 50  # words
 ALIVE = 0.01  # nats a dimension of the latent code must carry
 _SAMPLE = 1024  # documents, or twenty a topic
 _MANY = 0.2  # the share of topics that may be silent before it is worth a warning
+DOCS_A_TOPIC, WORDS = 5, 200  # of fewer documents or words, no warning: some topics must be empty or alike
+_SUSPECTS = (
+    "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
+    "kl_weight", "learning_rate", "distinctness",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,45 +68,69 @@ class CollapseWatch:
         figures["frequent_mass"] = float(topic_word[:, self._frequent].sum(1).mean())
         return figures
 
-    def advice(self, settings: Any, row: dict[str, Any]) -> Iterator[str]:
-        """A sentence for each thing that has collapsed, with what to change.
+    def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:
+        """A sentence for each thing that has collapsed, with what to change; none on a corpus too small to judge by.
 
         Args:
-            settings: the estimator, whose settings the sentences name.
-            row: the last of its history_.
+            model: the estimator, whose settings the sentences name.
+            row: a row of its history_, with the columns that the watch fills.
         """
-        n_topics = settings.n_topics
+        n_topics, leading, twins = model.n_topics, row["active_topics"], row["duplicate_topics"]
+        epochs = 2 * int(row["epoch"])
+        if self.batch.n_docs < DOCS_A_TOPIC * n_topics:
+            return
         units = len(row.get("kl_per_dimension", ()))
         if units and row["active_units"] < (1 - _MANY) * units:
+            softer = {"kl_warmup": max(1, epochs // 4), "kl_weight": getattr(model, "kl_weight", 1) / 2}
             yield (
                 f"posterior collapse: only {row['active_units']} of {units} latent dimensions say anything of a "
-                f"document; try kl_warmup={max(1, settings.epochs // 3)} or kl_weight={settings.kl_weight / 2:g}"
+                f"document; {_cures(model, **softer, epochs=epochs)}"
             )
-        if row["active_topics"] < (1 - _MANY) * min(n_topics, self.batch.n_docs):
+        if leading < (1 - _MANY) * n_topics:
+            firmer = {} if units else {"kl_weight": getattr(model, "kl_weight", 1) * 2}  # draws theta to all corners
             yield (
-                f"only {row['active_topics']} of {n_topics} topics lead any document; "
-                f"try n_topics={max(2, row['active_topics'])}, or more epochs"
+                f"only {leading} of {n_topics} topics lead any document; "
+                f"{_cures(model, **firmer, n_topics=max(2, leading), epochs=epochs)}"
             )
-        if row["duplicate_topics"]:
+        if self.batch.n_words < WORDS:
+            return
+        if twins:
+            alike = (1 + (1 + 8 * twins) ** 0.5) / 2  # so many that are all alike make as many pairs
+            fewer = max(2, n_topics - round(alike - 1))
+            apart = 2 * getattr(model, "distinctness", 0) or 0.1
             yield (
-                f"{row['duplicate_topics']} pairs of topics share {SHARED} of their {TOP_N} words; "
-                f"try fewer topics (n_topics){self._background(settings)}, or more epochs"
+                f"{twins} pair{'s' * (twins > 1)} of topics share{'s' * (twins == 1)} {SHARED} of {TOP_N} words; "
+                f"{_cures(model, distinctness=apart, n_topics=fewer, epochs=epochs)}"
             )
         usual = float(self.word_counts[self._frequent].sum() / self.word_counts.sum())
         if row["frequent_mass"] > (1 + usual) / 2:
             yield (
                 f"topics put {row['frequent_mass']:.0%} of their weight on the {FREQUENT} most frequent words, which "
-                f"are {usual:.0%} of the corpus; drop those when counting (remove_top={FREQUENT})"
-                f"{self._background(settings)}"
+                f"are {usual:.0%} of the corpus; drop these when counting (remove_top={FREQUENT}), or "
+                f"{_cures(model, background=True, n_topics=max(2, n_topics // 2))}"
             )
 
     @property
     def _frequent(self) -> Array:
         return np.argsort(-self.word_counts, kind="stable")[:FREQUENT]
 
-    @staticmethod
-    def _background(settings: Any) -> str:
-        return "" if getattr(settings, "background", True) else ", or background=True"
+
+def _cures(model: Any, **known: Any) -> str:
+    """'try a=1, b=2 or c=3': first the defaults that the model's settings left, as those are known to work.
+
+    Args:
+        known: settings with values that help, whether or not this model has them.
+    """
+    now = model.get_params(deep=False)
+    default = {field.name: field.default for field in fields(model) if field.init}
+    left = {name: default[name] for name in _SUSPECTS if name in now and now[name] != default[name]}
+    if left:
+        known.pop("n_topics", None)  # the number of topics is what the user wants
+    if default.get("epochs") is not None and now["epochs"] < default["epochs"]:
+        known["epochs"] = default["epochs"]
+    other = {name: value for name, value in known.items() if name in now and now[name] != value and name not in left}
+    said = [f"{name}={value!r}" for name, value in (left | other).items()] or ["more documents"]
+    return f"try {', '.join(said[:-1])}{' or ' * (len(said) > 1)}{said[-1]}"
 
 
 def duplicates(top: Array) -> int:

@@ -25,6 +25,7 @@ from torch import Tensor
 from . import metrics
 from .batches import BatchReader, choose_device, sparse_batch
 from .callbacks import Callback
+from .collapse import CollapseWatch
 from .corpus import Corpus, align, counts_of
 from .errors import InputError, SettingError, nearest
 from .files import atomic_directory, write_json, write_lines
@@ -32,9 +33,9 @@ from .inputs import as_texts, is_matrix, refuse_vocabulary
 from .nn.network import TopicNetwork
 from .nn.sparse import SparseBatch
 from .ranking import top_words, word_scores
-from .settings import check_settings, refuse_unknown
+from .settings import check_settings, from_text, refuse_unknown
 from .text import AnyTokenizer, tokenizer_from_settings
-from .training import evaluate
+from .training import evaluate, evaluated
 
 logger = logging.getLogger("topicloom")
 
@@ -53,6 +54,7 @@ class Words:
     log_frequency: Tensor  # (V,) logarithm of each word's share of the tokens, counts plus one
     idf: Tensor  # (V,) log((1 + documents) / (1 + documents with the word)) + 1
     names: Sequence[str]  # the V words
+    mean_length: float  # tokens a document
     seeds: Tensor | None = None  # (V, K) log weights that seed words have in their topics from the start
 
     def __len__(self) -> int:
@@ -186,11 +188,21 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         with torch.inference_mode():
             self.components_: Array = network.topic_word().float().cpu().contiguous().numpy()
 
+    def _watch(self, reader: BatchReader) -> CollapseWatch:
+        return CollapseWatch.of(reader, self.word_counts_, self.n_topics)
+
+    def _advise(self, watch: CollapseWatch) -> None:
+        """Warns of what has collapsed in the trained network, which need not be that of the last epoch."""
+        row = self.history_[-1] | evaluated(self.network_, self._device, watch)
+        for sentence in watch.advice(self, row):
+            logger.warning("%s", sentence)
+
     def _words(self) -> Words:
         counts = torch.from_numpy(self.word_counts_ + 1.0)
         idf = np.log((1 + self.n_documents_) / (1 + self.document_counts_)) + 1
         log_frequency = (counts / counts.sum()).log().float()
-        return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, self._seeds())
+        mean_length = float(self.word_counts_.sum() / self.n_documents_)
+        return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, mean_length, self._seeds())
 
     def _seeds(self) -> Tensor | None:
         """(V, K) what seed_words adds to the logarithms of the topics, or None.
@@ -378,10 +390,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @classmethod
     def _from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
-        settings = config["settings"]
-        if settings.get("seed_words"):
-            settings["seed_words"] = {int(topic): words for topic, words in settings["seed_words"].items()}
-        model = cls(**settings)
+        model = cls(**from_text(cls, config["settings"]))
         model.settings_ = model.get_params(deep=False)
         model.vocabulary_ = vocabulary
         model.tokenizer_ = tokenizer_from_settings(config["tokenizer"])

@@ -30,10 +30,14 @@ CJK_FONTS = (
 LATIN_FONT = "DejaVu Sans"  # comes with matplotlib
 
 _BLACK, _GREY, _BLUE, _PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
-_NOT_LOSSES = {
-    "epoch", "seconds", "learning_rate", "kl_weight", "kl_per_dimension", "active_units", "active_topics",
-    "duplicate_topics", "frequent_mass",
-}  # fmt: skip
+_WATCHED = {
+    "kl_per_dimension": "divergence of each\nlatent dimension, nats",
+    "active_units": "latent dimensions\nthat say something",
+    "active_topics": "topics that lead\nsome document",
+    "duplicate_topics": "pairs of topics\nthat are alike",
+    "frequent_mass": "weight on the 50 most\nfrequent words",
+}
+_NOT_LOSSES = {"epoch", "seconds", "learning_rate", "kl_weight", *_WATCHED}
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # of one scale
 _PANEL = (2.5, 2.1)  # inches, width and height
 _COLUMNS = 5
@@ -50,21 +54,62 @@ def loss_curve(history: Sequence[dict[str, Any]]) -> Figure:
     names = list(dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES))
     first = [name for name in _TOGETHER if name in names]
     panels = [first] * bool(first) + [[name] for name in names if name not in first]
-    rows = max(1, len(panels))
-    figure = Figure(figsize=(7, 1.2 + 1.9 * rows), layout="constrained")
-    all_axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
-    epochs = [row["epoch"] for row in history]
+    figure, all_axes = _by_epoch(history, len(panels))
     for axes, panel in zip(all_axes, panels, strict=False):
         for name in panel:
             values = [row.get(name, math.nan) for row in history]
-            axes.plot(epochs, values, marker="." if len(epochs) < 40 else "", label=name.replace("_", " "))
+            axes.plot(_epochs(history), values, marker=_marker(history), label=name.replace("_", " "))
         axes.set_ylabel("per document", color=_GREY, fontsize=8)
-        axes.grid(alpha=0.3)
         axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def collapse_curve(history: Sequence[dict[str, Any]], n_topics: int) -> Figure:
+    """What the collapse watch saw by epoch, a panel for each of its figures.
+
+    The divergence is a line for the median of the latent dimensions, in a band from the least to the largest.
+
+    Args:
+        history: one row per epoch; those without figures of the watch are left out.
+        n_topics: how many topics there are, dead or alive.
+    """
+    seen = [row for row in history if not _WATCHED.keys().isdisjoint(row)]
+    panels = [name for name in _WATCHED if any(name in row for row in seen)]
+    figure, all_axes = _by_epoch(seen, len(panels))
+    for axes, name in zip(all_axes, panels, strict=False):
+        values = [sorted(value) if isinstance(value := row.get(name, math.nan), list) else [value] for row in seen]
+        middle = [row[len(row) // 2] for row in values]
+        axes.plot(_epochs(seen), middle, marker=_marker(seen), color=_BLUE)
+        axes.fill_between(_epochs(seen), [row[0] for row in values], [row[-1] for row in values], color=_PALE)
+        axes.set_ylabel(_WATCHED[name], color=_GREY, fontsize=8)
+        n_units = len(seen[-1].get("kl_per_dimension", ()))
+        whole = {"active_topics": n_topics, "frequent_mass": 1, "active_units": n_units}
+        top = max(whole.get(name, 0), 0.1 if name == "kl_per_dimension" else 1, *(row[-1] for row in values))
+        axes.set_ylim(-0.04 * top, 1.08 * top)  # a line at the very edge would not be seen
+        axes.yaxis.set_major_locator(MaxNLocator("auto", integer=isinstance(seen[-1].get(name), int)))
+    return figure
+
+
+def _by_epoch(history: Sequence[dict[str, Any]], n_panels: int) -> tuple[Figure, list[Axes]]:
+    """Panels one below the other, over the epochs of `history`."""
+    rows = max(1, n_panels)
+    figure = Figure(figsize=(7, 1.2 + 1.9 * rows), layout="constrained")
+    all_axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
+    for axes in all_axes:
+        axes.grid(alpha=0.3)
+    epochs = _epochs(history)
     all_axes[-1].set_xlabel("epoch")
     all_axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     all_axes[-1].set_xlim(min(epochs, default=1) - 0.5, max(epochs, default=1) + 0.5)
-    return figure
+    return figure, all_axes
+
+
+def _epochs(history: Sequence[dict[str, Any]]) -> list[float]:
+    return [row["epoch"] for row in history]
+
+
+def _marker(history: Sequence[dict[str, Any]]) -> str:
+    return "." if len(history) < 40 else ""  # a single epoch has no line
 
 
 def topic_bars(

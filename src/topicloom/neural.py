@@ -12,7 +12,6 @@ from torch import Tensor
 
 from .batches import BatchReader, choose_device
 from .callbacks import Callback, ProgressBar
-from .collapse import CollapseWatch
 from .errors import InputError
 from .estimator import TopicModel, Words
 from .nn.decoders import Criterion
@@ -38,6 +37,8 @@ class NeuralTopicModel(TopicModel):
         background: whether topics are deviations from the corpus's word frequencies (after SAGE and SCHOLAR).
         criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
         n_samples: draws of theta a document in the loss, for the models that draw it.
+        distinctness: weight, in each token, of the information that a word has on its topic (the Jensen-Shannon
+            divergence of the topics): more makes topics share fewer words; 0 leaves it to the likelihood.
         epochs: passes over the documents.
         batch_size: documents a step; None is 256, and less on a small corpus, so that an epoch has some 30 steps.
         learning_rate: the highest rate of Adam.
@@ -58,6 +59,7 @@ class NeuralTopicModel(TopicModel):
     background: bool = True
     criterion: Criterion = "cross_entropy"
     n_samples: AtLeastOne = 1
+    distinctness: NotNegative = 0.06
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
     learning_rate: Positive = 1e-2
@@ -92,8 +94,7 @@ class NeuralTopicModel(TopicModel):
         finally:
             if state.epoch:
                 self._finish(state)
-        for advice in watch.advice(self, state.history[-1]):
-            logger.warning("%s", advice)
+        self._advise(watch)
 
     def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
         """What a model does to its network before the loop; by default nothing. It leaves nothing on disk."""
@@ -124,9 +125,6 @@ class NeuralTopicModel(TopicModel):
         suited = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_AN_EPOCH))
         reader.batch_size = self.batch_size or suited
         return reader
-
-    def _watch(self, reader: BatchReader) -> CollapseWatch:
-        return CollapseWatch.of(reader, self.word_counts_, self.n_topics)
 
     def _encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
         """The encoder that the settings describe."""

@@ -5,7 +5,7 @@
     doc_topics.csv    each document's topic and shares (or doc_topics.parquet)
     metrics.json      sizes, times, measures, settings and versions
     log.jsonl         a line per epoch, written while training
-    loss.png, topics.png
+    loss.png, collapse.png, topics.png
 
 All but log.jsonl are written whole or not at all. While a run is overwritten, the new log is log.new.jsonl.
 """
@@ -41,7 +41,8 @@ DocTopics = Literal["csv", "parquet", "none"]
 Array = npt.NDArray[Any]
 
 _LOG, _NEW_LOG = "log.jsonl", "log.new.jsonl"
-_FILES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", "loss.png", "topics.png")
+_PICTURES = ("loss.png", "collapse.png", "topics.png")
+_FILES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", *_PICTURES)
 _WORDS_IN_TABLE = 25
 _WORDS_IN_PICTURE = 10
 
@@ -257,7 +258,7 @@ def _draw(folder: Path, model: TopicModel, documents: Part) -> None:
     try:
         from . import figures
     except ImportError:
-        logger.warning("%s", MissingExtraError.of("drawing loss.png and topics.png", "matplotlib", "viz"))
+        logger.warning("%s", MissingExtraError.of(f"drawing {', '.join(_PICTURES)}", "matplotlib", "viz"))
         return
     topics = describe(model, documents.shares, _WORDS_IN_PICTURE)
     weights = np.take_along_axis(model.components_, model.topic_ids(_WORDS_IN_PICTURE), axis=1).tolist()
@@ -265,6 +266,7 @@ def _draw(folder: Path, model: TopicModel, documents: Part) -> None:
     figures.save(figures.topic_bars([topic["words"] for topic in topics], weights, titles), folder / "topics.png")
     if model.history_:
         figures.save(figures.loss_curve(model.history_), folder / "loss.png")
+        figures.save(figures.collapse_curve(model.history_, model.n_topics), folder / "collapse.png")
 
 
 def _is_endless(value: Any) -> bool:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
 
 from .errors import SettingError, nearest
 
@@ -23,6 +28,48 @@ OTHER_NAMES = {
     **dict.fromkeys(("lr", "eta0"), "learning_rate"),
     **dict.fromkeys(("seed", "random_seed"), "random_state"),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A setting as a reader meets it."""
+
+    name: str
+    type: str  # what it may be, in words
+    default: Any
+    meaning: str
+
+
+def describe_settings(kind: type[Any]) -> list[Setting]:
+    """The settings of an estimator class, its own before those that it shares, as docstrings describe them."""
+    meanings: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        meanings |= _arguments(base.__doc__ or "")
+    order: dict[str, int] = {}
+    for depth, base in enumerate(kind.__mro__):
+        order = dict.fromkeys(inspect.get_annotations(base), depth) | order
+    adapters = _adapters(kind)  # type: ignore[arg-type]  # a class hashes
+    settings = [field for field in dataclasses.fields(kind) if field.init]
+    return [
+        Setting(field.name, _type(adapters[field.name]), field.default, meanings.get(field.name, ""))
+        for field in sorted(settings, key=lambda field: order[field.name])
+    ]
+
+
+def from_text(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings out of JSON or TOML, in which the keys of a dictionary are always strings, as `kind` takes them.
+
+    A value that is of another type stays as it is; `check_settings` will refuse it.
+    """
+    read = dict(settings)
+    adapters = _adapters(kind)  # type: ignore[arg-type]  # a class hashes
+    for name in settings.keys() & adapters.keys():
+        if isinstance(settings[name], dict):
+            try:
+                read[name] = adapters[name].validate_json(json.dumps(settings[name]), strict=True)
+            except ValidationError:
+                continue
+    return read
 
 
 def refuse_unknown(kind: type[Any], names: list[str]) -> None:
@@ -68,6 +115,40 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 
 
 def _wanted(problem: Any) -> str:
-    """'Input should be ...' -> 'should be ...'"""
-    message = str(problem["msg"])
-    return message.removeprefix("Input ")
+    """'Input should be ...' -> 'should be ...', with the place in a list or dictionary"""
+    message = str(problem["msg"]).removeprefix("Input ")
+    if problem["loc"][-1:] == ("[key]",):
+        return message.replace("should be", "should have as keys")
+    inside = [part for part in problem["loc"] if isinstance(part, int)]
+    return f"{message} at {''.join(f'[{part}]' for part in inside)}" if inside else message
+
+
+def _arguments(doc: str) -> dict[str, str]:
+    """The entries of a docstring's Args: 'name: meaning', going on in lines that are set in further."""
+    block = re.search(r"^Args:\n((?:    .*\n?|\n)*)", inspect.cleandoc(doc), re.MULTILINE)
+    entries = re.findall(r"^    (\w[\w, ]*): (.*(?:\n     .*)*)", block[1], re.MULTILINE) if block else []
+    return {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
+
+
+def _type(adapter: TypeAdapter[Any]) -> str:
+    try:
+        return _in_words(adapter.json_schema())
+    except PydanticInvalidForJsonSchema:  # an object that only Python has
+        return "object"
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    """What a JSON schema allows, in words."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_in_words(part) for part in schema["anyOf"]))
+    if "enum" in schema or "const" in schema:
+        return " or ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
+    limits = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
+    said = [f"{word} {schema[name]:g}" for name, word in limits.items() if abs(schema.get(name, 1e9)) < 1e9]
+    if schema.get("type") == "array":
+        return f"list of {_in_words(schema.get('items', {}))}"
+    if schema.get("type") == "object":
+        return f"dictionary, each value a {_in_words(schema.get('additionalProperties', {}))}"
+    words = {"integer": "whole number", "string": "text", "boolean": "true or false"}
+    kind = schema.get("type", "any")
+    return " ".join([words.get(kind, kind), *said])

@@ -1,9 +1,16 @@
 """The models, each in a file of its own. A new one joins by a line in MODELS."""
 
 from ..estimator import TopicModel
+from .batm import BATM
+from .dirichlet import DirichletVAE
+from .etm import ETM
+from .gmntm import GMNTM
 from .gsm import GSM
 from .lda import LDA
+from .nvdm import NVDM
+from .prodlda import NVLDA, ProdLDA
+from .wlda import WLDA
 
-MODELS: tuple[type[TopicModel], ...] = (GSM, LDA)
+MODELS: tuple[type[TopicModel], ...] = (BATM, DirichletVAE, ETM, GMNTM, GSM, LDA, NVDM, NVLDA, ProdLDA, WLDA)
 
-__all__ = ["GSM", "LDA", "MODELS"]
+__all__ = ["BATM", "ETM", "GMNTM", "GSM", "LDA", "MODELS", "NVDM", "NVLDA", "WLDA", "DirichletVAE", "ProdLDA"]

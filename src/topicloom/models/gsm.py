@@ -51,6 +51,7 @@ class GSMNetwork(VariationalNetwork):
             settings._encoder(words, generator),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
+            distinctness=settings.distinctness,
         )
         self.prior = _prior(settings)
         self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)

@@ -6,6 +6,8 @@ with the Dirichlet parameter of theta learned (Minka's fixed point).
 
 Departure: after training by either method, theta is inferred by mean-field variational Bayes given the topics' means
 beta (Blei et al. 2003, section 5.2), for the training documents as for new ones. Nothing in it is random.
+
+Seed words are pseudo-counts in the Dirichlet parameters of their topics, where learning also starts.
 """
 
 from __future__ import annotations
@@ -18,66 +20,21 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch import Tensor
 
-from ..batches import choose_device
+from ..batches import BatchReader, choose_device
 from ..callbacks import Callback, ProgressBar, watched
-from ..errors import InputError, MissingExtraError
+from ..collapse import CollapseWatch
+from ..errors import InputError, MissingExtraError, SettingError
 from ..estimator import Array, TopicModel, Words
-from ..nn.network import Loss, TopicNetwork
-from ..nn.posteriors import DirichletPosterior
-from ..nn.sparse import TINY, SparseBatch, mixture_log_likelihood
+from ..nn.mean_field import MeanFieldNetwork
 from ..settings import AtLeastOne, Positive
+from ..training import evaluated
 
-_MAX_STEPS = 100
-_TOLERANCE = 1e-3  # mean change of gamma at which a document's inference ends
 _SAMPLER_STEP = 10  # iterations of the sampler between two rows of history_
 _EPOCHS = {"variational": 20, "gibbs": 1000}
 _STREAM = 1_000_000  # documents that partial_fit takes there to be, as scikit-learn does
 _WATCHED = 1000  # documents whose bound is followed in training
-
-
-class LDANetwork(TopicNetwork):
-    """Topics and alpha that were learned elsewhere, with mean-field inference of theta."""
-
-    beta_t: Tensor  # (V, K), every column a distribution
-    alpha: Tensor  # (K,)
-
-    def __init__(self, n_words: int, n_topics: int) -> None:
-        super().__init__()
-        self.register_buffer("beta_t", torch.full((n_words, n_topics), 1 / n_words))
-        self.register_buffer("alpha", torch.ones(n_topics))
-
-    def posterior(self, batch: SparseBatch) -> DirichletPosterior:
-        """gamma_k = alpha_k + sum_v x_v phi_vk, phi_vk proportional to exp(E[log theta_k]) beta_kv, to convergence."""
-        gamma = self.alpha + (batch.totals / len(self.alpha))[:, None]  # (B, K)
-        moving = torch.ones(batch.n_docs, 1, dtype=torch.bool, device=batch.device)
-        for _ in range(_MAX_STEPS):
-            weights = DirichletPosterior(gamma, self.alpha).expected_log().exp()  # (B, K)
-            mass = batch.sampled_product(weights, self.beta_t) + TINY  # (N,)
-            update = self.alpha + weights * batch.times(batch.values / mass, self.beta_t)  # (B, K)
-            change = (update - gamma).abs().mean(1, keepdim=True)  # (B, 1)
-            # A document that has settled stays as it is, so that its theta does not depend on its neighbours.
-            gamma = torch.where(moving, update, gamma)
-            moving = moving & (change > _TOLERANCE)
-            if not moving.any():
-                break
-        return DirichletPosterior(gamma, self.alpha)
-
-    def topic_word(self) -> Tensor:
-        return self.beta_t.mT
-
-    def loss(self, batch: SparseBatch) -> Loss:
-        """The variational bound with the word assignments summed out: its terms are in the posterior's log means."""
-        posterior = self.posterior(batch)
-        likelihood = mixture_log_likelihood(posterior.expected_log().exp(), self.beta_t, batch)
-        return Loss(-likelihood, posterior.divergence().sum(1))
-
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return mixture_log_likelihood(theta, self.beta_t, batch)
-
-    def prior_theta(self) -> Tensor:
-        return self.alpha / self.alpha.sum()
+_SEED_COUNT = 50  # tokens, at most; with many more, a topic would be its seed words and hold no document
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -91,7 +48,8 @@ class LDA(TopicModel):
         batch_size: documents a step of "variational".
         alpha: Dirichlet parameter of theta, the same for each topic; None is 1/K for "variational". "gibbs" learns
             one for each topic, from this start, None being .1.
-        eta: Dirichlet parameter of the topics; None is 1/K for "variational" and .01 for "gibbs".
+        eta: Dirichlet parameter of the topics; None is 1/K for "variational" and .01 for "gibbs". "variational" takes
+            an alpha and an eta of at most 1.
         n_jobs: workers of "gibbs"; its result depends on their number.
 
     history_ has a row for each pass of "variational", whose loss is minus the bound of up to 1,000 documents, and for
@@ -105,22 +63,24 @@ class LDA(TopicModel):
     eta: Positive | None = None
     n_jobs: AtLeastOne = 1
 
-    def _network(self, words: Words, generator: torch.Generator) -> LDANetwork:
-        return LDANetwork(len(words), self.n_topics)
+    def _network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
+        return MeanFieldNetwork(len(words), self.n_topics)
 
     def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         counts = counts[np.diff(counts.indptr) > 0]
         epochs = self.epochs or _EPOCHS[self.method]
+        watch = self._watch(BatchReader(counts, _WATCHED, choose_device(self.device)))
         if self.method == "gibbs":
-            rows = self._sample(self._sampler(counts), epochs)
+            rows = self._sample(self._sampler(counts), epochs, watch)
         else:
-            rows = self._learn(self._online_lda(counts.shape[0]), counts, epochs)
+            rows = self._learn(self._online_lda(counts.shape[0]), counts, epochs, watch)
         with watched(watchers, epochs, 1):
             for row in rows:
                 self.history_.append(row)
                 for watcher in watchers:
                     watcher.on_epoch(row)
+        self._advise(watch)
 
     def _partial_fit(self, counts: sp.csr_array) -> None:
         if self.method == "gibbs":
@@ -129,9 +89,11 @@ class LDA(TopicModel):
             self.online_ = self._online_lda(_STREAM)
         elif not hasattr(self, "online_"):
             raise InputError("an LDA that was loaded or sampled has no running counts to go on from; fit it again")
-        self.history_ += self._learn(self.online_, counts[np.diff(counts.indptr) > 0], 1)
+        counts = counts[np.diff(counts.indptr) > 0]
+        watch = self._watch(BatchReader(counts, _WATCHED, choose_device(self.device)))
+        self.history_ += self._learn(self.online_, counts, 1, watch)
 
-    def _learn(self, model: Any, counts: sp.csr_array, epochs: int) -> Iterator[dict[str, Any]]:
+    def _learn(self, model: Any, counts: sp.csr_array, epochs: int, watch: CollapseWatch) -> Iterator[dict[str, Any]]:
         """Online variational Bayes; after each pass, the row of it."""
         self.online_ = model
         order = np.random.default_rng(model.random_state)
@@ -140,14 +102,19 @@ class LDA(TopicModel):
             began = time.perf_counter()
             model.partial_fit(counts[order.permutation(counts.shape[0])])  # in batches of its batch_size
             self._take(model.components_, np.full(self.n_topics, model.doc_topic_prior_))
-            loss = -float(self._bound(watched).mean())
-            yield {"epoch": len(self.history_) + 1, "loss": loss, "seconds": time.perf_counter() - began}
+            row = {"epoch": len(self.history_) + 1, "loss": -float(self._bound(watched).mean())}
+            yield row | {"seconds": time.perf_counter() - began} | evaluated(self.network_, self._device, watch)
 
     def _online_lda(self, n_docs: int) -> Any:
         """scikit-learn's model, for that many documents in all."""
         from sklearn.decomposition import LatentDirichletAllocation
 
-        return LatentDirichletAllocation(
+        for name in ("alpha", "eta"):
+            if (getattr(self, name) or 0) > 1:  # scikit-learn's limit
+                raise SettingError(
+                    f'{name} of LDA(method="variational") should be at most 1; it is {getattr(self, name)!r}'
+                )
+        model = LatentDirichletAllocation(
             self.n_topics,
             doc_topic_prior=self.alpha,
             topic_word_prior=self.eta,
@@ -155,6 +122,19 @@ class LDA(TopicModel):
             total_samples=n_docs,
             random_state=self._seed(),
         )
+        pseudo_counts = self._pseudo_counts()
+        if pseudo_counts is not None:
+            nothing = sp.csr_array((1, self.n_features_in_), dtype=np.float64)
+            model.partial_fit(nothing)  # sets up its arrays
+            model.topic_word_prior_ = model.topic_word_prior_ + pseudo_counts  # a number becomes (K, V)
+            model.components_ += pseudo_counts
+            model.partial_fit(nothing)  # whatever it derives from them follows
+        return model
+
+    def _pseudo_counts(self) -> Array | None:
+        """(K, V) what seed_words adds to the Dirichlet parameter of the topics, or None."""
+        seeds = self._seeds()
+        return None if seeds is None else (seeds.mT.numpy() > 0) * np.minimum(self.word_counts_, _SEED_COUNT)
 
     def _sampler(self, counts: sp.csr_array) -> Any:
         """tomotopy's model, with the documents in it."""
@@ -165,21 +145,32 @@ class LDA(TopicModel):
         if not np.array_equal(counts.data, np.floor(counts.data)):
             raise InputError('LDA(method="gibbs") needs whole counts; use method="variational" for weights')
         seed = self._seed()
-        model = tomotopy.LDAModel(k=self.n_topics, alpha=self.alpha or 0.1, eta=self.eta or 0.01, seed=seed)
+        eta = self.eta or 0.01
+        model = tomotopy.LDAModel(k=self.n_topics, alpha=self.alpha or 0.1, eta=eta, seed=seed)
         tokens = np.repeat(counts.indices, counts.data.astype(np.int64)).astype(str)
         ends = np.cumsum(counts.sum(axis=1)).astype(np.int64)
         for document in np.split(tokens, ends[:-1]):
             model.add_doc(document.tolist())
+        pseudo_counts = self._pseudo_counts()
+        if pseudo_counts is not None:
+            for word in np.flatnonzero(pseudo_counts.any(axis=0)):
+                model.set_word_prior(str(word), (eta + pseudo_counts[:, word]).tolist())
         return model
 
-    def _sample(self, model: Any, epochs: int) -> Iterator[dict[str, Any]]:
+    def _sample(self, model: Any, epochs: int, watch: CollapseWatch) -> Iterator[dict[str, Any]]:
         """Collapsed Gibbs sampling; every few iterations, the row of them."""
         tokens_a_document = model.num_words / len(model.docs)
         for done in range(0, epochs, _SAMPLER_STEP):
             began = time.perf_counter()
             model.train(min(_SAMPLER_STEP, epochs - done), workers=self.n_jobs)
-            loss = -model.ll_per_word * tokens_a_document
-            yield {"epoch": float(model.global_step), "loss": loss, "seconds": time.perf_counter() - began}
+            row = {"epoch": float(model.global_step), "loss": -model.ll_per_word * tokens_a_document}
+            row["seconds"] = time.perf_counter() - began
+            if done + _SAMPLER_STEP < epochs:
+                yield row
+        self._take_sample(model)
+        yield row | evaluated(self.network_, self._device, watch)
+
+    def _take_sample(self, model: Any) -> None:
         topics = np.full((self.n_topics, self.n_features_in_), 1e-12)  # words that no document has
         topics[:, [int(word) for word in model.used_vocabs]] = [
             model.get_topic_word_dist(k) for k in range(self.n_topics)
@@ -188,7 +179,7 @@ class LDA(TopicModel):
 
     def _take(self, topics: Array, alpha: Array) -> None:
         """Topics (K, V), not yet normalised, and alpha (K,) become the network's."""
-        network = LDANetwork(topics.shape[1], self.n_topics)
+        network = MeanFieldNetwork(topics.shape[1], self.n_topics)
         beta_t = (topics / topics.sum(axis=1, keepdims=True)).T
         network.beta_t.copy_(torch.from_numpy(np.ascontiguousarray(beta_t)))
         network.alpha.copy_(torch.from_numpy(np.asarray(alpha, dtype=np.float32)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Literal
 
@@ -9,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .layers import BatchNorm, linear, normal_parameter
+from .layers import FoldedNorm, linear, normal_parameter
+from .product import product_log_likelihood
 from .sparse import SparseBatch, mixture_log_likelihood
 
 Criterion = Literal["cross_entropy", "bernoulli"]
@@ -65,7 +67,14 @@ class FreeTopics(TopicLogits):
 
 
 class EmbeddedTopics(TopicLogits):
-    """Words and topics are points of one space: deviation_vk = <rho_v, t_k> (Miao et al. 2017; Dieng et al. 2020)."""
+    """Words and topics are points of one space: deviation_vk = <rho_v, t_k> (Miao et al. 2017; Dieng et al. 2020).
+
+    Args:
+        word_vectors: (V, L) where the word vectors rho start; None starts at random.
+        fixed: the word vectors are not trained.
+    """
+
+    word_vectors: Tensor  # (V, L)
 
     def __init__(
         self,
@@ -75,14 +84,27 @@ class EmbeddedTopics(TopicLogits):
         generator: torch.Generator,
         *,
         seeds: Tensor | None = None,
+        word_vectors: Tensor | None = None,
+        fixed: bool = False,
     ) -> None:
         super().__init__(background, seeds)
         # Scales whose product gives deviations of about 0.5, as FreeTopics starts with.
-        self.word_vectors = normal_parameter(len(background), n_dimensions, scale=0.5, generator=generator)
+        if word_vectors is None:
+            start = normal_parameter(len(background), n_dimensions, scale=WORD_VECTOR_SCALE, generator=generator)
+        else:
+            start = nn.Parameter(word_vectors.clone())
+        n_dimensions = start.shape[1]
+        if fixed:
+            self.register_buffer("word_vectors", start.detach())
+        else:
+            self.word_vectors = start
         self.topic_vectors = normal_parameter(n_topics, n_dimensions, scale=n_dimensions**-0.5, generator=generator)
 
     def learned(self) -> Tensor:
         return self.word_vectors @ self.topic_vectors.mT  # (V, L) (L, K)
+
+
+WORD_VECTOR_SCALE = 0.5  # standard deviation of the entries at the start
 
 
 class Decoder(nn.Module, ABC):
@@ -95,6 +117,10 @@ class Decoder(nn.Module, ABC):
     @abstractmethod
     def topic_word(self) -> Tensor:
         """(K, V), every row a distribution."""
+
+    def beta_t(self) -> Tensor:
+        """(V, K), every column a distribution: the topics, as a training step holds them apart."""
+        return self.topic_word().mT
 
     def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
         """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
@@ -144,16 +170,57 @@ class ProductDecoder(Decoder):
     def __init__(self, topics: TopicLogits, *, batch_norm: bool = False) -> None:
         super().__init__()
         self.topics = topics
-        self.norm = BatchNorm(len(topics.background), shift=True) if batch_norm else None
+        n_words, n_topics = topics.deviations().shape
+        self.norm = FoldedNorm(n_topics, n_words) if batch_norm else None
+
+    def beta_t(self) -> Tensor:
+        return torch.softmax(self.topics(), dim=0)
 
     def log_probabilities(self, theta: Tensor) -> Tensor:
-        logits = theta @ self.topics.deviations().mT  # (B, K) (K, V)
-        if self.norm is not None:
-            logits = self.norm(logits)
-        return F.log_softmax(logits + self.topics.background, dim=1)
+        weight, bias = self._normalised(theta)
+        return F.log_softmax(torch.addmm(bias, theta, weight.mT), dim=1)  # (B, V)
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        return product_log_likelihood(theta, *self._normalised(theta), batch)
+
+    def _normalised(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights (V, K) and biases (V,) that give the logits of these documents (B, K), the norm folded in."""
+        weight = self.topics.deviations()
+        if self.norm is None:
+            return weight, self.topics.background
+        weight, shift = self.norm(theta, weight)
+        return weight, shift + self.topics.background
 
     def topic_word(self) -> Tensor:
         return _at_corners(self, self.topics.deviations().shape[1])
+
+
+class LogRatioDecoder(ProductDecoder):
+    """p(w | z) = softmax(B z + b), z being the centred log-ratio of theta = softmax(z) (Miao et al. 2016).
+
+    Corners have no log-ratio: topic k is read off a code as long as N(0, I) draws them, sqrt(K), and all of it along
+    the k-th dimension.
+    """
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        return super().log_likelihood(_log_ratio(theta), batch)
+
+    def log_probabilities(self, theta: Tensor) -> Tensor:
+        return super().log_probabilities(_log_ratio(theta))
+
+    def beta_t(self) -> Tensor:
+        weight = self.topics.deviations()  # (V, K)
+        centred = weight - weight.mean(1, keepdim=True)
+        return torch.softmax(math.sqrt(weight.shape[1]) * centred + self.topics.background[:, None], dim=0)
+
+    def topic_word(self) -> Tensor:
+        return self.beta_t().mT
+
+
+def _log_ratio(theta: Tensor) -> Tensor:
+    """log theta_k - mean_i log theta_i: (B, K)"""
+    log_theta = theta.clamp_min(torch.finfo(theta.dtype).tiny).log()
+    return log_theta - log_theta.mean(1, keepdim=True)
 
 
 class MLPDecoder(Decoder):

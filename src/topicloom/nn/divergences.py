@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+EULER = 0.5772156649015329
 
 
 def kl_normal(mean: Tensor, log_var: Tensor, prior_mean: Tensor, prior_var: Tensor) -> Tensor:
@@ -28,9 +34,87 @@ def kl_dirichlet(alpha: Tensor, prior: Tensor) -> Tensor:
         prior: (K,), positive.
 
     Returns:
-        (B, K), terms whose sum over topics is the divergence.
+        (B, K), each topic's share of the divergence, none below 0: that of its gamma, as theta's are gammas divided by
+        their sum. The shares are constants to the gradient, whose sum over topics is that of the divergence.
     """
-    total = alpha.sum(1, keepdim=True)  # (B, 1)
-    normalisers = (torch.lgamma(total) - torch.lgamma(prior.sum())) / alpha.shape[1]  # (B, 1), shared out over topics
-    expected_log = torch.digamma(alpha) - torch.digamma(total)  # (B, K)
-    return normalisers + torch.lgamma(prior) - torch.lgamma(alpha) + (alpha - prior) * expected_log
+    per_gamma = _kl_gamma(alpha, prior)  # (B, K)
+    total = per_gamma.sum(1, keepdim=True)  # (B, 1)
+    divergence = total - _kl_gamma(alpha.sum(1, keepdim=True), prior.sum())  # (B, 1)
+    return (per_gamma / total.clamp_min(1e-30)).detach() * divergence
+
+
+def _kl_gamma(shape: Tensor, prior: Tensor) -> Tensor:
+    """KL(Gamma(shape, 1) || Gamma(prior, 1)), one value per entry."""
+    return torch.lgamma(prior) - torch.lgamma(shape) + (shape - prior) * torch.digamma(shape)
+
+
+def kl_weibull_gamma(shape: Tensor, log_scale: Tensor, prior: Tensor) -> Tensor:
+    """KL(Weibull(shape, exp(log_scale)) || Gamma(prior, 1)) (Zhang et al. 2018, WHAI).
+
+    Args:
+        shape: (B, K), positive: k.
+        log_scale: (B, K): log lambda.
+        prior: (K,), positive: the gammas' shapes.
+
+    Returns:
+        (B, K), one value per topic.
+    """
+    mean = (log_scale + torch.lgamma(1 + 1 / shape)).exp()  # (B, K)
+    entropy = EULER * (1 - 1 / shape) + log_scale - shape.log() + 1  # (B, K)
+    expected_log = log_scale - EULER / shape  # (B, K)
+    return mean - (prior - 1) * expected_log + torch.lgamma(prior) - entropy
+
+
+def kl_bernoulli(logits: Tensor, prior_probability: float) -> Tensor:
+    """KL(Bernoulli(sigmoid(logits)) || Bernoulli(prior_probability)), one value per entry."""
+    p = torch.sigmoid(logits)
+    present = F.logsigmoid(logits) - math.log(prior_probability)
+    absent = F.logsigmoid(-logits) - math.log1p(-prior_probability)
+    return p * present + (1 - p) * absent
+
+
+class _TopicInformation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, beta_t: Tensor, shares: Tensor) -> Tensor:
+        beta_t = beta_t.clamp_min(1e-30)
+        log_ratio = (beta_t / (beta_t @ shares)[:, None]).log_()  # (V, K)
+        ctx.save_for_backward(log_ratio, shares)
+        return torch.dot(torch.einsum("vk,vk->k", beta_t, log_ratio), shares)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        log_ratio, shares = ctx.saved_tensors
+        return log_ratio * (grad * shares), None
+
+
+def topic_information(beta_t: Tensor, shares: Tensor) -> Tensor:
+    """What a word tells of the topic that it came from, in nats: the generalised Jensen-Shannon divergence of topics.
+
+    I(topic; word) = sum_k p_k sum_v beta_kv log(beta_kv / sum_i p_i beta_iv): 0 if all topics are the same, and at most
+    the entropy of p, if no two share a word. A topic that no document has does not count.
+
+    Args:
+        beta_t: (V, K), columns in the simplex.
+        shares: (K,) the parts p that the topics have, in the simplex; not differentiated.
+
+    Returns:
+        a scalar.
+    """
+    out: Tensor = _TopicInformation.apply(beta_t, shares)  # type: ignore[no-untyped-call]
+    return out
+
+
+def topic_overlap(beta_t: Tensor) -> Tensor:
+    """How unsure the topic of a word is: the entropy of topics given a word, in nats, topics being equally frequent.
+
+    It is log K less the Jensen-Shannon divergence of the K topics: 0 where no word is in two of them, log K where all
+    are the same.
+
+    Args:
+        beta_t: (V, K), every column a distribution.
+    """
+    joint = beta_t / beta_t.shape[1]  # (V, K) p(v, k)
+    words = joint.sum(1, keepdim=True)  # (V, 1)
+    tiny = torch.finfo(joint.dtype).tiny
+    return (joint * (words.clamp_min(tiny).log() - joint.clamp_min(tiny).log())).sum()

@@ -98,3 +98,71 @@ class GaussianHead(nn.Module):
         mean = self.mean_norm(self.mean(h)) * scale
         log_var = self.log_var_norm(self.log_var(h)) + self.prior_log_var - 1
         return mean, log_var
+
+
+class DirichletHead(nn.Module):
+    """h -> the parameters of a Dirichlet, batch-normalised as logarithms.
+
+    a = concentration * prior * exp(norm(A h)) + floor: with the norm, no topic is lost, nor does any take them all.
+    """
+
+    median: Tensor  # (K,)
+
+    def __init__(
+        self, n_hidden: int, prior: Tensor, generator: torch.Generator, *, concentration: float, floor: float = 1e-5
+    ) -> None:
+        super().__init__()
+        self.log_alpha = linear(n_hidden, len(prior), generator, bias=False)  # the norm would take a bias away
+        self.norm = BatchNorm(len(prior), eps=1e-8)  # eps as in GaussianHead
+        self.register_buffer("median", concentration * prior)
+        self.floor = floor
+
+    def forward(self, h: Tensor) -> Tensor:
+        """(B, H) -> (B, K), positive"""
+        norm: Tensor = self.norm(self.log_alpha(h))
+        return self.median * norm.exp() + self.floor
+
+
+class WeibullHead(nn.Module):
+    """h -> shapes k and log scales of Weibulls, one a topic, each batch-normalised.
+
+    The means are as DirichletHead's parameters; the shapes spread narrowly about `shape`, and stay above `floor`, for
+    the divergence has Gamma(1 + 1/k) in it.
+    """
+
+    def __init__(
+        self,
+        n_hidden: int,
+        prior: Tensor,
+        generator: torch.Generator,
+        *,
+        concentration: float,
+        shape: float,
+        floor: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.mean = DirichletHead(n_hidden, prior, generator, concentration=concentration)
+        self.log_shape = linear(n_hidden, len(prior), generator, bias=False)
+        self.norm = BatchNorm(len(prior), eps=1e-8)
+        self.shape = shape
+        self.floor = floor
+
+    def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, H) -> k (B, K), log lambda (B, K)"""
+        k = self.shape * (0.3 * self.norm(self.log_shape(h))).exp() + self.floor
+        return k, self.mean(h).log() - torch.lgamma(1 + 1 / k)
+
+
+class PresenceHead(nn.Module):
+    """h -> the log odds that each topic is in the document, batch-normalised about those of the prior."""
+
+    def __init__(self, n_hidden: int, n_topics: int, generator: torch.Generator, *, probability: float) -> None:
+        super().__init__()
+        self.logits = linear(n_hidden, n_topics, generator, bias=False)
+        self.norm = BatchNorm(n_topics, eps=1e-8)
+        self.centre = math.log(probability / (1 - probability))
+
+    def forward(self, h: Tensor) -> Tensor:
+        """(B, H) -> (B, K)"""
+        norm: Tensor = self.norm(self.logits(h))
+        return 2 * norm + self.centre

@@ -58,3 +58,39 @@ class BatchNorm(nn.Module):
         return F.batch_norm(
             x, self.running_mean, self.running_var, None, self.shift, use_batch, self.momentum, self.eps
         )
+
+
+class FoldedNorm(nn.Module):
+    """Batch normalisation of x W^T with a learned shift and no scale, as a change of W and not of the products.
+
+    The mean of x w is that of x, times w, and its variance w^T Cov(x) w: there is no pass over the (B, n_features)
+    values. The running figures are of x, so outside training the norm is that of the weights as they are now.
+    """
+
+    running_mean: Tensor  # (K,) of x
+    running_cov: Tensor  # (K, K)
+
+    def __init__(self, n_inputs: int, n_features: int, *, momentum: float = 0.1, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(n_features))
+        self.momentum = momentum
+        self.eps = eps
+        self.register_buffer("running_mean", torch.full((n_inputs,), 1 / n_inputs))
+        self.register_buffer("running_cov", torch.eye(n_inputs) / n_inputs)
+
+    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Weight (n_features, K) and bias (n_features,) whose map of x is norm(x weight^T).
+
+        Args:
+            x: (B, K).
+            weight: (n_features, K).
+        """
+        mean, cov = self.running_mean, self.running_cov
+        if self.training and len(x) > 1:
+            mean = x.mean(0)  # (K,)
+            cov = (x - mean).mT @ (x - mean) / len(x)  # (K, K)
+            with torch.no_grad():
+                self.running_mean.lerp_(mean, self.momentum)
+                self.running_cov.lerp_(cov * len(x) / (len(x) - 1), self.momentum)
+        scale = (((weight @ cov) * weight).sum(1) + self.eps).rsqrt()  # (n_features,)
+        return weight * scale[:, None], self.shift - (weight @ mean) * scale

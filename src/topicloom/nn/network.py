@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from .decoders import Criterion, Decoder
+from .divergences import topic_information
 from .encoders import BagEncoder
 from .posteriors import Posterior, SampledPosterior
 from .sparse import SparseBatch
@@ -73,7 +74,7 @@ class TopicNetwork(nn.Module, ABC):
 
     def players(self) -> Sequence[Player]:
         """Who is trained, in the order of their moves."""
-        return [Player(list(self.parameters()), self.loss)]
+        return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
 
     def bound(self, batch: SparseBatch) -> Tensor:
         """The evidence lower bound of each document's counts, whatever the loss is made of: (B,)"""
@@ -97,12 +98,30 @@ class TopicNetwork(nn.Module, ABC):
 
 
 class AutoencoderNetwork(TopicNetwork):
-    """A network with a decoder, from which topics and likelihoods are read, and an encoder."""
+    """A network with a decoder, from which topics and likelihoods are read, and an encoder.
 
-    def __init__(self, decoder: Decoder, encoder: BagEncoder) -> None:
+    Args:
+        distinctness: weight of the term that holds topics apart, see `apart`.
+    """
+
+    def __init__(self, decoder: Decoder, encoder: BagEncoder, *, distinctness: float = 0.0) -> None:
         super().__init__()
         self.decoder = decoder
         self.encoder = encoder
+        self.distinctness = distinctness
+
+    def apart(self, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+        """The extra term that holds topics apart, (B,): -weight * I(topic; word) for each token of a document.
+
+        The likelihood alone is content with topics that all keep the common words.
+
+        Args:
+            theta: (B, K), whose mean says how much each topic counts.
+        """
+        if self.distinctness == 0:
+            return {}
+        information = topic_information(self.decoder.beta_t(), theta.detach().mean(0))
+        return {"distinctness": -self.distinctness * information * batch.totals}
 
     def topic_word(self) -> Tensor:
         return self.decoder.topic_word()
@@ -118,9 +137,15 @@ class VariationalNetwork(AutoencoderNetwork):
     """
 
     def __init__(
-        self, decoder: Decoder, encoder: BagEncoder, *, criterion: Criterion = "cross_entropy", n_samples: int = 1
+        self,
+        decoder: Decoder,
+        encoder: BagEncoder,
+        *,
+        criterion: Criterion = "cross_entropy",
+        n_samples: int = 1,
+        distinctness: float = 0.0,
     ) -> None:
-        super().__init__(decoder, encoder)
+        super().__init__(decoder, encoder, distinctness=distinctness)
         self.criterion: Criterion = criterion
         self.n_samples = n_samples
 
@@ -128,13 +153,16 @@ class VariationalNetwork(AutoencoderNetwork):
     def posterior(self, batch: SparseBatch) -> SampledPosterior: ...
 
     def loss(self, batch: SparseBatch) -> Loss:
-        return self._loss(batch, self.criterion)
+        loss, theta = self._free_energy(batch, self.criterion)
+        return replace(loss, extras=self.apart(theta, batch))
 
     def bound(self, batch: SparseBatch) -> Tensor:
-        return -self._loss(batch, "cross_entropy").total()
+        loss, _ = self._free_energy(batch, "cross_entropy")
+        return -loss.total()
 
-    def _loss(self, batch: SparseBatch, criterion: Criterion) -> Loss:
+    def _free_energy(self, batch: SparseBatch, criterion: Criterion) -> tuple[Loss, Tensor]:
+        """Minus the bound, in its two terms, and a draw of theta (B, K)."""
         posterior = self.posterior(batch)
-        draws = (posterior.sample(self.generator) for _ in range(self.n_samples))
+        draws = [posterior.sample(self.generator) for _ in range(self.n_samples)]
         scores = [draw.surrogate(self.decoder.score(draw.theta, batch, criterion)) for draw in draws]  # (B,) each
-        return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1))
+        return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .divergences import kl_dirichlet, kl_normal
-from .priors import NormalPrior
+from .divergences import kl_dirichlet
+from .priors import Prior
 
 
 class Posterior(ABC):
@@ -23,6 +23,19 @@ class Posterior(ABC):
     @abstractmethod
     def divergence(self) -> Tensor:
         """From the prior, per document and latent dimension: (B, L)."""
+
+
+@dataclass(frozen=True)
+class PointPosterior(Posterior):
+    """All of it in one theta, as a deterministic encoder gives: there is no divergence from a prior."""
+
+    theta: Tensor  # (B, K), rows in the simplex
+
+    def point(self) -> Tensor:
+        return self.theta
+
+    def divergence(self) -> Tensor:
+        return self.theta.new_zeros(len(self.theta), 0)
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ class GaussianPosterior(SampledPosterior):
 
     mean: Tensor  # (B, L)
     log_var: Tensor  # (B, L)
-    prior: NormalPrior
+    prior: Prior
     to_theta: Callable[[Tensor], Tensor]  # (B, L) -> (B, K)
 
     def sample(self, generator: torch.Generator) -> Draw:
@@ -71,7 +84,7 @@ class GaussianPosterior(SampledPosterior):
         return self.to_theta(self.mean)
 
     def divergence(self) -> Tensor:
-        return kl_normal(self.mean, self.log_var, self.prior.mean, self.prior.var)
+        return self.prior.divergence(self.mean, self.log_var)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,188 @@
+"""Bias and variance of the gradients that estimators of a Dirichlet expectation give, at equal cost.
+
+    python benchmarks/gradients.py            # writes gradients.md and gradients.png beside itself
+
+The expectation is of log p(x | theta) = sum_v x_v log (theta beta)_v, theta ~ Dirichlet(a), for one document of 100
+words drawn from 20 topics; the gradient is by log a, all of whose entries are the same but for one twentyfold topic.
+Each estimator draws many gradients; what is compared is their variance at equal time: variance x time per draw. The
+exact gradient is the mean of eight times as many implicit ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from topicloom.nn.dirichlet import (
+    ImplicitDirichlet,
+    InverseDirichlet,
+    LaplacePosterior,
+    RejectionDirichlet,
+    SimplexPosterior,
+    WeibullPosterior,
+    weibull_like_gamma,
+)
+from topicloom.nn.posteriors import Draw
+from topicloom.nn.priors import laplace_dirichlet
+
+N_TOPICS, N_WORDS, LENGTH = 20, 200, 100
+SHAPES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+PRIOR = torch.ones(N_TOPICS)
+BATCH, REPEATS = 4000, 5
+
+
+def laplace(a: Tensor) -> LaplacePosterior:
+    """The logistic normal that stands for Dirichlet(a): as laplace_dirichlet, a row at a time."""
+    n = a.shape[1]
+    mean = a.log() - a.log().mean(1, keepdim=True)
+    var = (1 - 2 / n) / a + (1 / a).sum(1, keepdim=True) / n**2
+    return LaplacePosterior(mean, var.log(), laplace_dirichlet(PRIOR))
+
+
+def score_function(a: Tensor, generator: torch.Generator) -> Draw:
+    """REINFORCE: the path gives nothing, the logarithm of the density all."""
+    log_theta = torch.log_softmax(ImplicitDirichlet(a.detach(), PRIOR).draw(generator)[0], dim=1)  # (BATCH, K)
+    density = torch.lgamma(a.sum(1)) - torch.lgamma(a).sum(1) + ((a - 1) * log_theta).sum(1)
+    return Draw(log_theta.exp(), density)
+
+
+def sampler(make: Callable[[Tensor], SimplexPosterior]) -> Callable[[Tensor, torch.Generator], Draw]:
+    return lambda a, generator: make(a).sample(generator)
+
+
+ESTIMATORS: dict[str, Callable[[Tensor, torch.Generator], Draw]] = {
+    "implicit": sampler(lambda a: ImplicitDirichlet(a, PRIOR)),
+    "rsvi, B=1": sampler(lambda a: RejectionDirichlet(a, PRIOR, 1)),
+    "rsvi, B=5": sampler(lambda a: RejectionDirichlet(a, PRIOR, 5)),
+    "icdf": sampler(lambda a: InverseDirichlet(a, PRIOR)),
+    "weibull": sampler(lambda a: WeibullPosterior(*weibull_like_gamma(a), PRIOR)),
+    "laplace": sampler(laplace),
+    "score function": score_function,
+}
+
+
+class Problem:
+    """A document, topics, and the gradient of its expected log likelihood by log a."""
+
+    def __init__(self, seed: int = 0) -> None:
+        random = np.random.default_rng(seed)
+        beta = random.dirichlet(np.full(N_WORDS, 0.1), N_TOPICS)  # (K, V)
+        theta = random.dirichlet(np.full(N_TOPICS, 0.1))
+        counts = random.multinomial(LENGTH, theta @ beta)
+        self.counts = torch.from_numpy(counts[counts > 0]).float()  # (N,)
+        self.beta = torch.from_numpy(beta[:, counts > 0]).float()  # (K, N)
+
+    def gradients(
+        self, draw: Callable[[Tensor, torch.Generator], Draw], a: float, generator: torch.Generator
+    ) -> Tensor:
+        """(BATCH, K), of one draw each."""
+        log_a = torch.full((BATCH, N_TOPICS), float(np.log(a)))
+        log_a[:, 0] += float(np.log(20))
+        log_a.requires_grad_()
+        drawn = draw(log_a.exp(), generator)
+        f = ((drawn.theta @ self.beta + 1e-10).log() * self.counts).sum(1)  # (BATCH,)
+        return torch.autograd.grad(drawn.surrogate(f).sum(), log_a)[0]
+
+
+def measured(problem: Problem, a: float) -> dict[str, tuple[float, float, float]]:
+    """Of each estimator: relative bias, relative variance of a draw, and seconds a draw."""
+    generator = torch.Generator().manual_seed(0)
+    exact = torch.stack(
+        [problem.gradients(ESTIMATORS["implicit"], a, generator).double().mean(0) for _ in range(8 * REPEATS)]
+    ).mean(0)
+    scale = float(exact.square().sum())
+    rows = {}
+    for name, draw in ESTIMATORS.items():
+        seconds, drawn = [], []
+        for _ in range(REPEATS):
+            began = time.process_time()
+            drawn.append(problem.gradients(draw, a, generator).double())
+            seconds.append((time.process_time() - began) / BATCH)
+        every = torch.cat(drawn)
+        variance = float(every.var(0).sum())
+        off = float((every.mean(0) - exact).square().sum())
+        noise = variance / len(every) * (1 + 1 / 8)  # of both means
+        bias = max(0.0, off - noise) if off > 2 * noise else 0.0
+        if bias == 0 and noise > 0.05**2 * scale:
+            bias = np.nan  # it cannot be told from the noise
+        rows[name] = ((bias / scale) ** 0.5, variance / scale, min(seconds))
+    return rows
+
+
+def table(results: dict[float, dict[str, tuple[float, float, float]]]) -> str:
+    lines = [
+        "| estimator | µs a draw |" + "".join(f" a={a:g} |" for a in results),
+        "|---|---|" + "---|" * len(results),
+    ]
+    for name in ESTIMATORS:
+        micros = np.median([rows[name][2] for rows in results.values()]) * 1e6
+        cells = []
+        for rows in results.values():
+            bias, variance, seconds = rows[name]
+            shown = "-" if np.isnan(bias) else f"{bias:.2f}"
+            cells.append(f" {variance * seconds / rows['implicit'][2]:.3g} ({shown}) |")
+        lines.append(f"| {name} | {micros:.1f} |" + "".join(cells))
+    return "\n".join(lines)
+
+
+def figure(results: dict[float, dict[str, tuple[float, float, float]]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    canvas, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    for name in ESTIMATORS:
+        rows = [results[a][name] for a in results]
+        style = {"ls": "--", "color": "grey"} if name == "score function" else {}
+        cost = [
+            variance * seconds / results[a]["implicit"][2]
+            for a, (_, variance, seconds) in zip(results, rows, strict=True)
+        ]
+        left.loglog(list(results), cost, marker="o", ms=4, label=name, **style)
+        right.semilogx(list(results), [bias for bias, _, _ in rows], marker="o", ms=4, label=name, **style)
+    left.set(
+        xlabel="Dirichlet parameter a", ylabel="variance x time, in units of implicit's time", title="Cost of noise"
+    )
+    right.set(xlabel="Dirichlet parameter a", ylabel="bias / length of the gradient", title="Bias", ylim=(-0.02, None))
+    right.legend(frameon=False, fontsize=8)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.3, lw=0.5)
+    canvas.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    problem = Problem()
+    results = {a: measured(problem, a) for a in SHAPES}
+    figure(results, options.out / "gradients.png")
+    text = "\n\n".join(["# Gradients of the Dirichlet estimators", ABOUT, table(results), "![figure](gradients.png)"])
+    (options.out / "gradients.md").write_text(text + "\n", encoding="utf-8")
+    print(table(results))
+
+
+ABOUT = """Written by `gradients.py` (`make bench-gradients`). The gradient of E[log p(x | theta)] by log a, theta being
+drawn from Dirichlet(a): one document of 100 words, 20 topics, one of them with a twentyfold parameter. Each cell is the
+variance of one draw's gradient, summed over topics and divided by the squared length of the exact gradient, times the
+time of a draw relative to that of `implicit`: less is better, and half is as good as twice the draws. In brackets the
+bias, relative to the length of the exact gradient (-: it cannot be told from the noise; the score function has none).
+
+`weibull` stands here for the gammas whose logarithms have the same mean and variance, and `laplace` for the logistic
+normal of Laplace's approximation. In the model both have parameters of their own, so that the bias shown here is that
+of the approximation and does not stand in the way of learning; nor does `weibull` pay there for the trigammas that
+find it."""
+
+
+if __name__ == "__main__":
+    main()

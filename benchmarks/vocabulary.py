@@ -1,0 +1,153 @@
+"""Does quality hold as the vocabulary grows and stop words stay in (the claim of Dieng et al. 2020 for ETM)?
+
+    python benchmarks/vocabulary.py [--corpus emnlp2020] [--jobs 2] [--seeds 3] [--minutes 30] [--table]
+
+One raw corpus, no stop word dropped, and rarer and rarer words let in. ETM and LDA learn from four fifths of the
+documents; the rest are halved for completion perplexity. Cells are kept in results/vocabulary.jsonl, and a run goes on
+where the last one ended; vocabulary.md and vocabulary.png are written from them.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cells
+import shared
+import topicloom as tl
+from topicloom import metrics
+from topicloom.collapse import duplicates
+
+OUT = shared.RESULTS / "vocabulary.jsonl"
+PAGE = Path(__file__).with_name("vocabulary.md")
+MIN_DF = (100, 50, 20, 10, 5, 2)
+N_TOPICS = 20
+MODELS = ("ETM", "ETM cbow", "LDA variational", "LDA gibbs")
+COLOURS = dict(zip(MODELS, ("#2f5d8a", "#7fa8cf", "#b5472f", "#d99a3d"), strict=True))
+LEAST = 0.02  # coherence below which a ratio to it says nothing
+HEAD = f"""# Vocabularies that grow
+
+{{corpus}}, {N_TOPICS} topics, no stop word dropped; words in fewer than `min_df` documents are. Default settings; mean
+± standard deviation over seeds. `make bench-vocabulary` writes this page and its picture.
+
+perplexity / V: by completion, on documents held out, over the size of the vocabulary, as the paper normalises it.
+NPMI: of the ten best words over the training documents, ranked by probability (p, as in the paper) and by the
+package's own rule (own). Ratio: perplexity / V over NPMI p, the paper's measure; lower is better. It is left out ("-")
+where NPMI p is below {LEAST}: there it would be negative, or large only because its denominator is small. TD:
+diversity of the 25 best words, own ranking. Twins: pairs of topics that share 8 of 10 words, own ranking.
+
+![perplexity, coherence and their ratio against the size of the vocabulary](vocabulary.png)
+"""
+
+
+@cache
+def corpus(folder: Path, name: str, min_df: int) -> tuple[tl.Corpus, Any]:
+    """The training corpus, and the held-out documents' counts over its words."""
+    if name == "python_docs":
+        texts = list(tl.datasets.python_docs(min_df=1).texts or ())
+    else:
+        lines = (folder / "data" / name / "lines.txt").read_text(encoding="utf-8").splitlines()
+        texts = [line for line in lines if line.strip()]
+    order = np.random.default_rng(0).permutation(len(texts))
+    held, kept = order[: len(texts) // 5], order[len(texts) // 5 :]
+    train = tl.Corpus.from_texts([texts[row] for row in kept], min_df=min_df, max_df=1.0, stop_words=None)
+    return train, train.encode([texts[row] for row in held])
+
+
+def figures(folder: Path, cell: cells.Cell) -> dict[str, Any]:
+    """What one model makes of one vocabulary."""
+    train, test = corpus(folder, cell["corpus"], cell["min_df"])
+    model = shared.VARIANTS[cell["variant"]].make(N_TOPICS, cell["seed"])
+    if cell["variant"] == "ETM cbow":
+        model.set_params(word_vectors=tl.train_word_vectors(train))
+    began = time.perf_counter()
+    model.fit(train)
+    seconds = time.perf_counter() - began
+    probable, own = model.topic_ids(10, relevance=1.0), model.topic_ids(25)
+    return {
+        "seconds": seconds,
+        "n_words": train.n_words,
+        "perplexity": model.perplexity(test, method="completion"),
+        "npmi_p": float(metrics.document_npmi(probable.tolist(), train.counts).mean()),
+        "npmi_own": float(metrics.document_npmi(own.tolist(), train.counts).mean()),
+        "td_own": len(np.unique(own)) / own.size,
+        "twins": duplicates(own[:, :10]),
+    }
+
+
+def with_ratio(row: dict[str, Any]) -> dict[str, Any]:
+    """Adds the normalised perplexity, and its ratio to coherence where that has a meaning."""
+    normalised = row["perplexity"] / row["n_words"]
+    ratio = normalised / row["npmi_p"] if row["npmi_p"] >= LEAST else np.nan
+    return row | {"normalised": normalised, "ratio": ratio}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    columns = {
+        "perplexity": ("perplexity", 0), "normalised": ("perplexity / V", 3), "npmi_p": ("NPMI p", 3),
+        "npmi_own": ("NPMI own", 3), "ratio": ("ratio", 2), "td_own": ("TD", 2), "twins": ("twins", 1),
+    }  # fmt: skip
+    body = []
+    for min_df, variant in product(MIN_DF, MODELS):
+        found = [row for row in rows if (row["min_df"], row["variant"]) == (min_df, variant)]
+        if found:
+            spreads = (cells.spread(found, name, digits) for name, (_, digits) in columns.items())
+            body.append([str(min_df), f"{found[0]['n_words']:,}", variant, str(len(found)), *spreads])
+    return cells.markdown(["min_df", "V", "model", "seeds", *(title for title, _ in columns.values())], body)
+
+
+def picture(rows: list[dict[str, Any]], path: Path) -> None:
+    """Three panels over the size of the vocabulary."""
+    from matplotlib.figure import Figure
+
+    panels = {
+        "normalised": "held-out perplexity / V\n(lower is better)",
+        "npmi": "NPMI of ten words\n(higher is better)",
+        "ratio": "perplexity / V over NPMI\n(lower is better)",
+    }
+    drawn = Figure((11, 3.6), layout="constrained", dpi=130)
+    for axes, (name, title) in zip(drawn.subplots(1, 3), panels.items(), strict=True):
+        for variant in MODELS:
+            mine = [row for row in rows if row["variant"] == variant]
+            sizes = sorted({row["n_words"] for row in mine})
+            for column, style in {"npmi_own": "-", "npmi_p": ":"}.items() if name == "npmi" else {name: "-"}.items():
+                values = [[row[column] for row in mine if row["n_words"] == size] for size in sizes]
+                means = [np.mean(value) for value in values]
+                label = variant if style == "-" else None
+                axes.plot(sizes, means, style, marker=".", color=COLOURS[variant], label=label)
+                low, high = [min(value) for value in values], [max(value) for value in values]
+                axes.fill_between(sizes, low, high, color=COLOURS[variant], alpha=0.15, linewidth=0)
+        axes.set_xscale("log")
+        axes.set_xlabel("words in the vocabulary")
+        axes.set_title(title, fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+        if name == "npmi":
+            axes.plot([], [], ":", color="grey", label="ranked by probability")
+            axes.legend(fontsize=7, frameon=False)
+    drawn.savefig(path)
+
+
+def main() -> None:
+    parser = shared.parser(__doc__)
+    cells.arguments(parser, OUT)
+    parser.add_argument("--corpus", default="emnlp2020", help='a folder with lines.txt, or "python_docs"')
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    asked = [
+        {"corpus": options.corpus, "seed": seed, "min_df": min_df, "variant": variant}
+        for seed, min_df, variant in product(range(options.seeds), MIN_DF, MODELS)
+    ]
+    cells.run(asked, partial(figures, options.shared), options)
+    rows = [with_ratio(row) for row in cells.latest(options.out, asked) if "error" not in row]
+    if rows:
+        picture(rows, PAGE.with_suffix(".png"))
+        PAGE.write_text(f"{HEAD.format(corpus=options.corpus)}\n{table(rows)}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""A file that says how to train, in YAML or TOML."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .errors import InputError
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """What a .toml, .yaml or .yml file holds.
+
+    YAML is read by the core schema of its version 1.2, in which 1e-3 is a number and `no` is a word (Norwegian).
+
+    Raises:
+        InputError: there is no such file, or it cannot be read; the sentence names the line and the column.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".toml", ".yaml", ".yml"):
+        raise InputError(f"{path} ends in neither .toml nor .yaml; give a name that does")
+    if not path.is_file():
+        raise InputError(f"{path} does not exist; check the path")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        found = tomllib.loads(text) if suffix == ".toml" else yaml.load(text, _Loader)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}, byte {error.start}: not UTF-8; save the file as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is no TOML: {error}") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise InputError(f"{path}{where} is no YAML: {error.problem}") from None
+    except yaml.YAMLError as error:  # characters that YAML does not allow
+        raise InputError(f"{path} is no YAML: {str(error).splitlines()[0]}") from None
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InputError(f"{path} holds no names with values, such as model: gsm")
+    return {str(name): value for name, value in found.items()}
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML reads YAML 1.1, where 1e-3 is a text, `no` is False and the last of two equal names wins."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # PyYAML's own name, filled below
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        names = [name.value for name, _ in node.value]
+        for place, (name, _) in enumerate(node.value):
+            if name.value in names[:place]:
+                problem = f"the name {name.value!r} stands here a second time"
+                raise yaml.constructor.ConstructorError(None, None, problem, name.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+for _tag, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)

@@ -1,0 +1,132 @@
+"""BATM: bidirectional adversarial training of an encoder and a generator of documents.
+
+Wang, Hu, Zhou, He, Xiong, Ye & Xu 2020, "Neural Topic Modeling with Bidirectional Adversarial Training". An encoder
+makes of a document x its theta = E(x); a generator makes of theta ~ Dirichlet(alpha) a document G(theta); a critic D
+sees pairs of both kinds. The critic raises, and encoder and generator lower, E[D(E(x), x)] - E[D(theta, G(theta))],
+which at the best critic is the Wasserstein distance of the two joint distributions (equations 5 to 7).
+
+Where the defaults depart from the paper, and how to come back to it:
+- encoder and generator also learn to say x again, -sum_v x_v log p(v | E(x)), which makes this an adversarial
+  autoencoder on pairs; without it, topics are less coherent (reconstruction_weight=0);
+- the generator is a mixture theta beta, and not softmax of a layer, with background frequencies (background=False);
+- the critic is shown documents of words drawn from G(theta), as long as the batch's own, and not the smooth G(theta),
+  which it would know by having no zeros; the gradient passes as if they were G(theta) itself (straight through);
+- documents are shares of words, not tf-idf;
+- the critic is bounded by the norms of its layers, and not by clipping single weights at 0.01;
+- the encoder's code is batch-normalised, with the spread of the Laplace approximation of the prior;
+- topics are held apart, as in the other models (distinctness=0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..estimator import Words
+from ..neural import NeuralTopicModel
+from ..nn.adversaries import PairCritic, draw_documents
+from ..nn.decoders import FreeTopics, MixtureDecoder
+from ..nn.layers import BatchNorm, linear
+from ..nn.network import AutoencoderNetwork, Loss, Player
+from ..nn.posteriors import PointPosterior
+from ..nn.priors import laplace_dirichlet
+from ..nn.samplers import DirichletSampler
+from ..nn.sparse import SparseBatch
+from ..settings import AtLeastOne, NotNegative, Positive, Rate
+
+
+class BATMNetwork(AutoencoderNetwork):
+    """x -> h -> theta, theta -> words, and a critic of pairs (theta, words)."""
+
+    def __init__(self, settings: BATM, words: Words, generator: torch.Generator) -> None:
+        n_topics = settings.n_topics
+        topics = FreeTopics(settings._background(words), n_topics, generator, seeds=words.seeds)
+        super().__init__(
+            MixtureDecoder(topics), settings._encoder(words, generator), distinctness=settings.distinctness
+        )
+        self.code = linear(settings.hidden_size, n_topics, generator, bias=False)
+        self.norm = BatchNorm(n_topics, eps=1e-8)
+        self.critic = PairCritic(len(words), n_topics, settings.critic_size, generator)
+        self.prior = DirichletSampler(torch.full((n_topics,), settings.alpha))
+        self.spread = float(laplace_dirichlet(self.prior.alpha).var[0].sqrt())
+        self.criterion = settings.criterion
+        self.reconstruction_weight = settings.reconstruction_weight
+        self.critic_steps = settings.critic_steps
+
+    def posterior(self, batch: SparseBatch) -> PointPosterior:
+        z = self.spread * self.norm(self.code(self.encoder(batch, self.noise)))  # (B, K)
+        return PointPosterior(torch.softmax(z, dim=1))
+
+    def players(self) -> Sequence[Player]:
+        others = [parameter for name, parameter in self.named_parameters() if not name.startswith("critic.")]
+        return [
+            Player(list(self.critic.parameters()), self.critic_loss, "critic", after=self.critic.keep_lipschitz),
+            Player(others, self.loss, every=self.critic_steps),
+        ]
+
+    def critic_loss(self, batch: SparseBatch) -> Loss:
+        """Minus the gap between real pairs and drawn ones."""
+        with torch.no_grad():
+            real_theta = self.posterior(batch).point()  # (B, K)
+            theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
+            drawn = draw_documents(theta, self.topic_word(), batch.totals, self.generator)
+        real = self.critic(real_theta, self.critic.read(batch))  # (B,)
+        gap = real - self.critic(theta, self.critic.read(drawn))  # (B,)
+        zero = torch.zeros_like(gap)
+        return Loss(zero, zero, {"gap": -gap})
+
+    def loss(self, batch: SparseBatch) -> Loss:
+        """The document said again, and the critic's gap, taken as nats a token; outside training, the bound alone.
+
+        How far a critic is deceived says nothing of how far training is.
+        """
+        if not self.training:
+            return Loss(-self.bound(batch), torch.zeros_like(batch.totals))
+        real_theta = self.posterior(batch).point()  # (B, K)
+        theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
+        topic_word = self.topic_word()  # (K, V)
+        drawn = draw_documents(theta, topic_word, batch.totals, self.generator)
+        with torch.no_grad():
+            seen = self.critic.read(batch), self.critic.read(drawn)  # (B, H) both
+        # Drawn words pass no gradient; their expectation, theta beta W, does. Nothing here is (B, V).
+        expected = theta @ (topic_word @ self.critic.words)  # (B, K) (K, V) (V, H)
+        straight_through = seen[1] + expected - expected.detach()  # (B, H)
+        gap = self.critic(real_theta, seen[0]) - self.critic(theta, straight_through)  # (B,)
+        score = self.decoder.score(real_theta, batch, self.criterion)  # (B,)
+        return Loss(-self.reconstruction_weight * score, batch.totals.mean() * gap, self.apart(real_theta, batch))
+
+    def bound(self, batch: SparseBatch) -> Tensor:
+        """The log likelihood at the encoder's theta: a point posterior has no evidence lower bound."""
+        return self.decoder.log_likelihood(self.posterior(batch).point(), batch)
+
+    def prior_theta(self) -> Tensor:
+        return self.prior.mean()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BATM(NeuralTopicModel):
+    """Bidirectional adversarial topic model (Wang et al. 2020), by default with reconstruction.
+
+    The settings that all neural models share are described at NeuralTopicModel. Here kl_weight weighs the critic's gap
+    in the loss of encoder and generator; the bound is the log likelihood at the encoder's theta, which has no
+    divergence.
+
+    Args:
+        alpha: the Dirichlet parameter of the prior, the same for each topic; less makes theta sparser.
+        reconstruction_weight: of the document's log likelihood in the loss; 0 is the paper's purely adversarial model.
+        critic_size: width of both layers of the critic.
+        critic_steps: moves of the critic for each one of encoder and generator.
+    """
+
+    alpha: Positive = 0.1
+    reconstruction_weight: NotNegative = 1.0
+    critic_size: AtLeastOne = 128
+    critic_steps: AtLeastOne = 1
+    beta1: Rate = 0.5
+    kl_weight: NotNegative = 0.3
+
+    def _network(self, words: Words, generator: torch.Generator) -> BATMNetwork:
+        return BATMNetwork(self, words, generator)

@@ -1,0 +1,213 @@
+"""Posteriors that stand for a Dirichlet and can be sampled with gradients: five estimators of one expectation.
+
+A Dirichlet draw is a vector of independent gammas divided by its sum. At small shapes gammas underflow, so all of them
+are drawn and kept as logarithms, and theta is their softmax.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .divergences import EULER, kl_bernoulli, kl_dirichlet, kl_normal, kl_weibull_gamma
+from .posteriors import Draw, SampledPosterior
+from .priors import NormalPrior
+
+_SMALL_LOG = -15.0  # below exp(this), the first term of the gamma's series is its distribution function
+
+
+def open_uniform(size: torch.Size, like: Tensor, generator: torch.Generator) -> Tensor:
+    """Uniform in (0, 1), neither end ever drawn, so that logarithms of it and of its complement are finite."""
+    u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
+    return u.clamp_(2.0**-25, 1 - 2.0**-24)
+
+
+class SimplexPosterior(SampledPosterior):
+    """A posterior of log weights, theta being their softmax."""
+
+    @abstractmethod
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """One draw of the log weights (B, K), and what their path misses of the gradient (B,); see Draw."""
+
+    @abstractmethod
+    def log_point(self) -> Tensor:
+        """Log weights that stand for the posterior: (B, K)"""
+
+    def sample(self, generator: torch.Generator) -> Draw:
+        log_weights, missed = self.draw(generator)
+        return Draw(torch.softmax(log_weights, dim=1), missed)
+
+    def point(self) -> Tensor:
+        return torch.softmax(self.log_point(), dim=1)
+
+
+@dataclass(frozen=True)
+class LaplacePosterior(SimplexPosterior):
+    """z ~ N(mean, diag exp(log_var)) in place of log gammas (Srivastava & Sutton 2017)."""
+
+    mean: Tensor  # (B, K)
+    log_var: Tensor  # (B, K)
+    prior: NormalPrior
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
+        noise = torch.empty_like(self.mean).normal_(generator=generator)  # (B, K)
+        return self.mean + noise * (0.5 * self.log_var).exp(), None
+
+    def log_point(self) -> Tensor:
+        return self.mean
+
+    def divergence(self) -> Tensor:
+        return kl_normal(self.mean, self.log_var, self.prior.mean, self.prior.var)
+
+
+@dataclass(frozen=True)
+class _GammaPosterior(SimplexPosterior):
+    """theta ~ Dirichlet(alpha), by gammas of shape alpha."""
+
+    alpha: Tensor  # (B, K)
+    prior: Tensor  # (K,)
+
+    def log_point(self) -> Tensor:
+        return self.alpha.log()  # the mean
+
+    def divergence(self) -> Tensor:
+        return kl_dirichlet(self.alpha, self.prior)
+
+
+class ImplicitDirichlet(_GammaPosterior):
+    """Implicit reparameterisation (Figurnov, Mohamed & Mnih 2018): exact draws, and their exact path gradient."""
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
+        log_gamma: Tensor = _LogGamma.apply(self.alpha, generator)  # type: ignore[no-untyped-call]
+        return log_gamma, None
+
+
+class _LogGamma(torch.autograd.Function):
+    """log g, g ~ Gamma(a), with d log g / da = -(dF/da) / (g dF/dg), F(g; a) being the distribution function."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, generator: torch.Generator) -> Tensor:
+        log_g = _log_gamma(a, generator)
+        ctx.save_for_backward(a, log_g)
+        return log_g
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        a, log_g = ctx.saved_tensors
+        return grad * log_gamma_slope(a, log_g), None
+
+
+def log_gamma_slope(a: Tensor, log_g: Tensor) -> Tensor:
+    """d log g / da of a Gamma(a) variable that keeps its quantile, same shape as both.
+
+    As g falls to 0, F is g^a / Gamma(a + 1), and the slope (digamma(a + 1) - log g) / a.
+    """
+    g = log_g.clamp_min(_SMALL_LOG).exp()
+    by_series = (torch.digamma(a + 1) - log_g) / a
+    return torch.where(log_g < _SMALL_LOG, by_series, torch._standard_gamma_grad(a, g) / g)
+
+
+def _log_gamma(a: Tensor, generator: torch.Generator) -> Tensor:
+    """log of Gamma(a) draws, without gradient: Gamma(a) is Gamma(a + 1) U^(1/a), which does not underflow in logs."""
+    return torch._standard_gamma(a + 1, generator=generator).log() + open_uniform(a.shape, a, generator).log() / a
+
+
+@dataclass(frozen=True)
+class RejectionDirichlet(_GammaPosterior):
+    """Reparameterisation through a rejection sampler (Naesseth, Ruiz, Linderman & Blei 2017).
+
+    g = h(eps, a + B) prod_{i=1..B} u_i^(1 / (a + i - 1)), with Marsaglia & Tsang's
+    h(eps, c) = (c - 1/3) (1 + eps / sqrt(9c - 3))^3. What the path misses is the score of the accepted eps,
+    log Gamma(h; c) + log |dh / deps|, which shrinks as the shape augmentation B grows.
+    """
+
+    augmentation: int = 5
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        c = self.alpha + self.augmentation  # (B, K)
+        shift, root = c - 1 / 3, (9 * c - 3).sqrt()
+        # An accepted eps is what h takes to a gamma draw, whoever drew it.
+        with torch.no_grad():
+            eps = root * ((torch._standard_gamma(c, generator=generator) / shift) ** (1 / 3) - 1)
+        cube_root = (1 + eps / root).clamp_min(1e-6)  # (B, K)
+        h = shift * cube_root**3
+        log_h = shift.log() + 3 * cube_root.log()
+        steps = torch.arange(self.augmentation, device=c.device, dtype=c.dtype)  # (A,) i - 1
+        u = open_uniform(torch.Size([*c.shape, self.augmentation]), c, generator)
+        log_g = log_h + (u.log() / (self.alpha[..., None] + steps)).sum(-1)  # (B, K)
+        slope = (3 * shift / root).log() + 2 * cube_root.log()  # log dh / deps
+        score = (c - 1) * log_h - h - torch.lgamma(c) + slope
+        return log_g, score.sum(1)
+
+
+class InverseDirichlet(_GammaPosterior):
+    """The inverse of the gamma's distribution function, near zero: g = (u a Gamma(a))^(1/a) (Joo et al. 2019).
+
+    Good for shapes below 1 and biased above, where it cuts off the upper tail.
+    """
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
+        u = open_uniform(self.alpha.shape, self.alpha, generator)  # (B, K)
+        return (u.log() + torch.lgamma(self.alpha + 1)) / self.alpha, None
+
+
+@dataclass(frozen=True)
+class WeibullPosterior(SimplexPosterior):
+    """Weibulls in place of gammas: lambda (-log u)^(1/k) (Zhang, Chen, Guo & Zhou 2018)."""
+
+    shape: Tensor  # (B, K) k
+    log_scale: Tensor  # (B, K) log lambda
+    prior: Tensor  # (K,) gamma shapes
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
+        u = open_uniform(self.shape.shape, self.shape, generator)  # (B, K)
+        return self.log_scale + (-u.log()).log() / self.shape, None
+
+    def log_point(self) -> Tensor:
+        return self.log_scale + torch.lgamma(1 + 1 / self.shape)  # the weights' means
+
+    def divergence(self) -> Tensor:
+        return kl_weibull_gamma(self.shape, self.log_scale, self.prior)
+
+
+@dataclass(frozen=True)
+class SparsePosterior(SimplexPosterior):
+    """theta proportional to b times the weights of another posterior, b_k = 1 where the topic is in the document.
+
+    b is drawn from the binary concrete distribution (Maddison, Mnih & Teh 2017); at a low temperature it is nearly a
+    Bernoulli, whose divergence in closed form is taken. `point` takes the probabilities of b.
+    """
+
+    weights: SimplexPosterior
+    logits: Tensor  # (B, K) of b_k = 1
+    prior_probability: float
+    temperature: float
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        log_weights, missed = self.weights.draw(generator)
+        u = open_uniform(self.logits.shape, self.logits, generator)
+        noise = u.log() - torch.log1p(-u)  # logistic
+        return log_weights + F.logsigmoid((self.logits + noise) / self.temperature), missed
+
+    def log_point(self) -> Tensor:
+        return self.weights.log_point() + F.logsigmoid(self.logits)
+
+    def divergence(self) -> Tensor:
+        return self.weights.divergence() + kl_bernoulli(self.logits, self.prior_probability)
+
+
+def weibull_like_gamma(a: Tensor) -> tuple[Tensor, Tensor]:
+    """k and log lambda of the Weibull whose logarithm has the mean and variance of that of a Gamma(a).
+
+    A Weibull's logarithm has mean log lambda - euler / k and variance pi^2 / (6 k^2); a gamma's, digamma(a) and
+    trigamma(a).
+    """
+    k = math.pi / (6 * torch.polygamma(1, a)).sqrt()
+    return k, torch.digamma(a) + EULER / k

@@ -1,0 +1,56 @@
+"""Mean-field inference of theta given topics that were learned elsewhere."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .network import Loss, TopicNetwork
+from .posteriors import DirichletPosterior
+from .sparse import TINY, SparseBatch, mixture_log_likelihood
+
+_MAX_STEPS = 100
+_TOLERANCE = 1e-3  # mean change of gamma at which a document's inference ends
+
+
+class MeanFieldNetwork(TopicNetwork):
+    """LDA with given topics and alpha (Blei, Ng & Jordan 2003, section 5.2). Nothing in it is random."""
+
+    beta_t: Tensor  # (V, K), every column a distribution
+    alpha: Tensor  # (K,)
+
+    def __init__(self, n_words: int, n_topics: int) -> None:
+        super().__init__()
+        self.register_buffer("beta_t", torch.full((n_words, n_topics), 1 / n_words))
+        self.register_buffer("alpha", torch.ones(n_topics))
+
+    def posterior(self, batch: SparseBatch) -> DirichletPosterior:
+        """gamma_k = alpha_k + sum_v x_v phi_vk, phi_vk proportional to exp(E[log theta_k]) beta_kv, to convergence."""
+        gamma = self.alpha + (batch.totals / len(self.alpha))[:, None]  # (B, K)
+        moving = torch.ones(batch.n_docs, 1, dtype=torch.bool, device=batch.device)
+        for _ in range(_MAX_STEPS):
+            weights = DirichletPosterior(gamma, self.alpha).expected_log().exp()  # (B, K)
+            mass = batch.sampled_product(weights, self.beta_t) + TINY  # (N,)
+            update = self.alpha + weights * batch.times(batch.values / mass, self.beta_t)  # (B, K)
+            change = (update - gamma).abs().mean(1, keepdim=True)  # (B, 1)
+            # A document that has settled stays as it is, so that its theta does not depend on its neighbours.
+            gamma = torch.where(moving, update, gamma)
+            moving = moving & (change > _TOLERANCE)
+            if not moving.any():
+                break
+        return DirichletPosterior(gamma, self.alpha)
+
+    def topic_word(self) -> Tensor:
+        return self.beta_t.mT
+
+    def loss(self, batch: SparseBatch) -> Loss:
+        """The variational bound with the word assignments summed out: its terms are in the posterior's log means."""
+        posterior = self.posterior(batch)
+        likelihood = mixture_log_likelihood(posterior.expected_log().exp(), self.beta_t, batch)
+        return Loss(-likelihood, posterior.divergence().sum(1))
+
+    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+        return mixture_log_likelihood(theta, self.beta_t, batch)
+
+    def prior_theta(self) -> Tensor:
+        return self.alpha / self.alpha.sum()

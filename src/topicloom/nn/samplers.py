@@ -1,0 +1,100 @@
+"""Priors of theta that are known by samples alone, which is all that a discrepancy asks of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+
+class Sampler(nn.Module, ABC):
+    """p(theta) on the simplex."""
+
+    @abstractmethod
+    def sample(self, n: int, generator: torch.Generator) -> Tensor:
+        """(n, K), rows in the simplex."""
+
+    @abstractmethod
+    def mean(self) -> Tensor:
+        """(K,)"""
+
+    def watch(self, codes: Tensor) -> None:
+        """Told of each training batch's codes (B, K); most priors do not care."""
+
+
+class DirichletSampler(Sampler):
+    """Dirichlet(alpha), alpha (K,) positive."""
+
+    alpha: Tensor
+
+    def __init__(self, alpha: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("alpha", alpha)
+
+    def sample(self, n: int, generator: torch.Generator) -> Tensor:
+        return torch._sample_dirichlet(self.alpha.expand(n, -1).contiguous(), generator)
+
+    def mean(self) -> Tensor:
+        return self.alpha / self.alpha.sum()
+
+
+class GaussianMixtureSampler(Sampler):
+    """softmax(z), z ~ sum_c pi_c N(means_c, diag var_c)."""
+
+    weights: Tensor  # (C,)
+    means: Tensor  # (C, K)
+    vars: Tensor  # (C, K)
+
+    def __init__(self, weights: Tensor, means: Tensor, vars: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("weights", weights)
+        self.register_buffer("means", means)
+        self.register_buffer("vars", vars)
+
+    def sample(self, n: int, generator: torch.Generator) -> Tensor:
+        component = torch.multinomial(self.weights, n, replacement=True, generator=generator)  # (n,)
+        noise = torch.empty(n, self.means.shape[1], device=self.means.device).normal_(generator=generator)
+        return torch.softmax(self.means[component] + self.vars[component].sqrt() * noise, dim=1)
+
+    def mean(self) -> Tensor:
+        """That of the components' centres, as the softmax of a Gaussian has no mean in closed form."""
+        return self.weights @ torch.softmax(self.means, dim=1)
+
+
+class CornerMixture(GaussianMixtureSampler):
+    """K equal components, at 20 e_k with standard deviation 4: nearly one topic a document."""
+
+    def __init__(self, n_topics: int, centre: float = 20.0, deviation: float = 4.0) -> None:
+        even = torch.full((n_topics,), 1 / n_topics)
+        super().__init__(even, centre * torch.eye(n_topics), torch.full((n_topics, n_topics), deviation**2))
+
+
+class FittedMixture(GaussianMixtureSampler):
+    """K components, one of each topic, that follow the codes by an online EM step a batch.
+
+    Args:
+        spread: standard deviation of the codes; components start at twice that along their own dimension.
+        rate: weight of a batch's figures in the running ones.
+    """
+
+    def __init__(self, n_topics: int, spread: float, rate: float = 0.05) -> None:
+        even = torch.full((n_topics,), 1 / n_topics)
+        super().__init__(even, 2 * spread * torch.eye(n_topics), torch.full((n_topics, n_topics), spread**2))
+        self.rate = rate
+        self.floor = (0.1 * spread) ** 2
+
+    def watch(self, codes: Tensor) -> None:
+        gap = (codes[:, None] - self.means) ** 2  # (B, K, K)
+        log_density = -0.5 * (gap / self.vars + self.vars.log()).sum(2) + self.weights.log()  # (B, K)
+        eta = torch.softmax(log_density, dim=1)  # (B, K)
+        mass = eta.sum(0)  # (K,)
+        # A component moves by the documents that it has; one without any stays, and is still there when some come.
+        step = (self.rate * mass / mass.mean()).clamp(max=1.0)[:, None]  # (K, 1)
+        share = (eta / mass.clamp_min(1e-8)).mT  # (K, B)
+        centre = share @ codes  # (K, K)
+        spread = torch.einsum("kb,bkl->kl", share, gap)  # (K, K)
+        self.means.lerp_(centre, step)
+        self.vars.lerp_(spread, step).clamp_(min=self.floor)
+        self.weights.lerp_(mass / len(codes), self.rate).clamp_(min=1e-3 / len(mass))
+        self.weights /= self.weights.sum()

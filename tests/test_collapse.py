@@ -1,0 +1,162 @@
+"""The collapse watch: its figures by hand, its warnings on models that collapsed, its silence on others."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from topicloom.batches import BatchReader
+from topicloom.collapse import COLUMNS, CollapseWatch, duplicates
+from topicloom.datasets import synthetic_lda
+from topicloom.models import GSM, LDA
+from topicloom.nn.network import TopicNetwork
+from topicloom.nn.posteriors import Posterior
+from topicloom.training import evaluated
+
+PLANTED = synthetic_lda(n_docs=300, n_topics=5, n_words=250, doc_length=60)
+
+
+class Given(Posterior, TopicNetwork):
+    """A network, and its posterior, whose answers are given."""
+
+    def __init__(self, theta, topic_word, divergence):
+        super().__init__()
+        self.theta, self.topics, self.kl = (torch.tensor(x).float() for x in (theta, topic_word, divergence))
+
+    def posterior(self, batch):
+        return self
+
+    def point(self):
+        return self.theta
+
+    def divergence(self):
+        return self.kl
+
+    def topic_word(self):
+        return self.topics
+
+    def loss(self, batch): ...
+
+    def log_likelihood(self, theta, batch): ...
+
+    def prior_theta(self): ...
+
+
+def watch(n_docs=4, n_words=60, n_topics=3, word_counts=None):
+    counts = sparse.csr_array(np.ones((n_docs, n_words)))
+    word_counts = np.arange(n_words, 0, -1) if word_counts is None else word_counts
+    return CollapseWatch.of(BatchReader(counts, n_docs, torch.device("cpu")), word_counts, n_topics)
+
+
+def test_figures_by_hand():
+    theta = [[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.9, 0.1, 0], [0.2, 0.8, 0]]  # topics 0 and 1 lead
+    topics = np.zeros((3, 60))
+    topics[0, :10] = topics[1, 2:12] = topics[2, 50:] = 0.1  # the first two share 8 words; the last is of rare ones
+    kl = [[0.5, 0.0, 0.02], [1.5, 0.0, 0.0], [0.0, 0.02, 0.02], [0.0, 0.0, 0.0]]
+    assert watch()(Given(theta, topics, kl)) == {
+        "kl_per_dimension": [0.5, 0.005, 0.01],
+        "active_units": 1,
+        "active_topics": 2,
+        "duplicate_topics": 1,
+        "frequent_mass": pytest.approx(2 / 3),
+    }
+
+
+def test_a_posterior_without_a_divergence_has_no_units():
+    found = watch()(Given(np.eye(3), np.full((3, 60), 1 / 60), np.zeros((3, 0))))
+    assert found.keys() == COLUMNS - {"kl_per_dimension", "active_units"}
+
+
+def test_duplicates_are_pairs_with_eight_words_of_ten():
+    words = np.arange(10)
+    assert duplicates(np.stack([words, words + 2, words + 3, words + 30])) == 2  # 8 and 9 words; 0 and 3 share 7
+    assert duplicates(np.stack([words, words[::-1], words])) == 3
+    assert duplicates(np.stack([words[:5], words[1:6]])) == 1  # a vocabulary of few words: 4 of 5
+
+
+def test_all_models_are_measured_by_the_same_code():
+    for model in (GSM(5, epochs=1, random_state=0), LDA(5, epochs=2, random_state=0)):
+        rows = model.fit(PLANTED.corpus).history_
+        assert all(row.keys() >= COLUMNS for row in rows)
+        again = model._watch(BatchReader(PLANTED.corpus.counts, 300, torch.device("cpu")))
+        found = evaluated(model.network_, torch.device("cpu"), again)
+        assert found == {name: rows[-1][name] for name in found}
+
+
+def test_the_sampler_is_measured_at_its_end():
+    pytest.importorskip("tomotopy")
+    rows = LDA(5, method="gibbs", epochs=30, random_state=0).fit(PLANTED.corpus).history_
+    assert [row.keys() >= COLUMNS for row in rows] == [False, False, True]
+
+
+# Warnings.
+
+
+def warnings_of(model, caplog, corpus=PLANTED.corpus):
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        model.fit(corpus)
+    return caplog.messages
+
+
+def test_healthy_models_are_silent(caplog):
+    assert warnings_of(GSM(5, epochs=30, random_state=0), caplog) == []
+    assert warnings_of(LDA(5, random_state=0), caplog) == []
+
+
+def test_a_collapsed_model_is_told_of_with_the_setting_that_did_it(caplog):
+    topics, twins = warnings_of(GSM(5, epochs=20, weight_decay=1.0, random_state=0), caplog)
+    assert topics.startswith("only ")
+    assert " of 5 topics lead any document; try weight_decay=0.0" in topics
+    assert " of topics share 8 of 10 words; try weight_decay=0.0" in twins
+
+
+def test_a_corpus_too_small_to_judge_by_gives_no_warning(caplog):
+    assert warnings_of(GSM(5, epochs=2, weight_decay=1.0, random_state=0), caplog, PLANTED.corpus[:24]) == []
+    few_words = synthetic_lda(n_docs=100, n_topics=2, n_words=30, doc_length=20).corpus
+    told = warnings_of(GSM(4, weight_decay=1.0, random_state=0), caplog, few_words)
+    assert not any("share 8" in said for said in told)
+
+
+HEALTHY = {"epoch": 30, "active_topics": 5, "duplicate_topics": 0, "frequent_mass": 0.3}
+
+
+def advice(model, **row):
+    return list(watch(n_docs=50, n_words=250, n_topics=5).advice(model, HEALTHY | row))
+
+
+@pytest.mark.parametrize("model", [GSM(5), LDA(5)])
+def test_advice_names_settings_that_the_model_has(model):
+    assert advice(model) == []
+    told = advice(
+        model, kl_per_dimension=[0.0] * 5, active_units=0, active_topics=1, duplicate_topics=3, frequent_mass=0.9
+    )
+    assert len(told) == 4
+    starts = ("posterior collapse: only 0 of 5", "only 1 of 5", "3 pairs", "topics put 90%")
+    for sentence, start in zip(told, starts, strict=True):
+        assert sentence.startswith(start)
+        advised = sentence.partition("try ")[2].replace(" or ", ", ").split(", ")
+        names = {text.partition("=")[0] for text in advised}
+        assert names
+        assert names <= set(model.get_params())
+        changed = {name: value for name, _, value in (text.partition("=") for text in advised)}
+        assert all(repr(model.get_params()[name]) != value for name, value in changed.items())
+
+
+def test_advice_comes_back_to_the_defaults_first():
+    (said,) = advice(GSM(5, prior="standard", background=False, epochs=5), duplicate_topics=1, epoch=5)
+    assert said == (
+        "1 pair of topics shares 8 of 10 words; "
+        f"try background=True, prior='laplace', distinctness={2 * GSM().distinctness} or epochs=60"
+    )
+
+
+def test_one_pair_more_is_one_topic_less():
+    for pairs, n_topics in ((1, 19), (3, 18), (190, 2)):
+        row = HEALTHY | {"active_topics": 20, "duplicate_topics": pairs}
+        (said,) = watch(n_docs=100, n_words=250, n_topics=20).advice(LDA(20), row)
+        assert f"n_topics={n_topics}" in said

@@ -1,0 +1,178 @@
+"""ETM: where its word vectors come from, and what happens to them."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+
+from topicloom import ETM, InputError, TrainingDivergedError, WordVectors, load
+from topicloom.datasets import synthetic_lda
+from topicloom.errors import SettingError
+
+N_TOPICS = 4
+CORPUS = synthetic_lda(n_docs=200, n_topics=N_TOPICS, n_words=40, doc_length=30).corpus
+SETTINGS = {"epochs": 3, "batch_size": 32, "hidden_size": 16, "random_state": 0, "device": "cpu"}
+_random = np.random.default_rng(0)
+VECTORS = WordVectors(CORPUS.vocabulary, 3 + _random.normal(size=(40, 8)) * np.geomspace(1, 0.1, 8))
+
+
+def etm(**settings) -> ETM:
+    return ETM(N_TOPICS, **{**SETTINGS, **settings})
+
+
+def at_start(model: ETM) -> np.ndarray:
+    """The word vectors before the first step."""
+    model._begin(CORPUS, None)
+    return model._start().network.decoder.topics.word_vectors.detach().numpy()
+
+
+def placed(vectors: np.ndarray) -> np.ndarray:
+    """Whitened, and of one length."""
+    white = PCA(whiten=True).fit(vectors)
+    rows = white.transform(vectors) @ white.components_
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) * vectors.shape[1] ** 0.5 / 2
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    VECTORS.save(tmp_path / "vectors.txt")
+    return tmp_path / "vectors.txt"
+
+
+def test_learned():
+    model = etm(embedding_size=6).fit(CORPUS)
+    assert model.word_embeddings_.shape == (40, 6)
+    assert model.topic_embeddings_.shape == (N_TOPICS, 6)
+    assert not np.array_equal(model.word_embeddings_, at_start(etm(embedding_size=6)))
+
+
+def test_started_from_vectors():
+    start = at_start(etm(word_vectors=VECTORS))
+    np.testing.assert_allclose(start, placed(VECTORS.vectors), rtol=1e-2, atol=1e-4)
+    model = etm(word_vectors=VECTORS).fit(CORPUS)
+    assert not np.array_equal(model.word_embeddings_, start)
+    np.testing.assert_allclose(model.word_embeddings_, start, atol=0.3)
+
+
+def test_fixed():
+    model = etm(word_vectors=VECTORS, fixed_word_vectors=True).fit(CORPUS)
+    np.testing.assert_array_equal(model.word_embeddings_, at_start(model))
+    drawn = etm(embedding_size=6, fixed_word_vectors=True)
+    np.testing.assert_array_equal(at_start(drawn), drawn.fit(CORPUS).word_embeddings_)
+
+
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize(
+    "settings", [{}, {"word_vectors": VECTORS}, {"word_vectors": VECTORS, "fixed_word_vectors": True}]
+)
+def test_topics_are_products_of_what_is_shown(settings, background):
+    model = etm(background=background, **settings).fit(CORPUS)
+    logits = model.topic_embeddings_ @ model.word_embeddings_.T
+    if background:
+        logits += np.log(model.word_counts_ + 1)
+    expected = torch.softmax(torch.from_numpy(logits), dim=1)
+    np.testing.assert_allclose(model.components_, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_a_file_is_as_good_as_the_object(path, caplog):
+    with caplog.at_level(logging.INFO, "topicloom"):
+        from_file = etm(word_vectors=path).fit(CORPUS)
+    assert [line for line in caplog.messages if "found" in line] == [f"40 of 40 words (100.0 %) found in {path}"]
+    np.testing.assert_array_equal(from_file.components_, etm(word_vectors=VECTORS).fit(CORPUS).components_)
+    np.testing.assert_array_equal(from_file.components_, etm(word_vectors=str(path)).fit(CORPUS).components_)
+
+
+def test_words_without_a_vector_are_drawn():
+    some = WordVectors(VECTORS.words[:30], VECTORS.vectors[:30])
+    one, other = (
+        etm(word_vectors=some, fixed_word_vectors=True, random_state=seed).fit(CORPUS).word_embeddings_
+        for seed in (0, 1)
+    )
+    cosine = (one * other).sum(1) / 2  # of 8 dimensions the length is sqrt(2)
+    assert (cosine[:30] > 0.9).all()
+    assert (cosine[30:] < 0.9).all()
+
+
+def test_vectors_of_one_dimension_or_of_one_place_do_no_harm():
+    for vectors in (VECTORS.vectors[:, :1], np.ones((40, 5))):
+        given = WordVectors(VECTORS.words, vectors)
+        assert np.isfinite(etm(word_vectors=given).fit(CORPUS).components_).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"word_vectors": VECTORS, "embedding_size": 9}, "embedding_size is 9, and word_vectors have 8 dimensions"),
+        ({"word_vectors": WordVectors(["unheard"], [[1.0]])}, "none of the 40 words of the vocabulary"),
+        ({"word_vectors": "nowhere.txt"}, "nowhere.txt does not exist"),
+        ({"word_vectors": 3}, "word_vectors of ETM"),
+    ],
+)
+def test_vectors_that_cannot_be_used(settings, said):
+    with pytest.raises(InputError, match=said) as caught:
+        etm(**settings).fit(CORPUS)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_another_size(path):
+    with pytest.raises(InputError, match="has vectors of 8 numbers, and 9 are asked for"):
+        etm(word_vectors=path, embedding_size=9).fit(CORPUS)
+    assert etm(word_vectors=path, embedding_size=8).fit(CORPUS).word_embeddings_.shape == (40, 8)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("given", ["object", "path", "string", "nothing"])
+def test_saved_is_loaded_without_the_file(given, fixed, path, tmp_path):
+    vectors = {"object": VECTORS, "path": path, "string": str(path), "nothing": None}[given]
+    model = etm(word_vectors=vectors, fixed_word_vectors=fixed).fit(CORPUS)
+    model.save(tmp_path / "model")
+    path.unlink()
+    again = load(tmp_path / "model", device="cpu")
+    for name in ("components_", "word_embeddings_", "topic_embeddings_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    np.testing.assert_array_equal(again.transform(CORPUS), model.transform(CORPUS))
+    assert again.nearest_words(1) == model.nearest_words(1)
+    assert again.word_vectors is None
+    assert again.fixed_word_vectors == fixed
+    again.save(tmp_path / "again")
+    again.partial_fit(CORPUS)
+    assert np.array_equal(again.word_embeddings_, model.word_embeddings_) == fixed
+
+
+def test_scikit_learn_copies_the_setting():
+    model = etm(word_vectors=VECTORS)
+    assert clone(model).get_params() == model.get_params()
+    assert clone(model).word_vectors is VECTORS
+
+
+def test_learning_in_parts():
+    model = etm(word_vectors=VECTORS, fixed_word_vectors=True).partial_fit(CORPUS[:100]).partial_fit(CORPUS[100:])
+    np.testing.assert_array_equal(model.word_embeddings_, at_start(etm(word_vectors=VECTORS)))
+
+
+def test_nearest_words_of_a_topic():
+    model = etm(word_vectors=VECTORS).fit(CORPUS)
+    topic, words = model.topic_embeddings_[2], model.word_embeddings_
+    cosine = words @ topic / np.linalg.norm(words, axis=1)
+    assert model.nearest_words(2, top_n=3) == [model.vocabulary_[word] for word in np.argsort(-cosine)[:3]]
+    fixed = etm(word_vectors=VECTORS, fixed_word_vectors=True).fit(CORPUS)
+    lift = fixed.components_[2] / (fixed.word_counts_ + 1)
+    assert fixed.nearest_words(2, top_n=3) == [fixed.vocabulary_[word] for word in np.argsort(-lift)[:3]]
+    for topic in (-1, N_TOPICS):
+        with pytest.raises(SettingError, match=f"there is no topic {topic}"):
+            model.nearest_words(topic)
+
+
+def test_the_papers_recipe_runs():
+    model = etm(prior="standard", background=False, distinctness=0.0, encoder_input="l1", schedule="constant")
+    try:
+        model.fit(CORPUS)
+    except TrainingDivergedError as error:  # pragma: no cover
+        pytest.fail(str(error))
+    np.testing.assert_allclose(model.network_.prior_theta(), np.full(N_TOPICS, 1 / N_TOPICS))

@@ -1,0 +1,144 @@
+"""Priors, samplers and discrepancies against independent calculations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from topicloom.nn.decoders import FreeTopics, LogRatioDecoder
+from topicloom.nn.discrepancies import diffusion_kernel, mmd
+from topicloom.nn.divergences import topic_information
+from topicloom.nn.priors import MixturePrior
+from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def simplex(n: int, k: int, seed: int = 0) -> torch.Tensor:
+    return torch.softmax(2 * torch.randn(n, k, generator=seeded(seed), dtype=torch.float64), dim=1)
+
+
+def kernel_by_hand(a: np.ndarray, b: np.ndarray, tau: float) -> float:
+    return math.exp(-(math.acos(min(1 - 1e-6, sum(math.sqrt(x * y) for x, y in zip(a, b, strict=True)))) ** 2) / tau)
+
+
+@pytest.mark.parametrize("tau", [1.0, 0.3])
+def test_mmd_is_the_unbiased_estimate(tau):
+    p, q = simplex(5, 4, 0), simplex(7, 4, 1)
+    within_p = np.mean([kernel_by_hand(p[i], p[j], tau) for i in range(5) for j in range(5) if i != j])
+    within_q = np.mean([kernel_by_hand(q[i], q[j], tau) for i in range(7) for j in range(7) if i != j])
+    between = np.mean([kernel_by_hand(a, b, tau) for a in p for b in q])
+    assert float(mmd(p, q, tau)) == pytest.approx(within_p + within_q - 2 * between, rel=1e-9)
+
+
+def test_mmd_is_about_nothing_for_two_samples_of_one_distribution_and_not_for_others():
+    prior, other = DirichletSampler(torch.full((6,), 0.1)), DirichletSampler(torch.full((6,), 1.0))
+    same = [float(mmd(prior.sample(200, seeded(s)), prior.sample(200, seeded(s + 100)))) for s in range(20)]
+    assert abs(np.mean(same)) < 3 * np.std(same) / math.sqrt(20) + 1e-4
+    assert min(same) < 0  # unbiased, so it may be below zero
+    assert float(mmd(prior.sample(200, seeded(0)), other.sample(200, seeded(1)))) > 0.05
+
+
+def test_the_kernel_has_finite_slopes_where_vectors_are_equal_or_have_nothing_in_common():
+    theta = torch.tensor([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.3, 0.3, 0.4]], requires_grad=True)
+    diffusion_kernel(theta, theta).sum().backward()
+    assert torch.isfinite(theta.grad).all()
+    assert float(mmd(theta[:1].detach(), theta[:1].detach())) == pytest.approx(-2, abs=0.01)  # no pairs in one
+
+
+def test_a_mixture_prior_diverges_as_monte_carlo_says():
+    prior = MixturePrior(3, 2)
+    prior.set(
+        torch.tensor([0.5, 0.3, 0.2]), torch.tensor([[2.0, 0.0], [-1.0, 1.0], [0.0, -2.0]]), torch.tensor([0.5, 1.5])
+    )
+    mean, log_var = torch.tensor([[0.5, 0.2], [-2.0, 1.0]]), torch.tensor([[-1.0, 0.3], [0.0, -0.5]])
+    eta = prior.responsibilities(mean, log_var)  # (2, 3)
+    assert torch.allclose(eta.sum(1), torch.ones(2))
+    assert prior.divergence(mean, log_var).shape == (2, 3)
+    posterior = torch.distributions.Normal(mean, (0.5 * log_var).exp())
+    z = mean + (0.5 * log_var).exp() * torch.randn(200_000, 2, 2, generator=seeded())  # (S, 2, 2)
+    components = torch.distributions.Normal(prior.means, prior.log_var.exp().sqrt())
+    log_joint = components.log_prob(z[:, :, None]).sum(3) + prior.weights  # (S, 2, 3) log p(z, c)
+    expected = posterior.log_prob(z).sum(2) + (eta * (eta.log() - log_joint)).sum(2)  # (S, 2)
+    assert torch.allclose(prior.divergence(mean, log_var).sum(1), expected.mean(0), atol=0.02)
+
+
+def test_no_other_responsibilities_make_the_bound_tighter():
+    prior = MixturePrior(3, 2)
+    prior.set(torch.tensor([0.2, 0.3, 0.5]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]), torch.ones(2))
+    mean, log_var = torch.tensor([[0.4, -0.1]]), torch.tensor([[-0.7, 0.1]])
+    best = prior.divergence(mean, log_var).sum().item()
+    own = prior.responsibilities(mean, log_var)
+    for step in (0.05, -0.05):
+        for c in range(3):
+            moved = (own + step * torch.eye(3)[c]).clamp_min(1e-6)
+            moved = moved / moved.sum()
+            prior.responsibilities = lambda *_, eta=moved: eta  # the bound with other responsibilities
+            assert prior.divergence(mean, log_var).sum().item() > best
+            del prior.responsibilities
+
+
+def test_topic_information():
+    shares = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    apart = torch.eye(3, dtype=torch.float64)
+    entropy = float(-(shares * shares.log()).sum())
+    assert float(topic_information(apart, shares)) == pytest.approx(entropy, rel=1e-6)
+    same = torch.full((4, 3), 0.25, dtype=torch.float64)
+    assert float(topic_information(same, shares)) == pytest.approx(0, abs=1e-9)
+    beta_t = simplex(3, 6).T.contiguous().requires_grad_()
+    by_hand = sum(
+        float(shares[k]) * float(beta_t[v, k]) * math.log(float(beta_t[v, k] / (beta_t[v] @ shares)))
+        for k in range(3)
+        for v in range(6)
+    )
+    assert float(topic_information(beta_t, shares)) == pytest.approx(by_hand, rel=1e-9)
+    assert torch.autograd.gradcheck(lambda logits: topic_information(torch.softmax(logits, 0), shares), beta_t)
+
+
+def test_a_topic_without_documents_is_not_pushed():
+    beta_t = simplex(3, 6).T.contiguous().requires_grad_()
+    topic_information(beta_t, torch.tensor([0.6, 0.4, 0.0], dtype=torch.float64)).backward()
+    assert (beta_t.grad[:, 2] == 0).all()
+    assert (beta_t.grad[:, 0] != 0).all()
+
+
+def test_samplers_draw_what_they_say():
+    alpha = torch.tensor([0.5, 1.0, 2.5])
+    drawn = DirichletSampler(alpha).sample(20_000, seeded())
+    assert torch.allclose(drawn.mean(0), alpha / 4, atol=0.01)
+    assert torch.allclose(drawn[:, 0].var(), (alpha[0] / 4 * (1 - alpha[0] / 4)) / 5, rtol=0.05)
+    corners = CornerMixture(4).sample(4000, seeded())
+    assert torch.allclose(corners.mean(0), torch.full((4,), 0.25), atol=0.03)
+    assert float(corners.max(1).values.mean()) > 0.95
+    for sampler in (DirichletSampler(alpha), CornerMixture(4), FittedMixture(4, 3.0)):
+        assert torch.allclose(sampler.mean().sum(), torch.tensor(1.0))
+
+
+def test_a_fitted_mixture_follows_the_codes():
+    fitted = FittedMixture(3, 3.0)
+    centres = torch.tensor([[7.0, 1.0, 0.0], [0.0, 5.0, -1.0], [-1.0, 0.0, 8.0]])
+    generator = seeded()
+    for _ in range(300):
+        component = torch.randint(3, (64,), generator=generator)
+        fitted.watch(centres[component] + 0.5 * torch.randn(64, 3, generator=generator))
+    assert torch.allclose(fitted.means, centres, atol=0.3)
+    assert torch.allclose(fitted.vars, torch.full((3, 3), 0.25), atol=0.1)
+    assert torch.allclose(fitted.weights, torch.full((3,), 1 / 3), atol=0.1)
+
+
+def test_a_log_ratio_decoder_reads_theta_as_the_code_that_it_came_from():
+    topics = FreeTopics(torch.zeros(7), 4, seeded())
+    decoder = LogRatioDecoder(topics)
+    z = torch.randn(5, 4, generator=seeded(1))
+    centred = z - z.mean(1, keepdim=True)
+    expected = torch.log_softmax(centred @ topics.deviations().T, dim=1)
+    assert torch.allclose(decoder.log_probabilities(torch.softmax(z, dim=1)), expected, atol=1e-5)
+    topic = decoder.topic_word()
+    assert torch.allclose(topic.sum(1), torch.ones(4), atol=1e-5)
+    code = 2.0 * torch.eye(4)  # sqrt(4)
+    assert torch.allclose(topic, decoder.log_probabilities(torch.softmax(code, dim=1)).exp(), atol=1e-5)

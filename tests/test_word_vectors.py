@@ -1,0 +1,310 @@
+"""Word vectors: every format is read, every fault is one sentence, and training depends on its seed alone."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import logging
+import os
+import struct
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topicloom import Corpus, InputError, WordVectors, read_word_vectors, train_word_vectors
+from topicloom.errors import SettingError
+
+needs_gensim = pytest.mark.skipif(find_spec("gensim") is None, reason="needs gensim, of the extra vectors")
+
+WORDS = ["river", "bank", "舟", "don't"]
+VECTORS = np.array([[1, 0.5, -2], [0, 1e-3, 3], [-1, -1, -1], [0.25, 8, 0]], np.float32)
+ROWS = ["river 1 0.5 -2", "bank 0 1e-3 3", "舟 -1 -1 -1", "don't 0.25 8 0"]
+HEADED = "\n".join(["4 3", *ROWS]) + "\n"
+
+
+def packed(after: bytes = b"", words: list[str] | None = None, n_words: int = 4) -> bytes:
+    rows = zip(words or WORDS, VECTORS, strict=True)
+    return f"{n_words} 3\n".encode() + b"".join(f"{w} ".encode() + struct.pack("<3f", *v) + after for w, v in rows)
+
+
+FILES = {
+    "word2vec text": HEADED.encode(),
+    "word2vec text without a last line feed": HEADED.rstrip().encode(),
+    "fastText .vec, a blank at the end of lines": HEADED.replace("\n", " \n").encode(),
+    "Windows line ends": HEADED.replace("\n", "\r\n").encode(),
+    "tabs": HEADED.replace(" ", "\t").encode(),
+    "word2vec binary": packed(),
+    "word2vec binary with line feeds": packed(b"\n"),
+    "GloVe": "\n".join(ROWS).encode(),
+}
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("kind", FILES)
+def test_formats(kind, compressed, tmp_path):
+    path = tmp_path / ("vectors.gz" if compressed else "vectors")
+    path.write_bytes(gzip.compress(FILES[kind]) if compressed else FILES[kind])
+    read = read_word_vectors(path)
+    assert list(read.words) == WORDS
+    np.testing.assert_array_equal(read.vectors, VECTORS)
+    some = read_word_vectors(path, ["don't", "unheard", "bank"], size=3)
+    assert sorted(some.words) == ["bank", "don't"]
+    np.testing.assert_array_equal(some["bank"], VECTORS[1])
+
+
+def test_a_long_binary_file_is_read_over_its_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("topicloom.word_vectors._BLOCK", 7)
+    (tmp_path / "v.bin").write_bytes(packed(b"\n"))
+    np.testing.assert_array_equal(read_word_vectors(tmp_path / "v.bin").vectors, VECTORS)
+    (tmp_path / "v.txt").write_text(HEADED, encoding="utf-8")
+    np.testing.assert_array_equal(read_word_vectors(tmp_path / "v.txt").vectors, VECTORS)
+
+
+def test_words_with_blanks_and_words_twice(tmp_path):
+    path = tmp_path / "glove.txt"
+    path.write_text("a 1 2\n. . . 3 4\na 5 6\n", encoding="utf-8")
+    read = read_word_vectors(path)
+    assert read.words == ("a", ". . .")
+    np.testing.assert_array_equal(read.vectors, [[1, 2], [3, 4]])
+
+
+@needs_gensim
+@pytest.mark.parametrize("binary", [False, True])
+def test_gensim_reads_and_writes_the_same(binary, tmp_path):
+    from gensim.models import KeyedVectors
+
+    theirs = KeyedVectors(3)
+    theirs.add_vectors(WORDS, VECTORS)
+    theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
+    np.testing.assert_array_equal(read_word_vectors(tmp_path / "theirs").vectors, VECTORS)
+    WordVectors(WORDS, VECTORS).save(tmp_path / "ours.txt.gz")
+    again = KeyedVectors.load_word2vec_format(str(tmp_path / "ours.txt.gz"))
+    assert again.index_to_key == WORDS
+    np.testing.assert_array_equal(again.vectors, VECTORS)
+    np.testing.assert_array_equal(read_word_vectors(tmp_path / "ours.txt.gz").vectors, VECTORS)
+
+
+@needs_gensim
+def test_fasttext_binary_makes_vectors_of_unseen_words(tmp_path):
+    from gensim.models.fasttext import FastText, save_facebook_model
+
+    model = FastText(DOCUMENTS, vector_size=4, min_count=1, epochs=1, seed=1, workers=1, bucket=100)
+    save_facebook_model(model, str(tmp_path / "model.bin"))
+    read = read_word_vectors(tmp_path / "model.bin")
+    assert set(read.words) == set(model.wv.index_to_key)
+    some = read_word_vectors(tmp_path / "model.bin", ["stream", "streamlet"])
+    assert some.words == ("stream", "streamlet")
+    np.testing.assert_allclose(some["stream"], model.wv["stream"], rtol=1e-6)
+    (tmp_path / "broken.bin").write_bytes((tmp_path / "model.bin").read_bytes()[:90])
+    with pytest.raises(InputError, match="cannot be read as fastText"):
+        read_word_vectors(tmp_path / "broken.bin")
+
+
+FAULTS = {
+    "empty": (b"", "is empty"),
+    "blank": (b"\n\n", "is empty, or begins with a blank line"),
+    "a word alone": (b"river\n", "line 1: 'river' is neither a header .* nor a word's row"),
+    "text": (b"once upon a time\n", "line 1: 'once upon a time' is neither a header"),
+    "header of nothing": (b"0 3\n", "line 1: a header of '0 3'"),
+    "negative header": (b"4 -3\n", "line 1: a header of '4 -3'"),
+    "header alone": (b"4 3\n", "ends after its header"),
+    "header too high": (HEADED.replace("4 3", "5 3").encode(), "the header says 5 words, and there are 4 rows"),
+    "short row": (HEADED.replace(" 3\n舟", "\n舟").encode(), "line 3: 2 numbers, and the header says 3"),
+    "long row": (HEADED.replace("-1 -1", "-1 -1 7").encode(), "line 4: 4 numbers, and the header says 3"),
+    "short row of GloVe": (b"a 1 2 3\nb 1 2\n", "line 2: 2 numbers, and line 1 has 3"),
+    "no number": (HEADED.replace("0.25", "a.25").encode(), "line 5: 'a.25' is not a number"),
+    "not a number": (HEADED.replace("0.25", "nan").encode(), "line 5: a number is not finite"),
+    "not UTF-8": (HEADED.encode("gb18030"), "line 4: not UTF-8"),
+    "binary cut short": (packed()[:-5], "cut short: the header says 4 words, and word 4 is not whole"),
+    "binary with too high a header": (packed(n_words=9), "cut short: the header says 9 words, and word 5 is not"),
+    "binary not UTF-8": (packed().replace("舟".encode(), b"\xff\xfe"), "word 3: not UTF-8"),
+    "binary not finite": (packed().replace(struct.pack("<f", 8), struct.pack("<f", np.nan)), "not finite"),
+    "binary of noise": (b"4 3\n\0" + b"\1" * (1 << 20), "damaged at word 1"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_one_sentence(fault, tmp_path):
+    content, said = FAULTS[fault]
+    (tmp_path / "vectors").write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        read_word_vectors(tmp_path / "vectors")
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path / "vectors") in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["word2vec text", "word2vec binary", "GloVe"])
+def test_what_was_asked_for_is_not_there(kind, tmp_path):
+    (tmp_path / "vectors").write_bytes(FILES[kind])
+    with pytest.raises(InputError, match="has vectors of 3 numbers, and 300 are asked for"):
+        read_word_vectors(tmp_path / "vectors", size=300)
+    with pytest.raises(InputError, match=r"holds no word of the vocabulary \(1 words\)"):
+        read_word_vectors(tmp_path / "vectors", ["unheard"])
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        read_word_vectors(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_word_vectors(tmp_path)
+    (tmp_path / "half.gz").write_bytes(gzip.compress(HEADED.encode())[:-12])
+    with pytest.raises(InputError, match="not a whole gzip file"):
+        read_word_vectors(tmp_path / "half.gz")
+
+
+def test_the_share_is_logged(tmp_path, caplog):
+    (tmp_path / "vectors").write_text(HEADED, encoding="utf-8")
+    with caplog.at_level(logging.INFO, "topicloom"):
+        read_word_vectors(tmp_path / "vectors", [*WORDS[:2], "unheard"])
+        WordVectors(WORDS, VECTORS).rows(["river", *map(str, range(1999))])
+    assert caplog.messages == [
+        f"2 of 3 words (66.7 %) found in {tmp_path / 'vectors'}",
+        "1 of 2,000 words (0.1 %) found in the word vectors",
+    ]
+
+
+# The object.
+
+
+def test_rows_follow_the_vocabulary():
+    random = np.random.default_rng(0)
+    known = random.normal([5, -5], [1, 0.1], (500, 2)).astype(np.float32)
+    vectors = WordVectors([f"w{i}" for i in range(500)], known)
+    vocabulary = [f"w{i}" for i in range(999, -1, -1)]
+    rows = vectors.rows(vocabulary, seed=1)
+    np.testing.assert_array_equal(rows[500:], known[::-1])
+    np.testing.assert_allclose(rows[:500].mean(0), [5, -5], atol=0.2)
+    np.testing.assert_allclose(rows[:500].std(0), [1, 0.1], rtol=0.1)
+    np.testing.assert_array_equal(rows, vectors.rows(vocabulary, seed=1))
+    assert not np.array_equal(rows, vectors.rows(vocabulary, seed=2))
+    with pytest.raises(InputError, match="none of the 1 words"):
+        vectors.rows(["unheard"])
+
+
+def test_nearest_words():
+    vectors = WordVectors(["a", "b", "c", "zero"], [[1, 0], [9, 1], [0, 1], [0, 0]])
+    assert vectors.nearest("a", 2) == ["b", "c"]
+    assert vectors.nearest([0, 3], 2) == ["c", "b"]
+    with pytest.raises(InputError, match="'d' has no vector"):
+        vectors.nearest("d")
+    with pytest.raises(InputError, match="a vector of 2 numbers"):
+        vectors.nearest([1, 2, 3])
+    with pytest.raises(SettingError, match="top_n"):
+        vectors.nearest("a", 0)
+
+
+def test_word_vectors_are_fixed_once_made():
+    given = VECTORS.copy()
+    vectors = WordVectors(WORDS, given)
+    given[0] = 7
+    np.testing.assert_array_equal(vectors["river"], VECTORS[0])
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.vectors[0] = 7
+    assert copy.deepcopy(vectors) is copy.copy(vectors) is vectors
+    assert "舟" in vectors
+    assert (len(vectors), vectors.size) == (4, 3)
+    assert repr(vectors) == "WordVectors(4 words of 3 dimensions)"
+
+
+@pytest.mark.parametrize(
+    ("words", "vectors", "said"),
+    [
+        (["a"], [[1], [2]], "1 words cannot have vectors of shape"),
+        ([], np.zeros((0, 3)), "0 words"),
+        (["a", "a"], [[1], [2]], "twice"),
+        (["a", "b"], [[1], [np.inf]], "'b' holds a number that is not finite"),
+    ],
+)
+def test_vectors_that_cannot_be(words, vectors, said):
+    with pytest.raises(InputError, match=said):
+        WordVectors(words, vectors)
+
+
+def test_words_with_blanks_are_not_saved(tmp_path):
+    with pytest.raises(InputError, match="'new york' is empty or holds a blank"):
+        WordVectors(["new york"], [[1.0]]).save(tmp_path / "vectors.txt")
+    assert not (tmp_path / "vectors.txt").exists()
+
+
+# Training.
+
+DOCUMENTS = [["stream", "water", "boat", "water"], ["money", "bank", "loan"], ["boat", "stream"]] * 30
+SETTINGS = {"size": 8, "epochs": 2}
+
+
+@needs_gensim
+@pytest.mark.parametrize("method", ["cbow", "skip-gram"])
+def test_a_seed_is_a_set_of_vectors_in_any_process(method, tmp_path):
+    trained = train_word_vectors(DOCUMENTS, method, seed=3, **SETTINGS)
+    assert set(trained.words) == {word for document in DOCUMENTS for word in document}
+    script = (
+        f"import topicloom as tl; tl.train_word_vectors({DOCUMENTS}, {method!r}, seed=3, size=8, epochs=2)"
+        f".save({str(tmp_path / 'v.txt')!r})"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(__file__).resolve().parents[1] / "src")}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    again = read_word_vectors(tmp_path / "v.txt")
+    assert again.words == trained.words
+    np.testing.assert_array_equal(again.vectors, trained.vectors)
+    assert not np.allclose(train_word_vectors(DOCUMENTS, method, seed=4, **SETTINGS).vectors, trained.vectors)
+
+
+@needs_gensim
+def test_words_of_one_context_are_near():
+    random = np.random.default_rng(0)
+    halves = np.array([[f"{side}{word}" for word in range(8)] for side in "xy"])
+    documents = [random.choice(halves[row % 2], 12).tolist() for row in range(600)]
+    for method in ("cbow", "skip-gram"):
+        vectors = train_word_vectors(documents, method, size=10, epochs=10)
+        assert {word[0] for word in vectors.nearest("x0", 7)} == {"x"}
+
+
+@needs_gensim
+def test_a_corpus_is_cut_again_and_keeps_to_its_vocabulary():
+    texts = [" ".join(document) + " rarely" * (row == 0) for row, document in enumerate(DOCUMENTS)]
+    corpus = Corpus.from_texts(texts, language="en", min_df=5, max_df=1.0)
+    from_corpus = train_word_vectors(corpus, **SETTINGS)
+    assert set(from_corpus.words) == set(corpus.vocabulary) == {word for document in DOCUMENTS for word in document}
+    assert "rarely" in train_word_vectors(texts, **SETTINGS)
+    np.testing.assert_array_equal(from_corpus.vectors, train_word_vectors(DOCUMENTS, **SETTINGS).vectors)
+
+
+@needs_gensim
+def test_long_documents_are_read_to_their_end():
+    assert "last" in train_word_vectors([["first"] * 12_000 + ["last"]], size=2, epochs=1)
+
+
+@needs_gensim
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        pytest.param(Corpus.from_texts(DOCUMENTS), "order of its words", id="corpus of tokens"),
+        pytest.param(Corpus.from_counts(np.eye(3)), "order of its words", id="corpus of counts"),
+        pytest.param(np.eye(3), "counts have no word order", id="counts"),
+        pytest.param("one text", "list of texts", id="one text"),
+        pytest.param([], "no word is there", id="nothing"),
+        pytest.param([["a", "b"], "text"], "document 0", id="tokens and texts"),
+    ],
+)
+def test_what_has_no_word_order_is_refused(X, said):
+    with pytest.raises(InputError, match=said) as caught:
+        train_word_vectors(X)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"method": "glove"}, {"size": 0}, {"window": 1.5}, {"epochs": -1}, {"min_count": 0}, {"n_jobs": 0}]
+)
+def test_settings_that_cannot_be(settings):
+    with pytest.raises(SettingError, match=next(iter(settings))):
+        train_word_vectors(DOCUMENTS, **settings)
+
+
+def test_without_gensim(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    with pytest.raises(InputError, match=r"needs gensim: pip install 'topicloom\[vectors\]'"):
+        train_word_vectors(DOCUMENTS)
