@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import shared
 
+import shared
 import topicloom as tl
 
 SEEDS = {3: ["match", "coach", "goal", "player"], 7: ["election", "labour", "minister", "tory"]}

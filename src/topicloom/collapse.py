@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from .batches import BatchReader
 from .nn.network import TopicNetwork
+from .nn.posteriors import Posterior
 from .nn.sparse import SparseBatch
 from .ranking import top_words, word_scores
 
@@ -55,7 +57,10 @@ class CollapseWatch:
         duplicate_topics: pairs of topics that share 8 of their 10 words;
         frequent_mass: mean share of a topic that is on the 50 most frequent words.
         """
-        posterior = network.posterior(self.batch)
+        return self.figures(network.posterior(self.batch), network.topic_word())
+
+    def figures(self, posterior: Posterior, topic_word: Tensor) -> dict[str, Any]:
+        """The same from the posterior of the watched documents and the topics (K, V)."""
         figures: dict[str, Any] = {}
         divergence = posterior.divergence()  # (B, L)
         if divergence.shape[1]:
@@ -63,9 +68,9 @@ class CollapseWatch:
             figures["kl_per_dimension"] = [round(float(value), 5) for value in per_dimension]
             figures["active_units"] = int((per_dimension > ALIVE).sum())
         figures["active_topics"] = len(torch.unique(posterior.point().argmax(1)))
-        topic_word = network.topic_word().float().cpu().numpy()
-        figures["duplicate_topics"] = duplicates(top_words(word_scores(topic_word, self.word_counts), TOP_N))
-        figures["frequent_mass"] = float(topic_word[:, self._frequent].sum(1).mean())
+        topics = topic_word.float().cpu().numpy()
+        figures["duplicate_topics"] = duplicates(top_words(word_scores(topics, self.word_counts), TOP_N))
+        figures["frequent_mass"] = float(topics[:, self._frequent].sum(1).mean())
         return figures
 
     def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:

@@ -176,7 +176,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.tokenizer_: AnyTokenizer = corpus.tokenizer
         self.word_counts_ = np.asarray(corpus.counts.sum(axis=0, dtype=np.float64)).ravel()
         self.document_counts_ = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
-        self.n_documents_ = corpus.n_docs
+        self.n_documents_ = int((~corpus.is_empty).sum())  # empty documents teach nothing
         self.n_features_in_ = corpus.n_words
         self.history_: list[dict[str, Any]] = []
         self.settings_ = self.get_params(deep=False)  # what is saved, whatever set_params says later

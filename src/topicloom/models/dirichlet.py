@@ -47,6 +47,8 @@ from ..nn.priors import laplace_dirichlet
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive, Share
 
+_WEIBULL_SHARE = 0.2  # Weibulls as concentrated as the Dirichlets leave a third of the topics without a document
+
 Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
 
 
@@ -81,6 +83,7 @@ class DirichletNetwork(VariationalNetwork):
             return GaussianHead(settings.hidden_size, self.prior.var, generator)
         concentration = settings.concentration
         if settings.estimator == "weibull":
+            concentration *= _WEIBULL_SHARE
             shape = float(weibull_like_gamma(concentration * self.alpha[0])[0])
             return WeibullHead(settings.hidden_size, self.alpha, generator, concentration=concentration, shape=shape)
         return DirichletHead(settings.hidden_size, self.alpha, generator, concentration=concentration)

@@ -7,7 +7,7 @@ their start; then the evidence lower bound with c summed out. Topic k is read of
 softmax(W mu_k) through the decoder.
 
 In VaDE as it is, components merge as training goes on: of 20 on 2,000 news articles 4 to 9 are left. What holds them:
-- one variance for all components, learned, and pi even: with their own, a wide component takes its neighbours' documents;
+- one variance for all components, learned, and pi even: with their own, a wide one takes its neighbours' documents;
 - W is a multiple of the identity, and the codes' means are batch-normalised: no dimension can be dropped;
 - component k starts at the documents of topic k, and a term of the loss, -separation * mean_k log softmax(W mu_k)_k,
   keeps it in the region of topic k. It has no part in the documents' codes.
@@ -116,7 +116,8 @@ class GMNTM(NeuralTopicModel):
         separation: weight of the term that keeps component k in the region of topic k; 0 lets components merge.
         balance: weight of the divergence of the even distribution from a batch's mean of q(c | x), in nats a document;
             0 lets components lose their documents.
-        decoder: "mixture" theta beta, or "product" softmax(theta B + b), dense over the vocabulary, one batch at a time.
+        decoder: "mixture" theta beta; or "product" softmax(theta B + b), dense over the vocabulary, one batch at a
+            time.
     """
 
     pretrain_epochs: AtLeastOne = 20
@@ -128,12 +129,12 @@ class GMNTM(NeuralTopicModel):
     def predict(self, X: Any) -> Array:
         """The mixture component of each document: (n_docs,) int64, component k being that of topic k.
 
-        A document without a known word belongs to the component of the largest weight.
+        A document without a known word, of which nothing is known, is given component 0.
         """
         counts = self._counts(X)
         found = self._read(counts, lambda batch, _: self.network_.components(batch).argmax(1))  # type: ignore[operator]
         component: Array = np.concatenate([np.empty(0, np.int64), *found])
-        component[np.diff(counts.indptr) == 0] = int(self.network_.prior.weights.argmax())  # type: ignore[union-attr, operator]
+        component[np.diff(counts.indptr) == 0] = 0  # components are even: one is as good as another
         return component
 
     def _network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
@@ -142,7 +143,7 @@ class GMNTM(NeuralTopicModel):
     def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
         if reader.n_docs < self.n_topics:
             raise InputError(
-                f"a mixture of {self.n_topics} components needs as many documents with words: n_samples = {reader.n_docs}"
+                f"{self.n_topics} components need as many documents with words: n_samples = {reader.n_docs}"
             )
         network = state.network
         assert isinstance(network, GMNTMNetwork)
@@ -180,4 +181,5 @@ def _mixture(codes: Array, shares: Array, seed: int) -> tuple[Tensor, Tensor, Te
         warnings.simplefilter("ignore", ConvergenceWarning)  # a start is all that is wanted
         fitted.fit(codes)
     variance = fitted.weights_ @ fitted.covariances_  # (K,)
-    return tuple(torch.tensor(part, dtype=torch.float32) for part in (even, fitted.means_, variance))  # type: ignore[return-value]
+    weights, means, var = (torch.tensor(part, dtype=torch.float32) for part in (even, fitted.means_, variance))
+    return weights, means, var

@@ -118,7 +118,5 @@ def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder
     if settings.embedding_size is None:
         topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds)
     else:
-        topics = EmbeddedTopics(
-            background, settings.n_topics, settings.embedding_size, generator, seeds=words.seeds
-        )
+        topics = EmbeddedTopics(background, settings.n_topics, settings.embedding_size, generator, seeds=words.seeds)
     return MixtureDecoder(topics) if settings.decoder == "mixture" else ProductDecoder(topics)

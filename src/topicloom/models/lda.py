@@ -28,12 +28,10 @@ from ..errors import InputError, MissingExtraError, SettingError
 from ..estimator import Array, TopicModel, Words
 from ..nn.mean_field import MeanFieldNetwork
 from ..settings import AtLeastOne, Positive
-from ..training import evaluated
 
 _SAMPLER_STEP = 10  # iterations of the sampler between two rows of history_
 _EPOCHS = {"variational": 20, "gibbs": 1000}
 _STREAM = 1_000_000  # documents that partial_fit takes there to be, as scikit-learn does
-_WATCHED = 1000  # documents whose bound is followed in training
 _SEED_COUNT = 50  # tokens, at most; with many more, a topic would be its seed words and hold no document
 
 
@@ -52,8 +50,9 @@ class LDA(TopicModel):
             an alpha and an eta of at most 1.
         n_jobs: workers of "gibbs"; its result depends on their number.
 
-    history_ has a row for each pass of "variational", whose loss is minus the bound of up to 1,000 documents, and for
-    every ten iterations of "gibbs", whose loss is minus the sampler's own log likelihood, both per document.
+    history_ has a row for each pass of "variational", whose loss is minus the bound of the documents watched for
+    collapse, and for every ten iterations of "gibbs", whose loss is minus the sampler's own log likelihood, both per
+    document.
     """
 
     method: Literal["variational", "gibbs"] = "variational"
@@ -70,7 +69,7 @@ class LDA(TopicModel):
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         counts = counts[np.diff(counts.indptr) > 0]
         epochs = self.epochs or _EPOCHS[self.method]
-        watch = self._watch(BatchReader(counts, _WATCHED, choose_device(self.device)))
+        watch = self._watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
         if self.method == "gibbs":
             rows = self._sample(self._sampler(counts), epochs, watch)
         else:
@@ -90,20 +89,28 @@ class LDA(TopicModel):
         elif not hasattr(self, "online_"):
             raise InputError("an LDA that was loaded or sampled has no running counts to go on from; fit it again")
         counts = counts[np.diff(counts.indptr) > 0]
-        watch = self._watch(BatchReader(counts, _WATCHED, choose_device(self.device)))
+        watch = self._watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
         self.history_ += self._learn(self.online_, counts, 1, watch)
 
     def _learn(self, model: Any, counts: sp.csr_array, epochs: int, watch: CollapseWatch) -> Iterator[dict[str, Any]]:
         """Online variational Bayes; after each pass, the row of it."""
         self.online_ = model
         order = np.random.default_rng(model.random_state)
-        watched = counts[order.permutation(counts.shape[0])[:_WATCHED]]
         for _ in range(epochs):
             began = time.perf_counter()
             model.partial_fit(counts[order.permutation(counts.shape[0])])  # in batches of its batch_size
             self._take(model.components_, np.full(self.n_topics, model.doc_topic_prior_))
-            row = {"epoch": len(self.history_) + 1, "loss": -float(self._bound(watched).mean())}
-            yield row | {"seconds": time.perf_counter() - began} | evaluated(self.network_, self._device, watch)
+            row = {"epoch": len(self.history_) + 1, **self._measured(watch)}
+            yield row | {"seconds": time.perf_counter() - began}
+
+    def _measured(self, watch: CollapseWatch) -> dict[str, Any]:
+        """Minus the bound of the watched documents, and what the watch says of them."""
+        network = self.network_
+        assert isinstance(network, MeanFieldNetwork)
+        with torch.inference_mode():
+            posterior = network.posterior(watch.batch)
+            loss = float(network.loss_of(posterior, watch.batch).total().mean())
+            return {"loss": loss, **watch.figures(posterior, network.topic_word())}
 
     def _online_lda(self, n_docs: int) -> Any:
         """scikit-learn's model, for that many documents in all."""
@@ -168,7 +175,7 @@ class LDA(TopicModel):
             if done + _SAMPLER_STEP < epochs:
                 yield row
         self._take_sample(model)
-        yield row | evaluated(self.network_, self._device, watch)
+        yield self._measured(watch) | row
 
     def _take_sample(self, model: Any) -> None:
         topics = np.full((self.n_topics, self.n_features_in_), 1e-12)  # words that no document has

@@ -38,7 +38,7 @@ class ProdLDA(DirichletVAE):
     topic_gain: Positive = 4.0
     dropout: Rate = 0.0
     distinctness: NotNegative = 0.0
-    epochs: AtLeastOne = 40
+    epochs: AtLeastOne = 30
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

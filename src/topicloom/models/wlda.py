@@ -7,11 +7,11 @@ kernel. In training, Dirichlet noise eta is mixed into theta before it is decode
 priors gmm-std and gmm-ctm are those that the Neural_Topic_Models of zll17 added under the name WTM-GMM.
 
 Where it departs from the paper:
-- f(x) is batch-normalised, with a learned shift, and spread to `spread` standard deviations: without it the MMD's slope,
-  which is nearly flat for sparse theta, loses to the likelihood, and two to six topics take all documents;
+- f(x) is batch-normalised, with a learned shift, and spread to `spread` standard deviations: without it the slope of
+  the MMD, nearly flat for sparse theta, loses to the likelihood, and two to six topics take all documents;
 - the loss is multiplied by s log V: the same minimum, with the reconstruction in nats a document as in every model;
-- p(w | theta) = theta beta, where the paper has softmax(theta B + b) (decoder="product"): a step costs what a batch has
-  of non-zeros, and planted topics come back more exactly;
+- p(w | theta) = theta beta, where the paper has softmax(theta B + b) (decoder="product"): the cost of a step is in the
+  non-zeros, and planted topics come back more exactly;
 - topics are deviations from the background frequencies; half of a document's words are hidden from the encoder.
 A point posterior has no bound on the likelihood: `bound` is the likelihood at the point itself.
 """
@@ -34,7 +34,7 @@ from ..nn.network import AutoencoderNetwork, Loss
 from ..nn.posteriors import PointPosterior
 from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, Sampler
 from ..nn.sparse import SparseBatch
-from ..settings import Positive, Rate
+from ..settings import NotNegative, Positive, Rate
 
 
 class WLDANetwork(AutoencoderNetwork):
@@ -52,7 +52,8 @@ class WLDANetwork(AutoencoderNetwork):
 
     def codes(self, batch: SparseBatch) -> Tensor:
         """z: (B, K)"""
-        return self.settings.spread * self.norm(self.code(self.encoder(batch, self.noise)))
+        normal: Tensor = self.norm(self.code(self.encoder(batch, self.noise)))
+        return self.settings.spread * normal
 
     def posterior(self, batch: SparseBatch) -> PointPosterior:
         return PointPosterior(torch.softmax(self.codes(batch), dim=1))
@@ -63,8 +64,9 @@ class WLDANetwork(AutoencoderNetwork):
         if self.training:
             self.prior.watch(z.detach())
         discrepancy = mmd(self.prior.sample(len(z), self.generator), theta, self.settings.tau)  # ()
-        score = self.decoder.score(self._disturbed(theta), batch, self.settings.criterion)  # (B,)
-        return Loss(-score, self.nats * discrepancy.expand(len(z)), self.apart(theta, batch))
+        with self.decoder.held():
+            score = self.decoder.score(self._disturbed(theta), batch, self.settings.criterion)  # (B,)
+            return Loss(-score, self.nats * discrepancy.expand(len(z)), self.apart(theta, batch))
 
     def _disturbed(self, theta: Tensor) -> Tensor:
         """theta with Dirichlet noise in it, while training: (B, K)"""
@@ -99,6 +101,7 @@ class WLDA(NeuralTopicModel):
             batch at a time.
     """
 
+    distinctness: NotNegative = 0.15
     prior: Literal["dirichlet", "gmm-std", "gmm-ctm"] = "dirichlet"
     alpha: Positive = 0.1
     noise: Rate = 0.2

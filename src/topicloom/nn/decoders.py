@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -122,6 +124,11 @@ class Decoder(nn.Module, ABC):
         """(V, K), every column a distribution: the topics, as a training step holds them apart."""
         return self.topic_word().mT
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """In it the weights do not change, so that what is derived from them may be kept."""
+        yield
+
     def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
         """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
         return batch.sum_by_document(batch.values * batch.at_counts(self.log_probabilities(theta)))
@@ -145,10 +152,19 @@ class MixtureDecoder(Decoder):
     def __init__(self, topics: TopicLogits) -> None:
         super().__init__()
         self.topics = topics
+        self._held: Tensor | None = None
 
     def beta_t(self) -> Tensor:
         """(V, K), every column a distribution."""
-        return torch.softmax(self.topics(), dim=0)
+        return torch.softmax(self.topics(), dim=0) if self._held is None else self._held
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self._held = self.beta_t()
+        try:
+            yield
+        finally:
+            self._held = None
 
     def topic_word(self) -> Tensor:
         return self.beta_t().mT

@@ -76,10 +76,10 @@ def kl_bernoulli(logits: Tensor, prior_probability: float) -> Tensor:
 class _TopicInformation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, beta_t: Tensor, shares: Tensor) -> Tensor:
-        beta_t = beta_t.clamp_min(1e-30)
-        log_ratio = (beta_t / (beta_t @ shares)[:, None]).log_()  # (V, K)
+        mean = (beta_t @ shares).clamp_min(1e-30)  # (V,)
+        log_ratio = (beta_t / mean[:, None]).clamp_min_(1e-30).log_()  # (V, K)
         ctx.save_for_backward(log_ratio, shares)
-        return torch.dot(torch.einsum("vk,vk->k", beta_t, log_ratio), shares)
+        return torch.dot((beta_t * log_ratio).sum(0), shares)
 
     @staticmethod
     @torch.autograd.function.once_differentiable

@@ -45,7 +45,10 @@ class MeanFieldNetwork(TopicNetwork):
 
     def loss(self, batch: SparseBatch) -> Loss:
         """The variational bound with the word assignments summed out: its terms are in the posterior's log means."""
-        posterior = self.posterior(batch)
+        return self.loss_of(self.posterior(batch), batch)
+
+    def loss_of(self, posterior: DirichletPosterior, batch: SparseBatch) -> Loss:
+        """The same where the batch's posterior, most of the work, is there already."""
         likelihood = mixture_log_likelihood(posterior.expected_log().exp(), self.beta_t, batch)
         return Loss(-likelihood, posterior.divergence().sum(1))
 

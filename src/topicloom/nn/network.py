@@ -153,8 +153,9 @@ class VariationalNetwork(AutoencoderNetwork):
     def posterior(self, batch: SparseBatch) -> SampledPosterior: ...
 
     def loss(self, batch: SparseBatch) -> Loss:
-        loss, theta = self._free_energy(batch, self.criterion)
-        return replace(loss, extras=self.apart(theta, batch))
+        with self.decoder.held():
+            loss, theta = self._free_energy(batch, self.criterion)
+            return replace(loss, extras=self.apart(theta, batch))
 
     def bound(self, batch: SparseBatch) -> Tensor:
         loss, _ = self._free_energy(batch, "cross_entropy")
