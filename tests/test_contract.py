@@ -777,3 +777,39 @@ def test_partial_fit_refuses_a_vocabulary_for_texts() -> None:
     model = GSM(2, random_state=0).partial_fit(tokens * 10)
     with pytest.raises(InputError, match="names the columns of a matrix"):
         model.partial_fit(tokens, vocabulary=["a", "b", "c"])
+
+
+NEURAL = [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)]
+
+
+@pytest.mark.parametrize("kind", NEURAL)
+def test_partial_fit_of_a_loaded_model_goes_on_with_its_own_network(kind, tmp_path):
+    model = small(kind).fit(CORPUS)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model", device="cpu").set_params(hidden_size=5, learning_rate=1e-12)
+    loaded.partial_fit(CORPUS)
+    assert [row["epoch"] for row in loaded.history_] == [1, 2, 3, 4]
+    np.testing.assert_allclose(loaded.components_, model.components_, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", NEURAL)
+def test_a_fitted_model_does_not_heed_settings_made_later(kind):
+    model = small(kind).fit(CORPUS)
+    before = model.transform(CORPUS)
+    numbers = {name: 2 * value + 1 for name, value in model.get_params().items() if isinstance(value, float)}
+    model.set_params(**{name: value for name, value in numbers.items() if name != "n_topics"})
+    np.testing.assert_array_equal(model.transform(CORPUS), before)
+
+
+@pytest.mark.parametrize("kind", NEURAL)
+def test_a_model_that_begins_with_a_stream_learns_different_topics(kind):
+    model = small(kind)
+    for _ in range(3):
+        model.partial_fit(CORPUS)
+    assert float(np.ptp(model.components_, axis=0).max()) > 1e-3
+
+
+def test_weights_have_no_completion():
+    model = GSM(2, epochs=1, random_state=0, fractional_counts=True).fit(np.full((4, 3), 0.5))
+    with pytest.raises(InputError, match='method="bound"'):
+        model.perplexity(np.full((4, 3), 0.5), method="completion")

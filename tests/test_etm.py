@@ -36,7 +36,7 @@ def placed(vectors: np.ndarray) -> np.ndarray:
     """Whitened, and of one length."""
     white = PCA(whiten=True).fit(vectors)
     rows = white.transform(vectors) @ white.components_
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True) * vectors.shape[1] ** 0.5 / 2
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) * vectors.shape[1] ** 0.5
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_words_without_a_vector_are_drawn():
         etm(word_vectors=some, fixed_word_vectors=True, random_state=seed).fit(CORPUS).word_embeddings_
         for seed in (0, 1)
     )
-    cosine = (one * other).sum(1) / 2  # of 8 dimensions the length is sqrt(2)
+    cosine = (one * other).sum(1) / 8  # the length is sqrt(8)
     assert (cosine[:30] > 0.9).all()
     assert (cosine[30:] < 0.9).all()
 

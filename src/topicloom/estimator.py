@@ -309,6 +309,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if not counts.nnz:
             raise InputError("no document has a word that the model knows: there is nothing to score")
         if method == "completion":
+            if not np.array_equal(counts.data, np.floor(counts.data)):
+                raise InputError('completion divides whole counts; with weights take method="bound"')
             observed, scored = metrics.completion_split(counts)
             return metrics.perplexity(self._log_likelihood(self._theta(observed), scored), scored.sum(axis=1))
         if method != "bound":

@@ -102,10 +102,12 @@ class NeuralTopicModel(TopicModel):
     def _partial_fit(self, counts: sp.csr_array) -> None:
         """One epoch at a constant rate, which suits a stream that has no known end."""
         state: TrainingState | None = getattr(self, "state_", None)
-        if state is None:
+        if state is None and hasattr(self, "network_"):  # loaded from a file, with its weights and no optimizer
+            state = TrainingState.start(self.network_, self._plan(), self._seed(), choose_device(self.device))
+            state.history, state.epoch = list(self.history_), len(self.history_)
+        elif state is None:
             state = self._start()
-            if hasattr(self, "network_"):  # loaded from a file, with its weights and without its optimizer
-                state.network.load_state_dict(self.network_.state_dict())
+            self._warm_start(state, self._reader(counts, state.device))
         reader = self._reader(counts, state.device)
         plan = replace(self._plan(), epochs=state.epoch + 1, schedule="constant")
         train(state, reader, plan, monitors=[self._watch(reader)])

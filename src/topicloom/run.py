@@ -153,7 +153,7 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "training_seconds": round(seconds, 3),
         "final": {name: value for name, value in last.items() if name != "epoch"},
         "perplexity_bound_training": model.perplexity(corpus),
-        "perplexity_completion_training": model.perplexity(corpus, method="completion"),
+        "perplexity_completion_training": _completion(model, corpus),
         "topic_diversity": metrics.topic_diversity(ids),  # of the 25 best words
         "topic_uniqueness": metrics.topic_uniqueness(ids),  # 10
         "document_npmi": float(metrics.document_npmi(ids, corpus.counts).mean()),  # 10
@@ -162,6 +162,12 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "versions": {"topicloom": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
     return {name: None if _is_endless(value) else value for name, value in measures.items()}
+
+
+def _completion(model: TopicModel, corpus: Corpus) -> float | None:
+    """None for weights, which no coin can divide."""
+    whole = np.array_equal(corpus.counts.data, np.floor(corpus.counts.data))
+    return model.perplexity(corpus, method="completion") if whole else None
 
 
 def write_documents(target: Path | IO[str], parts: Iterable[Part]) -> None:

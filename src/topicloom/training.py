@@ -102,6 +102,9 @@ def train(
             row = _epoch(state, reader, plan, callbacks)
             if validation is not None:
                 row["validation_loss"] = _mean_loss(state.network, validation, plan.kl_weight)
+                if not math.isfinite(row["validation_loss"]):
+                    where = f"after epoch {state.epoch}, on the documents held out"
+                    raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
             for monitor in monitors:
                 row |= evaluated(state.network, state.device, monitor)
             state.history.append(row)
@@ -144,13 +147,14 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
     network = state.network
     players = list(zip(network.players(), state.optimizers, strict=True))
     kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    first_step = state.step
     sums: dict[str, tuple[Tensor, int]] = {}  # of each term, and of how many documents
     started = time.perf_counter()
     network.train()
     rate = weight = 0.0
     for number, batch in enumerate(reader.shuffled(state.shuffle), start=1):
         rate = plan.learning_rate * _rate_factor(plan, state.step / (plan.epochs * len(reader)))
-        weight = plan.kl_weight * _warmup_factor(plan, state.step / len(reader))
+        weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (number - 1) / len(reader))
         for player, optimizer in players:
             if state.step % player.every:
                 continue
@@ -158,9 +162,12 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
                 group["lr"] = rate
             terms, problem = _move(player, optimizer, batch, weight)
             if problem:
+                advice = "a lower learning_rate often cures it" if state.step else "look at the counts and the settings"
                 network.load_state_dict(kept)
                 network.eval()
-                advice = "a lower learning_rate often cures it" if state.step else "look at the counts and the settings"
+                state.step = first_step
+                for _, each in players:
+                    each.state.clear()  # its moments led here
                 where = f"epoch {state.epoch + 1}, batch {number}"
                 raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
             for name, term in terms.items():

@@ -30,10 +30,10 @@ from ..batches import BatchReader
 from ..errors import InputError
 from ..estimator import Array, Words
 from ..neural import NeuralTopicModel
-from ..nn.decoders import FreeTopics, MixtureDecoder, ProductDecoder
+from ..nn.decoders import FreeTopics, make_decoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import Loss, VariationalNetwork
-from ..nn.posteriors import GaussianPosterior
+from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, NotNegative, Positive
@@ -46,7 +46,7 @@ class GMNTMNetwork(VariationalNetwork):
     def __init__(self, settings: GMNTM, words: Words, generator: torch.Generator) -> None:
         topics = FreeTopics(settings._background(words), settings.n_topics, generator, seeds=words.seeds)
         super().__init__(
-            MixtureDecoder(topics) if settings.decoder == "mixture" else ProductDecoder(topics),
+            make_decoder(settings.decoder, topics),
             settings._encoder(words, generator),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
@@ -72,17 +72,18 @@ class GMNTMNetwork(VariationalNetwork):
             theta = self.posterior(batch).point()  # (B, K)
             score = self.decoder.score(theta, batch, self.criterion)  # (B,)
             return Loss(-score, torch.zeros_like(score), self.apart(theta, batch))
-        loss = super().loss(batch)
-        return replace(loss, extras={**loss.extras, **self._alive(batch)})
+        return super().loss(batch)
 
-    def _alive(self, batch: SparseBatch) -> dict[str, Tensor]:
-        """What keeps all components: (B,) each, the same for all documents."""
-        terms: dict[str, Tensor] = {}
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+        """What holds topics apart, and what keeps all components: the same for all documents."""
+        terms = super().extras(posterior, theta, batch)
         if self.separation:
             own = torch.log_softmax(self.spread * self.prior.means, dim=1).diagonal()  # (K,)
             terms["separation"] = -self.separation * own.mean().expand(batch.n_docs)
         if self.balance:
-            shares = self.components(batch).mean(0).clamp_min(1e-12)  # (C,)
+            assert isinstance(posterior, GaussianPosterior)
+            eta = self.prior.responsibilities(posterior.mean, posterior.log_var)  # (B, C)
+            shares = eta.mean(0).clamp_min(1e-12)  # (C,)
             terms["balance"] = -self.balance * (shares * len(shares)).log().mean().expand(batch.n_docs)
         return terms
 
@@ -92,12 +93,7 @@ class GMNTMNetwork(VariationalNetwork):
         return self.prior.responsibilities(posterior.mean, posterior.log_var)
 
     def topic_word(self) -> Tensor:
-        training = self.decoder.training
-        self.decoder.eval()
-        try:
-            return self.decoder.log_probabilities(self.to_theta(self.prior.means)).exp()
-        finally:
-            self.decoder.train(training)
+        return self.decoder.at(self.to_theta(self.prior.means))
 
     def prior_theta(self) -> Tensor:
         return self.prior.weights.exp() @ self.to_theta(self.prior.means)

@@ -28,10 +28,9 @@ from ..nn.decoders import (
     Decoder,
     EmbeddedTopics,
     FreeTopics,
-    MixtureDecoder,
     MLPDecoder,
-    ProductDecoder,
     TopicLogits,
+    make_decoder,
 )
 from ..nn.encoders import GaussianHead
 from ..nn.layers import linear
@@ -119,4 +118,4 @@ def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder
         topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds)
     else:
         topics = EmbeddedTopics(background, settings.n_topics, settings.embedding_size, generator, seeds=words.seeds)
-    return MixtureDecoder(topics) if settings.decoder == "mixture" else ProductDecoder(topics)
+    return make_decoder(settings.decoder, topics)

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from ..estimator import Words
 from ..neural import NeuralTopicModel
-from ..nn.decoders import FreeTopics, MixtureDecoder, ProductDecoder
+from ..nn.decoders import FreeTopics, make_decoder
 from ..nn.discrepancies import mmd
 from ..nn.layers import BatchNorm, linear
 from ..nn.network import AutoencoderNetwork, Loss
@@ -42,18 +42,27 @@ class WLDANetwork(AutoencoderNetwork):
 
     def __init__(self, settings: WLDA, words: Words, generator: torch.Generator) -> None:
         topics = FreeTopics(settings._background(words), settings.n_topics, generator, seeds=words.seeds)
-        decoder = MixtureDecoder(topics) if settings.decoder == "mixture" else ProductDecoder(topics)
-        super().__init__(decoder, settings._encoder(words, generator), distinctness=settings.distinctness)
+        super().__init__(
+            make_decoder(settings.decoder, topics),
+            settings._encoder(words, generator),
+            distinctness=settings.distinctness,
+        )
         self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
         self.norm = BatchNorm(settings.n_topics, shift=True, eps=1e-8)
         self.prior = _prior(settings)
-        self.settings = settings
+        self.eta = DirichletSampler(torch.full((settings.n_topics,), settings.alpha))
+        self.share, self.spread, self.tau, self.criterion = (
+            settings.noise,
+            settings.spread,
+            settings.tau,
+            settings.criterion,
+        )
         self.nats = words.mean_length * math.log(len(words))  # s log V
 
     def codes(self, batch: SparseBatch) -> Tensor:
         """z: (B, K)"""
         normal: Tensor = self.norm(self.code(self.encoder(batch, self.noise)))
-        return self.settings.spread * normal
+        return self.spread * normal
 
     def posterior(self, batch: SparseBatch) -> PointPosterior:
         return PointPosterior(torch.softmax(self.codes(batch), dim=1))
@@ -63,18 +72,16 @@ class WLDANetwork(AutoencoderNetwork):
         theta = torch.softmax(z, dim=1)
         if self.training:
             self.prior.watch(z.detach())
-        discrepancy = mmd(self.prior.sample(len(z), self.generator), theta, self.settings.tau)  # ()
+        discrepancy = mmd(self.prior.sample(len(z), self.generator), theta, self.tau)  # ()
         with self.decoder.held():
-            score = self.decoder.score(self._disturbed(theta), batch, self.settings.criterion)  # (B,)
+            score = self.decoder.score(self._disturbed(theta), batch, self.criterion)  # (B,)
             return Loss(-score, self.nats * discrepancy.expand(len(z)), self.apart(theta, batch))
 
     def _disturbed(self, theta: Tensor) -> Tensor:
         """theta with Dirichlet noise in it, while training: (B, K)"""
-        share = self.settings.noise if self.training else 0.0
-        if share == 0:
+        if not self.training or self.share == 0:
             return theta
-        eta = torch._sample_dirichlet(torch.full_like(theta, self.settings.alpha), self.generator)  # (B, K)
-        return (1 - share) * theta + share * eta
+        return (1 - self.share) * theta + self.share * self.eta.sample(len(theta), self.generator)
 
     def bound(self, batch: SparseBatch) -> Tensor:
         return self.decoder.log_likelihood(self.posterior(batch).point(), batch)

@@ -72,8 +72,10 @@ class EmbeddedTopics(TopicLogits):
     """Words and topics are points of one space: deviation_vk = <rho_v, t_k> (Miao et al. 2017; Dieng et al. 2020).
 
     Args:
-        word_vectors: (V, L) where the word vectors rho start; None starts at random.
+        word_vectors: (V, L) where the word vectors rho start, of unit scale; None starts at random.
         fixed: the word vectors are not trained.
+        gain: topic vectors are weights times this. A step of Adam moves a deviation along all L dimensions at once:
+            without it so far that topics die on short texts.
     """
 
     word_vectors: Tensor  # (V, L)
@@ -88,11 +90,11 @@ class EmbeddedTopics(TopicLogits):
         seeds: Tensor | None = None,
         word_vectors: Tensor | None = None,
         fixed: bool = False,
+        gain: float = 0.1,
     ) -> None:
         super().__init__(background, seeds)
-        # Scales whose product gives deviations of about 0.5, as FreeTopics starts with.
         if word_vectors is None:
-            start = normal_parameter(len(background), n_dimensions, scale=WORD_VECTOR_SCALE, generator=generator)
+            start = normal_parameter(len(background), n_dimensions, scale=1.0, generator=generator)
         else:
             start = nn.Parameter(word_vectors.clone())
         n_dimensions = start.shape[1]
@@ -100,13 +102,18 @@ class EmbeddedTopics(TopicLogits):
             self.register_buffer("word_vectors", start.detach())
         else:
             self.word_vectors = start
-        self.topic_vectors = normal_parameter(n_topics, n_dimensions, scale=n_dimensions**-0.5, generator=generator)
+        # With word vectors of unit scale, deviations of about 0.5, as FreeTopics starts with.
+        scale = 0.5 / gain * n_dimensions**-0.5
+        self.weight = normal_parameter(n_topics, n_dimensions, scale=scale, generator=generator)
+        self.gain = gain
+
+    @property
+    def topic_vectors(self) -> Tensor:
+        """(K, L)"""
+        return self.gain * self.weight
 
     def learned(self) -> Tensor:
         return self.word_vectors @ self.topic_vectors.mT  # (V, L) (L, K)
-
-
-WORD_VECTOR_SCALE = 0.5  # standard deviation of the entries at the start
 
 
 class Decoder(nn.Module, ABC):
@@ -123,6 +130,15 @@ class Decoder(nn.Module, ABC):
     def beta_t(self) -> Tensor:
         """(V, K), every column a distribution: the topics, as a training step holds them apart."""
         return self.topic_word().mT
+
+    def at(self, theta: Tensor) -> Tensor:
+        """p(w | theta) of mixtures that are no documents: (M, K) -> (M, V)."""
+        training = self.training
+        self.eval()  # they are no sample that batch statistics could be taken from
+        try:
+            return self.log_probabilities(theta).exp()
+        finally:
+            self.train(training)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -208,7 +224,7 @@ class ProductDecoder(Decoder):
         return weight, shift + self.topics.background
 
     def topic_word(self) -> Tensor:
-        return _at_corners(self, self.topics.deviations().shape[1])
+        return self.at(torch.eye(self.topics.deviations().shape[1], device=self.topics.background.device))
 
 
 class LogRatioDecoder(ProductDecoder):
@@ -252,15 +268,9 @@ class MLPDecoder(Decoder):
         return F.log_softmax(h @ self.topics.deviations().mT + self.topics.background, dim=1)
 
     def topic_word(self) -> Tensor:
-        return _at_corners(self, self.hidden.in_features)
+        return self.at(torch.eye(self.hidden.in_features, device=self.topics.background.device))
 
 
-def _at_corners(decoder: Decoder, n_topics: int) -> Tensor:
-    """Topic k is what the decoder says of a document that is all topic k: (K, V)."""
-    corners = torch.eye(n_topics, device=next(decoder.parameters()).device)  # (K, K)
-    training = decoder.training
-    decoder.eval()  # K corners are no sample that batch statistics could be taken from
-    try:
-        return decoder.log_probabilities(corners).exp()
-    finally:
-        decoder.train(training)
+def make_decoder(kind: Literal["mixture", "product"], topics: TopicLogits) -> Decoder:
+    """The decoder of that name over these topics."""
+    return MixtureDecoder(topics) if kind == "mixture" else ProductDecoder(topics)

@@ -93,7 +93,7 @@ class _LogGamma(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, generator: torch.Generator) -> Tensor:
-        log_g = _log_gamma(a, generator)
+        log_g = log_gamma_draws(a, generator)
         ctx.save_for_backward(a, log_g)
         return log_g
 
@@ -114,7 +114,7 @@ def log_gamma_slope(a: Tensor, log_g: Tensor) -> Tensor:
     return torch.where(log_g < _SMALL_LOG, by_series, torch._standard_gamma_grad(a, g) / g)
 
 
-def _log_gamma(a: Tensor, generator: torch.Generator) -> Tensor:
+def log_gamma_draws(a: Tensor, generator: torch.Generator) -> Tensor:
     """log of Gamma(a) draws, without gradient: Gamma(a) is Gamma(a + 1) U^(1/a), which does not underflow in logs."""
     return torch._standard_gamma(a + 1, generator=generator).log() + open_uniform(a.shape, a, generator).log() / a
 

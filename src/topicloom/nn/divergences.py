@@ -103,18 +103,3 @@ def topic_information(beta_t: Tensor, shares: Tensor) -> Tensor:
     """
     out: Tensor = _TopicInformation.apply(beta_t, shares)  # type: ignore[no-untyped-call]
     return out
-
-
-def topic_overlap(beta_t: Tensor) -> Tensor:
-    """How unsure the topic of a word is: the entropy of topics given a word, in nats, topics being equally frequent.
-
-    It is log K less the Jensen-Shannon divergence of the K topics: 0 where no word is in two of them, log K where all
-    are the same.
-
-    Args:
-        beta_t: (V, K), every column a distribution.
-    """
-    joint = beta_t / beta_t.shape[1]  # (V, K) p(v, k)
-    words = joint.sum(1, keepdim=True)  # (V, 1)
-    tiny = torch.finfo(joint.dtype).tiny
-    return (joint * (words.clamp_min(tiny).log() - joint.clamp_min(tiny).log())).sum()

@@ -154,16 +154,22 @@ class VariationalNetwork(AutoencoderNetwork):
 
     def loss(self, batch: SparseBatch) -> Loss:
         with self.decoder.held():
-            loss, theta = self._free_energy(batch, self.criterion)
-            return replace(loss, extras=self.apart(theta, batch))
+            posterior = self.posterior(batch)
+            loss, theta = self._free_energy(posterior, batch, self.criterion)
+            return replace(loss, extras=self.extras(posterior, theta, batch))
+
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+        """What a loss adds to the bound, (B,) each; theta (B, K) is a draw from the posterior."""
+        return self.apart(theta, batch)
 
     def bound(self, batch: SparseBatch) -> Tensor:
-        loss, _ = self._free_energy(batch, "cross_entropy")
+        loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy")
         return -loss.total()
 
-    def _free_energy(self, batch: SparseBatch, criterion: Criterion) -> tuple[Loss, Tensor]:
+    def _free_energy(
+        self, posterior: SampledPosterior, batch: SparseBatch, criterion: Criterion
+    ) -> tuple[Loss, Tensor]:
         """Minus the bound, in its two terms, and a draw of theta (B, K)."""
-        posterior = self.posterior(batch)
         draws = [posterior.sample(self.generator) for _ in range(self.n_samples)]
         scores = [draw.surrogate(self.decoder.score(draw.theta, batch, criterion)) for draw in draws]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
+from .dirichlet import log_gamma_draws
+
 
 class Sampler(nn.Module, ABC):
     """p(theta) on the simplex."""
@@ -33,7 +35,7 @@ class DirichletSampler(Sampler):
         self.register_buffer("alpha", alpha)
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
-        return torch._sample_dirichlet(self.alpha.expand(n, -1).contiguous(), generator)
+        return torch.softmax(log_gamma_draws(self.alpha.expand(n, -1), generator), dim=1)
 
     def mean(self) -> Tensor:
         return self.alpha / self.alpha.sum()
@@ -93,7 +95,8 @@ class FittedMixture(GaussianMixtureSampler):
         step = (self.rate * mass / mass.mean()).clamp(max=1.0)[:, None]  # (K, 1)
         share = (eta / mass.clamp_min(1e-8)).mT  # (K, B)
         centre = share @ codes  # (K, K)
-        spread = torch.einsum("kb,bkl->kl", share, gap)  # (K, K)
+        about_new = step * (2 - step) * (centre - self.means) ** 2  # (K, K)
+        spread = torch.einsum("kb,bkl->kl", share, gap) - about_new  # (K, K)
         self.means.lerp_(centre, step)
         self.vars.lerp_(spread, step).clamp_(min=self.floor)
         self.weights.lerp_(mass / len(codes), self.rate).clamp_(min=1e-3 / len(mass))
