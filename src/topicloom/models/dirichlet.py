@@ -17,7 +17,8 @@ Where it departs from the paper:
   first step, and the divergence needs no warm-up (kl_warmup; the paper takes some 100 epochs); its floor is 1e-5;
 - topics are deviations from the background frequencies (background=False) and held apart (distinctness=0);
 - half of a document's words are hidden from the encoder in training (input_dropout=0);
-- with `sparsity`, the divergence counts the weights of absent topics too: a bound that is a little looser.
+- with `sparsity`, the divergence counts the weights of absent topics too, and is that of the discrete b while a relaxed
+  one is drawn: no strict bound (Maddison et al. 2017, appendix C.3).
 """
 
 from __future__ import annotations

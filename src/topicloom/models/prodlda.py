@@ -6,9 +6,9 @@ topic's words by its row of B. With a background b of log frequencies, B is what
 ranking is relevance 0 of softmax(b + B), which is what components_ holds where there is no batch normalisation.
 
 Where the defaults depart from the paper, and how to come back to it:
-- theta B is not batch-normalised per word (batch_norm=True, background=False): the norm gives rare words the weight of
-  common ones, and topics over long vocabularies fill with words that hardly occur. What it cures, the loss of topics,
-  is cured in the encoder, whose means are normalised;
+- theta B is not batch-normalised per word (batch_norm=True, background=False): with the norm, rare words get the weight
+  of common ones. What it cures, the loss of topics, is cured in the encoder, whose means are normalised; there is no
+  dropout on the hidden vector either (dropout=0.2);
 - the prior approximates Dirichlet(alpha) with alpha below 1 (the authors' code has 1);
 - half of a document's words are hidden from the encoder (input_dropout), which sees log(1 + x) (encoder_input="raw");
 - both hidden layers have 128 units and not 100; Adam's rates go through one cycle, with beta1 .9
