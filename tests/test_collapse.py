@@ -109,7 +109,7 @@ def test_healthy_models_are_silent(caplog):
 
 
 def test_a_collapsed_model_is_told_of_with_the_setting_that_did_it(caplog):
-    topics, twins = warnings_of(GSM(5, epochs=20, weight_decay=1.0, random_state=0), caplog)
+    topics, twins = warnings_of(GSM(5, epochs=20, weight_decay=10.0, random_state=0), caplog)
     assert topics.startswith("only ")
     assert " of 5 topics lead any document; try weight_decay=0.0" in topics
     assert " of topics share 8 of 10 words; try weight_decay=0.0" in twins

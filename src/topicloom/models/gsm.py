@@ -38,7 +38,9 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..nn.sparse import SparseBatch
-from ..settings import AtLeastOne, Positive
+from ..settings import AtLeastOne, NotNegative, Positive
+
+_GAIN = 10.0  # how many times as fast as the encoder topics are learned
 
 
 class GSMNetwork(VariationalNetwork):
@@ -88,7 +90,8 @@ class GSM(NeuralTopicModel):
     """
 
     prior: Literal["laplace", "standard"] = "laplace"
-    alpha: Positive = 0.7
+    alpha: Positive = 0.5
+    distinctness: NotNegative = 0.08
     latent_size: Annotated[int, Field(ge=2)] | None = None
     decoder: Literal["mixture", "product", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256
@@ -115,7 +118,7 @@ def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder
         return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator)
     topics: TopicLogits
     if settings.embedding_size is None:
-        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds)
+        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=_GAIN)
     else:
         topics = EmbeddedTopics(background, settings.n_topics, settings.embedding_size, generator, seeds=words.seeds)
     return make_decoder(settings.decoder, topics)

@@ -6,7 +6,7 @@ A code has no shares of topics. To be read as the other models are, it is given 
 takes it back by its centred log-ratio, z_k - mean z = log theta_k - mean log theta. What departs from the paper:
 - the mean of z over its dimensions says nothing (one degree of freedom less);
 - topic k is what the decoder says of a code as long as N(0, I) draws them, sqrt(K), all of it along dimension k;
-- b is fixed to the background word frequencies (background=False: to zero, and R says it all), mean and log-variance are
+- b is fixed to the background word frequencies (background=False: to zero), mean and log-variance are
   batch-normalised, and words are hidden from the encoder, as in GSM.
 """
 
