@@ -39,7 +39,7 @@ HEAD = f"""# Vocabularies that grow
 perplexity / V: by completion, on documents held out, over the size of the vocabulary, as the paper normalises it.
 NPMI: of the ten best words over the training documents, ranked by probability (p, as in the paper) and by the
 package's own rule (own). Ratio: perplexity / V over NPMI p, the paper's measure; lower is better. It is left out ("-")
-where NPMI p is below {LEAST}: there it would be negative, or large only because its denominator is small. TD:
+where NPMI p of a seed is below {LEAST}: there it would be negative, or large only because its denominator is small. TD:
 diversity of the 25 best words, own ranking. Twins: pairs of topics that share 8 of 10 words, own ranking.
 
 ![perplexity, coherence and their ratio against the size of the vocabulary](vocabulary.png)
@@ -97,7 +97,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     for min_df, variant in product(MIN_DF, MODELS):
         found = [row for row in rows if (row["min_df"], row["variant"]) == (min_df, variant)]
         if found:
-            spreads = (cells.spread(found, name, digits) for name, (_, digits) in columns.items())
+            whole = {name: not np.isnan([row[name] for row in found]).any() for name in columns}
+            spreads = (
+                cells.spread(found, name, digits) if whole[name] else "-" for name, (_, digits) in columns.items()
+            )
             body.append([str(min_df), f"{found[0]['n_words']:,}", variant, str(len(found)), *spreads])
     return cells.markdown(["min_df", "V", "model", "seeds", *(title for title, _ in columns.values())], body)
 
@@ -121,7 +124,7 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
                 means = [np.mean(value) for value in values]
                 label = variant if style == "-" else None
                 axes.plot(sizes, means, style, marker=".", color=COLOURS[variant], label=label)
-                low, high = [min(value) for value in values], [max(value) for value in values]
+                low, high = [np.min(value) for value in values], [np.max(value) for value in values]
                 axes.fill_between(sizes, low, high, color=COLOURS[variant], alpha=0.15, linewidth=0)
         axes.set_xscale("log")
         axes.set_xticks(TICKS, [f"{tick:,}" for tick in TICKS])
