@@ -47,7 +47,7 @@ def describe_settings(kind: type[Any]) -> list[Setting]:
         meanings |= _arguments(base.__doc__ or "")
     order: dict[str, int] = {}
     for depth, base in enumerate(kind.__mro__):
-        order = dict.fromkeys(inspect.get_annotations(base), depth) | order
+        order |= dict.fromkeys(inspect.get_annotations(base), depth)  # by the class that brings it in
     adapters = _adapters(kind)  # type: ignore[arg-type]  # a class hashes
     settings = [field for field in dataclasses.fields(kind) if field.init]
     return [
