@@ -111,7 +111,7 @@ def test_a_critic_within_its_bounds_is_left_alone():
 
 def test_the_gradient_passes_drawn_words_as_if_they_were_their_expectation():
     """With a critic that is linear in the document, that is the gradient of the expected score itself."""
-    model = small(reconstruction_weight=0.0, distinctness=0.0).fit(CORPUS)
+    model = small(reconstruction_weight=0.0, min_diversity=0.0).fit(CORPUS)
     network = model.network_.train()
     weight = network.decoder.topics.weight
     with torch.no_grad():

@@ -61,6 +61,7 @@ def test_figures_by_hand():
         "kl_per_dimension": [0.5, 0.005, 0.01],
         "active_units": 1,
         "active_topics": 2,
+        "topic_diversity": pytest.approx(37 / 75),
         "duplicate_topics": 1,
         "frequent_mass": pytest.approx(2 / 3),
     }
@@ -151,7 +152,7 @@ def test_advice_comes_back_to_the_defaults_first():
     (said,) = advice(GSM(5, prior="standard", background=False, epochs=5), duplicate_topics=1, epoch=5)
     assert said == (
         "1 pair of topics shares 8 of 10 words; "
-        f"try background=True, prior='laplace', distinctness={2 * GSM().distinctness} or epochs=60"
+        f"try background=True, prior='laplace', min_diversity={(1 + GSM().min_diversity) / 2:.2f} or epochs=60"
     )
 
 
@@ -160,3 +161,14 @@ def test_one_pair_more_is_one_topic_less():
         row = HEALTHY | {"active_topics": 20, "duplicate_topics": pairs}
         (said,) = watch(n_docs=100, n_words=250, n_topics=20).advice(LDA(20), row)
         assert f"n_topics={n_topics}" in said
+
+
+def test_training_holds_topics_to_the_diversity_asked_for():
+    corpus = synthetic_lda(n_docs=400, n_topics=4, n_words=1000, doc_length=40, random_state=1).corpus
+    ends = {}
+    for asked in (0.0, 0.95):
+        model = GSM(8, min_diversity=asked, epochs=40, random_state=0, device="cpu").fit(corpus)
+        ends[asked] = model.history_[-1]["topic_diversity"]
+        weights = [row.get("distinctness_weight") for row in model.history_]
+        assert (weights == [None] * 40) == (asked == 0)
+    assert ends[0.95] > ends[0.0] + 0.05

@@ -583,7 +583,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"background": False},
         {"criterion": "bernoulli"},
         {"n_samples": 3},
-        {"distinctness": 1.0},
+        {"min_diversity": 0.0},
         {"epochs": 2},
         {"batch_size": 16},
         {"learning_rate": 0.05},

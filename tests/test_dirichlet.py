@@ -264,6 +264,19 @@ def test_kl_weibull_gamma(shape):
     assert draws.log().mean().item() == pytest.approx(math.log(0.7) - 0.5772156649 / shape, abs=0.02)
 
 
+def test_the_rate_of_the_gammas_is_the_one_that_makes_the_divergence_least():
+    """theta does not see the scale that the weights share, so neither does what it costs."""
+    prior = torch.tensor([0.1, 0.4, 0.2], dtype=torch.float64)
+    k = torch.tensor([[0.5, 1.0, 3.0]], dtype=torch.float64)
+    log_scale = torch.tensor([[0.0, 1.0, -2.0]], dtype=torch.float64)
+    found = WeibullPosterior(k, log_scale, prior).divergence().sum()
+    torch.testing.assert_close(WeibullPosterior(k, log_scale + 3, prior).divergence().sum(), found)
+    shifts = torch.linspace(-5, 5, 1001, dtype=torch.float64)[:, None]  # logarithms of rates
+    least = kl_weibull_gamma(k, log_scale + shifts, prior).sum(1).min()
+    assert found.item() <= least.item()
+    assert found.item() == pytest.approx(least.item(), abs=1e-3)
+
+
 def test_a_weibull_is_like_its_gamma():
     a = torch.tensor([0.3, 1.0, 5.0], dtype=torch.float64)
     k, log_scale = weibull_like_gamma(a)

@@ -170,7 +170,7 @@ def test_nearest_words_of_a_topic():
 
 
 def test_the_papers_recipe_runs():
-    model = etm(prior="standard", background=False, distinctness=0.0, encoder_input="l1", schedule="constant")
+    model = etm(prior="standard", background=False, min_diversity=0.0, encoder_input="l1", schedule="constant")
     try:
         model.fit(CORPUS)
     except TrainingDivergedError as error:  # pragma: no cover

@@ -10,6 +10,7 @@ import torch
 
 from topicloom.nn.decoders import FreeTopics, LogRatioDecoder
 from topicloom.nn.discrepancies import diffusion_kernel, mmd
+from topicloom.nn.distinctness import Distinctness
 from topicloom.nn.divergences import topic_information
 from topicloom.nn.priors import MixturePrior
 from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture
@@ -105,6 +106,30 @@ def test_a_topic_without_documents_is_not_pushed():
     topic_information(beta_t, torch.tensor([0.6, 0.4, 0.0], dtype=torch.float64)).backward()
     assert (beta_t.grad[:, 2] == 0).all()
     assert (beta_t.grad[:, 0] != 0).all()
+
+
+def test_the_push_follows_the_diversity():
+    held = Distinctness(0.8, n_topics=5, n_words=1000)
+    started = float(held.weight)
+    assert held.adapt(0.2, active=0.1, epoch=1) == {"distinctness_weight": started}  # topics are not settled yet
+    raised = held.adapt(0.2, active=1.0, epoch=2)["distinctness_weight"]
+    assert raised > started
+    assert held.adapt(0.75, active=1.0, epoch=3)["distinctness_weight"] < raised  # at that pace it is there soon
+    assert held.adapt(0.2, active=0.1, epoch=30)["distinctness_weight"] > raised * 0.9  # not settled, but late
+    for epoch in range(31, 200):
+        held.adapt(0.9, active=1.0, epoch=epoch)
+    assert float(held.weight) == pytest.approx(1e-3)
+    copy = Distinctness(0.8, n_topics=5, n_words=1000)
+    copy.load_state_dict(held.state_dict())
+    assert copy.adapt(0.5, 1.0, 200) == held.adapt(0.5, 1.0, 200)
+
+
+def test_few_words_are_asked_for_less_diversity():
+    assert Distinctness(0.8, n_topics=5, n_words=1000).aim == 0.8
+    assert Distinctness(0.8, n_topics=20, n_words=250).aim == pytest.approx(0.6 * 250 / 500)
+    off = Distinctness(0.0, n_topics=5, n_words=1000)
+    assert off.aim == 0
+    assert off.adapt(0.1, 1.0, 50) == {}
 
 
 def test_samplers_draw_what_they_say():

@@ -21,10 +21,13 @@ from .nn.posteriors import Posterior
 from .nn.sparse import SparseBatch
 from .ranking import top_words, word_scores
 
-COLUMNS = {"kl_per_dimension", "active_units", "active_topics", "duplicate_topics", "frequent_mass"}
+COLUMNS = {
+    "kl_per_dimension", "active_units", "active_topics", "topic_diversity", "duplicate_topics", "frequent_mass",
+}  # fmt: skip
 Array = npt.NDArray[Any]
 
 TOP_N, SHARED = 10, 8  # topics that share 8 of their 10 words are one topic
+DIVERSITY_N = 25  # words of a topic, in topic diversity (Dieng et al. 2020)
 FREQUENT = 50  # words
 ALIVE = 0.01  # nats a dimension of the latent code must carry
 _SAMPLE = 1024  # documents, or twenty a topic
@@ -32,7 +35,7 @@ _MANY = 0.2  # the share of topics that may be silent before it is worth a warni
 DOCS_A_TOPIC, WORDS = 5, 200  # of fewer documents or words, no warning: some topics must be empty or alike
 _SUSPECTS = (
     "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
-    "kl_weight", "learning_rate", "distinctness",
+    "kl_weight", "learning_rate", "min_diversity",
 )  # fmt: skip
 
 
@@ -54,6 +57,8 @@ class CollapseWatch:
         kl_per_dimension: mean divergence of each latent dimension from its prior, in nats (models that have one);
         active_units: dimensions in which it is above 0.01;
         active_topics: topics that are the largest of some document;
+        topic_diversity: of the 25 best words of all topics, the share that are different, by the package's ranking or
+            by relevance .6, where it is less;
         duplicate_topics: pairs of topics that share 8 of their 10 words;
         frequent_mass: mean share of a topic that is on the 50 most frequent words.
         """
@@ -69,7 +74,11 @@ class CollapseWatch:
             figures["active_units"] = int((per_dimension > ALIVE).sum())
         figures["active_topics"] = len(torch.unique(posterior.point().argmax(1)))
         topics = topic_word.float().cpu().numpy()
-        figures["duplicate_topics"] = duplicates(top_words(word_scores(topics, self.word_counts), TOP_N))
+        own, relevant = (
+            top_words(word_scores(topics, self.word_counts, relevance), DIVERSITY_N) for relevance in (None, 0.6)
+        )  # (K, 25) each
+        figures["topic_diversity"] = min(len(np.unique(best)) / best.size for best in (own, relevant))
+        figures["duplicate_topics"] = duplicates(own[:, :TOP_N])
         figures["frequent_mass"] = float(topics[:, self._frequent].sum(1).mean())
         return figures
 
@@ -92,20 +101,20 @@ class CollapseWatch:
                 f"document; {_cures(model, **softer, epochs=epochs)}"
             )
         if leading < (1 - _MANY) * n_topics:
-            firmer = {} if units else {"kl_weight": getattr(model, "kl_weight", 1) * 2}  # draws theta to all corners
+            heavier = {} if units else {"kl_weight": getattr(model, "kl_weight", 1) * 2}  # draws theta to all corners
             yield (
                 f"only {leading} of {n_topics} topics lead any document; "
-                f"{_cures(model, **firmer, n_topics=max(2, leading), epochs=epochs)}"
+                f"{_cures(model, **heavier, n_topics=max(2, leading), epochs=epochs)}"
             )
         if self.batch.n_words < WORDS:
             return
         if twins:
             alike = (1 + (1 + 8 * twins) ** 0.5) / 2  # so many that are all alike make as many pairs
             fewer = max(2, n_topics - round(alike - 1))
-            apart = 2 * getattr(model, "distinctness", 0) or 0.1
+            firmer = round((1 + getattr(model, "min_diversity", 0)) / 2, 2)
             yield (
                 f"{twins} pair{'s' * (twins > 1)} of topics share{'s' * (twins == 1)} {SHARED} of {TOP_N} words; "
-                f"{_cures(model, distinctness=apart, n_topics=fewer, epochs=epochs)}"
+                f"{_cures(model, min_diversity=firmer, n_topics=fewer, epochs=epochs)}"
             )
         usual = float(self.word_counts[self._frequent].sum() / self.word_counts.sum())
         if row["frequent_mass"] > (1 + usual) / 2:

@@ -15,6 +15,7 @@ from .callbacks import Callback, ProgressBar
 from .errors import InputError
 from .estimator import TopicModel, Words
 from .nn.decoders import Criterion
+from .nn.distinctness import Distinctness
 from .nn.encoders import BagEncoder, EncoderInput
 from .settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from .training import Schedule, TrainingPlan, TrainingState, train
@@ -37,8 +38,9 @@ class NeuralTopicModel(TopicModel):
         background: whether topics are deviations from the corpus's word frequencies (after SAGE and SCHOLAR).
         criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
         n_samples: draws of theta a document in the loss, for the models that draw it.
-        distinctness: weight, in each token, of the information that a word has on its topic (the Jensen-Shannon
-            divergence of the topics): more makes topics share fewer words; 0 leaves it to the likelihood.
+        min_diversity: the topic diversity that training holds topics to: of the 25 best words of all topics, the share
+            that are different. Missed, it raises the weight of a term that moves topics apart, their Jensen-Shannon
+            divergence; 0 leaves it to the likelihood.
         epochs: passes over the documents.
         batch_size: documents a step; None is 256, and less on a small corpus, so that an epoch has some 30 steps.
         learning_rate: the highest rate of Adam.
@@ -59,7 +61,7 @@ class NeuralTopicModel(TopicModel):
     background: bool = True
     criterion: Criterion = "cross_entropy"
     n_samples: AtLeastOne = 1
-    distinctness: NotNegative = 0.06
+    min_diversity: Rate = 0.77
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
     learning_rate: Positive = 1e-2
@@ -138,6 +140,10 @@ class NeuralTopicModel(TopicModel):
             input_dropout=self.input_dropout,
             output_dropout=self.dropout,
         )
+
+    def _distinctness(self, words: Words) -> Distinctness:
+        """What holds topics apart, as the settings ask."""
+        return Distinctness(self.min_diversity, self.n_topics, len(words))
 
     def _background(self, words: Words) -> Tensor:
         """(V,) log word frequencies, or zeros where topics are no deviations."""

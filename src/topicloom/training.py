@@ -107,6 +107,7 @@ def train(
                     raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
             for monitor in monitors:
                 row |= evaluated(state.network, state.device, monitor)
+            row |= state.network.adapt(row)
             state.history.append(row)
             for callback in callbacks:
                 callback.on_epoch(row)
@@ -139,7 +140,7 @@ def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[To
 
 
 def _mean_loss(network: TopicNetwork, reader: BatchReader, kl_weight: float) -> float:
-    totals = evaluate(network, reader, lambda batch: network.loss(batch).total(kl_weight).sum())
+    totals = evaluate(network, reader, lambda batch: network.loss(batch).bound(kl_weight).sum())
     return float(torch.stack(totals).sum()) / reader.n_docs
 
 

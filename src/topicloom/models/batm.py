@@ -44,9 +44,7 @@ class BATMNetwork(AutoencoderNetwork):
     def __init__(self, settings: BATM, words: Words, generator: torch.Generator) -> None:
         n_topics = settings.n_topics
         topics = FreeTopics(settings._background(words), n_topics, generator, seeds=words.seeds)
-        super().__init__(
-            MixtureDecoder(topics), settings._encoder(words, generator), distinctness=settings.distinctness
-        )
+        super().__init__(MixtureDecoder(topics), settings._encoder(words, generator), settings._distinctness(words))
         self.code = linear(settings.hidden_size, n_topics, generator, bias=False)
         self.norm = BatchNorm(n_topics, eps=1e-8)
         self.critic = PairCritic(len(words), n_topics, settings.critic_size, generator)

@@ -48,7 +48,8 @@ from ..nn.priors import laplace_dirichlet
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive, Share
 
-_WEIBULL_SHARE = 0.2  # Weibulls as concentrated as the Dirichlets leave a third of the topics without a document
+# What each needs to have all topics alive and apart on long texts and short ones.
+_LAPLACE_ALPHA, _ALPHA_OF_ALL = 0.3, 0.5
 
 Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
 
@@ -62,15 +63,15 @@ class DirichletNetwork(VariationalNetwork):
         super().__init__(
             _decoder(settings, words, generator),
             settings._encoder(words, generator),
+            settings._distinctness(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
-            distinctness=settings.distinctness,
         )
         self.estimator = settings.estimator
         self.augmentation = settings.augmentation
         self.sparsity = settings.sparsity
         self.temperature = settings.temperature
-        self.register_buffer("alpha", torch.full((settings.n_topics,), settings.alpha))
+        self.register_buffer("alpha", torch.full((settings.n_topics,), settings._alpha))
         self.prior = laplace_dirichlet(self.alpha)
         self.head = self._head(settings, generator)
         self.presence = (
@@ -84,7 +85,6 @@ class DirichletNetwork(VariationalNetwork):
             return GaussianHead(settings.hidden_size, self.prior.var, generator)
         concentration = settings.concentration
         if settings.estimator == "weibull":
-            concentration *= _WEIBULL_SHARE
             shape = float(weibull_like_gamma(concentration * self.alpha[0])[0])
             return WeibullHead(settings.hidden_size, self.alpha, generator, concentration=concentration, shape=shape)
         return DirichletHead(settings.hidden_size, self.alpha, generator, concentration=concentration)
@@ -123,7 +123,8 @@ class DirichletVAE(NeuralTopicModel):
             "weibull" or "laplace"; benchmarks/gradients.md compares them.
         decoder: "mixture" theta beta, or "product" softmax(theta B + b), batch-normalised, and dense over the
             vocabulary, one batch at a time.
-        alpha: the Dirichlet parameter of the prior, the same for each topic; less makes theta sparser.
+        alpha: the Dirichlet parameter of the prior, the same for each topic; less makes theta sparser. None is
+            0.5 / n_topics; with the "laplace" estimator, whose Gaussians are no good likeness of those, 0.3.
         concentration: how many times the prior's parameters a document's are, in the median: more makes the posterior
             surer. Not with the "laplace" estimator.
         augmentation: B of "rsvi": uniforms drawn for each gamma, so that the path misses less of the gradient.
@@ -135,13 +136,17 @@ class DirichletVAE(NeuralTopicModel):
 
     estimator: Estimator = "implicit"
     decoder: Literal["mixture", "product"] = "mixture"
-    alpha: Positive = 0.3
-    concentration: Positive = 7.5
+    alpha: Positive | None = None
+    concentration: Positive = 30.0
     augmentation: AtLeastOne = 5
     sparsity: Share | None = None
     temperature: Positive = 0.5
     topic_gain: Positive = 10.0
     batch_norm: bool = True
+
+    @property
+    def _alpha(self) -> float:
+        return self.alpha or (_LAPLACE_ALPHA if self.estimator == "laplace" else _ALPHA_OF_ALL / self.n_topics)
 
     def _network(self, words: Words, generator: torch.Generator) -> DirichletNetwork:
         return DirichletNetwork(self, words, generator)

@@ -36,7 +36,7 @@ from ..nn.network import TopicNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..nn.sparse import SparseBatch
-from ..settings import AtLeastOne, NotNegative, Positive
+from ..settings import AtLeastOne, Positive
 from ..word_vectors import Floats, WordVectors, nearest_rows, read_word_vectors
 
 _FAINTEST = 1e-3  # of the mean variance: directions with less of it are taken to have this much
@@ -51,9 +51,9 @@ class ETMNetwork(VariationalNetwork):
         super().__init__(
             MixtureDecoder(topics),
             settings._encoder(words, generator),
+            settings._distinctness(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
-            distinctness=settings.distinctness,
         )
         n_topics = settings.n_topics
         laplace = settings.prior == "laplace"
@@ -90,11 +90,10 @@ class ETM(NeuralTopicModel):
     """
 
     prior: Literal["laplace", "standard"] = "laplace"
-    alpha: Positive = 0.7
+    alpha: Positive = 0.3
     embedding_size: AtLeastOne | None = None
     word_vectors: WordVectors | str | Path | None = None
     fixed_word_vectors: bool = False
-    distinctness: NotNegative = 0.07  # with .06 diversity is a little below .75 on bbc-news, K=50
 
     def nearest_words(self, topic: int, top_n: int = 10) -> list[str]:
         """The words whose vectors are nearest to a topic's vector, by cosine.

@@ -48,9 +48,9 @@ class GMNTMNetwork(VariationalNetwork):
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings._encoder(words, generator),
+            settings._distinctness(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
-            distinctness=settings.distinctness,
         )
         self.prior = MixturePrior(settings.n_topics, settings.n_topics)
         self.head = GaussianHead(settings.hidden_size, torch.ones(settings.n_topics), generator)

@@ -38,9 +38,7 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..nn.sparse import SparseBatch
-from ..settings import AtLeastOne, NotNegative, Positive
-
-_GAIN = 10.0  # how many times as fast as the encoder topics are learned
+from ..settings import AtLeastOne, Positive
 
 
 class GSMNetwork(VariationalNetwork):
@@ -50,9 +48,9 @@ class GSMNetwork(VariationalNetwork):
         super().__init__(
             _decoder(settings, words, generator),
             settings._encoder(words, generator),
+            settings._distinctness(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
-            distinctness=settings.distinctness,
         )
         self.prior = _prior(settings)
         self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)
@@ -90,8 +88,7 @@ class GSM(NeuralTopicModel):
     """
 
     prior: Literal["laplace", "standard"] = "laplace"
-    alpha: Positive = 0.5
-    distinctness: NotNegative = 0.08
+    alpha: Positive = 0.3
     latent_size: Annotated[int, Field(ge=2)] | None = None
     decoder: Literal["mixture", "product", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256
@@ -118,7 +115,7 @@ def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder
         return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator)
     topics: TopicLogits
     if settings.embedding_size is None:
-        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=_GAIN)
+        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds)
     else:
         topics = EmbeddedTopics(background, settings.n_topics, settings.embedding_size, generator, seeds=words.seeds)
     return make_decoder(settings.decoder, topics)

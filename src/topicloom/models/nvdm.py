@@ -31,13 +31,13 @@ class NVDMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> words."""
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(settings._background(words), settings.n_topics, generator, seeds=words.seeds)
+        topics = FreeTopics(settings._background(words), settings.n_topics, generator, seeds=words.seeds, gain=4.0)
         super().__init__(
             LogRatioDecoder(topics),
             settings._encoder(words, generator),
+            settings._distinctness(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
-            distinctness=settings.distinctness,
         )
         self.prior = standard_normal(settings.n_topics)
         self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)

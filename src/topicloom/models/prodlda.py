@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..settings import AtLeastOne, NotNegative, Positive, Rate
+from ..settings import Positive, Rate
 from .dirichlet import DirichletVAE, Estimator
 
 
@@ -33,12 +33,12 @@ class ProdLDA(DirichletVAE):
 
     estimator: Estimator = "laplace"
     decoder: Literal["mixture", "product"] = "product"
-    alpha: Positive = 0.5
+    alpha: Positive | None = 0.1
     batch_norm: bool = False
-    topic_gain: Positive = 4.0
     dropout: Rate = 0.0
-    distinctness: NotNegative = 0.0
-    epochs: AtLeastOne = 30
+    min_diversity: Rate = (
+        0.0  # what is held apart is words of topics as mixtures have them: it costs NPMI and gains little
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -49,4 +49,3 @@ class NVLDA(DirichletVAE):
     """
 
     estimator: Estimator = "laplace"
-    alpha: Positive = 0.7

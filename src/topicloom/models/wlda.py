@@ -34,7 +34,7 @@ from ..nn.network import AutoencoderNetwork, Loss
 from ..nn.posteriors import PointPosterior
 from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, Sampler
 from ..nn.sparse import SparseBatch
-from ..settings import NotNegative, Positive, Rate
+from ..settings import Positive, Rate
 
 
 class WLDANetwork(AutoencoderNetwork):
@@ -45,7 +45,7 @@ class WLDANetwork(AutoencoderNetwork):
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings._encoder(words, generator),
-            distinctness=settings.distinctness,
+            settings._distinctness(words),
         )
         self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
         self.norm = BatchNorm(settings.n_topics, shift=True, eps=1e-8)
@@ -53,7 +53,7 @@ class WLDANetwork(AutoencoderNetwork):
         self.eta = DirichletSampler(torch.full((settings.n_topics,), settings.alpha))
         self.share, self.spread, self.tau, self.criterion = (
             settings.noise,
-            settings.spread,
+            settings._spread,
             settings.tau,
             settings.criterion,
         )
@@ -103,18 +103,22 @@ class WLDA(NeuralTopicModel):
         alpha: parameter of the Dirichlet prior and of the noise, the same for each topic.
         noise: share a of Dirichlet noise that is mixed into theta while training.
         tau: width of the kernel, exp(-angle^2 / tau).
-        spread: standard deviation of each dimension of the code before the softmax; more makes theta purer.
+        spread: standard deviation of each dimension of the code before the softmax; more makes theta purer. None is 9
+            with "gmm-std", whose samples are nearly corners, and 3 with the others.
         decoder: "mixture" theta beta; or "product" softmax(theta B + b), the paper's, dense over the vocabulary, one
             batch at a time.
     """
 
-    distinctness: NotNegative = 0.15
     prior: Literal["dirichlet", "gmm-std", "gmm-ctm"] = "dirichlet"
     alpha: Positive = 0.1
     noise: Rate = 0.2
     tau: Positive = 1.0
-    spread: Positive = 3.0
+    spread: Positive | None = None
     decoder: Literal["mixture", "product"] = "mixture"
+
+    @property
+    def _spread(self) -> float:
+        return self.spread or (9.0 if self.prior == "gmm-std" else 3.0)
 
     def _network(self, words: Words, generator: torch.Generator) -> WLDANetwork:
         return WLDANetwork(self, words, generator)
@@ -125,4 +129,4 @@ def _prior(settings: WLDA) -> Sampler:
         return DirichletSampler(torch.full((settings.n_topics,), settings.alpha))
     if settings.prior == "gmm-std":
         return CornerMixture(settings.n_topics)
-    return FittedMixture(settings.n_topics, settings.spread)
+    return FittedMixture(settings.n_topics, settings._spread)

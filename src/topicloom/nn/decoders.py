@@ -58,7 +58,7 @@ class FreeTopics(TopicLogits):
         generator: torch.Generator,
         *,
         seeds: Tensor | None = None,
-        gain: float = 4.0,
+        gain: float = 10.0,
     ) -> None:
         super().__init__(background, seeds)
         self.weight = normal_parameter(len(background), n_topics, scale=0.5 / gain, generator=generator)
@@ -90,7 +90,7 @@ class EmbeddedTopics(TopicLogits):
         seeds: Tensor | None = None,
         word_vectors: Tensor | None = None,
         fixed: bool = False,
-        gain: float = 0.1,
+        gain: float = 0.2,
     ) -> None:
         super().__init__(background, seeds)
         if word_vectors is None:

@@ -174,7 +174,12 @@ class WeibullPosterior(SimplexPosterior):
         return self.log_scale + torch.lgamma(1 + 1 / self.shape)  # the weights' means
 
     def divergence(self) -> Tensor:
-        return kl_weibull_gamma(self.shape, self.log_scale, self.prior)
+        """From gammas of the rate that makes it least, for theta is the same whatever rate they share.
+
+        sum_k KL(r) is least where the gammas' means sum to as much as the Weibulls', r = sum alpha / sum_k E[w_k].
+        """
+        log_rate = self.prior.sum().log() - torch.logsumexp(self.log_point(), dim=1, keepdim=True)  # (B, 1)
+        return kl_weibull_gamma(self.shape, self.log_scale + log_rate, self.prior)
 
 
 @dataclass(frozen=True)

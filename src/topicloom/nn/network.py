@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from .decoders import Criterion, Decoder
-from .divergences import topic_information
+from .distinctness import Distinctness
 from .encoders import BagEncoder
 from .posteriors import Posterior, SampledPosterior
 from .sparse import SparseBatch
@@ -29,9 +29,13 @@ class Loss:
         """Every term by name, as history_ records them."""
         return {"reconstruction": self.reconstruction, "divergence": self.divergence, **self.extras}
 
+    def bound(self, kl_weight: float = 1.0) -> Tensor:
+        """(B,) without the extras, whose weights may change as training goes: epochs compare."""
+        return self.reconstruction + kl_weight * self.divergence
+
     def total(self, kl_weight: float = 1.0) -> Tensor:
         """(B,). With kl_weight 1 and no extras it is the negative evidence lower bound."""
-        total = self.reconstruction + kl_weight * self.divergence
+        total = self.bound(kl_weight)
         for extra in self.extras.values():
             total = total + extra
         return total
@@ -76,6 +80,14 @@ class TopicNetwork(nn.Module, ABC):
         """Who is trained, in the order of their moves."""
         return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
 
+    def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """What the network changes in itself after an epoch, as columns of its row; by default nothing.
+
+        Args:
+            row: the epoch's row of history_, with what the monitors saw.
+        """
+        return {}
+
     def bound(self, batch: SparseBatch) -> Tensor:
         """The evidence lower bound of each document's counts, whatever the loss is made of: (B,)"""
         loss = self.loss(batch)
@@ -101,27 +113,24 @@ class AutoencoderNetwork(TopicNetwork):
     """A network with a decoder, from which topics and likelihoods are read, and an encoder.
 
     Args:
-        distinctness: weight of the term that holds topics apart, see `apart`.
+        distinctness: what holds topics apart.
     """
 
-    def __init__(self, decoder: Decoder, encoder: BagEncoder, *, distinctness: float = 0.0) -> None:
+    def __init__(self, decoder: Decoder, encoder: BagEncoder, distinctness: Distinctness) -> None:
         super().__init__()
         self.decoder = decoder
         self.encoder = encoder
         self.distinctness = distinctness
 
     def apart(self, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
-        """The extra term that holds topics apart, (B,): -weight * I(topic; word) for each token of a document.
+        """The extra term that holds topics apart, (B,); theta (B, K) says by its mean how much each topic counts."""
+        return self.distinctness.term(self.decoder.beta_t, theta, batch) if self.distinctness.aim else {}
 
-        The likelihood alone is content with topics that all keep the common words.
-
-        Args:
-            theta: (B, K), whose mean says how much each topic counts.
-        """
-        if self.distinctness == 0:
+    def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        if "topic_diversity" not in row:
             return {}
-        information = topic_information(self.decoder.beta_t(), theta.detach().mean(0))
-        return {"distinctness": -self.distinctness * information * batch.totals}
+        active = row["active_topics"] / self.topic_word().shape[0]
+        return self.distinctness.adapt(row["topic_diversity"], active, row["epoch"])
 
     def topic_word(self) -> Tensor:
         return self.decoder.topic_word()
@@ -140,12 +149,12 @@ class VariationalNetwork(AutoencoderNetwork):
         self,
         decoder: Decoder,
         encoder: BagEncoder,
+        distinctness: Distinctness,
         *,
         criterion: Criterion = "cross_entropy",
         n_samples: int = 1,
-        distinctness: float = 0.0,
     ) -> None:
-        super().__init__(decoder, encoder, distinctness=distinctness)
+        super().__init__(decoder, encoder, distinctness)
         self.criterion: Criterion = criterion
         self.n_samples = n_samples
 
