@@ -169,7 +169,7 @@ def judged(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str
     ruler = judge(shared)
     observed, scored = ruler.split_counts(data["test"])
     theta_train, theta_half = model.transform(data["train"]), model.transform(observed)
-    own = model.topic_ids(25).tolist()
+    own, lifted = model.topic_ids(25).tolist(), model.topic_ids(25, relevance=0.0).tolist()
     row = {
         **ruler.score(
             data,
@@ -181,6 +181,9 @@ def judged(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str
         ),
         "npmi_own": float(ruler.npmi(own, sp.csr_matrix(data["train"])).mean()),
         "td_own": float(ruler.diversity(own)),
+        # By lift alone, which is how ProdLDA's authors rank: the rows of B.
+        "npmi0": float(ruler.npmi(lifted, sp.csr_matrix(data["train"])).mean()),
+        "td0": float(ruler.diversity(lifted)),
         "twins": duplicates(model.topic_ids(10, relevance=0.6)),
         "twins_own": duplicates(model.topic_ids(10)),
         # As perplexity by completion, but by the model's own decoder, which need not be a mixture.

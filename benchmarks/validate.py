@@ -14,7 +14,8 @@ import shared
 import topicloom as tl
 
 COLUMNS = (
-    "seconds", "npmi", "td", "npmi6", "td6", "twins", "npmi_own", "td_own", "purity", "nmi", "acc", "ppl", "own_ppl",
+    "seconds", "npmi", "td", "npmi6", "td6", "twins", "npmi_own", "td_own", "npmi0", "td0",
+    "purity", "nmi", "acc", "ppl", "own_ppl",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ Where the defaults depart from the paper, and how to come back to it:
 - documents are shares of words, not tf-idf;
 - the critic is bounded by the norms of its layers, and not by clipping single weights at 0.01;
 - the encoder's code is batch-normalised, with the spread of the Laplace approximation of the prior;
-- topics are held apart, as in the other models (distinctness=0).
+- topics are held apart, as in the other models (min_diversity=0).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ document, so that how many topics a document has and how evenly it has them are 
 Where it departs from the paper:
 - a(x) is the exponential of a batch-normalised layer and not a softplus, so that every topic stays in use from the
   first step, and the divergence needs no warm-up (kl_warmup; the paper takes some 100 epochs); its floor is 1e-5;
-- topics are deviations from the background frequencies (background=False) and held apart (distinctness=0);
+- topics are deviations from the background frequencies (background=False) and held apart (min_diversity=0);
 - half of a document's words are hidden from the encoder in training (input_dropout=0);
 - with `sparsity`, the divergence counts the weights of absent topics too, and is that of the discrete b while a relaxed
   one is drawn: no strict bound (Maddison et al. 2017, appendix C.3).

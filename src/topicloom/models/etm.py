@@ -7,7 +7,7 @@ rho (V, L) holds the word vectors, alpha (K, L) the topic vectors.
 Where the defaults depart from the paper, and how to come back to it:
 - the prior is the Laplace approximation of a Dirichlet and not N(0, I) (prior="standard");
 - topics are deviations from the background word frequencies (background=False);
-- topics are held apart by a term of the loss (distinctness=0);
+- topics are held apart by a term of the loss (min_diversity=0);
 - the encoder sees log(1 + x) and not x / sum x (encoder_input="l1"), has 128 softplus units and not 800 ReLU, its mean
   and log-variance are batch-normalised, and half of a document's words are hidden from it in training
   (input_dropout=0);

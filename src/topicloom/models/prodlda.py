@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..settings import Positive, Rate
+from ..settings import AtLeastOne, Positive, Rate
 from .dirichlet import DirichletVAE, Estimator
 
 
@@ -33,12 +33,12 @@ class ProdLDA(DirichletVAE):
 
     estimator: Estimator = "laplace"
     decoder: Literal["mixture", "product"] = "product"
-    alpha: Positive | None = 0.1
+    alpha: Positive | None = 0.5
+    topic_gain: Positive = 4.0
     batch_norm: bool = False
     dropout: Rate = 0.0
-    min_diversity: Rate = (
-        0.0  # what is held apart is words of topics as mixtures have them: it costs NPMI and gains little
-    )
+    epochs: AtLeastOne = 30
+    min_diversity: Rate = 0.0  # of a product's topics, it costs much NPMI and gains little diversity
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
