@@ -416,6 +416,7 @@ def test_history_adds_up(kind):
     for row in history:
         reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["kl_weight"]
         others = {"epoch", "loss", "kl_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
+        others |= {"distinctness_weight"}
         opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
         own = {name: value for name, value in row.items() if not name.startswith(opponents)}
         extras = sum(value for name, value in own.items() if name not in others | COLUMNS)
@@ -603,6 +604,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"decoder": "product"},
     ],
     "NVDM": [],
+    "ProdLDA": [{"min_diversity": 0.5}],
     "WLDA": [
         {"prior": "gmm-std"},
         {"prior": "gmm-ctm"},
@@ -652,9 +654,11 @@ def settings_of(kind: type) -> list[str]:
 
 
 def options_of(kind: type[TopicModel]) -> list[dict[str, Any]]:
-    """Those of a model that it is made on are tried there."""
+    """Those of a model that it is made on are tried there; what it has by default would change nothing."""
     bases = [base for base in kind.__mro__ if base is kind or base not in MODELS]
-    return [option for base in bases for option in OPTIONS.get(base.__name__, [])]
+    default = kind().get_params()
+    found = [option for base in bases for option in OPTIONS.get(base.__name__, [])]
+    return [option for option in found if any(default[name] != value for name, value in option.items())]
 
 
 FITTED: dict[tuple[str, str], TopicModel] = {}
