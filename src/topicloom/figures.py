@@ -34,10 +34,11 @@ _WATCHED = {
     "kl_per_dimension": "divergence of each\nlatent dimension, nats",
     "active_units": "latent dimensions\nthat say something",
     "active_topics": "topics that lead\nsome document",
+    "topic_diversity": "share of top words\nthat are different",
     "duplicate_topics": "pairs of topics\nthat are alike",
     "frequent_mass": "weight on the 50 most\nfrequent words",
 }
-_NOT_LOSSES = {"epoch", "seconds", "learning_rate", "kl_weight", *_WATCHED}
+_NOT_LOSSES = {"epoch", "seconds", "learning_rate", "kl_weight", "distinctness_weight", *_WATCHED}
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # of one scale
 _PANEL = (2.5, 2.1)  # inches, width and height
 _COLUMNS = 5
@@ -83,7 +84,7 @@ def collapse_curve(history: Sequence[dict[str, Any]], n_topics: int) -> Figure:
         axes.fill_between(_epochs(seen), [row[0] for row in values], [row[-1] for row in values], color=_PALE)
         axes.set_ylabel(_WATCHED[name], color=_GREY, fontsize=8)
         n_units = len(seen[-1].get("kl_per_dimension", ()))
-        whole = {"active_topics": n_topics, "frequent_mass": 1, "active_units": n_units}
+        whole = {"active_topics": n_topics, "topic_diversity": 1, "frequent_mass": 1, "active_units": n_units}
         top = max(whole.get(name, 0), 0.1 if name == "kl_per_dimension" else 1, *(row[-1] for row in values))
         axes.set_ylim(-0.04 * top, 1.08 * top)  # a line at the very edge would not be seen
         axes.yaxis.set_major_locator(MaxNLocator("auto", integer=isinstance(seen[-1].get(name), int)))
