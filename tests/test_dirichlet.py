@@ -69,6 +69,21 @@ EXACT = {
 SHAPES = [[0.05, 0.1, 0.3], [0.8, 1.0, 1.5], [4.0, 12.0, 30.0]]
 
 
+def test_what_others_have_is_taken_off_without_bias():
+    """A loss is large and grows with the document: its size alone must not drown the gradient."""
+    a = SHAPES[1]
+    sizes = 20 + 80 * torch.rand(N_DRAWS, dtype=torch.float64, generator=seeded(1))
+    found = {}
+    for name, given in (("plain", None), ("with others taken off", sizes)):
+        alpha = torch.tensor(a, dtype=torch.float64).repeat(N_DRAWS, 1).requires_grad_()
+        draw = RejectionDirichlet(alpha, PRIOR, 1).sample(seeded())
+        f = sizes * (7.0 + draw.theta[:, 0] ** 2)
+        (each,) = torch.autograd.grad((draw.surrogate(f, given) / sizes).sum(), alpha)
+        found[name] = each.mean(0).numpy(), (each.std(0) / N_DRAWS**0.5).numpy()
+        assert_within(found[name], differences(second_moment, a))
+    assert (found["with others taken off"][1] < found["plain"][1] / 3).all()
+
+
 @pytest.mark.parametrize("a", SHAPES, ids=str)
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_estimators_have_the_gradient_of_the_expectation(name, a):

@@ -180,5 +180,7 @@ class VariationalNetwork(AutoencoderNetwork):
     ) -> tuple[Loss, Tensor]:
         """Minus the bound, in its two terms, and a draw of theta (B, K)."""
         draws = [posterior.sample(self.generator) for _ in range(self.n_samples)]
-        scores = [draw.surrogate(self.decoder.score(draw.theta, batch, criterion)) for draw in draws]  # (B,) each
+        scores = [
+            draw.surrogate(self.decoder.score(draw.theta, batch, criterion), batch.totals) for draw in draws
+        ]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta
