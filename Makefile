@@ -1,4 +1,4 @@
-.PHONY: bench-gradients setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary
+.PHONY: bench-gradients setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -47,3 +47,6 @@ bench-vocabulary: setup  ## ETM and LDA as the vocabulary grows: benchmarks/voca
 
 bench-gradients: setup  ## gradients of the Dirichlet estimators: a table and a figure in benchmarks/
 	$(BIN)/python benchmarks/gradients.py
+
+bench-metrics: setup  ## coherence beside gensim's, values and speed: benchmarks/metrics.md
+	$(BIN)/python benchmarks/metrics.py

@@ -18,7 +18,7 @@ from topicloom.config import read_config
 PETS = "the cat and the dog see a vet , animals and pets eat fish"
 MONEY = "the stock and the bond market move , banks and money earn interest"
 RUN_FILES = {"model", "topics.csv", "doc_topics.csv", "metrics.json", "log.jsonl"}
-PICTURES = {"loss.png", "collapse.png", "topics.png"}
+PICTURES = {"loss.png", "collapse.png", "quality.png", "topics.png"}
 
 
 @pytest.fixture(autouse=True)

@@ -59,6 +59,19 @@ def test_collapse_curve_takes_what_there_is(tmp_path):
     figures.save(figures.collapse_curve(rows("loss"), 5), tmp_path / "empty.png")
 
 
+def test_quality_curve_has_a_panel_for_every_scale(tmp_path):
+    history = rows("loss", "topic_diversity", epochs=4)
+    for row in history[1::2]:
+        row |= {"c_npmi": 0.1, "document_npmi": 0.2, "c_v": 0.5, "inverted_rbo": 0.9}
+    figure = figures.quality_curve(history)
+    assert panels(figure) == [["document npmi", "c npmi"], ["c v"], ["topic diversity", "inverted rbo"]]
+    assert figure.axes[1].lines[0].get_xydata().tolist() == [[2, 0.5], [4, 0.5]]
+    assert figure.axes[2].lines[0].get_xdata().tolist() == [1, 2, 3, 4]
+    assert panels(figures.loss_curve(history)) == [["loss"]]
+    figures.save(figure, tmp_path / "quality.png")
+    figures.save(figures.quality_curve(rows("loss")), tmp_path / "empty.png")
+
+
 def test_loss_curve_allows_a_term_that_comes_later():
     history = rows("loss", epochs=2)
     history[1]["divergence"] = 1.0

@@ -19,17 +19,18 @@ ROOT = Path(topicloom.__file__).parent
 # From the bottom up; a module imports from lines above its own, and from its own package.
 LAYERS = [
     {"errors"},
-    {"config", "files", "inputs", "settings", "ranking", "metrics", "nn"},
+    {"cells", "config", "files", "inputs", "settings", "ranking", "metrics", "nn"},
     {"text"},
     {"vocabulary"},
     {"corpus"},
     {"batches", "callbacks", "datasets", "word_vectors"},
-    {"collapse", "training"},
+    {"collapse", "topic_measures", "training"},
+    {"monitoring"},
     {"estimator"},
-    {"neural"},
+    {"evaluation", "held_out", "neural"},
     {"models"},
     {"persistence", "figures"},
-    {"run"},
+    {"comparison", "run", "run_evaluation", "tuning"},
     {"cli"},
     {"__main__"},
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import pickle
 from pathlib import Path
 from types import ModuleType
 
@@ -10,7 +12,29 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from topicloom.metrics import completion_split, document_npmi, perplexity, topic_diversity, topic_uniqueness
+from topicloom.metrics import (
+    Measured,
+    active_topics,
+    adjusted_rand_index,
+    classification_accuracy,
+    completion_split,
+    cross_validated_accuracy,
+    document_npmi,
+    duplicate_topics,
+    embedding_diversity,
+    frequent_mass,
+    inverted_rbo,
+    kl_per_dimension,
+    normalised_mutual_information,
+    perplexity,
+    purity,
+    rank_biased_overlap,
+    redundancy,
+    topic_diversity,
+    topic_uniqueness,
+    units_by_divergence,
+    units_by_variance,
+)
 from topicloom.ranking import top_words, word_scores
 
 JUDGE = Path(__file__).parents[2] / "shared" / "judge" / "judge.py"
@@ -34,6 +58,17 @@ def model() -> tuple[np.ndarray, np.ndarray]:
     return random.dirichlet(np.ones(4), 50), random.dirichlet(np.full(40, 0.1), 4)
 
 
+# Figures with their settings.
+
+
+def test_a_figure_is_a_number_that_says_how_it_was_taken():
+    figure = topic_diversity([["a", "b"], ["a", "c"]], top_n=2)
+    assert (figure, figure + 1, figure.settings) == (0.75, 1.75, {"top_n": 2})
+    assert json.dumps([figure]) == "[0.75]"
+    again = pickle.loads(pickle.dumps(figure))
+    assert (type(again), again, again.settings) == (Measured, figure, figure.settings)
+
+
 # Perplexity.
 
 
@@ -55,6 +90,20 @@ def test_perplexity():
     # Four tokens of probabilities 1/2, 1/2, 1/4 and 1/16: their geometric mean is 1/4.
     assert perplexity(np.log([1 / 4, 1 / 64]), [2, 2]) == pytest.approx(4)
     assert perplexity([0.0], [0]) == float("inf")
+
+
+def test_perplexity_by_document_and_by_corpus():
+    # Two tokens of 1/2 each, and six of 1/8: documents weigh alike, or tokens do. The empty document says nothing.
+    logs, tokens = [2 * np.log(1 / 2), 6 * np.log(1 / 8), -3.0], [2, 6, 0]
+    by_corpus, by_document = perplexity(logs, tokens), perplexity(logs, tokens, "document")
+    assert by_corpus == pytest.approx(2 ** ((2 * 1 + 6 * 3) / 8))
+    assert by_document == pytest.approx(2 ** ((1 + 3) / 2))
+    assert by_corpus.settings == {"average": "corpus", "documents": 2, "tokens": 8}
+    assert by_document.settings["average"] == "document"
+    assert perplexity([], [], "document") == float("inf")
+    assert perplexity([-1e9], [1]) == float("inf")
+    with pytest.raises(ValueError, match='"corpus" or "document"'):
+        perplexity(logs, tokens, "word")
 
 
 def test_perplexity_is_the_judges(judge, model):
@@ -83,6 +132,156 @@ def test_topic_uniqueness():
     assert topic_uniqueness(topics) == pytest.approx((0.75 + 0.75 + 1) / 3)
     assert topic_uniqueness(topics[:1] * 4) == pytest.approx(1 / 4)
     assert topic_uniqueness([]) == 0
+
+
+def endless_overlap(first, second, p, deepest=3000):
+    """Rank-biased overlap summed from its definition, agreement past the last word staying what it was there."""
+    shorter, longer = sorted((first, second), key=len)
+    total = 0.0
+    for depth in range(1, deepest):
+        seen = min(depth, len(longer))
+        shared = len(set(longer[:seen]) & set(shorter[:seen]))
+        unseen = max(seen - len(shorter), 0) * len(set(longer[: len(shorter)]) & set(shorter)) / len(shorter)
+        total += (1 - p) * p ** (depth - 1) * (shared + unseen) / seen
+    return total
+
+
+def test_rank_biased_overlap_by_hand():
+    # Depth 1: none of 1. Depth 2: both of 2. From there on they agree.
+    overlap = rank_biased_overlap([["a", "b"], ["b", "a"], ["c", "d"]], weight=0.9)
+    np.testing.assert_allclose(overlap, [[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]], atol=1e-12)
+    assert inverted_rbo([["a", "b"], ["b", "a"], ["c", "d"]]) == pytest.approx(1 - 0.3)
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.9, 0.98])
+def test_rank_biased_overlap_is_the_definitions(weight):
+    random = np.random.default_rng(0)
+    topics = [random.permutation(16)[:length].tolist() for length in (10, 10, 10, 7, 3, 1, 9)]
+    expected = [[endless_overlap(one, other, weight) for other in topics] for one in topics]
+    np.testing.assert_allclose(rank_biased_overlap(topics, weight), expected, atol=1e-9)
+    np.testing.assert_allclose(rank_biased_overlap(topics, weight, top_n=4)[0, 1],
+                               endless_overlap(topics[0][:4], topics[1][:4], weight))  # fmt: skip
+    above = [expected[i][j] for i in range(7) for j in range(i + 1, 7)]
+    found = inverted_rbo(topics, weight)
+    assert found == pytest.approx(1 - np.mean(above))
+    assert found.settings == {"top_n": 10, "weight": weight, "overlap": "extrapolated", "pairs": 21}
+
+
+def test_inverted_rbo_at_the_edges():
+    assert inverted_rbo([["a", "b"]] * 3) == pytest.approx(0)
+    assert inverted_rbo([["a", "b"], ["c", "d"]]) == 1
+    for topics in ([], [["a"]], [["a"], []]):
+        assert (inverted_rbo(topics), inverted_rbo(topics).settings["pairs"]) == (1, 0)
+    assert inverted_rbo([["a", "b"], [], ["a", "b"]]) == pytest.approx(0)
+    assert inverted_rbo([["a", "a", "b"], ["a", "b"]]) == pytest.approx(0)  # a repeat is no further word
+    with pytest.raises(ValueError, match="above 0 and below 1"):
+        inverted_rbo([["a"]], weight=1.0)
+
+
+def test_embedding_diversity():
+    vectors = {"east": np.array([1.0, 0]), "north": np.array([0, 2.0]), "west": np.array([-1.0, 0])}
+    assert embedding_diversity([["east"], ["north"]], vectors) == pytest.approx(1)
+    assert embedding_diversity([["east"], ["west"]], vectors) == pytest.approx(2)
+    # Centroids (1/2, 1) and (1, 0): the cosine is (1/2) / sqrt(5/4).
+    half = embedding_diversity([["east", "north", "unheard"], ["east"], ["unheard"]], vectors)
+    assert half == pytest.approx(1 - 0.5 / np.sqrt(1.25))
+    assert half.settings == {"top_n": 10, "pairs": 1, "words_without_vector": 2, "topics_left_out": 1}
+    ids = embedding_diversity([[0, 1], [0]], np.array([[1.0, 0], [0, 2.0]]))
+    assert ids == pytest.approx(float(half))
+    nowhere = embedding_diversity([["east", "west"], ["north"], []], vectors)  # a centroid of 0 points nowhere
+    assert (nowhere, nowhere.settings["pairs"], nowhere.settings["topics_left_out"]) == (1, 0, 2)
+
+
+def test_redundancy():
+    words = [[f"{letter}{n}" for n in range(10)] for letter in "ab"]
+    topics = [*words, [*words[0][:8], "x", "y"], [*words[0][:7], "x", "y", "z"]]
+    assert duplicate_topics(topics) == 2  # 0 and 2 share 8 words; 2 and 3 share 9
+    assert redundancy(topics) == pytest.approx(2 / 6)
+    assert redundancy(topics).settings == {"top_n": 10, "shared": 8, "pairs": 6}
+    assert redundancy(topics, shared=7) == pytest.approx(3 / 6)
+    assert duplicate_topics([[], [], ["a"]]) == 0  # topics without words have none in common
+    assert (redundancy([["a"]]), redundancy([])) == (0, 0)
+
+
+# Collapse.
+
+
+def test_active_units():
+    means = np.array([[1.0, 0.5, 3.0], [-1.0, 0.5, 3.3], [1.0, 0.5, 3.0], [-1.0, 0.5, 3.1]])  # variances 1, 0, .015
+    assert units_by_variance(means) == 2
+    assert units_by_variance(means, threshold=0.1) == 1
+    assert units_by_variance(means).settings == {
+        "by": "variance of the posterior mean", "threshold": 0.01, "units": 3,
+    }  # fmt: skip
+    divergence = np.array([[0.5, 0.0, 0.01], [1.5, 0.018, 0.03]])
+    np.testing.assert_allclose(kl_per_dimension(divergence), [1, 0.009, 0.02])
+    assert units_by_divergence(divergence) == 2
+    assert units_by_divergence(divergence).settings["by"] == "mean divergence"
+    nobody = np.zeros((0, 3))
+    assert (units_by_variance(nobody), units_by_divergence(nobody), units_by_divergence(means[:, :0])) == (0, 0, 0)
+
+
+def test_topics_that_somebody_has_and_words_that_everybody_has():
+    assert active_topics(np.array([[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]])) == 2
+    assert active_topics(np.zeros((0, 3))) == 0
+    found = frequent_mass(np.array([[0.5, 0.2, 0.3], [0.1, 0.1, 0.8]]), np.array([1, 9, 5]), top_n=2)
+    assert (found, found.settings) == (pytest.approx((0.5 + 0.9) / 2), {"top_n": 2})
+
+
+# Classes.
+
+
+def test_clusters_by_hand():
+    labels, clusters = list("aaabbb"), [0, 0, 1, 1, 1, 7]
+    assert purity(labels, clusters) == pytest.approx(5 / 6)
+    assert purity(labels, clusters).settings == {"documents": 6, "classes": 2, "clusters": 3}
+    # Pairs in one class 6, in one cluster 4, in both 2, of 15: (2 - 24/15) / ((6 + 4) / 2 - 24/15).
+    assert adjusted_rand_index(labels, clusters) == pytest.approx((2 - 24 / 15) / (5 - 24 / 15))
+    entropy = {"class": np.log(2), "cluster": -(2 * np.log(1 / 3) + 3 * np.log(1 / 2) + np.log(1 / 6)) / 6}
+    joint = -(2 * np.log(2 / 6) + 1 * np.log(1 / 6) + 2 * np.log(2 / 6) + np.log(1 / 6)) / 6
+    mutual = entropy["class"] + entropy["cluster"] - joint
+    found = normalised_mutual_information(labels, clusters)
+    assert found == pytest.approx(2 * mutual / (entropy["class"] + entropy["cluster"]))
+
+
+def test_one_class_or_none():
+    assert purity(["a"] * 4, [0, 1, 1, 2]) == 1
+    assert np.isfinite(
+        [normalised_mutual_information(["a"] * 4, [0, 1, 1, 2]), adjusted_rand_index(["a"] * 4, [0] * 4)]
+    ).all()
+    assert (purity([], []), normalised_mutual_information([], []), adjusted_rand_index([], [])) == (0, 0, 0)
+    theta = np.random.default_rng(0).dirichlet(np.ones(3), 6)
+    assert classification_accuracy(theta, ["a"] * 6, theta, list("aaabbb")) == 0.5
+    assert classification_accuracy(theta[:0], [], theta, ["a"] * 6) == 0
+    assert cross_validated_accuracy(theta, ["a"] * 6) == 1
+    assert cross_validated_accuracy(theta, list("abcdef")) == 0  # no class is there twice
+    assert cross_validated_accuracy(theta[:0], []) == 0
+
+
+def test_a_class_that_topics_tell_is_told():
+    random = np.random.default_rng(0)
+    theta = np.concatenate([random.dirichlet([9, 1, 1], 40), random.dirichlet([1, 9, 1], 40)])
+    labels = np.repeat(["a", "b"], 40)
+    found = cross_validated_accuracy(theta, labels)
+    assert found > 0.9
+    assert found.settings == {"classifier": "logistic regression", "c": 10.0, "folds": 5, "seed": 0, "documents": 80}
+    assert cross_validated_accuracy(theta, random.permutation(labels)) < 0.7
+
+
+def test_class_measures_are_the_judges(judge):
+    random = np.random.default_rng(2)
+    labels = random.integers(0, 5, 300)
+    theta = random.dirichlet(np.ones(8), 300) + np.eye(8)[labels] * 0.3
+    theta /= theta.sum(axis=1, keepdims=True)
+    theirs = judge.cluster(theta, labels)
+    clusters = theta.argmax(axis=1)
+    assert purity(labels, clusters) == pytest.approx(theirs["purity"], abs=1e-9)
+    assert normalised_mutual_information(labels, clusters) == pytest.approx(theirs["nmi"], abs=1e-9)
+    halves = theta[:200], labels[:200], theta[200:], labels[200:]
+    assert classification_accuracy(*halves) == pytest.approx(judge.classify(*halves), abs=1e-9)
+
+
+# Coherence over documents.
 
 
 def test_document_npmi():

@@ -14,20 +14,25 @@ if "OMP_WAIT_POLICY" not in os.environ:
 
 if TYPE_CHECKING:
     from . import datasets, metrics
+    from .comparison import Comparison, compare, select_n_topics
     from .corpus import Corpus
     from .errors import InputError, TrainingDivergedError
     from .estimator import TopicModel
+    from .evaluation import Evaluation, evaluate
     from .models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, NVLDA, WLDA, DirichletVAE, ProdLDA
     from .persistence import load
+    from .tuning import Tuning, tune
     from .word_vectors import WordVectors, read_word_vectors, train_word_vectors
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "BATM": ".models",
+    "Comparison": ".comparison",
     "Corpus": ".corpus",
     "DirichletVAE": ".models",
     "ETM": ".models",
+    "Evaluation": ".evaluation",
     "GMNTM": ".models",
     "GSM": ".models",
     "InputError": ".errors",
@@ -38,13 +43,18 @@ _HOMES = {
     "ProdLDA": ".models",
     "TopicModel": ".estimator",
     "TrainingDivergedError": ".errors",
+    "Tuning": ".tuning",
     "WLDA": ".models",
     "WordVectors": ".word_vectors",
+    "compare": ".comparison",
     "datasets": ".datasets",
+    "evaluate": ".evaluation",
     "load": ".persistence",
     "metrics": ".metrics",
     "read_word_vectors": ".word_vectors",
+    "select_n_topics": ".comparison",
     "train_word_vectors": ".word_vectors",
+    "tune": ".tuning",
 }
 
 __all__ = [
@@ -57,18 +67,25 @@ __all__ = [
     "NVDM",
     "NVLDA",
     "WLDA",
+    "Comparison",
     "Corpus",
     "DirichletVAE",
+    "Evaluation",
     "InputError",
     "ProdLDA",
     "TopicModel",
     "TrainingDivergedError",
+    "Tuning",
     "WordVectors",
+    "compare",
     "datasets",
+    "evaluate",
     "load",
     "metrics",
     "read_word_vectors",
+    "select_n_topics",
     "train_word_vectors",
+    "tune",
 ]
 
 

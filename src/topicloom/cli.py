@@ -11,7 +11,7 @@ import inspect
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import StrEnum
@@ -41,6 +41,7 @@ app = typer.Typer(
 )
 
 _CHUNK = 10_000  # documents inferred at a time
+_MONITORED = "document_npmi"  # needs no more than the counts
 
 
 def main() -> None:
@@ -54,6 +55,13 @@ class DocTopics(StrEnum):
     csv = "csv"
     parquet = "parquet"
     none = "none"
+
+
+class Sampler(StrEnum):
+    """How tuning proposes settings."""
+
+    tpe = "tpe"
+    random = "random"
 
 
 def _count_or_share(value: Any) -> Any:
@@ -285,6 +293,10 @@ def train(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the model; repeatable.")
     ] = None,
     doc_topics: Annotated[DocTopics, typer.Option(help="Format of the table of documents.")] = DocTopics.csv,
+    monitor: Annotated[
+        str, typer.Option(metavar="NAME,NAME", help="Measures of the topics while training, such as c_npmi; or none.")
+    ] = _MONITORED,
+    monitor_every: Annotated[int, typer.Option(min=1, help="Epochs from one such measurement to the next.")] = 5,
     words: Words = 10,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -301,9 +313,11 @@ def train(
             raise InputError(f"{name} has an option of its own: give --{option}, or {option} in the file of --config")
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs)
-    corpus = _corpus(source, options, progress=not quiet)
+    watched = _monitored(monitor)
+    corpus = _corpus(source, options, progress=not quiet, keep_texts=_need_order(watched))
     logger.info("%s", corpus)
-    _train(chosen, corpus, out, doc_topics, words, quiet, as_json)
+    given_source = None if source == "-" else {"path": str(Path(source).resolve()), "reading": _reading(options)}
+    _train(chosen, corpus, out, doc_topics, words, quiet, as_json, given_source, watched, monitor_every)
 
 
 @command
@@ -378,6 +392,178 @@ def infer(
         logger.info("wrote %s", out)
 
 
+@command
+def evaluate(
+    run: Run,
+    options: Reading,
+    texts: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NEW_TEXTS]", help="Documents as for train, best not of the training ones; those by default."
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A class on each line, for the documents.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Other documents to measure coherence against.")
+    ] = None,
+    vectors: Annotated[Path | None, typer.Option(metavar="FILE", help="Word vectors, for measures of meaning.")] = None,
+    measures: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME", help="These measures only; all by default.")
+    ] = None,
+    words: Annotated[
+        int | None, typer.Option(min=1, help="Words of a topic that are read; each measure's own number by default.")
+    ] = None,
+    relevance: Annotated[float | None, typer.Option(help="How topics rank their words, as in topics.")] = None,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a run: coherence, diversity, perplexity, classes, collapse; into its metrics.json and a table."""
+    from .run_evaluation import Request, evaluate_run
+
+    names = None if measures is None else _names(measures)
+    request = Request(texts, _reading(options), labels, reference, vectors, names, words, relevance, device)
+    found, path = evaluate_run(run, request)
+    if as_json:
+        _print_json({"run": str(run), **found.to_dict()})
+    else:
+        Console(markup=False, highlight=False).print(found.table())
+    if path is not None:
+        logger.info("written to %s", path)
+
+
+@command
+def compare(
+    options: Preparing,
+    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
+    models: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,NAME", help="Such as gsm,lda:method=gibbs+epochs=500; a choice by default."),
+    ] = None,
+    topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics.")] = "20,50",
+    seeds: Annotated[int, typer.Option(min=1, help="Fits of each model with each number of topics.")] = 3,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Keeps the fits; a killed comparison goes on there.")] = Path(
+        "runs/compare"
+    ),
+    processes: Annotated[int, typer.Option(min=1, help="Fits at a time.")] = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit and measure several models alike; a table, a CSV file and a page with plots."""
+    from . import comparison
+
+    chosen = comparison.DEFAULT_MODELS if models is None else _names(models)
+    comparison.estimators(chosen)  # mistakes are told before anything is read
+    sizes = _whole_numbers(topics, "--topics")
+    corpus = _corpus(source, options, progress=not quiet, keep_texts=True)
+    logger.info("%s", corpus)
+    with _muted():  # what a fit advises is seen in its figures
+        found = comparison.compare(
+            corpus, chosen, sizes, seeds, out=out, jobs=processes, told=None if quiet else _told("fit")
+        )
+    if as_json:
+        _print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
+    else:
+        head, rows = comparison.text_table(found)
+        _print_table(head, rows)
+    for row in found.failed:
+        logger.warning("%s, %d topics, seed %d: %s", row["model"], row["n_topics"], row["seed"], row["error"])
+    logger.info("tables and plots are in %s", out / "index.html")
+
+
+@command
+def tune(
+    options: Preparing,
+    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
+    model: Model = "gsm",
+    topics: Topics = 20,
+    trials: Annotated[int, typer.Option(min=1, help="Fits in all, those of an earlier call among them.")] = 30,
+    objective: Annotated[
+        str | None, typer.Option(metavar="NAME=WEIGHT,...", help="Such as document_npmi=1,topic_diversity=0.5.")
+    ] = None,
+    sampler: Annotated[Sampler, typer.Option(help="How settings are proposed.")] = Sampler.tpe,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Keeps the study; a killed search goes on there.")] = Path(
+        "runs/tune"
+    ),
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search a model's settings by Optuna, on documents held out of training."""
+    from . import tuning
+
+    weights = None if objective is None else _weights(objective)
+    tuning.check(model, weights)
+    windowed = [] if weights is None else list(weights)
+    corpus = _corpus(source, options, progress=not quiet, keep_texts=_need_order(windowed))
+    logger.info("%s", corpus)
+    with _muted():
+        found = tuning.tune(
+            corpus, model, topics, trials=trials, objective=weights, sampler=sampler.value, seed=seed, out=out,
+            told=None if quiet else _told("trial"),
+        )  # fmt: skip
+    if as_json:
+        _print_json({"out": str(out), **asdict(found)})
+    else:
+        _print_table(["setting", "best"], [[name, f"{value:.4g}" if isinstance(value, float) else str(value)]
+                                           for name, value in found.best.items()])  # fmt: skip
+    objective_said = " + ".join(f"{weight:g} {name}" for name, weight in found.objective.items())
+    logger.info("best of %d trials (%s): %.4f; train with --config %s", len(found.trials), objective_said,
+                found.value, out / "best.yaml")  # fmt: skip
+
+
+def _told(what: str) -> Callable[[int, int, dict[str, Any]], None]:
+    """A line on standard error for each finished piece of work, past the muted log."""
+
+    def tell(n_done: int, n_all: int, row: dict[str, Any]) -> None:
+        said = [str(row[name]) for name in ("model", "n_topics", "seed") if name in row]
+        value = row.get("error") or ("" if row.get("value") is None else f"{row['value']:.4f}")
+        seconds = f"{row['seconds']:.1f} s" if "seconds" in row else ""
+        typer.echo(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", *said, value, seconds])), err=True)
+
+    return tell
+
+
+def _whole_numbers(text: str, option: str) -> list[int]:
+    """'20,50' -> [20, 50]"""
+    try:
+        found = [int(part) for part in _names(text)]
+    except ValueError:
+        found = []
+    if not found or min(found) < 2:
+        raise InputError(f"{option} {text}: give whole numbers from 2, such as 20,50")
+    return found
+
+
+def _weights(text: str) -> dict[str, float]:
+    """'a=1,b=-0.5' -> {'a': 1.0, 'b': -0.5}"""
+    pairs = [part.partition("=") for part in _names(text)]
+    try:
+        return {name: float(value) for name, _, value in pairs}
+    except ValueError:
+        raise InputError(f"--objective {text}: give measures with weights, such as topic_diversity=0.5") from None
+
+
+def _names(text: str) -> list[str]:
+    """'a,b' -> ['a', 'b']"""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _need_order(measures: Iterable[str]) -> bool:
+    from .topic_measures import WINDOWED
+
+    return not WINDOWED.isdisjoint(measures)
+
+
+def _monitored(text: str) -> list[str]:
+    """The measures that --monitor names, so that a mistake is told before anything is read."""
+    from .topic_measures import TOPIC_MEASURES, known_names
+
+    return [] if text == "none" else known_names(_names(text), TOPIC_MEASURES, "--monitor")
+
+
 def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:
     """The topics of a file's documents, a bounded number at a time; one warning at the end counts the empty ones."""
     import numpy as np
@@ -403,17 +589,33 @@ def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:
         )
 
 
+def _reading(options: Reading) -> dict[str, Any]:
+    """What the options say of reading the file, where it is not the default."""
+    return {f.name: getattr(options, f.name) for f in fields(Reading) if getattr(options, f.name) != f.default}
+
+
 def _train(
-    model: TopicModel, corpus: Corpus, out: Path | None, doc_topics: DocTopics, words: int, quiet: bool, as_json: bool
+    model: TopicModel,
+    corpus: Corpus,
+    out: Path | None,
+    doc_topics: DocTopics,
+    words: int,
+    quiet: bool,
+    as_json: bool,
+    source: dict[str, Any] | None = None,
+    monitor: Sequence[str] = (_MONITORED,),
+    monitor_every: int = 5,
 ) -> None:
     from . import run
 
-    seconds = run.fit(model, corpus, out)
+    seconds = run.fit(model, corpus, out, monitor, monitor_every)
     with _muted():  # the corpus has told of its empty documents
         theta = model.transform(corpus)
     documents = run.Part(corpus.ids, theta, corpus.is_empty, corpus.labels)
     found = run.describe(model, documents.shares, words)
-    measured = None if out is None else run.write(out, model, corpus, documents, seconds, doc_topics.value)
+    measured = None
+    if out is not None:
+        measured = run.write(out, model, corpus, documents, seconds, doc_topics.value, source)
     if as_json:
         _print_json(
             {
@@ -445,13 +647,13 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None) -> TopicMode
     return model
 
 
-def _corpus(source: str, options: Preparing, progress: bool) -> Corpus:
+def _corpus(source: str, options: Preparing, progress: bool, keep_texts: bool = False) -> Corpus:
     from .corpus import Corpus
 
     if (Path(source) / "model" / "config.json").is_file() or (Path(source) / "model.safetensors").is_file():
         raise InputError(f"{source} is a trained model; give the text, or show the model by topics or infer")
     if not (Path(source) / "corpus.json").is_file():
-        return Corpus.from_file(source, **asdict(options), keep_texts=False, progress=progress)
+        return Corpus.from_file(source, **asdict(options), keep_texts=keep_texts, progress=progress)
     changed = [name for name in asdict(options) if getattr(options, name) != getattr(Preparing(), name)]
     if changed:
         option = "--jobs" if changed[0] == "n_jobs" else "--" + changed[0].replace("_", "-")

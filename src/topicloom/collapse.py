@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
+from . import metrics
 from .batches import BatchReader
 from .nn.network import TopicNetwork
 from .nn.posteriors import Posterior
@@ -69,17 +69,17 @@ class CollapseWatch:
         figures: dict[str, Any] = {}
         divergence = posterior.divergence()  # (B, L)
         if divergence.shape[1]:
-            per_dimension = divergence.mean(0).cpu()  # (L,)
-            figures["kl_per_dimension"] = [round(float(value), 5) for value in per_dimension]
-            figures["active_units"] = int((per_dimension > ALIVE).sum())
-        figures["active_topics"] = len(torch.unique(posterior.point().argmax(1)))
+            nats = divergence.cpu().numpy()
+            figures["kl_per_dimension"] = [round(float(value), 5) for value in metrics.kl_per_dimension(nats)]
+            figures["active_units"] = int(metrics.units_by_divergence(nats, ALIVE))
+        figures["active_topics"] = metrics.active_topics(posterior.point().cpu().numpy())
         topics = topic_word.float().cpu().numpy()
         own, relevant = (
             top_words(word_scores(topics, self.word_counts, relevance), DIVERSITY_N) for relevance in (None, 0.6)
         )  # (K, 25) each
-        figures["topic_diversity"] = min(len(np.unique(best)) / best.size for best in (own, relevant))
+        figures["topic_diversity"] = min(float(metrics.topic_diversity(best, DIVERSITY_N)) for best in (own, relevant))
         figures["duplicate_topics"] = duplicates(own[:, :TOP_N])
-        figures["frequent_mass"] = float(topics[:, self._frequent].sum(1).mean())
+        figures["frequent_mass"] = float(metrics.frequent_mass(topics, self.word_counts, FREQUENT))
         return figures
 
     def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:
@@ -153,8 +153,4 @@ def duplicates(top: Array) -> int:
     Args:
         top: (K, 10) word ids.
     """
-    n_topics, n_words = top.shape
-    member = np.zeros((n_topics, int(top.max()) + 1), np.float32)
-    member[np.arange(n_topics)[:, None], top] = 1
-    shared = member @ member.T  # (K, K)
-    return int((np.triu(shared, 1) >= SHARED * n_words / TOP_N).sum())
+    return metrics.duplicate_topics(top, TOP_N, SHARED)

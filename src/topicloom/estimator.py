@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from pathlib import Path
@@ -30,12 +30,14 @@ from .corpus import Corpus, align, counts_of
 from .errors import InputError, SettingError, nearest
 from .files import atomic_directory, write_json, write_lines
 from .inputs import as_texts, is_matrix, refuse_vocabulary
+from .monitoring import TopicMonitor
 from .nn.network import TopicNetwork
 from .nn.sparse import SparseBatch
 from .ranking import top_words, word_scores
 from .settings import check_settings, from_text, refuse_unknown
-from .text import AnyTokenizer, tokenizer_from_settings
-from .training import evaluate, evaluated
+from .text import AnyTokenizer, Pretokenized, tokenizer_from_settings
+from .topic_measures import Source
+from .training import Monitor, evaluate, evaluated
 
 logger = logging.getLogger("topicloom")
 
@@ -106,8 +108,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """The untrained network, its weights drawn from `generator` (on the CPU)."""
 
     @abstractmethod
-    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
-        """Learns from (D, V) counts, fills history_ and adopts the trained network."""
+    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = (), monitors: Sequence[Monitor] = ()) -> None:
+        """Learns from (D, V) counts, fills history_ and adopts the trained network.
+
+        Args:
+            monitors: what measures the network after each epoch, for its row of history_.
+        """
 
     @abstractmethod
     def _partial_fit(self, counts: sp.csr_array) -> None:
@@ -122,6 +128,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         *,
         vocabulary: Sequence[str] | None = None,
         callbacks: Sequence[Callback] = (),
+        monitor: Iterable[str] = (),
+        monitor_every: int = 5,
     ) -> Self:
         """Learns the topics.
 
@@ -130,13 +138,26 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             y: not used, present for scikit-learn.
             vocabulary: the V words of the columns, when X is a matrix.
             callbacks: what watches the epochs.
+            monitor: measures of the topics that become columns of history_, against the documents of X: "c_npmi",
+                "c_v" and "c_uci" (of texts or token lists, whose order is known), "document_npmi", "u_mass",
+                "topic_uniqueness", "inverted_rbo", "redundancy". "topic_diversity" is there in any case.
+            monitor_every: rows of history_ from one measurement to the next; the last of all epochs has one as well.
 
         Raises:
             InputError: X or a setting cannot be used; one sentence says why.
             TrainingDivergedError: a loss was not finite; the model keeps its state of the last whole epoch.
         """
-        self._fit(self._begin(X, vocabulary), callbacks)
+        corpus = self._begin(X, vocabulary)
+        cut = isinstance(X, list | tuple) and not is_matrix(X) and isinstance(corpus.tokenizer, Pretokenized)
+        source = Source.of_corpus("the training corpus", corpus, X if cut else None)
+        watcher = TopicMonitor(monitor, monitor_every, self._n_rows, source, self.vocabulary_, self.word_counts_)
+        self._fit(corpus.counts, callbacks, [watcher] if watcher.names else [])
         return self
+
+    @property
+    def _n_rows(self) -> int:
+        """The most rows that history_ will have."""
+        return int(getattr(self, "epochs", None) or 0)
 
     def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Sequence[str] | None = None) -> Self:
         """One pass over more documents; the first call fixes the vocabulary, later calls count only its words.
@@ -145,7 +166,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             X, y, vocabulary: as for `fit`; a matrix with another vocabulary is matched word by word.
         """
         if not hasattr(self, "components_"):
-            counts = self._begin(X, vocabulary)
+            counts = self._begin(X, vocabulary).counts
         else:
             check_settings(self)
             if self.n_topics != len(self.components_):
@@ -154,13 +175,13 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 refuse_vocabulary(vocabulary)
             elif vocabulary is not None:
                 X = Corpus.from_counts(X, vocabulary, fractional=self.fractional_counts)
-            counts = self._counts(X)
+            counts = self.encode(X)
         if counts.nnz:
             self._partial_fit(counts)
         return self
 
-    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> sp.csr_array:
-        """Checks the settings, notes what the corpus says of its words, and returns its counts."""
+    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        """Checks the settings, notes what the corpus says of its words, and returns it."""
         check_settings(self)
         for learned in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, learned)  # an earlier fit's topics are not of these words
@@ -180,7 +201,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.n_features_in_ = corpus.n_words
         self.history_: list[dict[str, Any]] = []
         self.settings_ = self.get_params(deep=False)  # what is saved, whatever set_params says later
-        return corpus.counts
+        return corpus
 
     def _adopt(self, network: TopicNetwork) -> None:
         """The trained network becomes what transform and topics read, where it is."""
@@ -261,7 +282,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             (n_docs, K) float32, rows sum to 1; row i is document i. A document without a known word gets the prior's
             mean, and one warning counts such documents.
         """
-        counts = self._counts(X)
+        counts = self.encode(X)
         empty = np.diff(counts.indptr) == 0
         if empty.any():
             logger.warning(
@@ -297,25 +318,62 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """The evidence lower bound per token, in nats: higher is better. Minus the logarithm of `perplexity(X)`."""
         return -float(np.log(self.perplexity(X)))
 
-    def perplexity(self, X: Any, method: Perplexity = "bound") -> float:
+    def perplexity(self, X: Any, method: Perplexity = "bound", average: metrics.Average = "corpus") -> float:
         """How surprised the model is by a word of X: lower is better.
 
         Args:
-            method: "bound" exponentiates the negative evidence lower bound per token. "completion" infers theta from
-                one half of each document's tokens and scores the other (whole counts only; the halves are drawn with
-                a fixed seed).
+            method: as for `log_likelihood`.
+            average: "corpus" gives every token the same weight, exp(-sum of bounds / sum of tokens); "document" every
+                document, exp(-mean of bound / tokens), as papers on neural models do since Miao et al. 2016.
+
+        Raises:
+            InputError: no document has a word that the model knows, or the method cannot be used on X.
         """
-        counts = self._counts(X)
+        if average not in ("corpus", "document"):
+            raise SettingError(f'average should be "corpus" or "document"; it is {average!r}')
+        return metrics.perplexity(*self.log_likelihood(X, method), average)
+
+    def log_likelihood(self, X: Any, method: Perplexity = "bound") -> tuple[Array, Array]:
+        """The log likelihood of each document, and of how many tokens it is: (n_docs,) each, in nats and in tokens.
+
+        Args:
+            method: "bound" is the evidence lower bound of all tokens. "completion" infers theta from one half of each
+                document's tokens and scores the other (whole counts only; the halves are drawn with a fixed seed).
+
+        Raises:
+            InputError: no document has a word that the model knows, or the method cannot be used on X.
+        """
+        counts = self.encode(X)
         if not counts.nnz:
             raise InputError("no document has a word that the model knows: there is nothing to score")
         if method == "completion":
             if not np.array_equal(counts.data, np.floor(counts.data)):
                 raise InputError('completion divides whole counts; with weights take method="bound"')
             observed, scored = metrics.completion_split(counts)
-            return metrics.perplexity(self._log_likelihood(self._theta(observed), scored), scored.sum(axis=1))
+            return self._log_likelihood(self._theta(observed), scored), scored.sum(axis=1)
         if method != "bound":
             raise SettingError(f'method should be "bound" or "completion"; it is {method!r}')
-        return metrics.perplexity(self._bound(counts), counts.sum(axis=1))
+        return self._bound(counts), counts.sum(axis=1)
+
+    def latent(self, X: Any) -> tuple[Array, Array]:
+        """Each document's posterior in the latent space: its mean and its divergence from the prior, in nats.
+
+        Returns:
+            mean: (n_docs, L) of a Gaussian code; (n_docs, 0) where the code is theta itself.
+            divergence: (n_docs, L); (n_docs, 0) for models that have none.
+        """
+        sizes = [0]
+
+        def read(batch: SparseBatch, _: slice) -> Tensor:
+            posterior = self.network_.posterior(batch)
+            divergence = posterior.divergence()
+            mean = getattr(posterior, "mean", divergence[:, :0])
+            sizes[0] = mean.shape[1]
+            return torch.cat([mean, divergence], dim=1)
+
+        parts = list(self._read(self.encode(X), read)) or [np.empty((0, 0), np.float32)]
+        both = np.concatenate(parts)
+        return both[:, : sizes[0]], both[:, sizes[0] :]
 
     def _theta(self, counts: sp.csr_array) -> Array:
         """(D, K) shares; a document without a word gets the prior's mean."""
@@ -352,8 +410,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         some: Tensor = next(iter(self.network_.state_dict().values()))
         return some.device
 
-    def _counts(self, X: Any) -> sp.csr_array:
-        """(n_docs, V) counts of X over the model's words."""
+    def encode(self, X: Any) -> sp.csr_array:
+        """(n_docs, V) counts of X over the model's words; X as for `transform`."""
         check_is_fitted(self, "components_")
         if isinstance(X, Corpus):
             return align(X, self.vocabulary_)

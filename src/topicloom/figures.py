@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,18 @@ _WATCHED = {
     "duplicate_topics": "pairs of topics\nthat are alike",
     "frequent_mass": "weight on the 50 most\nfrequent words",
 }
-_NOT_LOSSES = {"epoch", "seconds", "learning_rate", "kl_weight", "distinctness_weight", *_WATCHED}
+_QUALITY = {  # panels by what they hold: measures of one scale
+    "coherence, NPMI": ("document_npmi", "c_npmi"),
+    "coherence, C_v": ("c_v",),
+    "coherence, UCI": ("c_uci",),
+    "coherence, UMass": ("u_mass",),
+    "diversity": ("topic_diversity", "topic_uniqueness", "inverted_rbo"),
+    "share of pairs of topics\nthat are alike": ("redundancy",),
+}
+_NOT_LOSSES = {
+    "epoch", "seconds", "learning_rate", "kl_weight", "distinctness_weight", *_WATCHED,
+    *(name for names in _QUALITY.values() for name in names),
+}  # fmt: skip
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # of one scale
 _PANEL = (2.5, 2.1)  # inches, width and height
 _COLUMNS = 5
@@ -88,6 +100,29 @@ def collapse_curve(history: Sequence[dict[str, Any]], n_topics: int) -> Figure:
         top = max(whole.get(name, 0), 0.1 if name == "kl_per_dimension" else 1, *(row[-1] for row in values))
         axes.set_ylim(-0.04 * top, 1.08 * top)  # a line at the very edge would not be seen
         axes.yaxis.set_major_locator(MaxNLocator("auto", integer=isinstance(seen[-1].get(name), int)))
+    return figure
+
+
+def quality_curve(history: Sequence[dict[str, Any]]) -> Figure:
+    """Coherence and diversity of the topics by epoch, a panel for each scale.
+
+    Args:
+        history: one row per epoch; a measure may be missing in some rows, as in those between two measurements.
+    """
+    panels = {
+        title: there
+        for title, names in _QUALITY.items()
+        if (there := [name for name in names if any(name in row for row in history)])
+    }
+    figure, all_axes = _by_epoch(history, len(panels))
+    for axes, (title, names) in zip(all_axes, panels.items(), strict=False):
+        for name in names:
+            rows = [row for row in history if name in row]
+            axes.plot(_epochs(rows), [row[name] for row in rows], marker=_marker(rows), label=name.replace("_", " "))
+        axes.set_ylabel(title, color=_GREY, fontsize=8)
+        if title in ("diversity", "coherence, C_v"):
+            axes.set_ylim(-0.04, 1.08)
+        axes.legend(frameon=False, fontsize=9)
     return figure
 
 
@@ -141,12 +176,55 @@ def topic_bars(
     return figure
 
 
+def dot_panels(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -> Figure:
+    """A panel for each measure, with a row of dots for each name and a short line at their mean.
+
+    Args:
+        panels: title -> series -> name -> values, which may be NaN; every panel has the same series and names.
+    """
+    columns = min(3, max(1, len(panels)))
+    rows = math.ceil(len(panels) / columns)
+    names = list(next(iter(next(iter(panels.values())).values()))) if panels else []
+    height = 0.9 + 0.22 * len(names) * max(1, len(next(iter(panels.values()), {})))
+    figure = Figure(figsize=(4 * columns, max(1.6, height) * max(1, rows)), layout="constrained")
+    all_axes = figure.subplots(max(1, rows), columns, squeeze=False, sharey=True).ravel()
+    for axes in all_axes[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (title, series) in zip(all_axes, panels.items(), strict=False):
+        for number, (label, values) in enumerate(series.items()):
+            offset = 0.6 * ((number + 0.5) / len(series) - 0.5)
+            for place, name in enumerate(names):
+                known = [value for value in values[name] if math.isfinite(value)]
+                colour = f"C{number}"
+                axes.plot(known, [place + offset] * len(known), "o", color=colour, alpha=0.6, markersize=4)
+                if known:
+                    axes.plot([sum(known) / len(known)], [place + offset], "|", color=colour, markersize=11)
+            axes.plot([], [], "o", color=f"C{number}", label=label)
+        axes.set_title(title, fontsize=9)
+        axes.tick_params(labelsize=8)
+        axes.grid(axis="x", alpha=0.3)
+    if panels:
+        all_axes[0].set_yticks(range(len(names)), names, fontfamily=fonts_for(names))
+        all_axes[0].set_ylim(len(names) - 0.5, -0.5)
+        all_axes[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
 def save(figure: Figure, path: Path) -> None:
     """Writes a picture, whole or not at all, in the format that the ending of `path` names."""
     dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
     with atomic_file(path) as temporary, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has said it once
         figure.savefig(temporary, dpi=dpi)
+
+
+def svg(figure: Figure) -> str:
+    """The picture as an <svg> element, to stand in a page."""
+    out = io.StringIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(out, format="svg")
+    return out.getvalue()[out.getvalue().index("<svg") :]
 
 
 def fonts_for(texts: Iterable[str]) -> list[str]:

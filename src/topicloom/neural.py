@@ -18,7 +18,7 @@ from .nn.decoders import Criterion
 from .nn.distinctness import Distinctness
 from .nn.encoders import BagEncoder, EncoderInput
 from .settings import AtLeastOne, NotNegative, Positive, Rate, Share
-from .training import Schedule, TrainingPlan, TrainingState, train
+from .training import Monitor, Schedule, TrainingPlan, TrainingState, train
 
 logger = logging.getLogger("topicloom")
 
@@ -73,7 +73,7 @@ class NeuralTopicModel(TopicModel):
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
 
-    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
+    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = (), monitors: Sequence[Monitor] = ()) -> None:
         state = self._start()
         reader = self._reader(counts, state.device)
         validation = None
@@ -90,7 +90,7 @@ class NeuralTopicModel(TopicModel):
                 reader,
                 self._plan(),
                 validation=validation,
-                monitors=[watch],
+                monitors=[watch, *monitors],
                 callbacks=[*shown, *callbacks],
             )
         finally:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -12,6 +14,7 @@ from .errors import InputError, nearest
 from .estimator import FORMAT_VERSION, TopicModel
 from .files import read_json, read_lines
 from .models import MODELS
+from .settings import from_text
 from .text import CustomTokenizer
 
 
@@ -25,6 +28,22 @@ def model_class(name: str) -> type[TopicModel]:
     if name.lower() not in known:
         raise InputError(f"there is no model {name!r}; {nearest(name.lower(), known)}")
     return known[name.lower()]
+
+
+def named(text: str) -> TopicModel:
+    """An estimator from 'lda:method=gibbs+epochs=500'."""
+    name, _, rest = text.partition(":")
+    kind = model_class(name)
+    settings: dict[str, Any] = {}
+    for part in filter(None, rest.split("+")):
+        setting, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"{text}: give settings as {name}:name=value+name=value")
+        try:
+            settings[setting] = json.loads(value)
+        except ValueError:
+            settings[setting] = value
+    return kind(**from_text(kind, settings))
 
 
 def load(

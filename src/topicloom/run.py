@@ -3,9 +3,9 @@
     model/            what `topicloom.load` reads
     topics.csv        share, documents and words of each topic
     doc_topics.csv    each document's topic and shares (or doc_topics.parquet)
-    metrics.json      sizes, times, measures, settings and versions
+    metrics.json      sizes, times, measures, settings, versions and the source; what `evaluate` finds is added
     log.jsonl         a line per epoch, written while training
-    loss.png, collapse.png, topics.png
+    loss.png, collapse.png, quality.png (coherence and diversity), topics.png
 
 All but log.jsonl are written whole or not at all. While a run is overwritten, the new log is log.new.jsonl.
 """
@@ -19,7 +19,7 @@ import platform
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypedDict
@@ -41,7 +41,7 @@ DocTopics = Literal["csv", "parquet", "none"]
 Array = npt.NDArray[Any]
 
 _LOG, _NEW_LOG = "log.jsonl", "log.new.jsonl"
-_PICTURES = ("loss.png", "collapse.png", "topics.png")
+_PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _FILES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", *_PICTURES)
 _WORDS_IN_TABLE = 25
 _WORDS_IN_PICTURE = 10
@@ -76,8 +76,17 @@ class Part(NamedTuple):
         return mean
 
 
-def fit(model: TopicModel, corpus: Corpus, folder: Path | None = None) -> float:
+def fit(
+    model: TopicModel,
+    corpus: Corpus,
+    folder: Path | None = None,
+    monitor: Sequence[str] = (),
+    monitor_every: int = 5,
+) -> float:
     """Trains, with log.jsonl growing in `folder`; returns the seconds that took.
+
+    Args:
+        monitor, monitor_every: what to measure while training, as for `TopicModel.fit`.
 
     Raises:
         InputError: the settings or the corpus cannot be used; the folder is as it was.
@@ -85,7 +94,8 @@ def fit(model: TopicModel, corpus: Corpus, folder: Path | None = None) -> float:
     """
     began = time.perf_counter()
     try:
-        model.fit(corpus, callbacks=[] if folder is None else [_Log(folder)])
+        log = [] if folder is None else [_Log(folder)]
+        model.fit(corpus, callbacks=log, monitor=monitor, monitor_every=monitor_every)
     except TrainingDivergedError as error:
         if folder is None or not hasattr(model, "components_"):
             raise
@@ -96,19 +106,26 @@ def fit(model: TopicModel, corpus: Corpus, folder: Path | None = None) -> float:
 
 
 def write(
-    folder: Path, model: TopicModel, corpus: Corpus, documents: Part, seconds: float, doc_topics: DocTopics = "csv"
+    folder: Path,
+    model: TopicModel,
+    corpus: Corpus,
+    documents: Part,
+    seconds: float,
+    doc_topics: DocTopics = "csv",
+    source: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Writes the run of a model that was fitted to `corpus` in so many seconds; returns what metrics.json holds.
 
     Args:
         documents: the documents of the corpus with their topics.
+        source: the "path" that the corpus was read from, and how ("reading"), so that it can be read again.
     """
     _clear(folder)
     model.save(folder / "model")
     _write_topics(folder / "topics.csv", describe(model, documents.shares, _WORDS_IN_TABLE), documents)
     if doc_topics != "none":
         write_documents(folder / f"doc_topics.{doc_topics}", [documents])
-    measured = measure(model, corpus, seconds)
+    measured = measure(model, corpus, seconds) | {"source": source}
     write_json(folder / "metrics.json", measured)
     _draw(folder, model, documents)
     return measured
@@ -273,6 +290,7 @@ def _draw(folder: Path, model: TopicModel, documents: Part) -> None:
     if model.history_:
         figures.save(figures.loss_curve(model.history_), folder / "loss.png")
         figures.save(figures.collapse_curve(model.history_, model.n_topics), folder / "collapse.png")
+        figures.save(figures.quality_curve(model.history_), folder / "quality.png")
 
 
 def _is_endless(value: Any) -> bool:

@@ -127,7 +127,7 @@ class GMNTM(NeuralTopicModel):
 
         A document without a known word, of which nothing is known, is given component 0.
         """
-        counts = self._counts(X)
+        counts = self.encode(X)
         found = self._read(counts, lambda batch, _: self.network_.components(batch).argmax(1))  # type: ignore[operator]
         component: Array = np.concatenate([np.empty(0, np.int64), *found])
         component[np.diff(counts.indptr) == 0] = 0  # components are even: one is as good as another

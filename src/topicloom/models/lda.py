@@ -28,6 +28,7 @@ from ..errors import InputError, MissingExtraError, SettingError
 from ..estimator import Array, TopicModel, Words
 from ..nn.mean_field import MeanFieldNetwork
 from ..settings import AtLeastOne, Positive
+from ..training import Monitor
 
 _SAMPLER_STEP = 10  # iterations of the sampler between two rows of history_
 _EPOCHS = {"variational": 20, "gibbs": 1000}
@@ -65,21 +66,26 @@ class LDA(TopicModel):
     def _network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
         return MeanFieldNetwork(len(words), self.n_topics)
 
-    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = ()) -> None:
+    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = (), monitors: Sequence[Monitor] = ()) -> None:
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         counts = counts[np.diff(counts.indptr) > 0]
         epochs = self.epochs or _EPOCHS[self.method]
         watch = self._watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
         if self.method == "gibbs":
-            rows = self._sample(self._sampler(counts), epochs, watch)
+            rows = self._sample(self._sampler(counts), epochs, watch, bool(monitors))
         else:
             rows = self._learn(self._online_lda(counts.shape[0]), counts, epochs, watch)
         with watched(watchers, epochs, 1):
             for row in rows:
+                row |= {name: value for monitor in monitors for name, value in monitor(self.network_).items()}
                 self.history_.append(row)
                 for watcher in watchers:
                     watcher.on_epoch(row)
         self._advise(watch)
+
+    @property
+    def _n_rows(self) -> int:
+        return -(-(self.epochs or _EPOCHS[self.method]) // (1 if self.method == "variational" else _SAMPLER_STEP))
 
     def _partial_fit(self, counts: sp.csr_array) -> None:
         if self.method == "gibbs":
@@ -164,17 +170,18 @@ class LDA(TopicModel):
                 model.set_word_prior(str(word), (eta + pseudo_counts[:, word]).tolist())
         return model
 
-    def _sample(self, model: Any, epochs: int, watch: CollapseWatch) -> Iterator[dict[str, Any]]:
-        """Collapsed Gibbs sampling; every few iterations, the row of them."""
+    def _sample(self, model: Any, epochs: int, watch: CollapseWatch, read: bool) -> Iterator[dict[str, Any]]:
+        """Collapsed Gibbs sampling; every few iterations, the row of them, with the network of then if it is `read`."""
         tokens_a_document = model.num_words / len(model.docs)
         for done in range(0, epochs, _SAMPLER_STEP):
             began = time.perf_counter()
             model.train(min(_SAMPLER_STEP, epochs - done), workers=self.n_jobs)
             row = {"epoch": float(model.global_step), "loss": -model.ll_per_word * tokens_a_document}
             row["seconds"] = time.perf_counter() - began
+            if read or done + _SAMPLER_STEP >= epochs:
+                self._take_sample(model)
             if done + _SAMPLER_STEP < epochs:
                 yield row
-        self._take_sample(model)
         yield self._measured(watch) | row
 
     def _take_sample(self, model: Any) -> None:

@@ -1,0 +1,228 @@
+"""Comparisons: resumed after a kill, measured alike, and shown in one page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topicloom import cells
+from topicloom.comparison import BETTER, Comparison, compare, csv_lines, page, select_n_topics
+from topicloom.corpus import Corpus
+from topicloom.datasets import synthetic_lda
+from topicloom.errors import InputError, SettingError
+from topicloom.held_out import split
+from topicloom.models import GSM
+
+PLANTED = synthetic_lda(n_docs=240, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
+LABELS = [str(row % 3) for row in range(PLANTED.n_docs)]
+CORPUS = Corpus.from_counts(PLANTED.counts, PLANTED.vocabulary, labels=LABELS)
+QUICK = ["gsm:epochs=2", "lda:epochs=2"]
+
+
+def rows_of(comparison):
+    """Without what depends on the clock."""
+    timed = {"seconds", "cell_seconds"}
+    return [
+        {name: value for name, value in row.items() if name not in {*timed, "figures"}}
+        | {
+            part: {name: value for name, value in found.items() if name not in timed}
+            for part, found in row["figures"].items()
+        }
+        for row in comparison.rows
+    ]
+
+
+def made(values):
+    """A comparison whose perplexities are given, by model, number of topics and seed."""
+    rows = [
+        {"model": model, "n_topics": k, "seed": seed, "words": [["a"]],
+         "figures": {part: {"perplexity": value} for part in ("validation", "test")}}
+        for (model, k), each in values.items()
+        for seed, value in enumerate(each)
+        if value is not None
+    ]  # fmt: skip
+    models, sizes = list(dict.fromkeys(m for m, _ in values)), list(dict.fromkeys(k for _, k in values))
+    return Comparison(rows, models, sizes, 3, {"train": 3, "validation": 1, "test": 1})
+
+
+def test_the_parts_are_apart_and_whole():
+    parts = split(CORPUS, 0.1, 0.2)
+    assert [part.n_docs for part in parts] == [168, 24, 48]
+    assert sorted(id for part in parts for id in part.ids) == sorted(CORPUS.ids)
+    again = split(CORPUS, 0.1, 0.2)
+    assert again.test.ids == parts.test.ids
+    with pytest.raises(SettingError, match="together below 1"):
+        split(CORPUS, 0.5, 0.5)
+    with pytest.raises(InputError, match="too few"):
+        split(CORPUS[:3], 0.1, 0.1)
+
+
+def test_every_model_size_and_seed_is_measured(tmp_path):
+    told = []
+    found = compare(CORPUS, QUICK, [2, 3], 2, out=tmp_path / "out", told=lambda *each: told.append(each))
+    assert [(n_done, n_all) for n_done, n_all, _ in told] == [(n, 8) for n in range(1, 9)]
+    assert not found.failed
+    assert {(row["model"], row["n_topics"], row["seed"]) for row in found.rows} == {
+        (model, k, seed) for model in QUICK for k in (2, 3) for seed in (0, 1)
+    }
+    assert {"document_npmi", "topic_diversity", "perplexity", "nmi", "accuracy", "topic_distance"} <= {*found.measures}
+    assert set(found.measures) <= set(BETTER)
+    for line in found.table("validation"):
+        assert line["fits"] == 2
+        assert all(np.isfinite(value) for value in line.values() if not isinstance(value, str))
+    assert found.table("validation") != found.table("test")
+    assert found.documents == {"train": 168, "validation": 24, "test": 48}
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "out" / "comparison.csv").read_text())))
+    assert len(lines) == 8
+    assert float(lines[0]["perplexity"]) == pytest.approx(found.table("validation")[0]["perplexity"])
+
+
+def test_seeds_differ_and_are_what_random_state_says():
+    found = compare(CORPUS, {"mine": GSM(epochs=2)}, [3], 2)
+    first, second = (row["figures"]["test"]["perplexity"] for row in found.rows)
+    assert first != second
+    parts = split(CORPUS)
+    alone = GSM(3, epochs=2, random_state=1).fit(parts.train)
+    assert second == pytest.approx(alone.perplexity(parts.test, method="completion"))
+
+
+def test_a_finished_fit_is_not_made_again(tmp_path):
+    first = compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path)
+    told = []
+    again = compare(CORPUS, QUICK, [2], 1, out=tmp_path, told=lambda *each: told.append(each[2]["model"]))
+    assert told == QUICK[1:]
+    assert again.rows[0]["seconds"] == first.rows[0]["seconds"]
+
+
+def test_half_a_line_is_passed_over(tmp_path):
+    whole = compare(CORPUS, QUICK, [2], 2, out=tmp_path)
+    file = tmp_path / "cells.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:2]) + lines[2][:40])  # killed while writing
+    assert rows_of(compare(CORPUS, QUICK, [2], 2, out=tmp_path)) == rows_of(whole)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is not there")
+def test_killed_and_taken_up_again(tmp_path):
+    """A comparison that is killed outright ends with the table of one that was not."""
+    CORPUS.save(tmp_path / "corpus")
+    code = (
+        "import sys; from topicloom.comparison import compare; from topicloom.corpus import Corpus\n"
+        "if __name__ == '__main__':\n"
+        "    compare(Corpus.load(sys.argv[1]), ['gsm:epochs=2', 'lda:epochs=2'], [2, 3], 2, out=sys.argv[2], jobs=2)\n"
+    )
+    (tmp_path / "run.py").write_text(code)
+    out = tmp_path / "out"
+    command = [sys.executable, str(tmp_path / "run.py"), str(tmp_path / "corpus"), str(out)]
+    environment = os.environ | {"PYTHONPATH": str(Path(cells.__file__).parents[1])}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    try:
+        began = time.monotonic()
+        while len(cells.read(out / "cells.jsonl")) < 2 and process.poll() is None and time.monotonic() - began < 120:
+            time.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert 2 <= len(cells.read(out / "cells.jsonl")) < 8
+    resumed = compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2, out=out)
+    unbroken = compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2)
+    for one, other in zip(rows_of(resumed), rows_of(unbroken), strict=True):
+        assert one["words"] == other["words"]
+        assert one["test"] == pytest.approx(other["test"], rel=1e-4)
+
+
+def test_another_comparison_is_not_mixed_in(tmp_path):
+    compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path)
+    with pytest.raises(InputError, match="another corpus"):
+        compare(CORPUS[:100], QUICK[:1], [2], 1, out=tmp_path)
+    with pytest.raises(InputError, match="another test"):
+        compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path, test=0.3)
+    with pytest.raises(InputError, match="other settings"):
+        compare(CORPUS, {"gsm:epochs=2": GSM(epochs=3)}, [2], 1, out=tmp_path)
+
+
+def test_a_fit_that_fails_is_told_and_tried_again(tmp_path):
+    found = compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path)  # more topics than words
+    (failed,) = found.failed
+    assert failed["n_topics"] == 61
+    assert "vocabulary" in failed["error"]
+    assert found.table()[1]["fits"] == 0
+    assert found.table()[1]["perplexity"] is None
+    assert "1 fits ended in an error" in (tmp_path / "index.html").read_text()
+    told = []
+    compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path, told=lambda *each: told.append(each[2]["n_topics"]))
+    assert told == [61]
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        ([], "nothing to compare"),
+        ("gsm", r"give \['gsm'\]"),
+        (["gms"], "did you mean gsm"),
+        (["gsm:epoch=3"], "did you mean epochs"),
+        (["gsm:epochs"], "name=value"),
+    ],
+)
+def test_mistakes_are_one_sentence(models, said):
+    with pytest.raises(InputError, match=said):
+        compare(CORPUS, models, [2], 1)
+
+
+def test_paired_by_hand():
+    found = made({("a", 5): [10.0, 20.0, 30.0], ("b", 5): [11.0, 21.5, 31.5], ("c", 5): [12.0, None, None]})
+    b, c = found.paired("perplexity", "a")
+    assert (b["model"], b["pairs"]) == ("b", 3)
+    assert b["difference"] == pytest.approx(4 / 3)
+    # t = mean / (sd / sqrt 3) = (4/3) / (.288675 / 1.732051) = 8, on 2 degrees of freedom
+    assert b["p"] == pytest.approx(0.015268, abs=1e-5)
+    assert (c["difference"], c["pairs"], c["p"]) == (2.0, 1, None)
+    assert found.best("perplexity") == "c"  # of the fits that it has
+    with pytest.raises(SettingError, match="against should be one of a, b, c"):
+        found.paired("perplexity", "d")
+    with pytest.raises(SettingError, match="validation"):
+        found.table("train")
+
+
+def test_candidates_are_within_a_deviation_of_the_best():
+    found = made({("a", 5): [100.0, 110.0, 120.0], ("a", 10): [112.0, 118.0, 121.0], ("a", 20): [130.0, 131.0, 132.0]})
+    assert found.candidates() == {"perplexity": [5, 10]}  # 110 ± 10, 117, 131
+
+
+def test_numbers_of_topics():
+    found = select_n_topics(CORPUS, [2, 3], "lda:epochs=2", seeds=2)
+    assert found.models == ["lda:epochs=2"]
+    chosen = found.candidates()
+    assert {"document_npmi", "perplexity", "topic_distance"} <= set(chosen)
+    assert "seconds" not in chosen
+    assert all(set(sizes) <= {2, 3} and sizes for sizes in chosen.values())
+
+
+def test_the_page_needs_nothing_else():
+    pytest.importorskip("matplotlib")
+    found = compare(CORPUS, {"a <b> & 主题": GSM(epochs=2)}, [2], 2)
+    text = page(found)
+    assert "a &lt;b&gt; &amp; 主题" in text
+    assert "<b>" not in text
+    assert "<svg" in text
+    assert "src=" not in text
+    assert 'href="http' not in text
+    assert csv_lines(found).count("\n") == 3
+
+
+def test_processes_give_the_same(tmp_path):
+    alone = compare(CORPUS, QUICK, [2], 2)
+    together = compare(CORPUS, QUICK, [2], 2, jobs=2, out=tmp_path)
+    for one, other in zip(rows_of(alone), rows_of(together), strict=True):
+        assert one["words"] == other["words"]
+    assert len(json.loads((tmp_path / "comparison.json").read_text())["models"]) == 2

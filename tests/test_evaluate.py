@@ -1,0 +1,412 @@
+"""Evaluation of a fitted model: what is measured, on which documents, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import numpy as np
+import pytest
+from scipy import sparse
+from typer.testing import CliRunner
+
+import topicloom as tl
+from topicloom import metrics
+from topicloom.cli import app
+from topicloom.evaluation import MEASURES
+from topicloom.topic_measures import COHERENCES, DIVERSITIES, WINDOWED
+
+PETS = "the cat and the dog see a vet , animals and pets eat fish every day at home"
+MONEY = "the stock and the bond market move , banks and money earn interest in every year"
+RANDOM = np.random.default_rng(0)
+
+
+def texts(n, seed):
+    """Texts of some words of one subject, in any order; the even ones are about pets."""
+    random = np.random.default_rng(seed)
+    words = [PETS.split(), MONEY.split()]
+    return [" ".join(random.choice(words[row % 2], 12)) for row in range(n)]
+
+
+TRAIN, TEST = texts(60, seed=1), [*texts(20, seed=2), "unheard of"]
+LABELS = ["pets", "money"] * 10 + ["pets"]
+CORPUS = tl.Corpus.from_texts(TRAIN, language="en", min_df=2, max_df=1.0, labels=["pets", "money"] * 30)
+NEEDS = {"c_w2v": "vectors", "embedding_diversity": "vectors"}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tl.GSM(3, epochs=20, random_state=0).fit(CORPUS)
+
+
+def whole(found):
+    """All figures are finite and go into JSON with their settings."""
+    said = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert all(np.isfinite(value) for value in found.values())
+    assert all(np.isfinite(figure["value"]) for figure in said["measures"].values())
+    return said
+
+
+def test_all_of_it(model):
+    found = tl.evaluate(model, TEST, labels=LABELS, training=CORPUS)
+    assert set(found) == set(MEASURES) - set(NEEDS)
+    assert set(found.skipped) == set(NEEDS)
+    said = whole(found)
+    assert (said["documents"], said["empty_documents"], said["held_out"]) == (21, 1, True)
+    assert said["measures"]["c_v"]["window"] == 110
+    assert said["measures"]["active_topics"]["value"] == metrics.active_topics(model.transform(TEST))
+
+
+def test_figures_are_those_of_the_functions(model):
+    found = tl.evaluate(model, TEST, labels=LABELS, training=CORPUS)
+    words, ids, theta = model.topics(25), model.topic_ids(25), model.transform(TEST)
+    tokens = [CORPUS.tokenizer(text) for text in TRAIN]
+    expected = {
+        "document_npmi": metrics.document_npmi(ids, CORPUS.counts).mean(),
+        "c_v": metrics.c_v(words, tokens),
+        "c_npmi": metrics.c_npmi(words, tokens),
+        "c_uci": metrics.c_uci(words, tokens),
+        "u_mass": metrics.u_mass(words, tokens),
+        "topic_diversity": metrics.topic_diversity(ids),
+        "topic_uniqueness": metrics.topic_uniqueness(ids),
+        "inverted_rbo": metrics.inverted_rbo(ids),
+        "perplexity_bound": model.perplexity(TEST),
+        "perplexity_bound_by_document": model.perplexity(TEST, average="document"),
+        "perplexity_completion": model.perplexity(TEST, method="completion"),
+        "purity": metrics.purity(LABELS, theta.argmax(axis=1)),
+        "accuracy": metrics.classification_accuracy(model.transform(CORPUS), CORPUS.labels, theta, LABELS),
+    }
+    for name, value in expected.items():
+        assert float(found[name]) == pytest.approx(float(value), abs=1e-9), name
+    assert found["perplexity_bound"] != pytest.approx(float(found["perplexity_bound_by_document"]))
+    divergence = model.latent(TEST[:-1])[1]
+    assert found["kl_per_dimension"].settings["per_dimension"] == pytest.approx(divergence.mean(axis=0), rel=1e-5)
+
+
+def test_what_a_model_says_of_each_document(model):
+    counts = model.encode(TEST)
+    assert (counts != CORPUS.encode(TEST)).nnz == 0
+    logs, tokens = model.log_likelihood(TEST)
+    np.testing.assert_array_equal(tokens, counts.sum(axis=1))
+    said = tokens > 0  # all but the last
+    assert said.sum() == 20
+    by_corpus, by_document = -logs[said].sum() / tokens[said].sum(), -(logs[said] / tokens[said]).mean()
+    assert np.log(model.perplexity(TEST)) == pytest.approx(by_corpus)
+    assert np.log(model.perplexity(TEST, average="document")) == pytest.approx(by_document)
+    exact = tl.LDA(3, epochs=3, random_state=0).fit(CORPUS)  # whose bound has no noise
+    assert exact.perplexity([*TEST, "unheard of", ""]) == pytest.approx(exact.perplexity(TEST[:20]))
+    halves, scored = model.log_likelihood(TEST, method="completion")
+    assert 0 < scored.sum() < tokens.sum()
+    assert np.log(model.perplexity(TEST, method="completion")) == pytest.approx(-halves.sum() / scored.sum())
+    with pytest.raises(tl.InputError, match='"corpus" or "document"'):
+        model.perplexity(TEST, average="word")
+
+
+def test_what_coherence_is_measured_against(model):
+    given, trained, other = (
+        tl.evaluate(model, TEST, measures=["document_npmi", "c_v", "perplexity_bound"], **corpora)
+        for corpora in ({}, {"training": TRAIN}, {"training": TRAIN, "reference": [["cat", "dog"], ["cat", "market"]]})
+    )
+    names = [found.about["coherence_against"] for found in (given, trained, other)]
+    assert names == ["the documents given", "the training corpus", "the reference"]
+    assert [found["c_v"].settings["n_documents"] for found in (given, trained, other)] == [21, 60, 2]
+    assert given["perplexity_bound"] == trained["perplexity_bound"] == other["perplexity_bound"]
+    assert given["document_npmi"] != trained["document_npmi"]
+    assert "cat" not in other["c_v"].settings["unseen"]
+    assert len(other["c_v"].settings["unseen"]) > 10
+
+    counted = metrics.Reference.from_counts(CORPUS.counts, CORPUS.vocabulary, name="the news")
+    found = tl.evaluate(model, TEST, reference=counted)
+    assert found.about["coherence_against"] == "the news"
+    assert found["document_npmi"] == trained["document_npmi"]
+    assert set(found.skipped) >= WINDOWED
+    assert "the news" in found.skipped["c_v"]
+
+
+def test_the_order_of_words_is_known_where_texts_are(model, tmp_path):
+    CORPUS.save(tmp_path / "kept")
+    tokens = [CORPUS.tokenizer(text) for text in TRAIN]
+    same = [
+        CORPUS,
+        tl.Corpus.load(tmp_path / "kept"),
+        TRAIN,
+        tokens,
+        iter(TRAIN),
+        tl.metrics.Reference.from_tokens(tokens),
+    ]
+    values = {float(tl.evaluate(model, TEST, reference=known, measures=["c_v"])["c_v"]) for known in same}
+    assert len(values) == 1
+    without = tl.Corpus.from_texts(TRAIN, language="en", min_df=2, max_df=1.0, keep_texts=False)
+    for unknown in (without, CORPUS.counts, tl.Corpus.from_counts(CORPUS.counts, CORPUS.vocabulary, texts=TRAIN)):
+        found = tl.evaluate(model, unknown)
+        assert set(found.skipped) >= WINDOWED
+        assert set(found) >= {"document_npmi", "u_mass"}
+
+
+def test_labels(model):
+    for labels in (None, [None] * 21, [""] * 21):
+        found = tl.evaluate(model, TEST, labels=labels)
+        assert {name: found.skipped[name] for name in ("purity", "nmi", "ari", "accuracy")} == dict.fromkeys(
+            ("purity", "nmi", "ari", "accuracy"), "no labels were given"
+        )
+    some = [label if row % 3 else None for row, label in enumerate(LABELS)]
+    assert tl.evaluate(model, TEST, labels=some)["purity"].settings["documents"] == 14
+    assert tl.evaluate(model, CORPUS)["accuracy"].settings["folds"] == 5  # of its own labels
+    assert tl.evaluate(model, TEST, labels=LABELS, training=TRAIN)["accuracy"].settings["folds"] == 5
+    whole(tl.evaluate(model, TEST, labels=["one"] * 21))
+    whole(tl.evaluate(model, TEST, labels=range(21), training=CORPUS))  # classes that training lacks
+    with pytest.raises(tl.InputError, match="2 labels and 21 documents"):
+        tl.evaluate(model, TEST, labels=["pets", "money"])
+
+
+def test_vectors(model):
+    vectors = tl.WordVectors(CORPUS.vocabulary, RANDOM.normal(size=(len(CORPUS.vocabulary), 5)))
+    found = tl.evaluate(model, TEST, vectors=vectors, measures=list(NEEDS), top_n=4)
+    words = model.topics(4)
+    assert float(found["c_w2v"]) == pytest.approx(float(metrics.c_w2v(words, vectors)))
+    assert found["embedding_diversity"] == metrics.embedding_diversity(words, vectors)
+    assert found["embedding_diversity"].settings["top_n"] == 4
+
+
+def test_words_of_a_topic_and_their_ranking(model):
+    found = tl.evaluate(model, TEST, top_n=5, relevance=1.0)
+    assert {found[name].settings["top_n"] for name in (*COHERENCES, *DIVERSITIES)} == {5}
+    assert found["topic_diversity"] == metrics.topic_diversity(model.topics(5, relevance=1.0))
+    assert found.about["relevance"] == 1.0
+
+
+def test_documents_without_words(model):
+    found = tl.evaluate(model, ["unheard of", ""], labels=["a", "b"], training=CORPUS)
+    whole(found)
+    assert "no document has a word" in found.skipped["perplexity_bound"]
+    assert found.about["empty_documents"] == 2
+    whole(tl.evaluate(model, ["unheard of", ""]))  # coherence against nothing
+
+
+def test_weights_have_no_completion():
+    weights = sparse.csr_array(CORPUS.counts * 0.5)
+    model = tl.GSM(2, epochs=1, fractional_counts=True, random_state=0).fit(weights)
+    found = tl.evaluate(model, weights)
+    assert "whole counts" in found.skipped["perplexity_completion"]
+    assert found["perplexity_bound"] > 1
+
+
+@pytest.mark.parametrize("kind", tl.MODELS)
+def test_every_model_can_be_evaluated(kind):
+    model = kind(2, epochs=2, random_state=0).fit(CORPUS)
+    found = tl.evaluate(model, CORPUS)
+    whole(found)
+    coded = {"kl_per_dimension", "active_units_by_divergence", "active_units_by_variance"}
+    assert set(MEASURES) - set(found) <= coded | set(NEEDS)
+    assert ("kl_per_dimension" in found) == ("kl_per_dimension" in model.history_[-1])
+    mean, divergence = model.latent(CORPUS)
+    assert (len(mean), len(divergence)) == (60, 60)
+    assert mean.shape[1] <= divergence.shape[1]  # GMNTM's divergence has a column more, of the component
+    if divergence.size:  # the watch sees all documents of so small a corpus
+        assert divergence.mean(axis=0) == pytest.approx(model.history_[-1]["kl_per_dimension"], abs=1e-4)
+
+
+def test_it_is_shown_with_a_line_for_each(model):
+    from rich.console import Console
+
+    found = tl.evaluate(model, TEST)
+    console = Console(width=150)
+    with console.capture() as capture:
+        console.print(found.table())
+    for shown in (capture.get(), repr(found)):
+        lines = shown.strip().splitlines()
+        for name in MEASURES:
+            assert sum(line.split()[0] == name for line in lines) == 1
+        assert any("c_npmi" in line and "window 10" in line for line in lines)
+        assert lines[0].strip() == (
+            "GSM, 3 topics: 21 documents (1 without a known word); coherence against the documents given"
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"measures": ["c_w"]}, "measures names 'c_w'; did you mean"),
+        ({"measures": "c_v"}, "list of names"),
+        ({"measures": ["purity"]}, "purity cannot be measured: no labels were given"),
+        ({"measures": ["c_w2v"]}, "no word vectors"),
+        ({"top_n": 0}, "top_n should be a whole number"),
+        ({"relevance": 2}, "relevance should be from 0 to 1"),
+    ],
+)
+def test_what_cannot_be_is_said(model, options, says):
+    with pytest.raises(tl.InputError, match=says):
+        tl.evaluate(model, TEST, **options)
+
+
+def test_a_single_text_is_no_list(model):
+    with pytest.raises(tl.InputError, match="list of texts"):
+        tl.evaluate(model, "one text")
+
+
+# The command.
+
+
+@pytest.fixture(autouse=True)
+def _own_log():
+    """The command line sets up the log; later tests find it as it was."""
+    log = logging.getLogger("topicloom")
+    handlers, level = log.handlers, log.level
+    yield
+    log.handlers, log.disabled = handlers, False
+    log.setLevel(level)
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def refused(*arguments, says):
+    """The call ends with exit code 2 and one line that has each of these words; no traceback."""
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("topicloom: error: ")
+    for word in says:
+        assert word in last
+
+
+def write_jsonl(path, documents, labels):
+    lines = (json.dumps({"body": text, "class": label}) for text, label in zip(documents, labels, strict=True))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run, and what it was trained on beside it."""
+    write_jsonl(tmp_path / "train.jsonl", TRAIN, ["pets", "money"] * 30)
+    columns = ("--text", "body", "--label", "class")
+    made = call("train", tmp_path / "train.jsonl", *columns, "--topics", 2, "--epochs", 3, "--max-df", "1.0",
+                "--out", tmp_path / "run", "--quiet")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    return tmp_path / "run"
+
+
+def evaluations(run):
+    return json.loads((run / "metrics.json").read_text())["evaluations"]
+
+
+def test_a_run_is_measured_on_what_it_was_trained_on(run):
+    before = json.loads((run / "metrics.json").read_text())
+    result = call("evaluate", run)
+    assert result.exit_code == 0, result.output
+    assert str(run / "metrics.json") in result.stderr
+    after = json.loads((run / "metrics.json").read_text())
+    assert {name: after[name] for name in before} == before
+    found = evaluations(run)["training"]
+    assert set(found["measures"]) == set(MEASURES) - set(NEEDS)
+    assert (found["documents"], found["held_out"]) == (60, False)
+    assert found["measures"]["accuracy"]["folds"] == 5
+    assert found["measures"]["document_npmi"]["value"] == pytest.approx(before["document_npmi"])
+    assert found["measures"]["perplexity_bound"]["value"] == pytest.approx(before["perplexity_bound_training"])
+    lines = [line.split() for line in result.stdout.splitlines()]
+    shown = {line[0]: line[1] for line in lines if len(line) > 1}
+    assert shown["c_npmi"] == f"{found['measures']['c_npmi']['value']:.4f}"
+
+
+def test_a_run_is_measured_on_new_texts(run, tmp_path):
+    write_jsonl(tmp_path / "test.jsonl", TEST, LABELS)
+    (tmp_path / "test.txt").write_text("\n".join(TEST) + "\n", encoding="utf-8")
+    (tmp_path / "labels.txt").write_text("\n".join(LABELS) + "\n", encoding="utf-8")
+    columns = ("--text", "body", "--label", "class")
+    result = call("evaluate", run, tmp_path / "test.jsonl", *columns, "--json", "--quiet")
+    assert (result.exit_code, result.stderr) == (0, "")
+    said = json.loads(result.stdout)
+    assert (said["documents"], said["held_out"], said["coherence_against"]) == (21, True, "the training corpus")
+    assert said["measures"]["accuracy"]["training_documents"] == 60
+    model = tl.load(run)
+    assert said["measures"]["perplexity_completion"]["value"] == pytest.approx(
+        model.perplexity(TEST, method="completion")
+    )
+    assert call("evaluate", run, tmp_path / "test.txt", "--labels", tmp_path / "labels.txt").exit_code == 0
+    assert call("evaluate", run).exit_code == 0
+    found = evaluations(run)
+    assert list(found) == [str(tmp_path / "test.jsonl"), str(tmp_path / "test.txt"), "training"]
+    one, other, _ = found.values()
+    assert one["measures"] == other["measures"]
+    assert one["measures"]["c_v"] == found["training"]["measures"]["c_v"] | {"reference": "the training corpus"}
+
+
+def test_a_reference_and_vectors(run, tmp_path):
+    tl.Corpus.from_texts(TEST, language="en", min_df=1, max_df=1.0).save(tmp_path / "corpus")
+    words = tl.load(run).vocabulary_
+    vectors = "\n".join(f"{word} {number}.5 1.0" for number, word in enumerate(words))
+    (tmp_path / "vectors.txt").write_text(vectors + "\n", encoding="utf-8")
+    names = ("--measures", "c_v, c_w2v,embedding_diversity", "--words", "5")
+    options = ("--reference", tmp_path / "corpus", "--vectors", tmp_path / "vectors.txt", "--json")
+    result = call("evaluate", run, *names, *options)
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert list(said["measures"]) == ["c_v", "c_w2v", "embedding_diversity"]
+    assert {figure["top_n"] for figure in said["measures"].values()} == {5}
+    assert said["measures"]["c_v"]["n_documents"] == 21
+    assert said["reference_from"] == str(tmp_path / "corpus")
+
+
+def test_a_bare_model_is_measured_and_stays_as_it_is(run, tmp_path):
+    (tmp_path / "test.txt").write_text("\n".join(TEST) + "\n", encoding="utf-8")
+    before = sorted(path.name for path in (run / "model").iterdir())
+    result = call("evaluate", run / "model", tmp_path / "test.txt")
+    assert result.exit_code == 0, result.output
+    assert "does not say which file it was trained on" in result.stderr
+    assert "perplexity_bound" in result.stdout
+    assert sorted(path.name for path in (run / "model").iterdir()) == before
+
+
+def test_a_run_on_a_prepared_corpus(tmp_path):
+    write_jsonl(tmp_path / "train.jsonl", TRAIN, ["pets", "money"] * 30)
+    columns = ("--text", "body", "--label", "class", "--max-df", "1.0", "--quiet")
+    assert call("prepare", tmp_path / "train.jsonl", *columns, "--out", tmp_path / "corpus").exit_code == 0
+    arguments = ("--topics", 2, "--epochs", 1, "--out", tmp_path / "run", "--quiet")
+    assert call("train", tmp_path / "corpus", *arguments).exit_code == 0
+    assert call("evaluate", tmp_path / "run").exit_code == 0
+    assert set(evaluations(tmp_path / "run")["training"]["measures"]) == set(MEASURES) - set(NEEDS)
+
+
+def test_training_is_watched_from_the_command_line(tmp_path):
+    (tmp_path / "train.txt").write_text("\n".join(TRAIN) + "\n", encoding="utf-8")
+    arguments = ("train", tmp_path / "train.txt", "--topics", 2, "--max-df", "1.0", "--epochs", 4, "--quiet", "--out")
+    assert call(*arguments, tmp_path / "a", "--monitor", "c_npmi,topic_diversity", "--monitor-every", 2).exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "a" / "log.jsonl").read_text().splitlines()]
+    assert ["c_npmi" in row for row in rows] == [False, True, False, True]
+    assert all("topic_diversity" in row for row in rows)
+    assert call(*arguments, tmp_path / "b").exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "b" / "log.jsonl").read_text().splitlines()]
+    assert ["document_npmi" in row for row in rows] == [False, False, False, True]
+    assert call(*arguments, tmp_path / "c", "--monitor", "none").exit_code == 0
+    assert "npmi" not in (tmp_path / "c" / "log.jsonl").read_text()
+    refused(*arguments, tmp_path / "d", "--monitor", "c_vv", says=["--monitor names 'c_vv'", "did you mean"])
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_mistake_of_evaluate_is_one_line(run, tmp_path):
+    refused("evaluate", tmp_path, says=["holds no saved model"])
+    refused("evaluate", run, tmp_path / "nosuch.txt", says=["nosuch.txt does not exist"])
+    refused("evaluate", run, "--measures", "c_x", says=["'c_x'", "did you mean"])
+    refused("evaluate", run, "--measures", "c_w2v", says=["c_w2v cannot be measured", "no word vectors"])
+    (tmp_path / "labels.txt").write_text("pets\nmoney\n")
+    refused("evaluate", run, "--labels", tmp_path / "labels.txt", says=["2 labels and 60 documents"])
+    (tmp_path / "labels.txt").write_bytes(b"pets\n\xff\n")
+    refused("evaluate", run, "--labels", tmp_path / "labels.txt", says=["labels.txt, byte 5", "UTF-8"])
+    refused("evaluate", run, "--labels", tmp_path / "nosuch", says=["nosuch", "No such file"])
+    refused("evaluate", run, "--reference", tmp_path / "nosuch", says=["nosuch does not exist"])
+    assert "evaluations" not in json.loads((run / "metrics.json").read_text())
+    assert call("evaluate", run, "--words", "0").exit_code == 2
+
+
+def test_training_documents_that_are_no_longer_there(run, tmp_path):
+    (tmp_path / "test.txt").write_text("\n".join(TEST) + "\n", encoding="utf-8")
+    write_jsonl(tmp_path / "train.jsonl", TRAIN[:50], ["pets", "money"] * 25)
+    refused("evaluate", run, says=["train.jsonl has changed: 60 documents in training, 50 now"])
+    result = call("evaluate", run, tmp_path / "test.txt", "--json")
+    assert "has changed" in result.stderr
+    assert json.loads(result.stdout)["coherence_against"] == "the documents given"
+    (tmp_path / "train.jsonl").unlink()
+    refused("evaluate", run, says=["train.jsonl does not exist"])
+    (run / "metrics.json").write_text("[]")
+    refused("evaluate", run, says=["metrics.json is damaged"])

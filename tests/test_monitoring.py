@@ -1,0 +1,101 @@
+"""Measures of the topics while they are learned: when, against what, and at no cost to what is learned."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import topicloom as tl
+from topicloom import metrics, topic_measures
+from topicloom.datasets import synthetic_lda
+
+PLANTED = synthetic_lda(n_docs=150, n_topics=3, n_words=120, doc_length=30).corpus
+TEXTS = [" ".join(np.random.default_rng(row).permutation(words.split())) for row, words in enumerate(
+    ["cats dogs vets pets fish birds homes toys", "stocks bonds banks money markets rates years traders"] * 20
+)]  # fmt: skip
+TOKENS = [text.split() for text in TEXTS]
+
+
+def measured(model, name):
+    """The epochs whose rows have a measure."""
+    return [row["epoch"] for row in model.history_ if name in row]
+
+
+def test_every_few_epochs_and_at_the_end():
+    model = tl.GSM(3, epochs=8, random_state=0).fit(PLANTED, monitor=["document_npmi", "inverted_rbo"], monitor_every=3)
+    assert measured(model, "document_npmi") == measured(model, "inverted_rbo") == [3, 6, 8]
+    assert measured(model, "topic_diversity") == list(range(1, 9))
+    ids = model.topic_ids(25)
+    assert model.history_[-1]["document_npmi"] == pytest.approx(metrics.document_npmi(ids, PLANTED.counts).mean())
+    assert model.history_[-1]["inverted_rbo"] == pytest.approx(float(metrics.inverted_rbo(ids)))
+
+
+def test_what_is_learned_does_not_change():
+    watched, alone = (
+        tl.GSM(3, epochs=4, random_state=0).fit(PLANTED, monitor=names, monitor_every=1)
+        for names in (["document_npmi", "topic_diversity", "redundancy"], [])
+    )
+    np.testing.assert_array_equal(watched.components_, alone.components_)
+    kept = [{name: row[name] for name in alone.history_[0] if name != "seconds"} for row in watched.history_]
+    assert kept == [{name: row[name] for name in row if name != "seconds"} for row in alone.history_]
+
+
+def test_the_column_that_steers_training_stays_the_watchs(monkeypatch):
+    monkeypatch.setitem(topic_measures.TOPIC_MEASURES, "topic_diversity", lambda *_: metrics.Measured(-1))
+    model = tl.GSM(3, epochs=2, random_state=0).fit(PLANTED, monitor=["topic_diversity"], monitor_every=1)
+    assert all(row["topic_diversity"] > 0 for row in model.history_)
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [TEXTS, TOKENS, tl.Corpus.from_texts(TEXTS, language="en", min_df=1), tuple(map(tuple, TOKENS))],
+    ids=["texts", "tokens", "corpus", "tuples"],
+)
+def test_the_order_of_words_is_that_of_the_documents(documents):
+    model = tl.GSM(2, epochs=2, random_state=0).fit(documents, monitor=["c_npmi", "c_v"], monitor_every=2)
+    for name in ("c_npmi", "c_v"):
+        expected = float(getattr(metrics, name)(model.topics(25), TOKENS))
+        assert model.history_[-1][name] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", tl.MODELS)
+def test_every_model_can_be_watched(kind):
+    model = kind(3, epochs=3, random_state=0).fit(PLANTED, monitor=["u_mass", "topic_uniqueness"], monitor_every=2)
+    assert measured(model, "u_mass") == [2, 3]
+    words = [[model.vocabulary_[word] for word in topic] for topic in model.topic_ids(25)]
+    expected = float(metrics.u_mass(words, PLANTED.counts, PLANTED.vocabulary))
+    assert model.history_[-1]["u_mass"] == pytest.approx(expected)
+
+
+@pytest.mark.skipif(find_spec("tomotopy") is None, reason="needs tomotopy, of the extra eval")
+def test_the_sampler_is_watched_by_the_rows_of_its_history():
+    model = tl.LDA(3, method="gibbs", epochs=35, random_state=0)
+    model.fit(PLANTED, monitor=["document_npmi"], monitor_every=2)
+    assert measured(model, "document_npmi") == [20, 35]
+    alone = tl.LDA(3, method="gibbs", epochs=35, random_state=0).fit(PLANTED)
+    np.testing.assert_array_equal(model.components_, alone.components_)
+
+
+def test_the_history_is_saved_with_the_model(tmp_path):
+    model = tl.GSM(2, epochs=2, random_state=0).fit(PLANTED, monitor=["document_npmi"], monitor_every=1)
+    model.save(tmp_path / "model")
+    assert tl.load(tmp_path / "model").history_ == json.loads(json.dumps(model.history_))
+
+
+@pytest.mark.parametrize(
+    ("documents", "options", "says"),
+    [
+        (PLANTED, {"monitor": ["c_vv"]}, "monitor names 'c_vv'; did you mean c_v"),
+        (PLANTED, {"monitor": ["perplexity"]}, "monitor names 'perplexity'; there are"),
+        (PLANTED, {"monitor": "c_v"}, "list of names"),
+        (PLANTED, {"monitor": ["c_v"]}, "c_v cannot be measured: the order of words is not known"),
+        (PLANTED.counts, {"monitor": ["c_npmi"]}, "c_npmi cannot be measured"),
+        (TEXTS, {"monitor": ["c_v"], "monitor_every": 0}, "monitor_every should be a whole number from 1; it is 0"),
+    ],
+)
+def test_what_cannot_be_watched(documents, options, says):
+    with pytest.raises(tl.InputError, match=says):
+        tl.GSM(2, epochs=1).fit(documents, **options)

@@ -1,0 +1,106 @@
+"""Topics matched across runs: by hand, and against a search of all matchings."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import jensenshannon
+
+from topicloom.metrics import jensen_shannon, match_topics, stability
+
+RANDOM = np.random.default_rng(0)
+TOPICS = RANDOM.dirichlet(np.full(30, 0.1), 6)
+
+
+def test_distances_by_hand():
+    one = np.array([[1.0, 0, 0], [0.5, 0.5, 0]])
+    other = np.array([[1.0, 0, 0], [0, 0, 1.0]])
+    # Of (1, 0) and (1/2, 1/2) the middle is (3/4, 1/4).
+    divergence = (np.log2(4 / 3) + (np.log2(2 / 3) + np.log2(2)) / 2) / 2
+    np.testing.assert_allclose(jensen_shannon(one, other), [[0, 1], [np.sqrt(divergence), 1]], atol=1e-12)
+
+
+def test_distances_are_scipys():
+    other = RANDOM.dirichlet(np.full(30, 0.1), 4)
+    expected = [[jensenshannon(p, q, base=2) for q in other] for p in TOPICS]
+    np.testing.assert_allclose(jensen_shannon(TOPICS, other), expected, atol=1e-9)
+    np.testing.assert_allclose(jensen_shannon(TOPICS * 7, other), expected, atol=1e-9)  # rows are normalised
+
+
+def test_the_same_topics_in_another_order_all_return():
+    order = np.array([3, 1, 5, 0, 2, 4])
+    matching = match_topics(TOPICS, TOPICS[order])
+    np.testing.assert_array_equal(order[matching.second], matching.first)
+    assert matching.distance.tolist() == [0] * 6
+    found = stability([TOPICS, TOPICS[order]])
+    assert (found.distance, found.returning_by_distance, found.returning_by_words) == (0, 1, 1)
+
+
+def test_the_matching_is_the_best_of_all():
+    other = RANDOM.dirichlet(np.full(30, 0.1), 6)
+    distances = jensen_shannon(TOPICS, other)
+    best = min(distances[range(6), list(order)].sum() for order in permutations(range(6)))
+    assert match_topics(TOPICS, other).distance.sum() == pytest.approx(best)
+
+
+def blocks(*starts):
+    """Topics of four words each, evenly, in a vocabulary of 20."""
+    topics = np.zeros((len(starts), 20))
+    for topic, start in zip(topics, starts, strict=True):
+        topic[start : start + 4] = 0.25
+    return topics
+
+
+def test_topics_that_return_by_distance_and_by_words():
+    # 4 and 5 share three words of four, 8 and 10 two, 12 and 16 none; a share s of words is at sqrt(1 - s).
+    first, second = blocks(0, 4, 8, 12), blocks(16, 10, 5, 0)
+    found = stability([first, second], threshold=0.6, top_n=4)
+    assert found.distance == pytest.approx((0 + np.sqrt(1 / 4) + np.sqrt(1 / 2) + 1) / 4)
+    assert found.returning_by_distance == 2 / 4
+    assert found.returning_by_words == 3 / 4
+    assert (found.runs, found.topics, found.threshold, found.top_n) == (2, 4, 0.6, 4)
+
+
+def test_several_runs_are_all_pairs():
+    runs = [blocks(0, 4), blocks(4, 0), blocks(0, 8)]
+    found = stability(runs, top_n=4)
+    assert found.pair_distances == pytest.approx((0, 0.5, 0.5))
+    assert (found.distance, found.returning_by_distance) == (pytest.approx(1 / 3), pytest.approx((1 + 0.5 + 0.5) / 3))
+    said = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert said["measure"] == "square root of the Jensen-Shannon divergence, base 2"
+    assert said["pair_distances"] == list(found.pair_distances)
+
+
+def test_a_ranking_of_ones_own():
+    topics = blocks(0, 4)
+    found = stability([topics, topics], [np.array([[0, 1], [2, 3]]), np.array([[0, 1], [4, 5]])], top_n=2)
+    assert (found.returning_by_distance, found.returning_by_words) == (1, 0.5)
+
+
+def test_more_topics_in_one_run_do_not_return():
+    found = stability([blocks(0), blocks(8, 0)], top_n=4)
+    assert (found.distance, found.returning_by_distance, found.returning_by_words) == (0, 0.5, 0.5)
+
+
+def test_a_topic_without_mass_is_far_from_all():
+    empty = np.vstack([blocks(0), np.zeros((1, 20))])
+    np.testing.assert_array_equal(jensen_shannon(empty, empty), [[0, 1], [1, 1]])
+    assert stability([empty, empty], top_n=4).returning_by_distance == 0.5
+
+
+@pytest.mark.parametrize(
+    ("runs", "says"),
+    [
+        ([TOPICS], "two runs or more; there is 1"),
+        ([TOPICS, TOPICS[:, :9]], "30 and of 9 words"),
+        ([TOPICS, TOPICS[:0]], "without topics"),
+        ([TOPICS, -TOPICS], "from 0"),
+        ([TOPICS, TOPICS * np.nan], "finite"),
+    ],
+)
+def test_runs_that_cannot_be_compared(runs, says):
+    with pytest.raises(ValueError, match=says):
+        stability(runs)
