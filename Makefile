@@ -1,4 +1,4 @@
-.PHONY: bench-gradients setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics
+.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -50,3 +50,6 @@ bench-gradients: setup  ## gradients of the Dirichlet estimators: a table and a 
 
 bench-metrics: setup  ## coherence beside gensim's, values and speed: benchmarks/metrics.md
 	$(BIN)/python benchmarks/metrics.py
+
+bench-compare: setup  ## a comparison that is killed and taken up again, beside one that is not
+	$(BIN)/python benchmarks/comparing.py

@@ -50,10 +50,15 @@ def text_table(found: Comparison, on: str = "test") -> tuple[list[str], list[lis
     lines = found.table(on)
     names = [name for name in IN_TERMINAL if any(line.get(name) is not None for line in lines)]
     rows = [
-        [line["model"], str(line["n_topics"]), *(figure(name, line[name], line[f"{name}_sd"]) for name in names)]
+        [line["model"], str(line["n_topics"]), *(_short(figure(name, line[name], line[f"{name}_sd"])) for name in names)]
         for line in lines
     ]
     return ["model", "K", *(IN_TERMINAL[name] for name in names)], rows
+
+
+def _short(text: str) -> str:
+    """Without zeros before the point: eighty columns are few."""
+    return " ".join(part.replace("0.", ".", 1) if part.lstrip("-").startswith("0.") else part for part in text.split())
 
 
 def csv_lines(found: Comparison) -> str:
