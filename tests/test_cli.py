@@ -391,7 +391,7 @@ def test_topics_of_a_run_and_of_a_bare_model(trained):
 
 
 def test_infer_keeps_every_row_in_order(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr("topicloom.cli._CHUNK", 2)
+    monkeypatch.setattr("topicloom.cli.runs._CHUNK", 2)
     texts = [MONEY, "", PETS, "unknown", MONEY]
     result = call("infer", trained, "-", stdin="\n".join(texts))
     assert result.exit_code == 0, result.output

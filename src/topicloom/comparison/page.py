@@ -49,10 +49,10 @@ def text_table(found: Comparison, on: str = "test") -> tuple[list[str], list[lis
     """The head and the rows of a table that a terminal holds: its other columns are in the CSV file and on the page."""
     lines = found.table(on)
     names = [name for name in IN_TERMINAL if any(line.get(name) is not None for line in lines)]
-    rows = [
-        [line["model"], str(line["n_topics"]), *(_short(figure(name, line[name], line[f"{name}_sd"])) for name in names)]
-        for line in lines
-    ]
+    rows = []
+    for line in lines:
+        figures = (_short(figure(name, line[name], line[f"{name}_sd"])) for name in names)
+        rows.append([line["model"], str(line["n_topics"]), *figures])
     return ["model", "K", *(IN_TERMINAL[name] for name in names)], rows
 
 

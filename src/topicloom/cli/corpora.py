@@ -1,0 +1,34 @@
+"""The corpus that a command works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from .options import Preparing
+
+if TYPE_CHECKING:
+    from ..corpus import Corpus
+
+
+def need_order(measures: Iterable[str]) -> bool:
+    from ..topic_measures import WINDOWED
+
+    return not WINDOWED.isdisjoint(measures)
+
+
+def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: bool = False) -> Corpus:
+    from ..corpus import Corpus
+
+    if (Path(source) / "model" / "config.json").is_file() or (Path(source) / "model.safetensors").is_file():
+        raise InputError(f"{source} is a trained model; give the text, or show the model by topics or infer")
+    if not (Path(source) / "corpus.json").is_file():
+        return Corpus.from_file(source, **asdict(options), keep_texts=keep_texts, progress=progress)
+    changed = [name for name in asdict(options) if getattr(options, name) != getattr(Preparing(), name)]
+    if changed:
+        option = "--jobs" if changed[0] == "n_jobs" else "--" + changed[0].replace("_", "-")
+        raise InputError(f"{source} is a saved corpus, to which {option} does not apply; give it to prepare")
+    return Corpus.load(source)

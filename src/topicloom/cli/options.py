@@ -1,0 +1,174 @@
+"""Options that commands share, and how their text is read."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError, nearest
+from .shell import stop
+
+
+class DocTopics(StrEnum):
+    """The formats of doc_topics."""
+
+    csv = "csv"
+    parquet = "parquet"
+    none = "none"
+
+
+class Sampler(StrEnum):
+    """How tuning proposes settings."""
+
+    tpe = "tpe"
+    random = "random"
+
+
+def count_or_share(value: Any) -> Any:
+    """'5' is a number of documents, '0.5' a share of them."""
+    try:
+        return int(value) if str(value).isdecimal() else float(value)
+    except ValueError:
+        raise typer.BadParameter(f"{value!r} is neither a whole number of documents nor a share such as 0.5") from None
+
+
+def _apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
+    """What a file says becomes the defaults of the options of its names; returns its settings of the model."""
+    if path is None:
+        return {}
+    from ..config import read_config
+
+    try:
+        found = read_config(path)
+        settings = found.pop("settings", None) or {}
+        if not isinstance(settings, dict):
+            raise InputError(f"{path}: settings should be names with values; it is {settings!r}")
+        defaults = (_default(context, name, value) for name, value in found.items() if value is not None)
+        context.default_map = dict(defaults)
+    except InputError as error:
+        message = str(error)
+        stop(message if str(path) in message else f"{path}: {message}", 2)
+    return {str(name): value for name, value in settings.items()}
+
+
+def _default(context: typer.Context, name: str, value: Any) -> tuple[str, Any]:
+    """An option's own name, and its value as the command line would have it."""
+    options = {opt.removeprefix("--"): option for option in context.command.params for opt in option.opts}
+    known = [option for option in options if option not in ("config", "help", "set", "-q")]
+    if name.replace("_", "-") not in known:
+        raise InputError(f"there is no option {name!r}; {nearest(name, [*known, 'settings'])}")
+    option = options[name.replace("_", "-")]
+    if isinstance(value, dict | list):
+        raise InputError(f"{name} should be a single value; it is {value!r}")
+    text = str(value)
+    try:
+        option.process_value(context, text)
+    except typer.BadParameter as error:
+        reason = error.message.removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
+        raise InputError(f"{name} cannot be {text!r}: {reason}") from None
+    return option.name, text
+
+
+_file = functools.partial(typer.Option, rich_help_panel="The file")
+_words = functools.partial(typer.Option, rich_help_panel="The words")
+_documents = functools.partial(_words, parser=count_or_share, metavar="COUNT|SHARE")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read; the names are those of `topicloom.text.read`."""
+
+    text: Annotated[str, _file(metavar="COLUMN", help="Column with the text.")] = "text"
+    id: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' ids.")] = None
+    label: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' classes.")] = None
+    timestamp: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' times.")] = None
+    format: Annotated[str | None, _file(help="txt, csv, tsv, jsonl or parquet, when the name does not say it.")] = None
+    encoding: Annotated[str, _file(help="Encoding of text files, such as gb18030.")] = "utf-8"
+    errors: Annotated[str, _file(help="Undecodable bytes: strict, replace or ignore.")] = "strict"
+
+
+@dataclass(frozen=True)
+class Preparing(Reading):
+    """How text becomes a corpus; the names are those of `Corpus.from_file`."""
+
+    language: Annotated[str, _words(help="Such as zh, en or fr; auto looks at the script.")] = "auto"
+    min_df: Annotated[float, _documents(help="Drop words in fewer documents.")] = 5
+    max_df: Annotated[float, _documents(help="Drop words in more documents.")] = 0.5
+    max_features: Annotated[int | None, _words(help="Keep the most frequent words only.")] = None
+    remove_top: Annotated[int, _words(help="Drop this many of the most frequent words.")] = 0
+    stop_words: Annotated[str, _words(metavar="auto|none|FILE", help="Words to leave out.")] = "auto"
+    user_dictionary: Annotated[
+        Path | None, _words(metavar="FILE", help="Words that Chinese segmentation keeps whole.")
+    ] = None
+    n_jobs: Annotated[int | None, _words("--jobs", help="Worker processes; -1 is all cores.")] = None
+
+
+Source = Annotated[
+    str, typer.Argument(help="A .txt (a document a line), .csv, .tsv, .jsonl or .parquet file, a folder of .txt, or -.")
+]
+Run = Annotated[Path, typer.Argument(help="Directory that train wrote.")]
+Config = Annotated[
+    Any,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="A .yaml or .toml file with these options by name, and the model's settings; the command line wins.",
+        parser=Path,
+        callback=_apply_config,
+        is_eager=True,
+    ),
+]
+Model = Annotated[str, typer.Option(help="The model's name, such as gsm or lda.")]
+Topics = Annotated[int, typer.Option(help="Number of topics.")]
+Epochs = Annotated[int | None, typer.Option(help="Passes over the documents; each model has its own default.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
+
+
+def read_numbers(text: str, option: str) -> list[int]:
+    """'20,50' -> [20, 50]"""
+    try:
+        found = [int(part) for part in read_names(text)]
+    except ValueError:
+        found = []
+    if not found or min(found) < 2:
+        raise InputError(f"{option} {text}: give whole numbers from 2, such as 20,50")
+    return found
+
+
+def read_weights(text: str) -> dict[str, float]:
+    """'a=1,b=-0.5' -> {'a': 1.0, 'b': -0.5}"""
+    pairs = [part.partition("=") for part in read_names(text)]
+    try:
+        return {name: float(value) for name, _, value in pairs}
+    except ValueError:
+        raise InputError(f"--objective {text}: give measures with weights, such as topic_diversity=0.5") from None
+
+
+def read_names(text: str) -> list[str]:
+    """'a,b' -> ['a', 'b']"""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_setting(text: str) -> tuple[str, Any]:
+    """'name=value': the value is read as JSON or as a Python literal, and is else the string that it is."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"--set {text}: give a name and a value, such as --set batch_size=64")
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return name, parse(value)
+        except (ValueError, SyntaxError):
+            continue
+    return name, value

@@ -1,0 +1,143 @@
+"""What every command has: how it is added, how it speaks, and how a mistake ends it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .. import __version__
+from ..errors import InputError, TrainingDivergedError
+
+if TYPE_CHECKING:
+    from ..run import Topic
+
+logger = logging.getLogger("topicloom")
+
+app = typer.Typer(
+    help="Neural topic models: from raw text to topics a person can read, trust and use.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """The entry of the command `topicloom`."""
+    app(prog_name="topicloom")
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds a command to the app.
+
+    A parameter that is a dataclass becomes one option for each of its fields, so that commands can share them. A
+    mistake of the user becomes one line and an exit code.
+    """
+    groups: dict[str, Any] = {}
+    parameters, shared = [], []
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if not is_dataclass(hints[name]):
+            parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
+            continue
+        groups[name] = hints[name]
+        options = get_type_hints(hints[name], include_extras=True)
+        for field in fields(hints[name]):
+            shared.append(
+                inspect.Parameter(
+                    field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=options[field.name]
+                )
+            )
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        log_to_stderr(quiet=given.get("quiet", False))
+        try:
+            function(**given)
+        except InputError as error:
+            stop(str(error), 2)
+        except TrainingDivergedError as error:
+            stop(str(error), 1)
+        except KeyboardInterrupt:
+            stop("interrupted", 130)
+        except BrokenPipeError:
+            raise  # `| head` is no mistake, and typer ends quietly
+        except OSError as error:
+            stop(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+
+    run.__signature__ = inspect.Signature(parameters + shared)  # type: ignore[attr-defined]
+    return app.command()(run)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+    if version:
+        typer.echo(f"topicloom {__version__}")
+        raise typer.Exit
+
+
+def told(what: str) -> Callable[[int, int, dict[str, Any]], None]:
+    """A line on standard error for each finished piece of work, past the muted log."""
+
+    def tell(n_done: int, n_all: int, row: dict[str, Any]) -> None:
+        said = [str(row[name]) for name in ("model", "n_topics", "seed") if name in row]
+        value = row.get("error") or ("" if row.get("value") is None else f"{row['value']:.4f}")
+        seconds = f"{row['seconds']:.1f} s" if "seconds" in row else ""
+        typer.echo(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", *said, value, seconds])), err=True)
+
+    return tell
+
+
+def show_topics(topics: list[Topic]) -> None:
+    shares = ("" if topic["share"] is None else f"{topic['share']:.1%}" for topic in topics)
+    rows = ([str(topic["topic"]), share, " ".join(topic["words"])] for topic, share in zip(topics, shares, strict=True))
+    print_table(["topic", "share", "words"], rows, n_numbers=2)
+
+
+def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0) -> None:
+    """Columns under a head, the first `n_numbers` of them set to the right."""
+    table = Table(*head, box=None, pad_edge=False, header_style="bold")
+    for column in table.columns[:n_numbers]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
+    Console(markup=False, highlight=False).print(table)
+
+
+def print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = False
+
+
+class _Stderr(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(record.getMessage(), err=True)
+
+
+def log_to_stderr(quiet: bool) -> None:
+    logger.handlers = [_Stderr()]
+    logger.setLevel(logging.ERROR if quiet else logging.INFO)
+
+
+def stop(message: str, code: int) -> NoReturn:
+    typer.echo(f"topicloom: error: {message}", err=True)
+    raise typer.Exit(code)
