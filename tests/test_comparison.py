@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,6 +150,13 @@ def test_another_comparison_is_not_mixed_in(tmp_path):
         compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path, test=0.3)
     with pytest.raises(InputError, match="other settings"):
         compare(CORPUS, {"gsm:epochs=2": GSM(epochs=3)}, [2], 1, out=tmp_path)
+
+
+def test_a_directory_that_was_emptied_forgets_its_corpus(tmp_path):
+    compare(CORPUS, QUICK[1:], [2], 1, out=tmp_path / "out")
+    shutil.rmtree(tmp_path / "out")
+    found = compare(CORPUS[:120], QUICK[1:], [2], 1, out=tmp_path / "out")
+    assert rows_of(found) == rows_of(compare(CORPUS[:120], QUICK[1:], [2], 1))
 
 
 def test_a_fit_that_fails_is_told_and_tried_again(tmp_path):

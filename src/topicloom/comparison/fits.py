@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -74,10 +74,9 @@ def compare(
     wanted = estimators(models)
     if out is None:
         with TemporaryDirectory(prefix="topicloom-") as folder:
-            plan = _prepared(Path(folder) / "comparison", corpus, wanted, validation, test)
-            return _compared(plan, corpus, wanted, n_topics, seeds, jobs, told)
-    plan = _prepared(Path(out), corpus, wanted, validation, test)
-    found = _compared(plan, corpus, wanted, n_topics, seeds, jobs, told)
+            begun = _prepared(Path(folder) / "comparison", corpus, wanted, validation, test)
+            return _compared(begun, wanted, n_topics, seeds, jobs, told)
+    found = _compared(_prepared(Path(out), corpus, wanted, validation, test), wanted, n_topics, seeds, jobs, told)
     found.save(Path(out))
     return found
 
@@ -108,9 +107,16 @@ def estimators(models: Sequence[str] | Mapping[str, TopicModel]) -> dict[str, To
     return made
 
 
-def _prepared(
-    folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], validation: float, test: float
-) -> tuple[Path, Split]:
+class _Begun(NamedTuple):
+    """A comparison whose directory is there."""
+
+    folder: Path
+    corpus: str  # its digest
+    shares: tuple[float, float]  # of validation and test
+    parts: Split
+
+
+def _prepared(folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], validation: float, test: float) -> _Begun:
     """The directory with its corpus, whether new or begun before."""
     parts = split(corpus, validation, test)
     plan: dict[str, Any] = {
@@ -133,7 +139,7 @@ def _prepared(
     if not (folder / "corpus" / "corpus.json").exists():
         corpus.save(folder / "corpus", overwrite=True)
     write_json(said, plan)
-    return folder, parts
+    return _Begun(folder, plan["corpus"], (validation, test), parts)
 
 
 def _settings(model: TopicModel) -> dict[str, Any]:
@@ -142,42 +148,40 @@ def _settings(model: TopicModel) -> dict[str, Any]:
 
 
 def _compared(
-    plan: tuple[Path, Split],
-    corpus: Corpus,
+    begun: _Begun,
     models: Mapping[str, TopicModel],
     n_topics: Iterable[int],
     seeds: int,
     jobs: int,
     told: Callable[[int, int, Row], None] | None,
 ) -> Comparison:
-    folder, parts = plan
+    folder = begun.folder
     sizes = [int(k) for k in dict.fromkeys(n_topics)]
     # Seed by seed, so that one that is cut short has all models.
     asked = [{"model": name, "n_topics": k, "seed": seed} for seed, k, name in product(range(seeds), sizes, models)]
-    shares = (read_json(folder / "comparison.json")["validation"], read_json(folder / "comparison.json")["test"])
-    work = partial(_fit_and_measure, folder, dict(models), shares)
+    work = partial(_fit_and_measure, folder, begun.corpus, begun.shares, dict(models))
     n_done = len([row for row in cells.latest(folder / "cells.jsonl", asked) if "error" not in row])
     for row in cells.run(asked, work, folder / "cells.jsonl", jobs):
         n_done += 1
         if told is not None:
             told(n_done, len(asked), row)
     rows = cells.latest(folder / "cells.jsonl", asked)
-    documents = {name: part.n_docs for name, part in zip(Split._fields, parts, strict=True)}
+    documents = {name: part.n_docs for name, part in zip(Split._fields, begun.parts, strict=True)}
     _add_stability(folder, rows)
     return Comparison(rows, list(models), sizes, seeds, documents)
 
 
 @lru_cache(maxsize=1)
-def _judge(folder: Path, shares: tuple[float, float]) -> Judge:
-    """The parts of a comparison's corpus; read once in each process."""
+def _judge(folder: Path, corpus: str, shares: tuple[float, float]) -> Judge:
+    """The parts of a comparison's corpus, read once in each process; its digest tells it from one there before."""
     return Judge(split(Corpus.load(folder / "corpus"), *shares))
 
 
 def _fit_and_measure(
-    folder: Path, models: Mapping[str, TopicModel], shares: tuple[float, float], cell: cells.Cell
+    folder: Path, corpus: str, shares: tuple[float, float], models: Mapping[str, TopicModel], cell: cells.Cell
 ) -> Row:
     """The figures of one fit."""
-    judge = _judge(folder, shares)
+    judge = _judge(folder, corpus, shares)
     model: TopicModel = clone(models[cell["model"]])
     model.set_params(n_topics=cell["n_topics"], random_state=cell["seed"])
     seconds = judge.fit(model)
