@@ -2,7 +2,6 @@
 
 import csv
 import json
-import logging
 import subprocess
 import sys
 
@@ -19,16 +18,6 @@ PETS = "the cat and the dog see a vet , animals and pets eat fish"
 MONEY = "the stock and the bond market move , banks and money earn interest"
 RUN_FILES = {"model", "topics.csv", "doc_topics.csv", "metrics.json", "log.jsonl"}
 PICTURES = {"loss.png", "collapse.png", "quality.png", "topics.png"}
-
-
-@pytest.fixture(autouse=True)
-def _own_log():
-    """The command line sets up the log; later tests find it as it was."""
-    log = logging.getLogger("topicloom")
-    handlers, level = log.handlers, log.level
-    yield
-    log.handlers, log.disabled = handlers, False
-    log.setLevel(level)
 
 
 def call(*arguments, stdin=None):

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from test_cli import MONEY, PETS, _own_log, call, refused  # noqa: F401
+from test_cli import MONEY, PETS, call, refused
 
 
 @pytest.fixture(scope="module")

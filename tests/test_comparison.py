@@ -166,7 +166,7 @@ def test_a_fit_that_fails_is_told_and_tried_again(tmp_path):
     assert "vocabulary" in failed["error"]
     assert found.table()[1]["fits"] == 0
     assert found.table()[1]["perplexity"] is None
-    assert "1 fits ended in an error" in (tmp_path / "index.html").read_text()
+    assert "1 of 2 fits ended in an error" in (tmp_path / "index.html").read_text()
     told = []
     compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path, told=lambda *each: told.append(each[2]["n_topics"]))
     assert told == [61]

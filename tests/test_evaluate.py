@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 
 import numpy as np
 import pytest
 from scipy import sparse
-from typer.testing import CliRunner
 
 import topicloom as tl
+from test_cli import call
 from topicloom import metrics
-from topicloom.cli import app
 from topicloom.evaluation import MEASURES
 from topicloom.topic_measures import COHERENCES, DIVERSITIES, WINDOWED
 
@@ -245,20 +243,6 @@ def test_a_single_text_is_no_list(model):
 
 
 # The command.
-
-
-@pytest.fixture(autouse=True)
-def _own_log():
-    """The command line sets up the log; later tests find it as it was."""
-    log = logging.getLogger("topicloom")
-    handlers, level = log.handlers, log.level
-    yield
-    log.handlers, log.disabled = handlers, False
-    log.setLevel(level)
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
 def refused(*arguments, says):

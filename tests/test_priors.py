@@ -111,17 +111,17 @@ def test_a_topic_without_documents_is_not_pushed():
 def test_the_push_follows_the_diversity():
     held = Distinctness(0.8, n_topics=5, n_words=1000)
     started = float(held.weight)
-    assert held.adapt(0.2, active=0.1, epoch=1) == {"distinctness_weight": started}  # topics are not settled yet
-    raised = held.adapt(0.2, active=1.0, epoch=2)["distinctness_weight"]
+    assert held.adapt(0.2, active=1, epoch=1) == {"distinctness_weight": started}  # topics are not settled yet
+    raised = held.adapt(0.2, active=5, epoch=2)["distinctness_weight"]
     assert raised > started
-    assert held.adapt(0.75, active=1.0, epoch=3)["distinctness_weight"] < raised  # at that pace it is there soon
-    assert held.adapt(0.2, active=0.1, epoch=30)["distinctness_weight"] > raised * 0.9  # not settled, but late
+    assert held.adapt(0.75, active=5, epoch=3)["distinctness_weight"] < raised  # at that pace it is there soon
+    assert held.adapt(0.2, active=1, epoch=30)["distinctness_weight"] > raised * 0.9  # not settled, but late
     for epoch in range(31, 200):
-        held.adapt(0.9, active=1.0, epoch=epoch)
+        held.adapt(0.9, active=5, epoch=epoch)
     assert float(held.weight) == pytest.approx(1e-3)
     copy = Distinctness(0.8, n_topics=5, n_words=1000)
     copy.load_state_dict(held.state_dict())
-    assert copy.adapt(0.5, 1.0, 200) == held.adapt(0.5, 1.0, 200)
+    assert copy.adapt(0.5, 5, 200) == held.adapt(0.5, 5, 200)
 
 
 def test_few_words_are_asked_for_less_diversity():
@@ -129,7 +129,7 @@ def test_few_words_are_asked_for_less_diversity():
     assert Distinctness(0.8, n_topics=20, n_words=250).aim == pytest.approx(0.6 * 250 / 500)
     off = Distinctness(0.0, n_topics=5, n_words=1000)
     assert off.aim == 0
-    assert off.adapt(0.1, 1.0, 50) == {}
+    assert off.adapt(0.1, 5, 50) == {}
 
 
 def test_samplers_draw_what_they_say():

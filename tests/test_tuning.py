@@ -12,7 +12,7 @@ from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError
 from topicloom.held_out import split
 from topicloom.models import GSM
-from topicloom.persistence import named
+from topicloom.persistence import estimator_named
 from topicloom.tuning import OBJECTIVE, SPACE, tune
 
 PLANTED = synthetic_lda(n_docs=200, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
@@ -95,5 +95,5 @@ def test_without_optuna(monkeypatch):
 
 
 def test_a_model_by_its_name_with_settings():
-    assert named("lda:method=gibbs+epochs=5").get_params()["epochs"] == 5
-    assert named("GSM").get_params() == GSM().get_params()
+    assert estimator_named("lda:method=gibbs+epochs=5").get_params()["epochs"] == 5
+    assert estimator_named("GSM").get_params() == GSM().get_params()

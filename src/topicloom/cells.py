@@ -121,9 +121,12 @@ def _work(work: Work, cell: Cell) -> Row:
 
 def _append(file: Path, row: Row) -> None:
     """One whole line, on disk before anything else is done; after half a line, on a line of its own."""
-    torn = file.exists() and file.stat().st_size > 0 and not file.read_bytes().endswith(b"\n")
-    with file.open("a", encoding="utf-8") as out:
-        out.write("\n" * torn + json.dumps(row, ensure_ascii=False) + "\n")
+    line = (json.dumps(row, ensure_ascii=False) + "\n").encode()
+    with file.open("ab+") as out:
+        if out.tell():
+            out.seek(-1, os.SEEK_END)
+            line = line if out.read(1) == b"\n" else b"\n" + line
+        out.write(line)
         out.flush()
         os.fsync(out.fileno())
 

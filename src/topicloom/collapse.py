@@ -16,6 +16,7 @@ from torch import Tensor
 
 from . import metrics
 from .batches import BatchReader
+from .nn.distinctness import TOP_N as DIVERSITY_N
 from .nn.network import TopicNetwork
 from .nn.posteriors import Posterior
 from .nn.sparse import SparseBatch
@@ -27,7 +28,6 @@ COLUMNS = {
 Array = npt.NDArray[Any]
 
 TOP_N, SHARED = 10, 8  # topics that share 8 of their 10 words are one topic
-DIVERSITY_N = 25  # words of a topic, in topic diversity (Dieng et al. 2020)
 FREQUENT = 50  # words
 ALIVE = 0.01  # nats a dimension of the latent code must carry
 _SAMPLE = 1024  # documents, or twenty a topic

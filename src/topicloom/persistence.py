@@ -30,7 +30,7 @@ def model_class(name: str) -> type[TopicModel]:
     return known[name.lower()]
 
 
-def named(text: str) -> TopicModel:
+def estimator_named(text: str) -> TopicModel:
     """An estimator from 'lda:method=gibbs+epochs=500'."""
     name, _, rest = text.partition(":")
     kind = model_class(name)

@@ -140,7 +140,7 @@ def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[To
 
 
 def _mean_loss(network: TopicNetwork, reader: BatchReader, kl_weight: float) -> float:
-    totals = evaluate(network, reader, lambda batch: network.loss(batch).bound(kl_weight).sum())
+    totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(kl_weight).sum())
     return float(torch.stack(totals).sum()) / reader.n_docs
 
 

@@ -26,7 +26,7 @@ from .errors import InputError, MissingExtraError, SettingError, nearest
 from .estimator import TopicModel
 from .files import atomic_file, read_json, write_json
 from .held_out import Judge, digest, split
-from .persistence import named
+from .persistence import estimator_named
 from .settings import check_settings, refuse_unknown
 
 logger = logging.getLogger("topicloom")
@@ -34,7 +34,7 @@ logger = logging.getLogger("topicloom")
 Sampler = Literal["tpe", "random"]
 Space = Mapping[str, "tuple[float, float] | tuple[float, float, Literal['log']] | list[Any]"]
 
-# Coherence, diversity and likelihood count about alike: their spread between good and bad settings is some .1 each.
+# A choice and no finding: coherence first, and enough of the other two that it is not had by topics all alike.
 OBJECTIVE = {"document_npmi": 1.0, "topic_diversity": 0.5, "log_perplexity": -0.5}
 SPACE: dict[str, Any] = {
     "alpha": (0.01, 1.0, "log"),
@@ -180,7 +180,7 @@ def _objective(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def _estimator(model: str | TopicModel) -> TopicModel:
-    made = model if isinstance(model, TopicModel) else named(model)
+    made = model if isinstance(model, TopicModel) else estimator_named(model)
     check_settings(made)
     return made
 
@@ -217,13 +217,11 @@ def _study(folder: Path, sampler: Sampler, seed: int) -> Any:
         raise MissingExtraError.of("tuning", "optuna", "tune") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = optuna.storages.JournalStorage(JournalFileBackend(str(folder / "study.journal")))
-    n_before = len(storage.get_all_trials(storage.get_all_studies()[0]._study_id)) if storage.get_all_studies() else 0
+    study = optuna.create_study(storage=storage, study_name="topicloom", direction="maximize", load_if_exists=True)
     kinds = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
     # A resumed search draws on: with the first seed it would draw its first trials again.
-    drawn = kinds[sampler](seed=seed + 7919 * n_before)
-    return optuna.create_study(
-        storage=storage, study_name="topicloom", sampler=drawn, direction="maximize", load_if_exists=True
-    )
+    study.sampler = kinds[sampler](seed=seed + 7919 * len(study.trials))
+    return study
 
 
 def _finished(study: Any) -> list[Any]:

@@ -31,7 +31,7 @@ from ..errors import InputError, SettingError
 from ..estimator import TopicModel
 from ..files import atomic_file, read_json, write_json
 from ..held_out import HELD_OUT, Judge, Split, digest, split
-from ..persistence import named
+from ..persistence import estimator_named
 from ..settings import check_settings
 from .results import Comparison, Row
 
@@ -99,7 +99,7 @@ def estimators(models: Sequence[str] | Mapping[str, TopicModel]) -> dict[str, To
     """What names stand for, by name; an InputError for what `compare` cannot take."""
     if isinstance(models, str):
         raise SettingError(f"models should be a list of names; give [{models!r}]")
-    made = dict(models) if isinstance(models, Mapping) else {name: named(name) for name in models}
+    made = dict(models) if isinstance(models, Mapping) else {name: estimator_named(name) for name in models}
     if not made:
         raise SettingError("models is empty: there is nothing to compare")
     for model in made.values():

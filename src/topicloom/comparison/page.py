@@ -101,7 +101,7 @@ def _failed(found: Comparison) -> list[str]:
         f"<li>{escape(row['model'])}, {row['n_topics']} topics, seed {row['seed']}: {escape(row['error'])}</li>"
         for row in found.failed
     )
-    return [f"<p>{len(found.failed)} fits ended in an error:</p><ul>{items}</ul>"]
+    return [f"<p>{len(found.failed)} of {len(found.rows)} fits ended in an error:</p><ul>{items}</ul>"]
 
 
 def _table(found: Comparison, part: str) -> str:

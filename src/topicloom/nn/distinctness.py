@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from .divergences import topic_information
-from .sparse import SparseBatch
 
 TOP_N = 25  # words of a topic, in topic diversity (Dieng et al. 2020)
 _CROWDED = 0.6  # of the vocabulary: more of it cannot be top words of good topics
@@ -38,33 +36,34 @@ class Distinctness(nn.Module):
 
     def __init__(self, diversity: float, n_topics: int, n_words: int) -> None:
         super().__init__()
+        self.n_topics = n_topics
         self.aim = min(diversity, _CROWDED * n_words / (TOP_N * n_topics))
         self.register_buffer("weight", torch.tensor(_START))
         self.register_buffer("last", torch.ones(()))
 
-    def term(self, beta_t: Callable[[], Tensor], theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def forward(self, beta_t: Tensor, shares: Tensor, totals: Tensor) -> Tensor:
         """-weight * I(topic; word) for each token of a document: (B,)
 
         Args:
-            beta_t: gives the topics, (V, K).
-            theta: (B, K), whose mean says how much each topic counts.
+            beta_t: (V, K) the topics.
+            shares: (K,) how much each topic counts, as in `topic_information`.
+            totals: (B,) tokens.
         """
-        information = topic_information(beta_t(), theta.detach().mean(0))
-        return {"distinctness": -self.weight * information * batch.totals}
+        return -self.weight * topic_information(beta_t, shares) * totals
 
-    def adapt(self, diversity: float, active: float, epoch: int) -> dict[str, float]:
+    def adapt(self, diversity: float, active: int, epoch: int) -> dict[str, float]:
         """Sets the weight of the next epoch.
 
         Args:
             diversity: what the epoch ended with.
-            active: the share of topics that lead some document.
+            active: topics that lead some document.
             epoch: its number, the first being 1.
         """
         if not self.aim:
             return {}
         soon = diversity + _AHEAD * max(0.0, diversity - float(self.last))
         self.last.fill_(diversity)
-        if active > _SETTLED or epoch > _PATIENCE:
+        if active > _SETTLED * self.n_topics or epoch > _PATIENCE:
             error = min(_LARGEST, max(-_LARGEST, self.aim - soon))
             self.weight.mul_(math.exp(_STEP * error)).clamp_(_LEAST, _MOST)
         return {"distinctness_weight": float(self.weight)}

@@ -29,13 +29,13 @@ class Loss:
         """Every term by name, as history_ records them."""
         return {"reconstruction": self.reconstruction, "divergence": self.divergence, **self.extras}
 
-    def bound(self, kl_weight: float = 1.0) -> Tensor:
-        """(B,) without the extras, whose weights may change as training goes: epochs compare."""
+    def without_extras(self, kl_weight: float = 1.0) -> Tensor:
+        """(B,) The weights of the extras may change as training goes: without them epochs compare."""
         return self.reconstruction + kl_weight * self.divergence
 
     def total(self, kl_weight: float = 1.0) -> Tensor:
         """(B,). With kl_weight 1 and no extras it is the negative evidence lower bound."""
-        total = self.bound(kl_weight)
+        total = self.without_extras(kl_weight)
         for extra in self.extras.values():
             total = total + extra
         return total
@@ -124,13 +124,14 @@ class AutoencoderNetwork(TopicNetwork):
 
     def apart(self, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
         """The extra term that holds topics apart, (B,); theta (B, K) says by its mean how much each topic counts."""
-        return self.distinctness.term(self.decoder.beta_t, theta, batch) if self.distinctness.aim else {}
+        if not self.distinctness.aim:
+            return {}
+        return {"distinctness": self.distinctness(self.decoder.beta_t(), theta.detach().mean(0), batch.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if "topic_diversity" not in row:
             return {}
-        active = row["active_topics"] / self.topic_word().shape[0]
-        return self.distinctness.adapt(row["topic_diversity"], active, row["epoch"])
+        return self.distinctness.adapt(row["topic_diversity"], row["active_topics"], row["epoch"])
 
     def topic_word(self) -> Tensor:
         return self.decoder.topic_word()
