@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .errors import InputError, TrainingDivergedError
     from .estimator import TopicModel
     from .evaluation import Evaluation, evaluate
-    from .models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, NVLDA, WLDA, DirichletVAE, ProdLDA
+    from .models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, NVLDA, WLDA, DirichletVAE, Loom, ProdLDA
     from .persistence import load
     from .tuning import Tuning, tune
     from .word_vectors import WordVectors, read_word_vectors, train_word_vectors
@@ -37,6 +37,7 @@ _HOMES = {
     "GSM": ".models",
     "InputError": ".errors",
     "LDA": ".models",
+    "Loom": ".models",
     "MODELS": ".models",
     "NVDM": ".models",
     "NVLDA": ".models",
@@ -72,6 +73,7 @@ __all__ = [
     "DirichletVAE",
     "Evaluation",
     "InputError",
+    "Loom",
     "ProdLDA",
     "TopicModel",
     "TrainingDivergedError",

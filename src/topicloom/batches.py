@@ -121,4 +121,5 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
         by_word=send(by_word.data, torch.int64),
         word_rows=send(by_word.indices, torch.int64),
         word_offsets=send(by_word.indptr, torch.int64),
+        documents=send(rows, torch.int64),
     )

@@ -35,7 +35,7 @@ from ..nn.decoders import (
 from ..nn.encoders import GaussianHead
 from ..nn.layers import linear
 from ..nn.network import VariationalNetwork
-from ..nn.posteriors import GaussianPosterior
+from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive
@@ -57,7 +57,11 @@ class GSMNetwork(VariationalNetwork):
         projected = settings.latent_size is not None
         self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
 
-    def posterior(self, batch: SparseBatch) -> GaussianPosterior:
+    def posterior(self, batch: SparseBatch) -> SampledPosterior:
+        return self.code(batch)
+
+    def code(self, batch: SparseBatch) -> GaussianPosterior:
+        """q(z | x)"""
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, L), (B, L)
         return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
 

@@ -98,11 +98,15 @@ class GaussianPosterior(SampledPosterior):
 
 
 @dataclass(frozen=True)
-class DirichletPosterior(Posterior):
-    """theta ~ Dirichlet(alpha)."""
+class DirichletPosterior(SampledPosterior):
+    """theta ~ Dirichlet(alpha), whose draws let no gradient pass; nn/dirichlet.py has those that do."""
 
     alpha: Tensor  # (B, K)
     prior: Tensor  # (K,)
+
+    def sample(self, generator: torch.Generator) -> Draw:
+        gammas = torch._standard_gamma(self.alpha.detach(), generator=generator).clamp_min(1e-30)  # (B, K)
+        return Draw(gammas / gammas.sum(1, keepdim=True))
 
     def point(self) -> Tensor:
         return self.alpha / self.alpha.sum(1, keepdim=True)

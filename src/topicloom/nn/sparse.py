@@ -39,6 +39,7 @@ class SparseBatch:
     by_word: Tensor  # (N,) int64, the non-zeros ordered by word: positions in `indices`
     word_rows: Tensor  # (N,) int64, document of each of them
     word_offsets: Tensor  # (V + 1,) int64, where each word starts
+    documents: Tensor | None = None  # (B,) int64, which rows of the corpus they are; drawn ones are none
 
     @property
     def n_docs(self) -> int:

@@ -1,0 +1,133 @@
+"""Latent Dirichlet allocation with theta and beta integrated out: counts of topics in place of both.
+
+CVB0, the zero-order collapsed variational Bayes of Asuncion, Welling, Smyth & Teh 2009, "On Smoothing and Inference for
+Topic Models"; Dirichlet parameters by the fixed point of Minka 2000, "Estimating a Dirichlet distribution".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .sparse import TINY, SparseBatch
+
+_CHUNK = 1 << 17  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
+_LEAST = 1e-30  # below any product of a count and a probability
+
+
+@dataclass(frozen=True)
+class CountedTopics:
+    """Topics as counts give them, for one pass over the documents."""
+
+    beta_t: Tensor  # (V, K) (N_vk + eta) / (N_k + V eta)
+    sizes: Tensor  # (K,) N_k + V eta
+    least: Tensor  # (K,) eta / (N_k + V eta)
+
+    @classmethod
+    def of(cls, word_topics: Tensor, eta: float) -> CountedTopics:
+        """Those of N_vk (V, K)."""
+        sizes = word_topics.sum(0) + len(word_topics) * eta
+        return cls((word_topics + eta) / sizes, sizes, eta / sizes)
+
+
+def reassign(
+    batch: SparseBatch,
+    values: Tensor,
+    doc_topics: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+    *,
+    counted: bool = True,
+) -> Tensor:
+    """Shares out each token among the topics anew, given how all other tokens are shared out.
+
+    gamma_dvk is proportional to (N_dk - g_dvk + alpha_k) (N_vk - x_dv g_dvk + eta) / (N_k + V eta), g being the token's
+    own part in both counts. CVB0 keeps g for every token; here it is what the counts as they stand give, proportional
+    to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), so that no memory of (non-zeros, K) is needed.
+
+    Args:
+        values: (N,) how much each non-zero counts.
+        doc_topics: (B, K) N_dk.
+        topics: those of the pass before.
+        alpha: (K,)
+        word_topics: (V, K), to which the words of the batch are added in place.
+        counted: whether `topics` has the tokens of this batch in it.
+
+    Returns:
+        (B, K) the new counts of the documents.
+    """
+    shares = doc_topics + alpha  # (B, K)
+    of_docs = torch.zeros_like(doc_topics)
+    step = max(1, _CHUNK // len(alpha))
+    for rows, words, x in zip(
+        batch.rows.split(step), batch.indices.split(step), values[:, None].split(step), strict=True
+    ):
+        theta, beta = shares[rows], topics.beta_t[words]  # (n, K) each
+        own = theta * beta
+        own /= own.sum(1, keepdim=True) + _LEAST
+        theta = torch.maximum(theta.sub_(own), alpha)
+        if counted:
+            beta = torch.maximum(beta.sub_(own.mul_(x).div_(topics.sizes)), topics.least)
+        gamma = theta.mul_(beta)
+        gamma *= x / (gamma.sum(1, keepdim=True) + _LEAST)
+        of_docs.index_add_(0, rows, gamma)
+        word_topics.index_add_(0, words, gamma)
+    return of_docs
+
+
+def dirichlet_step(doc_topics: Tensor, alpha: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Numerator (K,) and denominator () of Minka's fixed point: alpha moves to alpha * numerator / denominator.
+
+    Counts are rounded at random to whole ones, up or down. A document that has a hundredth of a token of some topic
+    says far less for a high alpha than the smooth digamma would have it: most such documents have none.
+
+    Args:
+        doc_topics: (B, K) counts.
+        alpha: (K,)
+    """
+    noise = torch.rand(doc_topics.shape, generator=generator, device=doc_topics.device)
+    whole, total = (doc_topics + noise).floor(), alpha.sum()
+    numerator = (torch.digamma(whole + alpha) - torch.digamma(alpha)).sum(0)
+    denominator = (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
+    return numerator, denominator
+
+
+def shares_given(batch: SparseBatch, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
+    """Expected counts of topics in documents of given topics: (B, K)
+
+    Args:
+        beta_t: (V, K) topics.
+        alpha: (K,)
+        start: (B, K) theta to start from, rows in the simplex.
+        steps: of the fixed point N_dk = sum_v x_dv theta_dk beta_kv / p_dv, theta_dk proportional to N_dk + alpha_k.
+    """
+    counts = batch.totals[:, None] * start
+    theta = start
+    for step in range(steps):
+        if step:
+            theta = counts + alpha
+            theta = theta / theta.sum(1, keepdim=True)
+        ratio = batch.values / (batch.sampled_product(theta, beta_t) + TINY)  # (N,)
+        counts = theta * batch.times(ratio, beta_t)
+    return counts
+
+
+def sharpened(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: float) -> Tensor:
+    """Topics whose words keep their share of the corpus: (V, K), columns sum to 1.
+
+    beta_kv is proportional to F_v p(k | v)^s p(k)^(1 - s), normalised over k for each word before F_v comes in.
+
+    Args:
+        word_topics: (V, K) counts.
+        tokens: (V,) F, how often each word occurs.
+        sharpness: s; 1 leaves p(k | v) as counted.
+    """
+    smoothed = word_topics + eta
+    topic = smoothed.sum(0) / smoothed.sum()  # (K,) p(k)
+    log_lift = (smoothed / smoothed.sum(1, keepdim=True) / topic).log()  # (V, K)
+    share = torch.softmax(sharpness * log_lift + topic.log(), dim=1)  # (V, K)
+    weights = share * (tokens[:, None] + eta)
+    return weights / weights.sum(0)

@@ -1,0 +1,185 @@
+"""The weft of Loom: topics and Dirichlet parameters that are counted, not learned by gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from .collapsed import CountedTopics, dirichlet_step, reassign, shares_given, sharpened
+from .network import Loss
+from .posteriors import DirichletPosterior
+from .sparse import SparseBatch, mixture_log_likelihood
+
+_ALPHA, _COMMON_ALPHA = 0.05, 0.5  # where the Dirichlet parameters start, and those of common topics
+_LEAST_ALPHA, _MOST_ALPHA = 1e-3, 5.0
+_SETTLING = 3  # passes before the Dirichlet parameters are learned
+_COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
+_COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
+
+_STREAM_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """What a pass goes by, and what it counts."""
+
+    topics: CountedTopics  # of the pass before
+    word_topics: Tensor  # (V, K)
+    tokens: Tensor  # (V,)
+    alpha: tuple[Tensor, Tensor]  # (K,) and (), of Minka's fixed point
+
+    @classmethod
+    def of(cls, word_topics: Tensor, eta: float) -> _Tally:
+        """One that has counted nothing, by topics of N_vk (V, K)."""
+        zeros = torch.zeros_like(word_topics)
+        sums = torch.zeros_like(zeros[0]), zeros.new_zeros(())
+        return cls(CountedTopics.of(word_topics, eta), zeros, torch.zeros_like(zeros[:, 0]), sums)
+
+
+class Weft(nn.Module):
+    """Latent Dirichlet allocation by counts: what is known of the topics, and a pass over documents that betters it.
+
+    Args:
+        eta: Dirichlet parameter of the topics.
+        damping: a word that a document has x times counts x ** damping.
+        sharpness: see `sharpened`.
+        n_common: topics that start with the words that all documents share.
+        seeded: (V, K) counts that words have in topics beforehand; None for none.
+    """
+
+    begun: Tensor  # () whether there are counts
+    alpha: Tensor  # (K,) Dirichlet parameter of theta
+    word_topics: Tensor  # (V, K) N_vk
+    tokens: Tensor  # (V,) how often each word occurs
+    beta_t: Tensor  # (V, K) the topics, columns sum to 1
+    seeded: Tensor  # (V, K)
+
+    def __init__(
+        self,
+        n_words: int,
+        n_topics: int,
+        *,
+        eta: float,
+        damping: float,
+        sharpness: float,
+        n_common: int,
+        seeded: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.eta, self.damping, self.sharpness, self.n_common = eta, damping, sharpness, n_common
+        zeros = torch.zeros(n_words, n_topics)
+        self.register_buffer("begun", torch.tensor(False))
+        self.register_buffer("alpha", torch.full((n_topics,), _ALPHA))
+        self.register_buffer("word_topics", zeros)
+        self.register_buffer("tokens", torch.zeros(n_words))
+        self.register_buffer("beta_t", torch.full_like(zeros, 1 / n_words))
+        self.register_buffer("seeded", zeros.clone() if seeded is None else seeded, persistent=False)
+        self.local: Tensor | None = None  # (D, K) N_dk of the training documents; None in a stream, where none is kept
+        self.common: Tensor | None = None  # (n_common,) topics of common words that no encoder knows yet
+        self.tally: _Tally | None = None
+        self.passes = 0
+
+    def keep(self, n_docs: int, tokens: Tensor) -> None:
+        """Told that training sees the same documents at each pass: their counts are kept from one to the next.
+
+        Args:
+            tokens: (V,) how often each word occurs in them.
+        """
+        self.local = torch.zeros(n_docs, len(self.alpha), device=self.alpha.device)
+        self.tokens.copy_(tokens)
+
+    def end(self) -> None:
+        """What is of one run of training goes."""
+        self.local, self.common, self.tally, self.passes = None, None, None, 0
+
+    def begin(self, beta_t: Tensor, usage: Tensor, generator: torch.Generator) -> None:
+        """Topics that were found otherwise become counts.
+
+        All of them have the corpus's common words. These get topics of their own, in the place of those that documents
+        have least, and most of their weight is taken from the others.
+
+        Args:
+            beta_t: (V, K) topics.
+            usage: (K,) how much of the documents each has.
+        """
+        if self.n_common:
+            corpus = (self.tokens / self.tokens.sum())[:, None]  # (V, 1)
+            free = torch.where(self.seeded.any(0), torch.inf, usage)  # a seeded topic keeps its index
+            self.common = common = free.argsort()[: self.n_common]
+            beta_t = (beta_t - _COMMON_PART * corpus).clamp_min(1e-7)
+            noise = torch.rand(len(beta_t), self.n_common, generator=generator, device=beta_t.device)
+            beta_t[:, common] = corpus * noise**2
+            beta_t /= beta_t.sum(0)
+            self.alpha[common] = _COMMON_ALPHA
+        weights = beta_t * usage  # (V, K)
+        self.word_topics.copy_(weights / weights.sum(1, keepdim=True) * self.tokens[:, None])
+        self.beta_t.copy_(beta_t)
+        self.begun.fill_(True)
+
+    def weave(self, batch: SparseBatch, theta: Tensor, generator: torch.Generator, *, draw: bool) -> DirichletPosterior:
+        """Shares out the tokens of a batch anew, and counts them.
+
+        Args:
+            theta: (B, K) what an encoder says of documents of which nothing is kept.
+            draw: whether the counts of documents are drawn about what they are; without noise, a pass only climbs.
+
+        Returns:
+            Dirichlet(alpha + N_d), in which a token counts as `damping` says.
+        """
+        self.tally = tally = self.tally or _Tally.of(self.word_topics + self.seeded, self.eta)
+        values = batch.values**self.damping  # (N,)
+        counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
+        if draw:
+            counts = torch._standard_gamma(counts, generator=generator)
+        again = self.local is not None
+        counts = reassign(batch, values, counts, tally.topics, self.alpha, tally.word_topics, counted=again)
+        if self.local is not None:
+            self.local[batch.documents] = counts
+        tally.tokens.index_add_(0, batch.indices, batch.values)
+        for total, part in zip(tally.alpha, dirichlet_step(counts, self.alpha, generator), strict=True):
+            total += part
+        return DirichletPosterior(counts + self.alpha, self.alpha)
+
+    def _start(self, batch: SparseBatch, theta: Tensor, sizes: Tensor) -> Tensor:
+        """N_dk to start a pass with: those of the pass before, or as theta says: (B, K)"""
+        if self.local is not None and self.passes:
+            return self.local[batch.documents]
+        if self.common is not None:
+            theta = (1 - _COMMON_SHARE) * theta
+            theta[:, self.common] = _COMMON_SHARE / len(self.common)
+            theta /= theta.sum(1, keepdim=True)
+        if self.local is None:
+            theta = shares_given(batch, self.beta_t, self.alpha, theta, _STREAM_STEPS) / batch.totals[:, None]
+        return sizes * theta
+
+    def gather(self, *, learn: bool) -> None:
+        """After a pass: what was counted becomes the topics; in a stream it joins what was there.
+
+        Args:
+            learn: whether the Dirichlet parameters move too.
+        """
+        assert self.tally is not None
+        tally, self.tally = self.tally, None
+        kept = 0.0 if self.local is not None else 1.0
+        new = tally.tokens.sum() / (kept * self.tokens.sum() + tally.tokens.sum())  # () the share of new tokens
+        self.word_topics.mul_(kept).add_(tally.word_topics)
+        self.tokens.mul_(kept).add_(tally.tokens)
+        if learn and (self.passes >= _SETTLING or self.local is None):
+            numerator, denominator = tally.alpha
+            self.alpha.mul_((numerator / denominator).clamp_min(1e-6) ** new).clamp_(_LEAST_ALPHA, _MOST_ALPHA)
+        self.beta_t.copy_(sharpened(self.word_topics + self.seeded, self.tokens, self.sharpness, self.eta))
+        self.passes += 1
+        self.common = None
+
+    def infer(self, batch: SparseBatch, theta: Tensor, steps: int) -> DirichletPosterior:
+        """Dirichlet(alpha + N_d) of documents given the topics, by `steps` from theta (B, K)."""
+        counts = shares_given(batch, self.beta_t, self.alpha, theta, steps)  # (B, K)
+        return DirichletPosterior(self.alpha + counts, self.alpha)
+
+    def loss(self, posterior: DirichletPosterior, batch: SparseBatch) -> Loss:
+        """Minus the bound of LDA given the topics in its two terms, the tokens' topics summed out."""
+        weights = posterior.expected_log().exp()  # (B, K)
+        likelihood = mixture_log_likelihood(weights, self.beta_t, batch)
+        return Loss(-likelihood, posterior.divergence().sum(1))
