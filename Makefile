@@ -1,4 +1,4 @@
-.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics
+.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -53,3 +53,6 @@ bench-metrics: setup  ## coherence beside gensim's, values and speed: benchmarks
 
 bench-compare: setup  ## a comparison that is killed and taken up again, beside one that is not
 	$(BIN)/python benchmarks/comparing.py
+
+bench-best: setup  ## Loom beside the Gibbs sampler, other models and, if .venv-peers is there, TopMost: benchmarks/best.md
+	$(BIN)/python benchmarks/best.py

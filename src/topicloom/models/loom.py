@@ -35,7 +35,6 @@ from ..settings import Positive, Rate, Share
 from ..training import TrainingState
 from .gsm import GSM, GSMNetwork
 
-_QUIET = 5  # last passes of the weft, without noise
 _STREAM_STEPS = 500  # after which a stream goes from warp to weft
 _SEED_COUNT = 50.0  # tokens that a seed word has in its topic beforehand
 
@@ -57,9 +56,8 @@ class LoomNetwork(GSMNetwork):
             n_common=round(settings.common * settings.n_topics),
             seeded=None if words.seeds is None else (words.seeds > 0) * _SEED_COUNT,
         )
-        self.refine, self.epochs = settings.refine, settings.epochs
+        self.refine = settings.refine
         self.warp_epochs = max(1, round(settings.warp * settings.epochs))
-        self.draw = True
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((settings.n_topics,), 1 / settings.n_topics))
 
@@ -110,7 +108,7 @@ class LoomNetwork(GSMNetwork):
         """The bound after a batch's part of a pass, and what the encoder has to learn of it."""
         code = self.code(batch)
         with torch.no_grad():
-            posterior = self.weft.weave(batch, code.point(), self.generator, draw=self.draw)
+            posterior = self.weft.weave(batch, code.point(), self.generator)
             loss, theta = self.weft.loss(posterior, batch), posterior.point()
         amortisation = (theta * (theta.log() - torch.log_softmax(code.mean, dim=1))).sum(1)  # KL(theta || encoder's)
         return Loss(loss.reconstruction, loss.divergence, {"amortisation": amortisation})
@@ -126,8 +124,7 @@ class LoomNetwork(GSMNetwork):
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         streaming = self.weft.local is None
         if self.weft.begun:
-            self.weft.gather(learn=self.draw)
-            self.draw = streaming or row["epoch"] < self.epochs - _QUIET
+            self.weft.gather()
             return {"concentration": float(self.weft.alpha.sum())}
         changes = super().adapt(row)
         if self.steps >= _STREAM_STEPS if streaming else row["epoch"] >= self.warp_epochs:
@@ -155,7 +152,7 @@ class Loom(NeuralTopicModel):
     warp: Share = 0.5
     common: Rate = 0.16
     damping: Annotated[float, Field(gt=0, le=1)] = 0.5
-    sharpness: Positive = 1.35
+    sharpness: Positive = 1.5
     alpha: Positive = 0.3
     eta: Positive = 0.01
     refine: Annotated[int, Field(ge=0)] = 10
@@ -200,5 +197,4 @@ class Loom(NeuralTopicModel):
     def _finish(self, state: TrainingState) -> None:
         assert isinstance(state.network, LoomNetwork)
         state.network.weft.end()
-        state.network.draw = True
         super()._finish(state)

@@ -118,12 +118,14 @@ class Weft(nn.Module):
         self.beta_t.copy_(beta_t)
         self.begun.fill_(True)
 
-    def weave(self, batch: SparseBatch, theta: Tensor, generator: torch.Generator, *, draw: bool) -> DirichletPosterior:
+    def weave(self, batch: SparseBatch, theta: Tensor, generator: torch.Generator) -> DirichletPosterior:
         """Shares out the tokens of a batch anew, and counts them.
+
+        The counts of each document are drawn first, from Gamma(N_dk): without that noise, which a sampler has by
+        nature, a pass only climbs from where it is.
 
         Args:
             theta: (B, K) what an encoder says of documents of which nothing is kept.
-            draw: whether the counts of documents are drawn about what they are; without noise, a pass only climbs.
 
         Returns:
             Dirichlet(alpha + N_d), in which a token counts as `damping` says.
@@ -131,10 +133,9 @@ class Weft(nn.Module):
         self.tally = tally = self.tally or _Tally.of(self.word_topics + self.seeded, self.eta)
         values = batch.values**self.damping  # (N,)
         counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
-        if draw:
-            counts = torch._standard_gamma(counts, generator=generator)
+        drawn = torch._standard_gamma(counts, generator=generator)
         again = self.local is not None
-        counts = reassign(batch, values, counts, tally.topics, self.alpha, tally.word_topics, counted=again)
+        counts = reassign(batch, values, drawn, tally.topics, self.alpha, tally.word_topics, counted=again)
         if self.local is not None:
             self.local[batch.documents] = counts
         tally.tokens.index_add_(0, batch.indices, batch.values)
@@ -154,19 +155,15 @@ class Weft(nn.Module):
             theta = shares_given(batch, self.beta_t, self.alpha, theta, _STREAM_STEPS) / batch.totals[:, None]
         return sizes * theta
 
-    def gather(self, *, learn: bool) -> None:
-        """After a pass: what was counted becomes the topics; in a stream it joins what was there.
-
-        Args:
-            learn: whether the Dirichlet parameters move too.
-        """
+    def gather(self) -> None:
+        """After a pass: what was counted becomes the topics; in a stream it joins what was there."""
         assert self.tally is not None
         tally, self.tally = self.tally, None
         kept = 0.0 if self.local is not None else 1.0
         new = tally.tokens.sum() / (kept * self.tokens.sum() + tally.tokens.sum())  # () the share of new tokens
         self.word_topics.mul_(kept).add_(tally.word_topics)
         self.tokens.mul_(kept).add_(tally.tokens)
-        if learn and (self.passes >= _SETTLING or self.local is None):
+        if self.passes >= _SETTLING or self.local is None:
             numerator, denominator = tally.alpha
             self.alpha.mul_((numerator / denominator).clamp_min(1e-6) ** new).clamp_(_LEAST_ALPHA, _MOST_ALPHA)
         self.beta_t.copy_(sharpened(self.word_topics + self.seeded, self.tokens, self.sharpness, self.eta))
