@@ -45,6 +45,7 @@ VARIANTS = {
     for variant in (
         Variant("LDA variational", "LDA", {"method": "variational"}),
         Variant("LDA gibbs", "LDA", {"method": "gibbs"}),
+        Variant("Loom", "Loom"),
         Variant("GSM", "GSM"),
         Variant("NVDM", "NVDM"),
         Variant("WLDA dirichlet", "WLDA", {"prior": "dirichlet"}),

@@ -51,7 +51,7 @@ _MONITORED = "document_npmi"  # needs no more than the counts
 @command
 def demo(
     topics: Topics = 20,
-    model: Model = "gsm",
+    model: Model = "loom",
     epochs: Epochs = None,
     seed: Seed = 0,
     device: Device = "auto",
@@ -111,7 +111,7 @@ def train(
         str | None, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")
     ] = None,
     config: Config = None,
-    model: Model = "gsm",
+    model: Model = "loom",
     topics: Topics = 20,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the run goes; runs/NAME by default.")] = None,
     epochs: Epochs = None,
