@@ -1,4 +1,4 @@
-.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best
+.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-loom
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -56,3 +56,6 @@ bench-compare: setup  ## a comparison that is killed and taken up again, beside 
 
 bench-best: setup  ## Loom beside the Gibbs sampler, other models and, if .venv-peers is there, TopMost: benchmarks/best.md
 	$(BIN)/python benchmarks/best.py
+
+bench-loom: setup  ## what each part of Loom is worth, on held-out training documents: benchmarks/loom.md
+	$(BIN)/python benchmarks/loom.py

@@ -112,8 +112,11 @@ class NeuralTopicModel(TopicModel):
             self._warm_start(state, self._reader(counts, state.device))
         reader = self._reader(counts, state.device)
         plan = replace(self._plan(), epochs=state.epoch + 1, schedule="constant")
-        train(state, reader, plan, monitors=[self._watch(reader)])
-        self._finish(state)
+        try:
+            train(state, reader, plan, monitors=[self._watch(reader)])
+        finally:
+            if state.epoch:
+                self._finish(state)
 
     def _start(self) -> TrainingState:
         """A new network, before its first step."""

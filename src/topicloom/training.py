@@ -111,7 +111,8 @@ def train(
             state.history.append(row)
             for callback in callbacks:
                 callback.on_epoch(row)
-            if validation is not None and plan.patience is not None and _stale(state, row["validation_loss"], plan):
+            patient = validation is not None and plan.patience is not None and state.network.may_end()
+            if patient and _stale(state, row["validation_loss"], plan):
                 break
     if validation is not None and state.best_weights is not None:
         state.network.load_state_dict(state.best_weights)

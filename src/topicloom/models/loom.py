@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Annotated, Any
 
 import scipy.sparse as sp
@@ -25,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ..batches import BatchReader
+from ..errors import SettingError
 from ..estimator import Array, Words
 from ..neural import NeuralTopicModel
 from ..nn.network import Loss
@@ -56,12 +58,10 @@ class LoomNetwork(GSMNetwork):
             n_common=round(settings.common * settings.n_topics),
             seeded=None if words.seeds is None else (words.seeds > 0) * _SEED_COUNT,
         )
-        self.refine = settings.refine
-        self.warp_epochs = max(1, round(settings.warp * settings.epochs))
+        self.refine, self.epochs = settings.refine, settings.epochs
+        self.warp_epochs = max(1, min(round(settings.warp * self.epochs), self.epochs - 1))
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((settings.n_topics,), 1 / settings.n_topics))
-
-    # The posterior and the topics, of whichever part has been reached.
 
     def posterior(self, batch: SparseBatch) -> SampledPosterior:
         code = self.code(batch)
@@ -93,7 +93,8 @@ class LoomNetwork(GSMNetwork):
         finally:
             self.refine = usual
 
-    # Training.
+    def may_end(self) -> bool:
+        return bool(self.weft.begun)
 
     def loss(self, batch: SparseBatch) -> Loss:
         if not self.weft.begun:
@@ -127,7 +128,7 @@ class LoomNetwork(GSMNetwork):
             self.weft.gather()
             return {"concentration": float(self.weft.alpha.sum())}
         changes = super().adapt(row)
-        if self.steps >= _STREAM_STEPS if streaming else row["epoch"] >= self.warp_epochs:
+        if self.steps >= _STREAM_STEPS if streaming else self.warp_epochs <= row["epoch"] < self.epochs:
             self.weft.begin(self.decoder.beta_t().detach().clone(), self.usage, self.generator)
         return changes
 
@@ -154,25 +155,22 @@ class Loom(NeuralTopicModel):
     damping: Annotated[float, Field(gt=0, le=1)] = 0.5
     sharpness: Positive = 1.5
     alpha: Positive = 0.3
-    eta: Positive = 0.01
+    eta: Annotated[float, Field(ge=1e-6, allow_inf_nan=False)] = 0.01
     refine: Annotated[int, Field(ge=0)] = 10
 
     _streaming = False
 
     def transform(self, X: Any, refine: int | None = None) -> Array:
-        """The topics of documents.
+        """(n_docs, K) float32, as for every model.
 
         Args:
             X: as for `fit`.
             refine: steps in the place of the setting's; 0 is what the encoder says at once.
-
-        Returns:
-            (n_docs, K) float32, rows sum to 1; row i is document i.
         """
         check_is_fitted(self, "components_")
-        network = self.network_
-        assert isinstance(network, LoomNetwork)
-        with network.refined(refine):
+        if refine is not None and (isinstance(refine, bool) or not isinstance(refine, Integral) or refine < 0):
+            raise SettingError(f"refine should be a whole number from 0; it is {refine!r}")
+        with self.network_.refined(refine):  # type: ignore[operator]
             return super().transform(X)
 
     def _gsm(self) -> GSM:

@@ -88,6 +88,10 @@ class TopicNetwork(nn.Module, ABC):
         """
         return {}
 
+    def may_end(self) -> bool:
+        """Whether training may end here for want of progress. One of several parts would end before the next began."""
+        return True
+
     def bound(self, batch: SparseBatch) -> Tensor:
         """The evidence lower bound of each document's counts, whatever the loss is made of: (B,)"""
         loss = self.loss(batch)

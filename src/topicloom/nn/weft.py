@@ -18,7 +18,7 @@ _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
 
-_STREAM_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
+_NEW_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
 
 
 @dataclass(frozen=True)
@@ -98,23 +98,25 @@ class Weft(nn.Module):
         """Topics that were found otherwise become counts.
 
         All of them have the corpus's common words. These get topics of their own, in the place of those that documents
-        have least, and most of their weight is taken from the others.
+        have least, and most of their weight is taken from the others. Not in a stream: what is counted there stays, and
+        such topics are far from right at first.
 
         Args:
             beta_t: (V, K) topics.
             usage: (K,) how much of the documents each has.
         """
-        if self.n_common:
+        free = (~self.seeded.any(0)).nonzero()[:, 0]  # a seeded topic keeps its index
+        n_common = min(self.n_common, len(free), len(usage) - 1)
+        if n_common and self.local is not None:
             corpus = (self.tokens / self.tokens.sum())[:, None]  # (V, 1)
-            free = torch.where(self.seeded.any(0), torch.inf, usage)  # a seeded topic keeps its index
-            self.common = common = free.argsort()[: self.n_common]
+            self.common = common = free[usage[free].argsort()[:n_common]]
             beta_t = (beta_t - _COMMON_PART * corpus).clamp_min(1e-7)
-            noise = torch.rand(len(beta_t), self.n_common, generator=generator, device=beta_t.device)
+            noise = torch.rand(len(beta_t), n_common, generator=generator, device=beta_t.device)
             beta_t[:, common] = corpus * noise**2
             beta_t /= beta_t.sum(0)
             self.alpha[common] = _COMMON_ALPHA
         weights = beta_t * usage  # (V, K)
-        self.word_topics.copy_(weights / weights.sum(1, keepdim=True) * self.tokens[:, None])
+        self.word_topics.copy_(weights / weights.sum(1, keepdim=True).clamp_min(1e-30) * self.tokens[:, None])
         self.beta_t.copy_(beta_t)
         self.begun.fill_(True)
 
@@ -152,7 +154,7 @@ class Weft(nn.Module):
             theta[:, self.common] = _COMMON_SHARE / len(self.common)
             theta /= theta.sum(1, keepdim=True)
         if self.local is None:
-            theta = shares_given(batch, self.beta_t, self.alpha, theta, _STREAM_STEPS) / batch.totals[:, None]
+            theta = shares_given(batch, self.beta_t, self.alpha, theta, _NEW_STEPS) / batch.totals[:, None]
         return sizes * theta
 
     def gather(self) -> None:

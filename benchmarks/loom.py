@@ -1,0 +1,373 @@
+"""What each part of Loom is worth: it is left out or changed, and judged on held-out training documents.
+
+    python benchmarks/loom.py [--jobs 2] [--experiments Loom,"no noise"] [--corpora m10] [--topics 50] [--seeds 2]
+
+Cells are kept in results/loom.jsonl, and a run goes on where the last one ended; after a change to the package, --again
+works them off anew. Of loom.md only what is between two marks is written, from all cells that the file has; the rest of
+the page is written by hand.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+import cells
+import shared
+import topicloom as tl
+from topicloom.nn import weft as weft_module
+from topicloom.nn.sparse import TINY
+from topicloom.nn.weft import Weft
+
+OUT = shared.RESULTS / "loom.jsonl"
+PAGE = Path(__file__).with_name("loom.md")
+START, END = "<!-- made by loom.py -->", "<!-- end -->"
+CHEAPEST_FIRST = ("m10", "bbc-news", "cnews10k", "emnlp2020", "20ng")
+OURS, REFERENCE = "Loom", "LDA gibbs"
+COLUMNS = {
+    "cpu": ("processor s", 1), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi6": ("NPMI 6", 3), "td6": ("TD 6", 2),
+    "nmi": ("NMI", 3), "acc": ("accuracy", 3), "own_ppl": ("perplexity", 0),
+}  # fmt: skip
+COMPARED = ("npmi", "td", "npmi6", "td6", "nmi", "acc")
+HEAD = """
+Default settings but for what an experiment's name says; judged on 15 % of the training documents, where settings are
+chosen. Here each figure is the experiment's less Loom's of the same seed, the mean over corpora of the mean over seeds,
+with perplexity in percent of Loom's; what is better is above 0, but below 0 for perplexity. corpora: how many it has
+been run on, fits: on how many of them and seeds. "± of a seed": the standard deviation of Loom's figures over seeds,
+the root of the mean square over corpora that have at least two; a difference of that size may be chance.
+
+"""
+LEGEND = """
+In the other tables, means over seeds, with the standard deviation for Loom and the reference. processor s: of fit;
+NPMI of the 10 best words and TD of the 25 best, by probability and (`6`) by relevance .6; NMI of the largest topic of
+each document, accuracy of logistic regression on theta; perplexity: half of each document given, the other half scored.
+"""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A model with what is asked of it beyond its defaults, and what is put in the place of its parts during fit."""
+
+    name: str
+    expected: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    during: Callable[[], AbstractContextManager[Any]] = nullcontext
+    model: str = "Loom"
+
+    def make(self, n_topics: int, seed: int) -> tl.TopicModel:
+        return getattr(tl, self.model)(n_topics, random_state=seed, **self.settings)  # type: ignore[no-any-return]
+
+
+# Parts of the package that experiments replace.
+
+
+@contextmanager
+def replaced(owner: Any, name: str, new: Callable[..., Any]) -> Iterator[None]:
+    """In it, `new` stands in the place of a function.
+
+    Raises RuntimeError if nothing has called it: the package no longer has that part where the experiment looks for it.
+    """
+    calls = 0
+
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return new(*args, **kwargs)
+
+    with patch.object(owner, name, stand_in):
+        yield
+    if not calls:
+        raise RuntimeError(f"nothing has called {name}, which the experiment replaces")
+
+
+@contextmanager
+def random_start() -> Iterator[None]:
+    """Topics start as the corpus's frequencies times noise, and each document with an even share of all of them."""
+    begin, start = Weft.begin, Weft._start
+
+    def random_topics(weft: Weft, beta_t: torch.Tensor, usage: torch.Tensor, generator: torch.Generator) -> None:
+        noise = torch.rand(beta_t.shape, generator=generator, device=beta_t.device)
+        topics = weft.tokens[:, None] * noise
+        begin(weft, topics / topics.sum(0), torch.full_like(usage, 1 / len(usage)), generator)
+
+    def even(weft: Weft, batch: Any, theta: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+        return start(weft, batch, torch.full_like(theta, 1 / theta.shape[1]), sizes)  # unheeded after the first pass
+
+    with replaced(Weft, "begin", random_topics), replaced(Weft, "_start", even):
+        yield
+
+
+@contextmanager
+def drawn(draw: Callable[[Weft, torch.Tensor, torch.Generator], torch.Tensor]) -> Iterator[None]:
+    """The counts of documents are drawn otherwise in the weft, and nothing else is."""
+    weave = Weft.weave
+
+    def woven(weft: Weft, batch: Any, theta: torch.Tensor, generator: torch.Generator) -> Any:
+        def instead(counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+            return draw(weft, counts, generator)
+
+        with replaced(torch, "_standard_gamma", instead):
+            return weave(weft, batch, theta, generator)
+
+    with replaced(Weft, "weave", woven):
+        yield
+
+
+_gamma = torch._standard_gamma
+_PASSES = tl.Loom.epochs - round(tl.Loom.warp * tl.Loom.epochs)  # of the weft
+_QUIET = 5
+
+
+def not_drawn(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return counts
+
+
+def as_theta(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """What a draw of theta from Dirichlet(alpha + N_d) gives: the prior's part has noise too."""
+    return (_gamma(counts + weft.alpha, generator=generator) - weft.alpha).clamp_min(0)
+
+
+def quiet_end(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return counts if weft.passes >= _PASSES - _QUIET else _gamma(counts, generator=generator)
+
+
+def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
+    """A token is not left out of the counts of its document, or of its word, when it is shared out anew."""
+
+    def reassign(
+        batch: Any,
+        values: torch.Tensor,
+        doc_topics: torch.Tensor,
+        topics: Any,
+        alpha: torch.Tensor,
+        word_topics: torch.Tensor,
+        *,
+        counted: bool = True,
+    ) -> torch.Tensor:
+        shares, of_docs = doc_topics + alpha, torch.zeros_like(doc_topics)
+        step = max(1, (1 << 17) // len(alpha))  # blocks as small as the package's, so that times compare
+        for rows, ids, x in zip(
+            batch.rows.split(step), batch.indices.split(step), values[:, None].split(step), strict=True
+        ):
+            theta, beta = shares[rows], topics.beta_t[ids]  # (n, K) each
+            own = theta * beta
+            own /= own.sum(1, keepdim=True) + TINY**3
+            if not documents:
+                theta = torch.maximum(theta - own, alpha)
+            if counted and not words:
+                beta = torch.maximum(beta - own * x / topics.sizes, topics.least)
+            gamma = theta * beta
+            gamma *= x / (gamma.sum(1, keepdim=True) + TINY**3)
+            of_docs.index_add_(0, rows, gamma)
+            word_topics.index_add_(0, ids, gamma)
+        return of_docs
+
+    return replaced(weft_module, "reassign", reassign)
+
+
+# The experiments, in the order of the page.
+
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(REFERENCE, "A sampler with 1,000 passes: the reference.", {"method": "gibbs"}, model="LDA"),
+        Experiment(OURS, "The defaults."),
+        Experiment("warp alone", "GSM: topics that share common words, and a worse fit.", model="GSM"),
+        Experiment("random start", "So few passes do not find topics by themselves.", during=random_start),
+        Experiment(
+            "random start at once",
+            "Without a warp, nearly all epochs are passes, which are still too few.",
+            {"warp": 0.01},
+            random_start,
+        ),
+        Experiment("more weft", "A rougher start, more passes: little changes.", {"warp": 0.25}),
+        Experiment("more warp", "A better start, fewer passes: little changes.", {"warp": 0.75}),
+        Experiment("twice the epochs", "A little better, for twice the time.", {"epochs": 2 * tl.Loom.epochs}),
+        Experiment("no common topics", "All topics keep common words: less diverse.", {"common": 0.0}),
+        Experiment("twice as many common topics", "Fewer topics are left for themes.", {"common": 0.32}),
+        Experiment("no damping", "A better fit, topics of single long documents.", {"damping": 1.0}),
+        Experiment("no sharpening", "A better fit, less diverse topics.", {"sharpness": 1.0}),
+        Experiment("more sharpening", "More diverse topics, a worse fit.", {"sharpness": 2.0}),
+        Experiment("no noise", "Passes only climb from the start: worse topics.", during=partial(drawn, not_drawn)),
+        Experiment(
+            "drawn as theta",
+            "As a sampler draws; little changes where alpha is small.",
+            during=partial(drawn, as_theta),
+        ),
+        Experiment(
+            "tokens left in documents",
+            "A token holds itself to its topic: theta is more spread.",
+            during=partial(left_in, documents=True, words=False),
+        ),
+        Experiment(
+            "tokens left in words",
+            "Rare words cannot leave their topic.",
+            during=partial(left_in, documents=False, words=True),
+        ),
+        Experiment(
+            "tokens left in both",
+            "Plain expected counts: both of these.",
+            during=partial(left_in, documents=True, words=True),
+        ),
+        Experiment("quiet end", "Topics settle: a slightly better fit.", during=partial(drawn, quiet_end)),
+        Experiment("no refinement", "The same topics, a worse theta, most of all in perplexity.", {"refine": 0}),
+        Experiment("refine 3", "The same topics, theta in between.", {"refine": 3}),
+        Experiment("refine 30", "The same topics, a slightly better theta.", {"refine": 30}),
+    )
+}
+
+
+def all_cells(names: list[str], corpora: tuple[str, ...], topics: tuple[int, ...], seeds: range) -> list[cells.Cell]:
+    """Seed by seed, so that a run that is cut short has all corpora; within a seed, cheap ones first."""
+    return [
+        {"experiment": name, "corpus": corpus, "n_topics": n_topics, "seed": seed}
+        for seed, corpus, n_topics, name in product(seeds, corpora, topics, names)
+    ]
+
+
+def fit_and_judge(folder: Path, cell: cells.Cell) -> dict[str, Any]:
+    """The figures of one cell."""
+    data, experiment = shared.held_out(shared.load(folder, cell["corpus"])), EXPERIMENTS[cell["experiment"]]
+    model = experiment.make(cell["n_topics"], cell["seed"])
+    with experiment.during():
+        began = time.process_time()
+        model, seconds = shared.fitted(model, data)
+        cpu = time.process_time() - began
+    return {"seconds": seconds, "cpu": cpu, **shared.judged(folder, data, model)}
+
+
+# The page.
+
+Place = tuple[str, int]  # a corpus and K
+Found = dict[Place, dict[str, dict[int, dict[str, Any]]]]  # experiments in a place, seeds in an experiment
+
+
+def difference(row: dict[str, Any], ours: dict[str, Any], name: str) -> float:
+    """An experiment's figure less Loom's; for perplexity in percent."""
+    value, of_ours = row.get(name, np.nan), ours.get(name, np.nan)
+    return float(100 * (value / of_ours - 1) if name == "own_ppl" else value - of_ours)
+
+
+def mean(values: list[float]) -> float:
+    """Of those that are finite; nan where none is."""
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else float("nan")
+
+
+def shown(name: str, value: float, sign: str = "+") -> str:
+    if not np.isfinite(value):
+        return "-"
+    return f"{value:{sign}.1f} %" if name == "own_ppl" else f"{value:{sign}.3f}"
+
+
+def summary(found: Found) -> str:
+    """For each experiment, how it differs from Loom on the average corpus."""
+    names, body = (*COMPARED, "own_ppl"), []
+    for experiment in EXPERIMENTS.values():
+        places = []  # those that both have: for each, pairs of the same seed
+        for here in found.values():
+            ours, theirs = here.get(OURS, {}), here.get(experiment.name, {})
+            if both := sorted(ours.keys() & theirs.keys()):
+                places.append([(theirs[seed], ours[seed]) for seed in both])
+        if not places or experiment.name == OURS:
+            continue
+        figures = (mean([mean([difference(*pair, name) for pair in pairs]) for pairs in places]) for name in names)
+        fits = str(sum(map(len, places)))
+        cpu = mean([mean([row["cpu"] / ours["cpu"] for row, ours in pairs]) for pairs in places])
+        line = map(shown, names, figures)
+        body.append([experiment.name, str(len(places)), fits, f"{cpu:.2f}", *line, experiment.expected])
+    if seeds := [list(here[OURS].values()) for here in found.values() if len(here.get(OURS, {})) > 1]:
+        spread = (chance(seeds, name) for name in names)
+        fits = str(sum(map(len, seeds)))
+        body.append(["± of a seed", str(len(seeds)), fits, "-", *(map(partial(shown, sign=""), names, spread)), ""])
+    titles = (COLUMNS[name][0] for name in names)
+    return cells.markdown(["experiment", "corpora", "fits", "time / Loom's", *titles, "what to expect"], body)
+
+
+def chance(seeds: list[list[dict[str, Any]]], name: str) -> float:
+    """The standard deviation over seeds, given for each corpus the rows of them."""
+    variances = []
+    for rows in seeds:
+        values = np.array([row.get(name, np.nan) for row in rows])
+        variances.append(np.var(100 * values / values.mean() if name == "own_ppl" else values, ddof=1))
+    return mean(variances) ** 0.5
+
+
+def tables(rows: list[dict[str, Any]]) -> str:
+    """The summary, and a table for each corpus and K."""
+    found: Found = {}
+    failed: dict[tuple[Place, str], int] = {}
+    for row in rows:
+        place, name = (row["corpus"], row["n_topics"]), row["experiment"]
+        if "error" in row:
+            failed[place, name] = failed.get((place, name), 0) + 1
+        else:
+            found.setdefault(place, {}).setdefault(name, {})[row["seed"]] = row
+    pages = [HEAD, summary(found), LEGEND]
+    for place, here in sorted(found.items(), key=lambda item: (CHEAPEST_FIRST.index(item[0][0]), item[0][1])):
+        body = []
+        for name in EXPERIMENTS:
+            good, bad = list(here.get(name, {}).values()), failed.get((place, name), 0)
+            if not good and not bad:
+                continue
+            figures = [cells.spread(good, column, digits) for column, (_, digits) in COLUMNS.items()]
+            if name not in (OURS, REFERENCE):
+                figures = [figure.split(" ± ")[0] for figure in figures]
+            note = f" ({bad} of {bad + len(good)} failed)" if bad else ""
+            body.append([name + note, str(len(good)), *figures])
+        header = ["experiment", "seeds", *(title for title, _ in COLUMNS.values())]
+        pages.append(f"\n## {place[0]}, K={place[1]}\n\n{cells.markdown(header, body)}")
+    return "".join(pages)
+
+
+def write(made: str) -> None:
+    """Puts what was made between the marks of the page, and leaves the rest of it as it is."""
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else f"# What Loom's parts are worth\n\n{START}\n{END}\n"
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    if not (start and end):
+        raise SystemExit(f"{PAGE} should have a line {START} and, after it, a line {END}")
+    PAGE.write_text(f"{before}{start}\n{made}\n{end}{after}", encoding="utf-8")
+
+
+def chosen(names: str | None) -> list[str]:
+    """The experiments named in a comma-separated list, all by default, in the order of the page."""
+    if names is None:
+        return list(EXPERIMENTS)
+    wanted = {name.strip().lower() for name in names.split(",")}
+    if unknown := wanted - {name.lower() for name in EXPERIMENTS}:
+        raise SystemExit(f"no such experiment: {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
+    return [name for name in EXPERIMENTS if name.lower() in wanted]
+
+
+def main() -> None:
+    parser = shared.parser(__doc__)
+    cells.arguments(parser, OUT)
+    parser.add_argument("--experiments", help="names of experiments; all by default")
+    parser.add_argument("--corpora", default=",".join(CHEAPEST_FIRST))
+    parser.add_argument("--topics", default="50")
+    parser.add_argument("--seeds", type=int, default=2)
+    options = parser.parse_args()
+    corpora = tuple(name for name in CHEAPEST_FIRST if name in options.corpora.split(","))
+    topics = tuple(map(int, options.topics.split(",")))
+    asked = all_cells(chosen(options.experiments), corpora, topics, range(options.seeds))
+    cells.run(asked, partial(fit_and_judge, options.shared), options)
+    kept = cells.read(options.out)
+    numbers = tuple(sorted({row["n_topics"] for row in kept}))
+    seeds = range(max((row["seed"] for row in kept), default=-1) + 1)
+    whole = all_cells(list(EXPERIMENTS), CHEAPEST_FIRST, numbers, seeds)
+    write(tables(cells.latest(options.out, whole)))
+
+
+if __name__ == "__main__":
+    main()

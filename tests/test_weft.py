@@ -1,0 +1,445 @@
+"""Loom's counts, against references that say the same in loops, and against integrals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, sparse, special, stats
+
+from topicloom.batches import sparse_batch
+from topicloom.datasets import synthetic_lda
+from topicloom.nn import collapsed
+from topicloom.nn.collapsed import CountedTopics, dirichlet_step, reassign, shares_given, sharpened
+from topicloom.nn.posteriors import DirichletPosterior
+from topicloom.nn.sparse import SparseBatch
+from topicloom.nn.weft import Weft
+
+N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
+COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)
+COUNTS[:, 4] = 0  # a word that no document has
+COUNTS[3, 1] = 40  # so much of one word that what it has in its topics is less than what is taken off
+ALPHA = np.array([0.1, 0.5, 0.02])
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def batch_of(counts: np.ndarray) -> SparseBatch:
+    """In float64, so that what is compared differs by nothing but rounding."""
+    batch = sparse_batch(
+        sparse.csr_array(np.atleast_2d(counts)), np.arange(len(np.atleast_2d(counts))), torch.device("cpu")
+    )
+    return replace(batch, values=batch.values.double())
+
+
+def positive(*size: int, seed: int = 0, scale: float = 5.0) -> np.ndarray:
+    return scale * np.random.default_rng(seed).random(size) ** 2
+
+
+def simplex(*size: int, seed: int = 0) -> np.ndarray:
+    """Rows that sum to 1."""
+    return np.random.default_rng(seed).dirichlet(np.full(size[-1], 0.5), size[:-1])
+
+
+def tensors(*arrays: np.ndarray) -> list[torch.Tensor]:
+    return [torch.tensor(array, dtype=torch.float64) for array in arrays]
+
+
+# Tokens shared out anew.
+
+
+def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarray, counted: bool) -> np.ndarray:
+    """(D, V, K) x_dv gamma_dvk as the docstring of `reassign` has it, one token of one topic at a time."""
+    sizes = word_topics.sum(0) + N_WORDS * ETA
+    out = np.zeros((len(values), N_WORDS, N_TOPICS))
+    for d, v in zip(*np.nonzero(values), strict=True):
+        own = [(doc_topics[d, k] + ALPHA[k]) * (word_topics[v, k] + ETA) / sizes[k] for k in range(N_TOPICS)]
+        own = [share / sum(own) for share in own]
+        for k in range(N_TOPICS):
+            of_doc = max(doc_topics[d, k] - own[k], 0) + ALPHA[k]
+            of_word = max(word_topics[v, k] - values[d, v] * own[k] * counted, 0) + ETA
+            out[d, v, k] = of_doc * of_word / sizes[k]
+        out[d, v] *= values[d, v] / out[d, v].sum()
+    return out
+
+
+@pytest.mark.parametrize("chunk", [None, 4 * N_TOPICS, 1], ids=["whole", "in pieces", "one by one"])
+@pytest.mark.parametrize("counted", [True, False])
+def test_tokens_are_shared_out_as_the_formula_says(counted, chunk, monkeypatch):
+    if chunk:
+        monkeypatch.setattr(collapsed, "_CHUNK", chunk)
+    values = COUNTS**0.7
+    doc_topics, word_topics = positive(N_DOCS, N_TOPICS), positive(N_WORDS, N_TOPICS, seed=1)
+    before = positive(N_WORDS, N_TOPICS, seed=2)
+    batch = batch_of(COUNTS)
+    topics = CountedTopics.of(torch.from_numpy(word_topics), ETA)
+    docs, alpha, added = tensors(doc_topics, ALPHA, before)
+    kept = docs.clone(), topics.beta_t.clone(), alpha.clone()
+    ours = reassign(batch, batch.values**0.7, docs, topics, alpha, added, counted=counted).numpy()
+
+    expected = reassigned(values, doc_topics, word_topics, counted)  # (D, V, K)
+    np.testing.assert_allclose(ours, expected.sum(1), rtol=1e-6)  # values are float32 to the power, once each
+    np.testing.assert_allclose(added.numpy() - before, expected.sum(0), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(ours.sum(1), values.sum(1), rtol=1e-6)
+    np.testing.assert_allclose((added.numpy() - before).sum(1), values.sum(0), rtol=1e-6, atol=1e-12)
+    for tensor, copy in zip((docs, topics.beta_t, alpha), kept, strict=True):
+        torch.testing.assert_close(tensor, copy, atol=0, rtol=0)  # nothing else was written to
+
+
+def test_counted_topics_are_smoothed_counts():
+    counts = positive(N_WORDS, N_TOPICS)
+    topics = CountedTopics.of(torch.from_numpy(counts), ETA)
+    for k in range(N_TOPICS):
+        size = sum(counts[:, k]) + N_WORDS * ETA
+        np.testing.assert_allclose(topics.sizes[k], size)
+        np.testing.assert_allclose(topics.least[k], ETA / size)
+        np.testing.assert_allclose(topics.beta_t[:, k], (counts[:, k] + ETA) / size)
+
+
+# The Dirichlet parameters.
+
+
+def test_dirichlet_steps_lead_to_the_parameters_that_counts_were_drawn_with():
+    planted = np.array([0.05, 0.2, 0.6])
+    random = np.random.default_rng(0)
+    counts = torch.from_numpy(random.multinomial(80, random.dirichlet(planted, 8000)).astype(np.float64))
+    alpha = torch.ones(3, dtype=torch.float64)
+    for _ in range(60):
+        numerator, denominator = dirichlet_step(counts, alpha, seeded())
+        alpha = alpha * numerator / denominator
+    np.testing.assert_allclose(alpha, planted, rtol=0.06)
+
+
+def test_a_dirichlet_step_rounds_at_random():
+    counts = torch.full((100_000, 2), 2.3, dtype=torch.float64)
+    alpha = torch.tensor([0.2, 1.5], dtype=torch.float64)
+    numerator, denominator = dirichlet_step(counts, alpha, seeded())
+    up, down = (special.digamma(whole + alpha.numpy()) - special.digamma(alpha.numpy()) for whole in (3, 2))
+    np.testing.assert_allclose(numerator / len(counts), 0.3 * up + 0.7 * down, rtol=5e-3)
+    np.testing.assert_allclose(denominator / len(counts), special.digamma(4.6 + 1.7) - special.digamma(1.7))
+
+
+# New documents.
+
+
+def test_no_steps_are_the_start():
+    start, beta_t, alpha = tensors(simplex(N_DOCS, N_TOPICS), simplex(N_TOPICS, N_WORDS).T, ALPHA)
+    counts = shares_given(batch_of(COUNTS), beta_t, alpha, start, 0)
+    np.testing.assert_allclose(counts, COUNTS.sum(1)[:, None] * start.numpy())
+
+
+def test_steps_of_inference_are_the_fixed_point_in_loops():
+    theta, beta = simplex(N_DOCS, N_TOPICS, seed=1), simplex(N_TOPICS, N_WORDS, seed=2)
+    start, beta_t, alpha = tensors(theta, beta.T, ALPHA)
+    ours = shares_given(batch_of(COUNTS), beta_t, alpha, start, 3)
+    for d in range(N_DOCS):
+        share = theta[d]
+        for _ in range(3):
+            counts = sum(COUNTS[d, v] * share * beta[:, v] / (share @ beta[:, v]) for v in np.flatnonzero(COUNTS[d]))
+            share = (counts + ALPHA) / (counts + ALPHA).sum()
+        np.testing.assert_allclose(ours[d], counts, rtol=1e-5)
+
+
+def test_steps_of_inference_climb_to_the_best_theta():
+    """The fixed point is expectation maximisation of sum_v x_v log (theta beta)_v + sum_k alpha_k log theta_k."""
+    beta, x, alpha = simplex(2, N_WORDS, seed=3), COUNTS[0], np.array([0.3, 0.8])
+    start, beta_t, prior = tensors(np.array([[0.02, 0.98]]), beta.T, alpha)
+
+    def value(theta: np.ndarray) -> np.ndarray:
+        return np.log(theta @ beta) @ x + np.log(theta) @ alpha
+
+    reached = [value(start[0].numpy())]
+    for steps in range(1, 60):
+        theta = shares_given(batch_of(x), beta_t, prior, start, steps)[0] + prior
+        reached.append(value((theta / theta.sum()).numpy()))
+    assert np.diff(reached).min() > -1e-6
+    grid = np.linspace(1e-4, 1 - 1e-4, 5001)
+    assert reached[-1] == pytest.approx(value(np.stack([grid, 1 - grid], axis=1)).max(), abs=1e-4)
+    assert reached[-1] > reached[0] + 1
+
+
+# Topics of counts.
+
+
+def sharpened_in_loops(counts: np.ndarray, tokens: np.ndarray, sharpness: float) -> np.ndarray:
+    smoothed = counts + ETA
+    topic = smoothed.sum(0) / smoothed.sum()
+    beta_t = np.zeros_like(counts)
+    for v in range(len(counts)):
+        share = [
+            (smoothed[v, k] / smoothed[v].sum()) ** sharpness * topic[k] ** (1 - sharpness) for k in range(N_TOPICS)
+        ]
+        for k in range(N_TOPICS):
+            beta_t[v, k] = (tokens[v] + ETA) * share[k] / sum(share)
+    return beta_t / beta_t.sum(0)
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 1.0, 1.35, 4.0])
+def test_sharpened_topics_are_what_the_formula_says(sharpness):
+    counts, tokens = positive(N_WORDS, N_TOPICS), positive(N_WORDS, seed=1, scale=50)
+    ours = sharpened(*tensors(counts, tokens), sharpness, ETA).numpy()
+    np.testing.assert_allclose(ours, sharpened_in_loops(counts, tokens, sharpness))
+    np.testing.assert_allclose(ours.sum(0), 1)
+    # Mixed by some sizes of the topics, words have their share of the corpus whatever the sharpness.
+    sizes, _, _, _ = np.linalg.lstsq(ours, tokens + ETA, rcond=None)
+    np.testing.assert_allclose(ours @ sizes, tokens + ETA)
+    assert (sizes > 0).all()
+
+
+def test_topics_that_are_not_sharpened_are_the_counts():
+    counts = positive(N_WORDS, N_TOPICS)
+    ours = sharpened(*tensors(counts, counts.sum(1)), 1.0, 1e-12)
+    np.testing.assert_allclose(ours, counts / counts.sum(0), rtol=1e-6)
+
+
+def test_sharper_topics_share_fewer_words():
+    counts = positive(N_WORDS, N_TOPICS)
+    counts /= counts.sum(0)  # topics of one size, so that a word's first topic is the one it stands out in
+
+    def surest(sharpness: float) -> np.ndarray:
+        """(V,) max_k p(k | v)"""
+        beta_t = sharpened(*tensors(counts, np.ones(N_WORDS)), sharpness, 1e-9).numpy()
+        sizes, _, _, _ = np.linalg.lstsq(beta_t, np.ones(N_WORDS), rcond=None)
+        return (beta_t * sizes).max(1)
+
+    found = [surest(sharpness) for sharpness in (0.5, 1.0, 1.35, 3.0)]
+    assert (np.diff(found, axis=0) > 0).all()
+
+
+# A pass, and what is there before it.
+
+
+def weft(**settings) -> Weft:
+    return Weft(N_WORDS, N_TOPICS, **{"eta": ETA, "damping": 1.0, "sharpness": 1.0, "n_common": 0, **settings})
+
+
+def begun(kept: bool = True, counts: np.ndarray = COUNTS, usage=(0.5, 0.1, 0.4), **settings) -> Weft:
+    """One whose topics come from elsewhere, of documents that are kept or of a stream."""
+    new = weft(**settings)
+    if kept:
+        new.keep(len(counts), torch.from_numpy(counts.sum(0)))
+    else:
+        new.tokens.copy_(torch.from_numpy(counts.sum(0)))
+    beta_t = torch.from_numpy(simplex(N_TOPICS, N_WORDS, seed=5).T.copy()).float()
+    new.begin(beta_t, torch.tensor(usage), seeded())
+    return new
+
+
+def single(counts: np.ndarray) -> SparseBatch:
+    return sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), torch.device("cpu"))
+
+
+def encoded(n_docs: int = N_DOCS) -> torch.Tensor:
+    return torch.from_numpy(simplex(n_docs, N_TOPICS, seed=6)).float()
+
+
+def test_topics_found_otherwise_become_counts():
+    new, usage = begun(), np.array([0.5, 0.1, 0.4])
+    assert bool(new.begun)
+    beta_t = simplex(N_TOPICS, N_WORDS, seed=5).T
+    np.testing.assert_allclose(new.beta_t, beta_t, rtol=1e-5)
+    posterior = beta_t * usage / (beta_t * usage).sum(1, keepdims=True)  # p(k | v)
+    np.testing.assert_allclose(new.word_topics, posterior * COUNTS.sum(0)[:, None], rtol=1e-5)
+    assert new.common is None
+
+
+@pytest.mark.parametrize(("n_common", "common"), [(1, {1}), (2, {1, 2})])
+def test_common_topics_take_the_place_of_the_least_used(n_common, common):
+    new = begun(n_common=n_common)
+    assert set(new.common.tolist()) == common
+    np.testing.assert_allclose(new.beta_t.sum(0), 1, rtol=1e-5)
+    np.testing.assert_allclose(new.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
+    corpus = COUNTS.sum(0) / COUNTS.sum()
+    for topic in range(N_TOPICS):
+        words = new.beta_t[:, topic].numpy()
+        # A common topic has nothing but what the corpus has; the others were freed of that.
+        assert (words[corpus == 0] == 0).all() == (topic in common)
+        assert (new.alpha[topic] > weft().alpha[topic]) == (topic in common)
+    assert torch.isfinite(new.word_topics).all()
+
+
+def test_a_common_topic_never_takes_a_seeded_ones_place():
+    words = torch.zeros(N_WORDS, N_TOPICS)
+    words[2, 1] = 5.0
+    assert begun(n_common=1, seeded=words).common.tolist() == [2]  # topic 1 has less, and is seeded
+
+
+@pytest.mark.parametrize("damping", [1.0, 0.5])
+def test_a_pass_counts_every_token_once(damping):
+    new = begun(damping=damping)
+    posterior = new.weave(single(COUNTS), encoded(), seeded())
+    values = COUNTS**damping
+    np.testing.assert_allclose((posterior.alpha - new.alpha).sum(1), values.sum(1), rtol=1e-5)
+    np.testing.assert_allclose(new.local, posterior.alpha - new.alpha, atol=1e-5)
+    new.gather()
+    np.testing.assert_allclose(new.word_topics.sum(1), values.sum(0), rtol=1e-5)
+    np.testing.assert_allclose(new.tokens, COUNTS.sum(0))
+    np.testing.assert_allclose(new.beta_t.sum(0), 1, rtol=1e-5)
+
+
+def test_batches_of_a_pass_go_by_the_topics_before_it(monkeypatch):
+    """Without noise, documents are shared out the same whatever batches they come in."""
+    monkeypatch.setattr(torch, "_standard_gamma", lambda counts, generator: counts)
+    whole, parted = begun(), begun()
+    theta = encoded()
+    for _ in range(2):
+        whole.weave(single(COUNTS), theta, seeded())
+        for rows in ([3, 0], [1, 2, 4, 5]):
+            batch = sparse_batch(sparse.csr_array(COUNTS), np.array(rows), torch.device("cpu"))
+            parted.weave(batch, theta[rows], seeded())
+        for each in (whole, parted):
+            each.gather()
+    torch.testing.assert_close(parted.word_topics, whole.word_topics)
+    torch.testing.assert_close(parted.local, whole.local)
+
+
+def test_the_counts_of_documents_are_drawn_anew_at_each_pass(monkeypatch):
+    asked, whole = [], torch._standard_gamma
+
+    def drawn(counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        asked.append(counts.clone())
+        return whole(counts, generator=generator)
+
+    monkeypatch.setattr(torch, "_standard_gamma", drawn)
+    new, again, other = begun(), begun(), begun()
+    for each, seed in ((new, 1), (again, 1), (other, 2)):
+        each.weave(single(COUNTS), encoded(), seeded(seed))
+    torch.testing.assert_close(
+        asked[0], encoded() * torch.from_numpy(COUNTS).sum(1, keepdim=True)
+    )  # first about what the encoder says
+    torch.testing.assert_close(new.local, again.local, atol=0, rtol=0)
+    assert not torch.allclose(new.local, other.local)
+    kept = new.local.clone()
+    new.gather()
+    new.weave(single(COUNTS), 1 - encoded(), seeded(1))
+    torch.testing.assert_close(asked[-1], kept)  # then about what the pass before left
+
+
+def test_passes_find_the_topics_that_documents_were_drawn_from():
+    random = np.random.default_rng(1)
+    planted, shares = random.dirichlet(np.full(N_WORDS, 0.2), N_TOPICS), random.dirichlet(np.full(N_TOPICS, 0.1), 400)
+    counts = random.multinomial(40, shares @ planted).astype(np.float32)
+    new = begun(counts=counts)
+    blurred = 0.8 * planted.mean(0)[:, None] + 0.2 * planted.T  # (V, K) hardly apart
+    new.word_topics.copy_(torch.from_numpy(blurred * counts.sum() / N_TOPICS))
+    for _ in range(35):
+        new.weave(single(counts), torch.full((len(counts), N_TOPICS), 1 / N_TOPICS), seeded())
+        new.gather()
+    distance = np.abs(new.beta_t.numpy().T - planted).sum(1) / 2
+    assert distance.max() < 0.08
+    assert distance.max() < 0.5 * (np.abs(blurred.T - planted).sum(1) / 2).min()
+
+
+def test_passes_learn_how_common_each_topic_is():
+    planted, random = np.array([0.3, 0.15, 0.1, 0.1, 0.05]), np.random.default_rng(0)
+    topics = synthetic_lda(1, 5, 100).topics.astype(float)
+    words = random.dirichlet(planted, 1000) @ topics  # (D, V)
+    counts = random.multinomial(60, words / words.sum(1, keepdims=True)).astype(np.float32)
+    new = Weft(100, 5, eta=ETA, damping=1.0, sharpness=1.0, n_common=0)
+    new.keep(len(counts), torch.from_numpy(counts.sum(0)))
+    new.begin(torch.from_numpy(topics.T).float(), torch.full((5,), 0.2), seeded())
+    batch, even = single(counts), torch.full((len(counts), 5), 0.2)
+    for _ in range(50):
+        new.weave(batch, even, seeded())
+        new.gather()
+    np.testing.assert_allclose(new.alpha, planted, rtol=0.35)
+    assert (np.abs(new.beta_t.numpy().T - topics).sum(1) / 2).max() < 0.06
+
+
+def test_kept_documents_replace_their_counts_and_those_of_a_stream_are_added():
+    kept, stream = begun(), begun(kept=False)
+    before = stream.word_topics.sum(1).clone()
+    np.testing.assert_allclose(before, COUNTS.sum(0), rtol=1e-5)
+    for number in (1, 2, 3):
+        for each in (kept, stream):
+            each.weave(single(COUNTS), encoded(), seeded(number))
+            each.gather()
+        np.testing.assert_allclose(kept.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
+        np.testing.assert_allclose(kept.tokens, COUNTS.sum(0))
+        np.testing.assert_allclose(stream.word_topics.sum(1), (1 + number) * COUNTS.sum(0), rtol=1e-5)
+        np.testing.assert_allclose(stream.tokens, (1 + number) * COUNTS.sum(0))
+
+
+@pytest.mark.parametrize("seen", [1, 9])
+def test_a_stream_moves_the_parameters_by_its_share_of_the_tokens(seen):
+    new = begun(kept=False, counts=seen * COUNTS)
+    before = new.alpha.clone()
+    new.weave(single(COUNTS), encoded(), seeded())
+    numerator, denominator = (part.clone() for part in new.tally.alpha)
+    new.gather()
+    torch.testing.assert_close(new.alpha, before * (numerator / denominator) ** (1 / (1 + seen)))
+    assert not torch.equal(new.alpha, before)
+
+
+def test_seed_words_count_beforehand_and_are_not_added_up():
+    words = torch.zeros(N_WORDS, N_TOPICS)
+    words[2, 1] = 100.0
+    new = begun(seeded=words, sharpness=1.35)
+    for number in range(3):
+        new.weave(single(COUNTS), encoded(), seeded(number))
+        new.gather()
+    assert new.beta_t[2].argmax() == 1
+    torch.testing.assert_close(new.beta_t, sharpened(new.word_topics + words, new.tokens, 1.35, ETA))
+    np.testing.assert_allclose(new.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
+
+
+def test_what_is_of_one_run_goes():
+    new = begun(n_common=1)
+    new.weave(single(COUNTS), encoded(), seeded())
+    new.end()
+    assert (new.local, new.common, new.tally, new.passes) == (None, None, None, 0)
+    assert bool(new.begun)
+
+
+# The bound.
+
+
+def evidence(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray) -> float:
+    """log of the integral of prod_v (theta beta)_v^x_v over Dirichlet(alpha), of two topics."""
+
+    def integrand(share: float) -> float:
+        return stats.beta.pdf(share, *alpha) * np.prod((share * beta[0] + (1 - share) * beta[1]) ** x)
+
+    value, _ = integrate.quad(integrand, 0, 1, epsabs=0, epsrel=1e-9, limit=200)
+    return float(np.log(value))
+
+
+def bound(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray, counts: np.ndarray) -> float:
+    """Minus the loss of Dirichlet(alpha + counts)."""
+    new = Weft(len(x), 2, eta=ETA, damping=1.0, sharpness=1.0, n_common=0).double()
+    beta_t, prior, of_doc = tensors(beta.T, alpha, counts)
+    new.beta_t.copy_(beta_t)
+    loss = new.loss(DirichletPosterior((prior + of_doc)[None], prior), batch_of(x))
+    return -float(loss.without_extras())
+
+
+def test_the_loss_bounds_the_evidence():
+    x, beta, alpha = np.array([2.0, 1.0, 3.0]), simplex(2, 3, seed=4), np.array([1.2, 2.0])
+    exact = evidence(x, beta, alpha)
+    shares = np.linspace(0, 1, 21)
+    bounds = [bound(x, beta, alpha, 6 * np.array([share, 1 - share])) for share in shares]
+    assert max(bounds) < exact
+    assert max(bounds) > exact - 1.0
+
+
+def test_the_bound_is_the_evidence_where_words_tell_their_topic():
+    x, alpha = np.array([2.0, 1.0, 3.0]), np.array([1.2, 2.0])
+    beta = np.array([[0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
+    assert bound(x, beta, alpha, np.array([3.0, 3.0])) == pytest.approx(evidence(x, beta, alpha), abs=1e-5)
+
+
+def test_inference_is_of_all_tokens():
+    new = begun()
+    posterior = new.infer(single(COUNTS), encoded(), 5)
+    np.testing.assert_allclose(posterior.alpha.sum(1), COUNTS.sum(1) + float(new.alpha.sum()), rtol=1e-5)
+
+
+def test_seeds_on_all_topics_leave_none_to_be_common():
+    words = torch.zeros(N_WORDS, N_TOPICS)
+    words[:3] = torch.eye(3)
+    new = begun(n_common=1, seeded=words)
+    assert new.common is None or len(new.common) == 0
