@@ -116,8 +116,9 @@ def test_the_tables_of_a_run_agree(trained):
 def test_train_in_json_with_settings_labels_and_parquet(data, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     result = call(
-        "train", data / "pets.jsonl", "--topics", 3, "--epochs", 1, "--out", tmp_path / "r", "--doc-topics", "parquet",
-        "--set", "batch_size=7", "--set", "prior=standard", "--set", "background=False", "--set", "latent_size=null",
+        "train", data / "pets.jsonl", "--model", "gsm", "--topics", 3, "--epochs", 1, "--out", tmp_path / "r",
+        "--doc-topics", "parquet", "--set", "batch_size=7", "--set", "prior=standard", "--set", "background=False",
+        "--set", "latent_size=null",
         "--json", "--quiet",
     )  # fmt: skip
     assert (result.exit_code, result.stderr) == (0, "")
