@@ -43,8 +43,9 @@ HEAD = """
 Default settings but for what an experiment's name says; judged on 15 % of the training documents, where settings are
 chosen. Here each figure is the experiment's less Loom's of the same seed, the mean over corpora of the mean over seeds,
 with perplexity in percent of Loom's; what is better is above 0, but below 0 for perplexity. corpora: how many it has
-been run on, fits: on how many of them and seeds. "± of a seed": the standard deviation of Loom's figures over seeds,
-the root of the mean square over corpora that have at least two; a difference of that size may be chance.
+been run on, fits: on how many of them and seeds; time: of the processor, as a ratio. "± of a seed": the standard
+deviation of Loom's figures over seeds, the root of the mean square over corpora that have at least two; a difference of
+that size may be chance. Experiments that only refine otherwise have the topics of Loom.
 
 """
 LEGEND = """
@@ -271,7 +272,19 @@ def shown(name: str, value: float, sign: str = "+") -> str:
 
 
 def summary(found: Found) -> str:
-    """For each experiment, how it differs from Loom on the average corpus."""
+    """For each experiment, how it differs from Loom on the average corpus: of all, of titles, and of longer texts."""
+    titles = {place: here for place, here in found.items() if place[0] in shared.SHORT}
+    others = {place: here for place, here in found.items() if place not in titles}
+    pages = [_summary(found)]
+    if titles and others:
+        for title, part in (("Titles", titles), ("Longer texts", others)):
+            names = ", ".join(dict.fromkeys(corpus for corpus, _ in part))
+            pages.append(f"\n{title} alone ({names}):\n\n{_summary(part, told=False)}")
+    return "".join(pages)
+
+
+def _summary(found: Found, told: bool = True) -> str:
+    """One table; `told` is whether it says what to expect."""
     names, body = (*COMPARED, "own_ppl"), []
     for experiment in EXPERIMENTS.values():
         places = []  # those that both have: for each, pairs of the same seed
@@ -282,16 +295,14 @@ def summary(found: Found) -> str:
         if not places or experiment.name == OURS:
             continue
         figures = (mean([mean([difference(*pair, name) for pair in pairs]) for pairs in places]) for name in names)
-        fits = str(sum(map(len, places)))
-        cpu = mean([mean([row["cpu"] / ours["cpu"] for row, ours in pairs]) for pairs in places])
-        line = map(shown, names, figures)
-        body.append([experiment.name, str(len(places)), fits, f"{cpu:.2f}", *line, experiment.expected])
+        times = mean([mean([row["cpu"] / ours["cpu"] for row, ours in pairs]) for pairs in places])
+        fits, line = str(sum(map(len, places))), map(shown, names, figures)
+        body.append([experiment.name, str(len(places)), fits, f"{times:.2f}", *line, experiment.expected])
     if seeds := [list(here[OURS].values()) for here in found.values() if len(here.get(OURS, {})) > 1]:
-        spread = (chance(seeds, name) for name in names)
-        fits = str(sum(map(len, seeds)))
-        body.append(["± of a seed", str(len(seeds)), fits, "-", *(map(partial(shown, sign=""), names, spread)), ""])
-    titles = (COLUMNS[name][0] for name in names)
-    return cells.markdown(["experiment", "corpora", "fits", "time / Loom's", *titles, "what to expect"], body)
+        spread = (shown(name, chance(seeds, name), sign="") for name in names)
+        body.append(["± of a seed", str(len(seeds)), str(sum(map(len, seeds))), "-", *spread, ""])
+    header = ["experiment", "corpora", "fits", "time", *(COLUMNS[name][0] for name in names), "what to expect"]
+    return cells.markdown(header, body) if told else cells.markdown(header[:-1], [line[:-1] for line in body])
 
 
 def chance(seeds: list[list[dict[str, Any]]], name: str) -> float:

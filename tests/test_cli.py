@@ -203,8 +203,8 @@ def test_training_that_diverges_keeps_the_last_whole_epoch(data, tmp_path, monke
         fit(self, X, **options)
         raise tl.TrainingDivergedError("training stopped at epoch 2, batch 1: the loss is not finite")
 
-    fit = tl.GSM.fit
-    monkeypatch.setattr(tl.GSM, "fit", diverge)
+    fit = tl.Loom.fit
+    monkeypatch.setattr(tl.Loom, "fit", diverge)
     arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out", tmp_path / "run")
     refused(*arguments, code=1, says=["epoch 2", "last whole epoch"])
     assert len(tl.load(tmp_path / "run").topics()) == 2

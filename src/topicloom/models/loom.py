@@ -151,7 +151,7 @@ class Loom(NeuralTopicModel):
     """
 
     warp: Share = 0.5
-    common: Rate = 0.16
+    common: Rate = 0.08
     damping: Annotated[float, Field(gt=0, le=1)] = 0.5
     sharpness: Positive = 1.5
     alpha: Positive = 0.3
