@@ -48,6 +48,14 @@ def test_a_model_trained_on_the_gpu_reads_on_the_cpu(
     assert np.isfinite(model.perplexity(corpus, "completion"))
 
 
+def test_topics_counted_on_the_gpu_read_on_the_cpu(corpus: tl.Corpus, tmp_path: Path) -> None:
+    model = tl.Loom(5, epochs=8, random_state=0, device="cuda").fit(corpus)
+    assert model.network_.weft.beta_t.is_cuda
+    model.save(tmp_path / "model")
+    loaded = tl.load(tmp_path / "model", device="cpu")
+    np.testing.assert_allclose(loaded.transform(corpus), model.transform(corpus), atol=1e-4)
+
+
 def test_lda_reads_on_the_gpu(corpus: tl.Corpus) -> None:
     on_cpu = tl.LDA(5, epochs=2, random_state=0, device="cpu").fit(corpus)
     on_gpu = tl.LDA(5, epochs=2, random_state=0, device="cuda").fit(corpus)

@@ -37,7 +37,7 @@ from .results import Comparison, Row
 
 logger = logging.getLogger("topicloom")
 
-DEFAULT_MODELS = ("gsm", "etm", "wlda", "gmntm", "dirichletvae", "prodlda", "lda", "lda:method=gibbs")
+DEFAULT_MODELS = ("loom", "gsm", "etm", "wlda", "gmntm", "dirichletvae", "prodlda", "lda", "lda:method=gibbs")
 _WORDS = 10
 
 

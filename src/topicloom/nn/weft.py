@@ -123,8 +123,8 @@ class Weft(nn.Module):
     def weave(self, batch: SparseBatch, theta: Tensor, generator: torch.Generator) -> DirichletPosterior:
         """Shares out the tokens of a batch anew, and counts them.
 
-        The counts of each document are drawn first, from Gamma(N_dk): without that noise, which a sampler has by
-        nature, a pass only climbs from where it is.
+        The counts of each document are drawn first, from Gamma(N_dk), about as noisy as a sampler's sums of draws: it
+        keeps the topics of short texts diverse.
 
         Args:
             theta: (B, K) what an encoder says of documents of which nothing is kept.
