@@ -265,8 +265,8 @@ def run(tmp_path):
     """A run, and what it was trained on beside it."""
     write_jsonl(tmp_path / "train.jsonl", TRAIN, ["pets", "money"] * 30)
     columns = ("--text", "body", "--label", "class")
-    made = call("train", tmp_path / "train.jsonl", *columns, "--topics", 2, "--epochs", 3, "--max-df", "1.0",
-                "--out", tmp_path / "run", "--quiet")  # fmt: skip
+    made = call("train", tmp_path / "train.jsonl", *columns, "--model", "gsm", "--topics", 2, "--epochs", 3,
+                "--max-df", "1.0", "--out", tmp_path / "run", "--quiet")  # fmt: skip
     assert made.exit_code == 0, made.output
     return tmp_path / "run"
 

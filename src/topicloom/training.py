@@ -100,6 +100,7 @@ def train(
     with watched(callbacks, plan.epochs, len(reader)), _denormals_flushed(), _threads_that_pay(state.network):
         while state.epoch < plan.epochs:
             row = _epoch(state, reader, plan, callbacks)
+            state.network.end_pass()
             if validation is not None:
                 row["validation_loss"] = _mean_loss(state.network, validation, plan.kl_weight)
                 if not math.isfinite(row["validation_loss"]):

@@ -8,7 +8,7 @@ LDA (Blei, Ng & Jordan 2003), trained in two parts, in one run of the loop:
   documents. No gradient is taken through them. The encoder learns to say what the counts say.
 New documents start at the encoder's theta, which `refine` steps given the topics improve.
 
-docs/models/loom.md has the mathematics; benchmarks/loom.md has what each part is worth, and what else was tried.
+docs/models/loom.md has the mathematics; benchmarks/loom.md what each part is worth, and what else was tried.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ from ..settings import Positive, Rate, Share
 from ..training import TrainingState
 from .gsm import GSM, GSMNetwork
 
-_STREAM_STEPS = 500  # after which a stream goes from warp to weft
-_SEED_COUNT = 50.0  # tokens that a seed word has in its topic beforehand
+_STREAM_STEPS, _SEED_COUNT = 500, 50.0  # from warp to weft in a stream; tokens of a seed word beforehand
 
 
 class LoomNetwork(GSMNetwork):
@@ -86,7 +85,7 @@ class LoomNetwork(GSMNetwork):
 
     @contextmanager
     def refined(self, steps: int | None) -> Iterator[None]:
-        """In it, theta is improved by so many steps; None leaves it as the settings have it."""
+        """In it, theta is improved by so many steps, or by as many as the settings say."""
         usual, self.refine = self.refine, self.refine if steps is None else steps
         try:
             yield
@@ -122,10 +121,13 @@ class LoomNetwork(GSMNetwork):
                 self.weft.tokens.index_add_(0, batch.indices, batch.values)
         return super().extras(posterior, theta, batch)
 
+    def end_pass(self) -> None:
+        if self.weft.begun:
+            self.weft.gather()
+
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         streaming = self.weft.local is None
         if self.weft.begun:
-            self.weft.gather()
             return {"concentration": float(self.weft.alpha.sum())}
         changes = super().adapt(row)
         if self.steps >= _STREAM_STEPS if streaming else self.warp_epochs <= row["epoch"] < self.epochs:

@@ -80,6 +80,9 @@ class TopicNetwork(nn.Module, ABC):
         """Who is trained, in the order of their moves."""
         return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
 
+    def end_pass(self) -> None:
+        """Called after the batches of an epoch, before anything measures the network; by default nothing."""
+
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """What the network changes in itself after an epoch, as columns of its row; by default nothing.
 
