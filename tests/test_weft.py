@@ -12,7 +12,7 @@ from scipy import integrate, sparse, special, stats
 from topicloom.batches import sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.nn import collapsed
-from topicloom.nn.collapsed import CountedTopics, dirichlet_step, reassign, shares_given, sharpened
+from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
 from topicloom.nn.weft import Weft
@@ -128,14 +128,14 @@ def test_a_dirichlet_step_rounds_at_random():
 
 def test_no_steps_are_the_start():
     start, beta_t, alpha = tensors(simplex(N_DOCS, N_TOPICS), simplex(N_TOPICS, N_WORDS).T, ALPHA)
-    counts = shares_given(batch_of(COUNTS), beta_t, alpha, start, 0)
+    counts = expected_counts(batch_of(COUNTS), beta_t, alpha, start, 0)
     np.testing.assert_allclose(counts, COUNTS.sum(1)[:, None] * start.numpy())
 
 
 def test_steps_of_inference_are_the_fixed_point_in_loops():
     theta, beta = simplex(N_DOCS, N_TOPICS, seed=1), simplex(N_TOPICS, N_WORDS, seed=2)
     start, beta_t, alpha = tensors(theta, beta.T, ALPHA)
-    ours = shares_given(batch_of(COUNTS), beta_t, alpha, start, 3)
+    ours = expected_counts(batch_of(COUNTS), beta_t, alpha, start, 3)
     for d in range(N_DOCS):
         share = theta[d]
         for _ in range(3):
@@ -154,7 +154,7 @@ def test_steps_of_inference_climb_to_the_best_theta():
 
     reached = [value(start[0].numpy())]
     for steps in range(1, 60):
-        theta = shares_given(batch_of(x), beta_t, prior, start, steps)[0] + prior
+        theta = expected_counts(batch_of(x), beta_t, prior, start, steps)[0] + prior
         reached.append(value((theta / theta.sum()).numpy()))
     assert np.diff(reached).min() > -1e-6
     grid = np.linspace(1e-4, 1 - 1e-4, 5001)

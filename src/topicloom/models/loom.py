@@ -7,7 +7,6 @@ LDA (Blei, Ng & Jordan 2003), trained in two parts, in one run of the loop:
   anew, and its tokens are shared out among the topics as in CVB0 (Asuncion et al. 2009); topics are the counts of all
   documents. No gradient is taken through them. The encoder learns to say what the counts say.
 New documents start at the encoder's theta, which `refine` steps given the topics improve.
-
 docs/models/loom.md has the mathematics; benchmarks/loom.md what each part is worth, and what else was tried.
 """
 
@@ -37,7 +36,8 @@ from ..settings import Positive, Rate, Share
 from ..training import TrainingState
 from .gsm import GSM, GSMNetwork
 
-_STREAM_STEPS, _SEED_COUNT = 500, 50.0  # from warp to weft in a stream; tokens of a seed word beforehand
+_STREAM_STEPS = 500  # after which a stream goes from warp to weft
+_SEED_COUNT = 50.0  # tokens that a seed word has in its topic beforehand
 
 
 class LoomNetwork(GSMNetwork):

@@ -95,7 +95,7 @@ def dirichlet_step(doc_topics: Tensor, alpha: Tensor, generator: torch.Generator
     return numerator, denominator
 
 
-def shares_given(batch: SparseBatch, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
+def expected_counts(batch: SparseBatch, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
     """Expected counts of topics in documents of given topics: (B, K)
 
     Args:

@@ -13,6 +13,18 @@ _MAX_STEPS = 100
 _TOLERANCE = 1e-3  # mean change of gamma at which a document's inference ends
 
 
+def lda_loss(posterior: DirichletPosterior, beta_t: Tensor, batch: SparseBatch) -> Loss:
+    """Minus the variational bound of LDA given its topics, the word assignments summed out, in its two terms.
+
+    What is summed out is in the posterior's log means: sum_v x_dv log sum_k exp(E[log theta_dk]) beta_kv.
+
+    Args:
+        beta_t: (V, K) topics, columns in the simplex.
+    """
+    likelihood = mixture_log_likelihood(posterior.expected_log().exp(), beta_t, batch)  # (B,)
+    return Loss(-likelihood, posterior.divergence().sum(1))
+
+
 class MeanFieldNetwork(TopicNetwork):
     """LDA with given topics and alpha (Blei, Ng & Jordan 2003, section 5.2). Nothing in it is random."""
 
@@ -44,13 +56,11 @@ class MeanFieldNetwork(TopicNetwork):
         return self.beta_t.mT
 
     def loss(self, batch: SparseBatch) -> Loss:
-        """The variational bound with the word assignments summed out: its terms are in the posterior's log means."""
         return self.loss_of(self.posterior(batch), batch)
 
     def loss_of(self, posterior: DirichletPosterior, batch: SparseBatch) -> Loss:
         """The same where the batch's posterior, most of the work, is there already."""
-        likelihood = mixture_log_likelihood(posterior.expected_log().exp(), self.beta_t, batch)
-        return Loss(-likelihood, posterior.divergence().sum(1))
+        return lda_loss(posterior, self.beta_t, batch)
 
     def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
         return mixture_log_likelihood(theta, self.beta_t, batch)

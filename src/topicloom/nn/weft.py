@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .collapsed import CountedTopics, dirichlet_step, reassign, shares_given, sharpened
+from .collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened
+from .mean_field import lda_loss
 from .network import Loss
 from .posteriors import DirichletPosterior
-from .sparse import SparseBatch, mixture_log_likelihood
+from .sparse import SparseBatch
 
 _ALPHA, _COMMON_ALPHA = 0.05, 0.5  # where the Dirichlet parameters start, and those of common topics
 _LEAST_ALPHA, _MOST_ALPHA = 1e-3, 5.0
 _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
-
 _NEW_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
 
 
@@ -154,7 +154,7 @@ class Weft(nn.Module):
             theta[:, self.common] = _COMMON_SHARE / len(self.common)
             theta /= theta.sum(1, keepdim=True)
         if self.local is None:
-            theta = shares_given(batch, self.beta_t, self.alpha, theta, _NEW_STEPS) / batch.totals[:, None]
+            theta = expected_counts(batch, self.beta_t, self.alpha, theta, _NEW_STEPS) / batch.totals[:, None]
         return sizes * theta
 
     def gather(self) -> None:
@@ -174,11 +174,9 @@ class Weft(nn.Module):
 
     def infer(self, batch: SparseBatch, theta: Tensor, steps: int) -> DirichletPosterior:
         """Dirichlet(alpha + N_d) of documents given the topics, by `steps` from theta (B, K)."""
-        counts = shares_given(batch, self.beta_t, self.alpha, theta, steps)  # (B, K)
+        counts = expected_counts(batch, self.beta_t, self.alpha, theta, steps)  # (B, K)
         return DirichletPosterior(self.alpha + counts, self.alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: SparseBatch) -> Loss:
-        """Minus the bound of LDA given the topics in its two terms, the tokens' topics summed out."""
-        weights = posterior.expected_log().exp()  # (B, K)
-        likelihood = mixture_log_likelihood(weights, self.beta_t, batch)
-        return Loss(-likelihood, posterior.divergence().sum(1))
+        """See `lda_loss`."""
+        return lda_loss(posterior, self.beta_t, batch)
