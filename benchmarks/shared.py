@@ -170,6 +170,7 @@ def judged(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str
     ruler = judge(shared)
     observed, scored = ruler.split_counts(data["test"])
     theta_train, theta_half = model.transform(data["train"]), model.transform(observed)
+    relevant = model.topic_ids(10, relevance=0.6).tolist()
     own, lifted = model.topic_ids(25).tolist(), model.topic_ids(25, relevance=0.0).tolist()
     row = {
         **ruler.score(
@@ -182,10 +183,12 @@ def judged(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str
         ),
         "npmi_own": float(ruler.npmi(own, sp.csr_matrix(data["train"])).mean()),
         "td_own": float(ruler.diversity(own)),
+        # Over documents that no model has seen: the only NPMI that a choice of topics by NPMI cannot have aimed at.
+        "npmi_test": float(ruler.npmi(relevant, sp.csr_matrix(data["test"])).mean()),
         # By lift alone, which is how ProdLDA's authors rank: the rows of B.
         "npmi0": float(ruler.npmi(lifted, sp.csr_matrix(data["train"])).mean()),
         "td0": float(ruler.diversity(lifted)),
-        "twins": duplicates(model.topic_ids(10, relevance=0.6)),
+        "twins": duplicates(np.array(relevant)),
         "twins_own": duplicates(model.topic_ids(10)),
         # As perplexity by completion, but by the model's own decoder, which need not be a mixture.
         "own_ppl": completion(model, theta_half, scored),

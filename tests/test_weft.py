@@ -390,7 +390,7 @@ def test_seed_words_count_beforehand_and_are_not_added_up():
 def test_what_is_of_one_run_goes():
     new = begun(n_common=1)
     new.weave(single(COUNTS), encoded(), seeded())
-    new.end()
+    new.end(torch.ones(2))
     assert (new.local, new.common, new.tally, new.passes) == (None, None, None, 0)
     assert bool(new.begun)
 

@@ -190,6 +190,8 @@ def _move(
 ) -> tuple[dict[str, Tensor], str | None]:
     """One step of one player: its terms per document, and the name of what is not finite, where it did not move."""
     loss = player.loss(batch)
+    if loss is None:
+        return {}, None
     total = loss.total(kl_weight)  # (B,)
     optimizer.zero_grad(set_to_none=True)
     total.mean().backward(inputs=list(player.parameters))

@@ -3,22 +3,19 @@
 LDA (Blei, Ng & Jordan 2003), trained in two parts, in one run of the loop:
 - warp: an encoder and free topics learn the evidence lower bound, as in GSM. In a few epochs this finds topics that
   speak of what documents have in common, where a sampler started at random takes hundreds of passes;
-- weft: each document keeps counts of its topics, which start at what the encoder says. At every pass they are drawn
-  anew, and its tokens are shared out among the topics as in CVB0 (Asuncion et al. 2009); topics are the counts of all
-  documents. No gradient is taken through them. The encoder learns to say what the counts say.
-New documents start at the encoder's theta, which `refine` steps given the topics improve.
-docs/models/loom.md has the mathematics; benchmarks/loom.md what each part is worth, and what else was tried.
+- weft: tokens are shared out among the topics as in CVB0 (Asuncion et al. 2009), by counts that each document keeps and
+  that are drawn anew at every pass. No gradient is taken through them; the encoder learns to say what they say.
+There are more topics than asked for at first. In the first third of the weft those go whose words do not belong
+together, or to them alone. docs/models/loom.md has the mathematics, benchmarks/loom.md what each part is worth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Annotated, Any
 
-import scipy.sparse as sp
 import torch
 from pydantic import Field
 from sklearn.utils.validation import check_is_fitted
@@ -28,43 +25,57 @@ from ..batches import BatchReader
 from ..errors import SettingError
 from ..estimator import Array, Words
 from ..neural import NeuralTopicModel
-from ..nn.network import Loss
+from ..nn.network import Loss, Player
 from ..nn.posteriors import DirichletPosterior, SampledPosterior
+from ..nn.spares import narrowed
 from ..nn.sparse import SparseBatch, mixture_log_likelihood
 from ..nn.weft import Weft
-from ..settings import Positive, Rate, Share
-from ..training import TrainingState
+from ..selection import TopicChoice
+from ..settings import NotNegative, Positive, Rate, Share
+from ..training import TrainingPlan, TrainingState
 from .gsm import GSM, GSMNetwork
 
 _STREAM_STEPS = 500  # after which a stream goes from warp to weft
 _SEED_COUNT = 50.0  # tokens that a seed word has in its topic beforehand
+_MOST_SPARE = 50  # topics
+_LONG, _LEAST_WARP = 20, 0.4  # tokens of a document from which fewer epochs do, and the least share of them
+_LESSON = 3  # every so many batches of a pass teach the encoder
 
 
 class LoomNetwork(GSMNetwork):
-    """In the warp GSM, theta = softmax(z) and z ~ N(mu(x), diag sigma^2(x)); in the weft Dirichlet(alpha + N_d)."""
+    """In the warp GSM, theta = softmax(z) and z ~ N(mu(x), diag sigma^2(x)); in the weft Dirichlet(alpha + N_d).
+
+    K' topics, the spare ones among them, until K are left.
+    """
 
     steps: Tensor  # () of the warp
-    usage: Tensor  # (K,) how much of the documents each topic has, in the warp
+    usage: Tensor  # (K',) how much of the documents each topic has, in the warp
 
-    def __init__(self, settings: Loom, words: Words, generator: torch.Generator) -> None:
-        super().__init__(settings._gsm(), words, generator)
+    def __init__(self, settings: Loom, words: Words, n_spare: int, generator: torch.Generator) -> None:
+        n_topics, seeds = settings.n_topics, words.seeds
+        wide = None if seeds is None else torch.nn.functional.pad(seeds, (0, n_spare))  # (V, K')
+        super().__init__(settings._gsm(n_topics + n_spare), replace(words, seeds=wide), generator)
         self.weft = Weft(
             len(words),
-            settings.n_topics,
+            n_topics,
             eta=settings.eta,
             damping=settings.damping,
             sharpness=settings.sharpness,
-            n_common=round(settings.common * settings.n_topics),
-            seeded=None if words.seeds is None else (words.seeds > 0) * _SEED_COUNT,
+            n_common=round(settings.common * n_topics),
+            n_spare=n_spare,
+            seeded=None if seeds is None else (seeds > 0) * _SEED_COUNT,
         )
-        self.refine, self.epochs = settings.refine, settings.epochs
-        self.warp_epochs = max(1, min(round(settings.warp * self.epochs), self.epochs - 1))
+        self.refine = settings.refine
+        self.warp_epochs, self.weft_epochs = settings._parts(words.mean_length)
         self.register_buffer("steps", torch.tensor(0))
-        self.register_buffer("usage", torch.full((settings.n_topics,), 1 / settings.n_topics))
+        self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
 
     def posterior(self, batch: SparseBatch) -> SampledPosterior:
         code = self.code(batch)
         return self.weft.infer(batch, code.point(), self.refine) if self.weft.begun else code
+
+    def to_theta(self, z: Tensor) -> Tensor:
+        return super().to_theta(self.weft.spares.of_left(z))
 
     def beta_t(self) -> Tensor:
         """(V, K) the topics, columns sum to 1."""
@@ -83,34 +94,32 @@ class LoomNetwork(GSMNetwork):
     def bound(self, batch: SparseBatch) -> Tensor:
         return -self.loss(batch).without_extras() if self.weft.begun else super().bound(batch)
 
-    @contextmanager
-    def refined(self, steps: int | None) -> Iterator[None]:
-        """In it, theta is improved by so many steps, or by as many as the settings say."""
-        usual, self.refine = self.refine, self.refine if steps is None else steps
-        try:
-            yield
-        finally:
-            self.refine = usual
-
     def may_end(self) -> bool:
-        return bool(self.weft.begun)
+        return bool(self.weft.begun) and not self.weft.crowded
+
+    def players(self) -> list[Player]:
+        return [replace(player, loss=self.lesson) for player in super().players()]
 
     def loss(self, batch: SparseBatch) -> Loss:
         if not self.weft.begun:
             return super().loss(batch)
-        if self.training:
-            return self._woven(batch)
         posterior = self.posterior(batch)
         assert isinstance(posterior, DirichletPosterior)
         return self.weft.loss(posterior, batch)
 
-    def _woven(self, batch: SparseBatch) -> Loss:
-        """The bound after a batch's part of a pass, and what the encoder has to learn of it."""
-        code = self.code(batch)
+    def lesson(self, batch: SparseBatch) -> Loss | None:
+        """What gradients are taken of: in the weft, of how far the encoder is from the counts, at some batches."""
+        if not self.weft.begun:
+            return self.loss(batch)
+        teaches = self.weft.woven % _LESSON == 0
+        code = self.code(batch) if teaches or self.weft.starts else None
         with torch.no_grad():
-            posterior = self.weft.weave(batch, code.point(), self.generator)
+            posterior = self.weft.weave(batch, None if code is None else code.point(), self.generator)
+            if code is None or not teaches:
+                return None
             loss, theta = self.weft.loss(posterior, batch), posterior.point()
-        amortisation = (theta * (theta.log() - torch.log_softmax(code.mean, dim=1))).sum(1)  # KL(theta || encoder's)
+        said = torch.log_softmax(self.weft.spares.of_left(code.mean), dim=1)
+        amortisation = (theta * (theta.log() - said)).sum(1)  # (B,) KL(theta || encoder's)
         return Loss(loss.reconstruction, loss.divergence, {"amortisation": amortisation})
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
@@ -130,7 +139,7 @@ class LoomNetwork(GSMNetwork):
         if self.weft.begun:
             return {"concentration": float(self.weft.alpha.sum())}
         changes = super().adapt(row)
-        if self.steps >= _STREAM_STEPS if streaming else self.warp_epochs <= row["epoch"] < self.epochs:
+        if self.steps >= _STREAM_STEPS if streaming else row["epoch"] >= self.warp_epochs and self.weft_epochs:
             self.weft.begin(self.decoder.beta_t().detach().clone(), self.usage, self.generator)
         return changes
 
@@ -142,25 +151,29 @@ class Loom(NeuralTopicModel):
     The settings that all neural models share are described at NeuralTopicModel.
 
     Args:
-        warp: share of the epochs in which the encoder and the topics are learned by gradients.
+        warp: share of the epochs in which the encoder and the topics are learned by gradients. Where documents have
+            more than 20 tokens fewer of these do, down to .4 of them at 125, and training has so many less.
+        spare: topics that there are beyond n_topics at first, as a multiple of them; no more than 50.
         common: share of the topics that start as topics of common words.
         damping: a word that a document has x times counts x ** damping when topics are counted; 1 is LDA. Less heeds
             that a word which has occurred in a document is likely to occur again.
-        sharpness: p(topic | word) to this power, in the topics; 1 is LDA.
+        sharpness: p(topic | word) to this power, in the topics; 1 is LDA. None is 1 + 5 / sqrt(tokens a word), 2 at
+            most.
         alpha: the Dirichlet parameter of the warp, the same for each topic; the weft learns its own.
         eta: the Dirichlet parameter of the topics.
         refine: steps by which theta of a new document is improved from what the encoder says; 0 for none.
     """
 
     warp: Share = 0.5
-    common: Rate = 0.08
+    spare: NotNegative = 2.0
+    common: Rate = 0.05
     damping: Annotated[float, Field(gt=0, le=1)] = 0.5
-    sharpness: Positive = 1.5
+    sharpness: Positive | None = None
     alpha: Positive = 0.3
     eta: Annotated[float, Field(ge=1e-6, allow_inf_nan=False)] = 0.01
     refine: Annotated[int, Field(ge=0)] = 10
 
-    _streaming = False
+    _fitting = False  # not a stream, nor read from a file
 
     def transform(self, X: Any, refine: int | None = None) -> Array:
         """(n_docs, K) float32, as for every model.
@@ -172,29 +185,54 @@ class Loom(NeuralTopicModel):
         check_is_fitted(self, "components_")
         if refine is not None and (isinstance(refine, bool) or not isinstance(refine, Integral) or refine < 0):
             raise SettingError(f"refine should be a whole number from 0; it is {refine!r}")
-        with self.network_.refined(refine):  # type: ignore[operator]
+        network = self.network_
+        usual = network.refine
+        network.refine = usual if refine is None else refine
+        try:
             return super().transform(X)
+        finally:
+            network.refine = usual
 
-    def _gsm(self) -> GSM:
+    def _gsm(self, n_topics: int) -> GSM:
         """The model of the warp."""
-        return GSM(alpha=self.alpha, **{field.name: getattr(self, field.name) for field in fields(NeuralTopicModel)})
+        shared = {field.name: getattr(self, field.name) for field in fields(NeuralTopicModel)}
+        return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics})
+
+    def _parts(self, mean_length: float) -> tuple[int, int]:
+        """Epochs of the warp and of the weft."""
+        warp = max(1, min(round(self.warp * self.epochs), self.epochs - 1))
+        needed = min(1.0, max(_LEAST_WARP, (_LONG / max(mean_length, 1.0)) ** 0.5))
+        return max(1, round(needed * warp)), self.epochs - warp
+
+    def _plan(self) -> TrainingPlan:
+        return replace(super()._plan(), epochs=sum(self._parts(self._words().mean_length)))
 
     def _network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
-        return LoomNetwork(self, words, generator)
+        n_spare = min(round(self.spare * self.n_topics), _MOST_SPARE, len(words) - self.n_topics)
+        return LoomNetwork(self, words, max(0, n_spare) if self._fitting else 0, generator)
 
     def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
-        assert isinstance(state.network, LoomNetwork)
-        if not self._streaming:
-            state.network.weft.keep(reader.counts.shape[0], torch.from_numpy(self.word_counts_))
+        if self._fitting:
+            network = state.network
+            assert isinstance(network, LoomNetwork)
+            tokens, choice = torch.from_numpy(self.word_counts_), TopicChoice(reader)
+            network.weft.keep(reader.counts.shape[0], tokens, network.weft_epochs, choice)
 
-    def _partial_fit(self, counts: sp.csr_array) -> None:
-        self._streaming = True
+    def _fit(self, *args: Any, **kwargs: Any) -> None:
+        self._fitting = True
         try:
-            super()._partial_fit(counts)
+            super()._fit(*args, **kwargs)
         finally:
-            self._streaming = False
+            self._fitting = False
 
     def _finish(self, state: TrainingState) -> None:
-        assert isinstance(state.network, LoomNetwork)
-        state.network.weft.end()
+        self._fitting = False
+        network = state.network
+        assert isinstance(network, LoomNetwork)
+        network.weft.end(network.usage)
+        if (left := network.weft.spares.left) is not None:
+            start = TrainingState.start(self._network(self._words(), torch.Generator()), self._plan(), 0, state.device)
+            start.network.load_state_dict(narrowed(network.state_dict(), start.network.state_dict(), left))
+            start.network.generator = network.generator
+            state.network, state.optimizers = start.network.eval(), start.optimizers
         super()._finish(state)

@@ -46,7 +46,7 @@ class Player:
     """Who moves in a step: a set of weights with a loss of its own. Most networks have one; adversaries are two."""
 
     parameters: Sequence[nn.Parameter]
-    loss: Callable[[SparseBatch], Loss]
+    loss: Callable[[SparseBatch], Loss | None]  # None where a batch teaches it nothing by gradients
     name: str = ""  # what its terms are called by in history_
     every: int = 1  # moves at every so many steps
     after: Callable[[], None] | None = None  # called after each move

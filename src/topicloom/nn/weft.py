@@ -11,6 +11,7 @@ from .collapsed import CountedTopics, dirichlet_step, expected_counts, reassign,
 from .mean_field import lda_loss
 from .network import Loss
 from .posteriors import DirichletPosterior
+from .spares import Choice, SpareTopics
 from .sparse import SparseBatch
 
 _ALPHA, _COMMON_ALPHA = 0.05, 0.5  # where the Dirichlet parameters start, and those of common topics
@@ -18,6 +19,7 @@ _LEAST_ALPHA, _MOST_ALPHA = 1e-3, 5.0
 _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
+_SHARPER, _SHARPEST = 5.0, 2.0  # topics of few tokens a word are less certain, and flatter
 _NEW_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
 
 
@@ -44,7 +46,8 @@ class Weft(nn.Module):
     Args:
         eta: Dirichlet parameter of the topics.
         damping: a word that a document has x times counts x ** damping.
-        sharpness: see `sharpened`.
+        sharpness: see `sharpened`; None is what suits the tokens there are.
+        n_spare: topics that there are beyond `n_topics` at first.
         n_common: topics that start with the words that all documents share.
         seeded: (V, K) counts that words have in topics beforehand; None for none.
     """
@@ -55,6 +58,15 @@ class Weft(nn.Module):
     tokens: Tensor  # (V,) how often each word occurs
     beta_t: Tensor  # (V, K) the topics, columns sum to 1
     seeded: Tensor  # (V, K)
+    held: Tensor  # (K,) bool, topics that must stay: seeded ones, and those of common words
+    # Of one run of training.
+    local: Tensor | None  # (D, K) N_dk of the training documents; None in a stream, where none is kept
+    common: Tensor | None  # (n_common,) topics of common words that no encoder knows yet
+    choice: Choice | None  # of the topics that stay
+    tally: _Tally | None
+    passes: int  # that are done
+    n_passes: int  # that there will be
+    woven: int  # batches of this pass
 
     def __init__(
         self,
@@ -63,8 +75,9 @@ class Weft(nn.Module):
         *,
         eta: float,
         damping: float,
-        sharpness: float,
+        sharpness: float | None,
         n_common: int,
+        n_spare: int = 0,
         seeded: Tensor | None = None,
     ) -> None:
         super().__init__()
@@ -76,23 +89,49 @@ class Weft(nn.Module):
         self.register_buffer("tokens", torch.zeros(n_words))
         self.register_buffer("beta_t", torch.full_like(zeros, 1 / n_words))
         self.register_buffer("seeded", zeros.clone() if seeded is None else seeded, persistent=False)
-        self.local: Tensor | None = None  # (D, K) N_dk of the training documents; None in a stream, where none is kept
-        self.common: Tensor | None = None  # (n_common,) topics of common words that no encoder knows yet
-        self.tally: _Tally | None = None
-        self.passes = 0
+        self.held = self.seeded.any(0)
+        self.spares = SpareTopics(n_topics, n_spare)
+        self._forget()
 
-    def keep(self, n_docs: int, tokens: Tensor) -> None:
+    def keep(self, n_docs: int, tokens: Tensor, n_passes: int = 0, choice: Choice | None = None) -> None:
         """Told that training sees the same documents at each pass: their counts are kept from one to the next.
 
         Args:
             tokens: (V,) how often each word occurs in them.
+            n_passes: how many there will be.
+            choice: of the topics that stay, where there are spare ones.
         """
         self.local = torch.zeros(n_docs, len(self.alpha), device=self.alpha.device)
         self.tokens.copy_(tokens)
+        self.n_passes, self.choice = n_passes, choice
 
-    def end(self) -> None:
+    def end(self, usage: Tensor) -> None:
+        """Training is over. Where there are spare topics yet, those stay that documents have most.
+
+        Args:
+            usage: (K',) how much of the documents each topic has, if there are no counts.
+        """
+        if self.begun and self.crowded:
+            self._leave(self.spares.most_used(self.word_topics.sum(0), self.held))
+        elif not self.begun and self.spares.n_spare:
+            held = torch.nn.functional.pad(self.held, (0, self.spares.n_spare))
+            self.spares.keep(self.spares.most_used(usage, held), held)
+        self._forget()
+
+    def _forget(self) -> None:
         """What is of one run of training goes."""
-        self.local, self.common, self.tally, self.passes = None, None, None, 0
+        self.local = self.common = self.choice = self.tally = None
+        self.passes = self.n_passes = self.woven = 0
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are more topics than there are to be."""
+        return len(self.alpha) > self.spares.n_topics
+
+    @property
+    def starts(self) -> bool:
+        """Whether a pass asks the encoder where documents start."""
+        return self.local is None or not self.passes
 
     def begin(self, beta_t: Tensor, usage: Tensor, generator: torch.Generator) -> None:
         """Topics that were found otherwise become counts.
@@ -102,11 +141,17 @@ class Weft(nn.Module):
         such topics are far from right at first.
 
         Args:
-            beta_t: (V, K) topics.
-            usage: (K,) how much of the documents each has.
+            beta_t: (V, K') topics.
+            usage: (K',) how much of the documents each has.
         """
-        free = (~self.seeded.any(0)).nonzero()[:, 0]  # a seeded topic keeps its index
-        n_common = min(self.n_common, len(free), len(usage) - 1)
+        n_spare, n_topics = self.spares.n_spare, self.spares.n_topics
+        self.seeded = torch.nn.functional.pad(self.seeded, (0, n_spare))
+        self.alpha = torch.full_like(usage, _ALPHA)
+        self.held = self.seeded.any(0)
+        free = (~self.held).nonzero()[:, 0]  # a seeded topic keeps its index
+        n_common = min(self.n_common, len(free) - n_spare, n_topics - 1)
+        if self.local is not None:
+            self.local = self.local.new_zeros(len(self.local), len(usage))
         if n_common and self.local is not None:
             corpus = (self.tokens / self.tokens.sum())[:, None]  # (V, 1)
             self.common = common = free[usage[free].argsort()[:n_common]]
@@ -115,23 +160,32 @@ class Weft(nn.Module):
             beta_t[:, common] = corpus * noise**2
             beta_t /= beta_t.sum(0)
             self.alpha[common] = _COMMON_ALPHA
-        weights = beta_t * usage  # (V, K)
-        self.word_topics.copy_(weights / weights.sum(1, keepdim=True).clamp_min(1e-30) * self.tokens[:, None])
-        self.beta_t.copy_(beta_t)
+            self.held[common] = True
+        weights = beta_t * usage  # (V, K')
+        self.word_topics = weights / weights.sum(1, keepdim=True).clamp_min(1e-30) * self.tokens[:, None]
+        self.beta_t = beta_t
         self.begun.fill_(True)
 
-    def weave(self, batch: SparseBatch, theta: Tensor, generator: torch.Generator) -> DirichletPosterior:
+    def _leave(self, which: Tensor) -> None:
+        """All topics but these (n,) go."""
+        which = self.spares.keep(which, self.seeded.any(0))
+        for name in ("alpha", "word_topics", "beta_t", "seeded", "held"):
+            setattr(self, name, getattr(self, name)[..., which])
+        self.common, self.local = None, None if self.local is None else self.local[:, which]
+
+    def weave(self, batch: SparseBatch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
         """Shares out the tokens of a batch anew, and counts them.
 
         The counts of each document are drawn first, from Gamma(N_dk), about as noisy as a sampler's sums of draws: it
         keeps the topics of short texts diverse.
 
         Args:
-            theta: (B, K) what an encoder says of documents of which nothing is kept.
+            theta: (B, K) what an encoder says of the documents, where a pass `starts` from it.
 
         Returns:
             Dirichlet(alpha + N_d), in which a token counts as `damping` says.
         """
+        self.woven += 1
         self.tally = tally = self.tally or _Tally.of(self.word_topics + self.seeded, self.eta)
         values = batch.values**self.damping  # (N,)
         counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
@@ -145,10 +199,11 @@ class Weft(nn.Module):
             total += part
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
-    def _start(self, batch: SparseBatch, theta: Tensor, sizes: Tensor) -> Tensor:
+    def _start(self, batch: SparseBatch, theta: Tensor | None, sizes: Tensor) -> Tensor:
         """N_dk to start a pass with: those of the pass before, or as theta says: (B, K)"""
         if self.local is not None and self.passes:
             return self.local[batch.documents]
+        assert theta is not None
         if self.common is not None:
             theta = (1 - _COMMON_SHARE) * theta
             theta[:, self.common] = _COMMON_SHARE / len(self.common)
@@ -168,9 +223,13 @@ class Weft(nn.Module):
         if self.passes >= _SETTLING or self.local is None:
             numerator, denominator = tally.alpha
             self.alpha.mul_((numerator / denominator).clamp_min(1e-6) ** new).clamp_(_LEAST_ALPHA, _MOST_ALPHA)
-        self.beta_t.copy_(sharpened(self.word_topics + self.seeded, self.tokens, self.sharpness, self.eta))
+        power = self.sharpness or min(_SHARPEST, 1 + _SHARPER * (len(self.tokens) / float(self.tokens.sum())) ** 0.5)
+        self.beta_t = sharpened(self.word_topics + self.seeded, self.tokens, power, self.eta)
         self.passes += 1
-        self.common = None
+        self.common, self.woven = None, 0
+        n_left = self.spares.n_left(self.passes, self.n_passes)
+        if self.choice is not None and n_left < len(self.alpha):
+            self._leave(self.choice(self.beta_t.mT, self.tokens, n_left, self.held))
 
     def infer(self, batch: SparseBatch, theta: Tensor, steps: int) -> DirichletPosterior:
         """Dirichlet(alpha + N_d) of documents given the topics, by `steps` from theta (B, K)."""
