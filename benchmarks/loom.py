@@ -25,6 +25,9 @@ import torch
 import cells
 import shared
 import topicloom as tl
+from topicloom import selection
+from topicloom.models import loom as loom_module
+from topicloom.nn import spares as spares_module
 from topicloom.nn import weft as weft_module
 from topicloom.nn.sparse import TINY
 from topicloom.nn.weft import Weft
@@ -101,8 +104,8 @@ def random_start() -> Iterator[None]:
         topics = weft.tokens[:, None] * noise
         begin(weft, topics / topics.sum(0), torch.full_like(usage, 1 / len(usage)), generator)
 
-    def even(weft: Weft, batch: Any, theta: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-        return start(weft, batch, torch.full_like(theta, 1 / theta.shape[1]), sizes)  # unheeded after the first pass
+    def even(weft: Weft, batch: Any, theta: torch.Tensor | None, sizes: torch.Tensor) -> torch.Tensor:
+        return start(weft, batch, None if theta is None else torch.full_like(theta, 1 / theta.shape[1]), sizes)
 
     with replaced(Weft, "begin", random_topics), replaced(Weft, "_start", even):
         yield
@@ -131,6 +134,10 @@ _QUIET = 5
 
 def not_drawn(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return counts
+
+
+def poisson(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.poisson(counts, generator=generator)
 
 
 def as_theta(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -176,6 +183,26 @@ def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
     return replaced(weft_module, "reassign", reassign)
 
 
+def constant(owner: Any, name: str, value: float) -> AbstractContextManager[Any]:
+    return patch.object(owner, name, value)
+
+
+@contextmanager
+def coherence_alone() -> Iterator[None]:
+    with constant(selection, "_SHARED", 0.0), constant(selection, "_ALIKE", 0.0):
+        yield
+
+
+def most_words_kept() -> AbstractContextManager[None]:
+    """Of the spare topics those stay that have most of the corpus's words, be they coherent or not."""
+
+    def choice(topics: Any, counts: Any, reference: Any, n_topics: int, held: Any) -> Any:
+        tokens = np.bincount(topics.argmax(0), weights=counts, minlength=len(topics))
+        return np.sort(np.argsort(-(tokens + held * tokens.sum()), kind="stable")[:n_topics])
+
+    return replaced(selection, "choose_topics", choice)
+
+
 # The experiments, in the order of the page.
 
 EXPERIMENTS = {
@@ -195,11 +222,49 @@ EXPERIMENTS = {
         Experiment("more warp", "A better start, fewer passes: little changes.", {"warp": 0.75}),
         Experiment("twice the epochs", "A little better, for twice the time.", {"epochs": 2 * tl.Loom.epochs}),
         Experiment("no common topics", "All topics keep common words: less diverse.", {"common": 0.0}),
-        Experiment("twice as many common topics", "Fewer topics are left for themes.", {"common": 0.32}),
+        Experiment("twice as many common topics", "Fewer topics are left for themes.", {"common": 0.1}),
+        Experiment("no spare topics", "As many topics as asked for from the start: less coherent.", {"spare": 0.0}),
+        Experiment("half as many spare topics", "Fewer to choose from.", {"spare": 1.0}),
+        Experiment(
+            "spare topics go at once",
+            "Those left have no passes in between to take over documents.",
+            during=partial(constant, spares_module, "_STAGES", 1),
+        ),
+        Experiment("largest topics kept", "Spare topics chosen by size: as without a choice.", during=most_words_kept),
+        Experiment(
+            "choice by coherence alone",
+            "Coherent topics, of which some are alike.",
+            during=coherence_alone,
+        ),
+        Experiment(
+            "choice without whole topics",
+            "The same, but where the vocabulary is small.",
+            during=partial(constant, selection, "_ALIKE", 0.0),
+        ),
+        Experiment(
+            "whole warp",
+            "Long texts warp as long as titles: little changes.",
+            during=partial(constant, loom_module, "_LEAST_WARP", 1.0),
+        ),
+        Experiment(
+            "a lesson at every batch",
+            "The encoder is taught three times as much: little changes.",
+            during=partial(constant, loom_module, "_LESSON", 1),
+        ),
         Experiment("no damping", "A better fit, topics of single long documents.", {"damping": 1.0}),
         Experiment("no sharpening", "A better fit, less diverse topics.", {"sharpness": 1.0}),
-        Experiment("more sharpening", "More diverse topics, a worse fit.", {"sharpness": 2.0}),
+        Experiment(
+            "sharpness 1.5",
+            "The same on all corpora: too little on titles, too much on long texts.",
+            {"sharpness": 1.5},
+        ),
+        Experiment("sharpness 2.5", "More diverse topics, a worse fit.", {"sharpness": 2.5}),
         Experiment("no noise", "Passes only climb from the start: worse topics.", during=partial(drawn, not_drawn)),
+        Experiment(
+            "drawn as whole counts",
+            "Poisson for Gamma: more diverse, less coherent on titles.",
+            during=partial(drawn, poisson),
+        ),
         Experiment(
             "drawn as theta",
             "As a sampler draws; little changes where alpha is small.",

@@ -56,6 +56,14 @@ def test_topics_counted_on_the_gpu_read_on_the_cpu(corpus: tl.Corpus, tmp_path: 
     np.testing.assert_allclose(loaded.transform(corpus), model.transform(corpus), atol=1e-4)
 
 
+@pytest.mark.parametrize("epochs", [1, 2, 4])
+def test_spare_topics_go_on_the_gpu(epochs: int, corpus: tl.Corpus) -> None:
+    """From the warp alone, after a single pass of the weft, and in its course."""
+    model = tl.Loom(5, epochs=epochs, random_state=0, device="cuda").fit(corpus)
+    assert model.components_.shape[0] == 5
+    assert model.transform(corpus).shape[1] == 5
+
+
 def test_lda_reads_on_the_gpu(corpus: tl.Corpus) -> None:
     on_cpu = tl.LDA(5, epochs=2, random_state=0, device="cpu").fit(corpus)
     on_gpu = tl.LDA(5, epochs=2, random_state=0, device="cuda").fit(corpus)

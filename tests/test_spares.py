@@ -186,6 +186,28 @@ def test_an_interrupted_fit_leaves_the_topics_asked_for(epochs, tmp_path):
     assert np.isfinite(model.transform(CORPUS)).all()
 
 
+@pytest.mark.parametrize("settings", [{"stop": 8}, {"stop": 10}, {"epochs": 2}, {"epochs": 3}], ids=str)
+def test_what_topics_that_went_had_of_each_word_is_not_lost(settings):
+    """Whether or not a pass followed that shared it out."""
+    settings = dict(settings)
+    stop = settings.pop("stop", None)
+    model = small(**settings)
+    try:
+        model.fit(CORPUS, callbacks=[Stopper(stop or 99)])
+    except KeyboardInterrupt:
+        assert stop
+    of_words = CORPUS.counts.sqrt().sum(axis=0)  # damped
+    np.testing.assert_allclose(model.network_.weft.word_topics.sum(1), of_words, rtol=1e-3)
+
+
+def test_a_fit_on_long_texts_is_measured_at_its_last_epoch():
+    """Which comes before the epochs that were asked for."""
+    model = small(epochs=16).fit(CORPUS, monitor=["document_npmi"], monitor_every=6)
+    measured = [row["epoch"] for row in model.history_ if "document_npmi" in row]
+    assert measured == [6, 12, 14]
+    assert len(model.history_) == 14
+
+
 def test_a_stream_has_no_spare_topics():
     model = small().partial_fit(CORPUS)
     assert len(model.history_[0]["kl_per_dimension"]) == 4

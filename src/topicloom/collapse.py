@@ -90,7 +90,7 @@ class CollapseWatch:
             row: a row of its history_, with the columns that the watch fills.
         """
         n_topics, leading, twins = model.n_topics, row["active_topics"], row["duplicate_topics"]
-        epochs = 2 * int(row["epoch"])
+        epochs = 2 * max(int(row["epoch"]), getattr(model, "epochs", None) or 0)
         if self.batch.n_docs < DOCS_A_TOPIC * n_topics:
             return
         units = len(row.get("kl_per_dimension", ()))

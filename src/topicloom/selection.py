@@ -60,7 +60,8 @@ class TopicChoice:
     """`choose_topics` by the documents that a reader reads. What it counted of them is kept."""
 
     def __init__(self, reader: BatchReader) -> None:
-        self.reference = Reference.from_counts(reader.counts[reader.rows])
+        whole = len(reader.rows) == reader.counts.shape[0]  # then nothing is copied
+        self.reference = Reference.from_counts(reader.counts if whole else reader.counts[reader.rows])
 
     def __call__(self, topic_word: Tensor, word_counts: Tensor, n_topics: int, held: Tensor) -> Tensor:
         topics, counts, stay = (tensor.cpu().numpy() for tensor in (topic_word, word_counts, held))

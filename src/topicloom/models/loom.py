@@ -43,10 +43,7 @@ _LESSON = 3  # every so many batches of a pass teach the encoder
 
 
 class LoomNetwork(GSMNetwork):
-    """In the warp GSM, theta = softmax(z) and z ~ N(mu(x), diag sigma^2(x)); in the weft Dirichlet(alpha + N_d).
-
-    K' topics, the spare ones among them, until K are left.
-    """
+    """In the warp GSM of K' topics, z ~ N(mu(x), diag sigma^2(x)); in the weft theta ~ Dirichlet(alpha + N_d)."""
 
     steps: Tensor  # () of the warp
     usage: Tensor  # (K',) how much of the documents each topic has, in the warp
@@ -185,8 +182,7 @@ class Loom(NeuralTopicModel):
         check_is_fitted(self, "components_")
         if refine is not None and (isinstance(refine, bool) or not isinstance(refine, Integral) or refine < 0):
             raise SettingError(f"refine should be a whole number from 0; it is {refine!r}")
-        network = self.network_
-        usual = network.refine
+        network, usual = self.network_, self.network_.refine
         network.refine = usual if refine is None else refine
         try:
             return super().transform(X)
@@ -207,6 +203,10 @@ class Loom(NeuralTopicModel):
     def _plan(self) -> TrainingPlan:
         return replace(super()._plan(), epochs=sum(self._parts(self._words().mean_length)))
 
+    @property
+    def _n_rows(self) -> int:
+        return self._plan().epochs
+
     def _network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         n_spare = min(round(self.spare * self.n_topics), _MOST_SPARE, len(words) - self.n_topics)
         return LoomNetwork(self, words, max(0, n_spare) if self._fitting else 0, generator)
@@ -215,7 +215,7 @@ class Loom(NeuralTopicModel):
         if self._fitting:
             network = state.network
             assert isinstance(network, LoomNetwork)
-            tokens, choice = torch.from_numpy(self.word_counts_), TopicChoice(reader)
+            tokens, choice = torch.from_numpy(self.word_counts_), TopicChoice(reader) if self.spare else None
             network.weft.keep(reader.counts.shape[0], tokens, network.weft_epochs, choice)
 
     def _fit(self, *args: Any, **kwargs: Any) -> None:

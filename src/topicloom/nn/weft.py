@@ -63,6 +63,7 @@ class Weft(nn.Module):
     local: Tensor | None  # (D, K) N_dk of the training documents; None in a stream, where none is kept
     common: Tensor | None  # (n_common,) topics of common words that no encoder knows yet
     choice: Choice | None  # of the topics that stay
+    of_words: Tensor | None  # (V, 1) N_v of the last pass, where topics have gone since
     tally: _Tally | None
     passes: int  # that are done
     n_passes: int  # that there will be
@@ -101,7 +102,7 @@ class Weft(nn.Module):
             n_passes: how many there will be.
             choice: of the topics that stay, where there are spare ones.
         """
-        self.local = torch.zeros(n_docs, len(self.alpha), device=self.alpha.device)
+        self.local = torch.zeros(n_docs, 0, device=self.alpha.device)  # as wide as there are topics once it begins
         self.tokens.copy_(tokens)
         self.n_passes, self.choice = n_passes, choice
 
@@ -114,13 +115,16 @@ class Weft(nn.Module):
         if self.begun and self.crowded:
             self._leave(self.spares.most_used(self.word_topics.sum(0), self.held))
         elif not self.begun and self.spares.n_spare:
-            held = torch.nn.functional.pad(self.held, (0, self.spares.n_spare))
+            held = torch.nn.functional.pad(self.seeded.any(0), (0, self.spares.n_spare))
             self.spares.keep(self.spares.most_used(usage, held), held)
+        if self.of_words is not None:
+            smoothed = self.word_topics + self.eta
+            self.word_topics = smoothed * (self.of_words / smoothed.sum(1, keepdim=True))
         self._forget()
 
     def _forget(self) -> None:
         """What is of one run of training goes."""
-        self.local = self.common = self.choice = self.tally = None
+        self.local = self.common = self.choice = self.tally = self.of_words = None
         self.passes = self.n_passes = self.woven = 0
 
     @property
@@ -167,11 +171,15 @@ class Weft(nn.Module):
         self.begun.fill_(True)
 
     def _leave(self, which: Tensor) -> None:
-        """All topics but these (n,) go."""
+        """All topics but these (n,) go. The next pass shares out anew what they had, or else `end` does."""
+        if self.of_words is None:
+            self.of_words = self.word_topics.sum(1, keepdim=True)
         which = self.spares.keep(which, self.seeded.any(0))
         for name in ("alpha", "word_topics", "beta_t", "seeded", "held"):
             setattr(self, name, getattr(self, name)[..., which])
         self.common, self.local = None, None if self.local is None else self.local[:, which]
+        if not self.crowded:
+            self.choice = None
 
     def weave(self, batch: SparseBatch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
         """Shares out the tokens of a batch anew, and counts them.
@@ -226,7 +234,7 @@ class Weft(nn.Module):
         power = self.sharpness or min(_SHARPEST, 1 + _SHARPER * (len(self.tokens) / float(self.tokens.sum())) ** 0.5)
         self.beta_t = sharpened(self.word_topics + self.seeded, self.tokens, power, self.eta)
         self.passes += 1
-        self.common, self.woven = None, 0
+        self.common, self.of_words, self.woven = None, None, 0
         n_left = self.spares.n_left(self.passes, self.n_passes)
         if self.choice is not None and n_left < len(self.alpha):
             self._leave(self.choice(self.beta_t.mT, self.tokens, n_left, self.held))
