@@ -224,7 +224,7 @@ EXPERIMENTS = {
         Experiment("no common topics", "All topics keep common words: less diverse.", {"common": 0.0}),
         Experiment("twice as many common topics", "Fewer topics are left for themes.", {"common": 0.1}),
         Experiment("no spare topics", "As many topics as asked for from the start: less coherent.", {"spare": 0.0}),
-        Experiment("half as many spare topics", "Fewer to choose from.", {"spare": 1.0}),
+        Experiment("half as many spare topics", "Fewer to choose from.", {"spare": 0.5}),
         Experiment(
             "spare topics go at once",
             "Those left have no passes in between to take over documents.",
