@@ -183,13 +183,9 @@ def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
     return replaced(weft_module, "reassign", reassign)
 
 
-def constant(owner: Any, name: str, value: float) -> AbstractContextManager[Any]:
-    return patch.object(owner, name, value)
-
-
 @contextmanager
 def coherence_alone() -> Iterator[None]:
-    with constant(selection, "_SHARED", 0.0), constant(selection, "_ALIKE", 0.0):
+    with patch.object(selection, "_SHARED", 0.0), patch.object(selection, "_ALIKE", 0.0):
         yield
 
 
@@ -228,7 +224,7 @@ EXPERIMENTS = {
         Experiment(
             "spare topics go at once",
             "Those left have no passes in between to take over documents.",
-            during=partial(constant, spares_module, "_STAGES", 1),
+            during=partial(patch.object, spares_module, "_STAGES", 1),
         ),
         Experiment("largest topics kept", "Spare topics chosen by size: as without a choice.", during=most_words_kept),
         Experiment(
@@ -239,17 +235,17 @@ EXPERIMENTS = {
         Experiment(
             "choice without whole topics",
             "The same, but where the vocabulary is small.",
-            during=partial(constant, selection, "_ALIKE", 0.0),
+            during=partial(patch.object, selection, "_ALIKE", 0.0),
         ),
         Experiment(
             "whole warp",
             "Long texts warp as long as titles: little changes.",
-            during=partial(constant, loom_module, "_LEAST_WARP", 1.0),
+            during=partial(patch.object, loom_module, "_LEAST_WARP", 1.0),
         ),
         Experiment(
             "a lesson at every batch",
             "The encoder is taught three times as much: little changes.",
-            during=partial(constant, loom_module, "_LESSON", 1),
+            during=partial(patch.object, loom_module, "_LESSON", 1),
         ),
         Experiment("no damping", "A better fit, topics of single long documents.", {"damping": 1.0}),
         Experiment("no sharpening", "A better fit, less diverse topics.", {"sharpness": 1.0}),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+
+from topicloom.callbacks import Callback
 
 # The networks here are so small that a second thread costs more than it brings, above all beside other workers.
 torch.set_num_threads(1)
@@ -19,3 +23,18 @@ def _own_log():
     yield
     log.handlers, log.disabled = handlers, False
     log.setLevel(level)
+
+
+class _Interrupter(Callback):
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        if row["epoch"] == self.epochs:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def interrupted_after() -> Callable[[int], Callback]:
+    """A callback that stops training as Ctrl-C does, after so many epochs."""
+    return _Interrupter

@@ -525,25 +525,14 @@ class Spoiler(Callback):
         self.left -= 1
 
 
-class Interrupter(Callback):
-    """Stops training as Ctrl-C does, after so many epochs."""
-
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
-
-    def on_epoch(self, row: dict[str, Any]) -> None:
-        if row["epoch"] == self.epochs:
-            raise KeyboardInterrupt
-
-
 NEURAL = [pytest.param(partial(small, kind), id=kind.__name__) for kind in MODELS if issubclass(kind, NeuralTopicModel)]
 
 
 @pytest.mark.parametrize("make_neural", NEURAL)
-def test_a_model_whose_training_diverged_keeps_its_last_whole_epoch(make_neural, monkeypatch):
+def test_a_model_whose_training_diverged_keeps_its_last_whole_epoch(make_neural, monkeypatch, interrupted_after):
     model, whole = make_neural(batch_size=20), make_neural(batch_size=20)  # four steps an epoch
     with pytest.raises(KeyboardInterrupt):
-        whole.fit(CORPUS, callbacks=[Interrupter(2)])  # a fit of two epochs would plan them otherwise
+        whole.fit(CORPUS, callbacks=[interrupted_after(2)])  # a fit of two epochs would plan them otherwise
     with monkeypatch.context() as patch:
         spoiler = Spoiler(type(whole.network_), 9, patch)
         seen = 4 if isinstance(model, Loom) else 2  # its weft takes gradients at batches 1 and 4

@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from topicloom.batches import sparse_batch
-from topicloom.callbacks import Callback
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError, TrainingDivergedError
 from topicloom.models import Loom
@@ -98,17 +97,6 @@ def test_a_seed_is_a_model(fitted):
     np.testing.assert_array_equal(network_of(again).weft.alpha, network_of(fitted).weft.alpha)
 
 
-class Stopper(Callback):
-    """Interrupts training after so many epochs."""
-
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
-
-    def on_epoch(self, row: dict[str, Any]) -> None:
-        if row["epoch"] == self.epochs:
-            raise KeyboardInterrupt
-
-
 def spoil(patch: pytest.MonkeyPatch, last_good_step: int) -> None:
     """Losses are NaN after so many steps of training."""
     whole, steps = LoomNetwork.lesson, [0]
@@ -123,10 +111,10 @@ def spoil(patch: pytest.MonkeyPatch, last_good_step: int) -> None:
     patch.setattr(LoomNetwork, "lesson", lesson)
 
 
-def test_a_weft_that_diverged_keeps_its_last_whole_pass(monkeypatch):
+def test_a_weft_that_diverged_keeps_its_last_whole_pass(monkeypatch, interrupted_after):
     model, whole = small(batch_size=100), small(batch_size=100)  # four steps an epoch
     with pytest.raises(KeyboardInterrupt):
-        whole.fit(CORPUS, callbacks=[Stopper(12)])
+        whole.fit(CORPUS, callbacks=[interrupted_after(12)])
     with monkeypatch.context() as patch:
         spoil(patch, 12 * 4 + 2)
         with pytest.raises(TrainingDivergedError, match="epoch 13, batch 4"):

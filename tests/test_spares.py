@@ -9,7 +9,6 @@ import pytest
 import torch
 from scipy import sparse
 
-from topicloom.callbacks import Callback
 from topicloom.datasets import synthetic_lda
 from topicloom.metrics import document_npmi
 from topicloom.metrics.cooccurrence import Reference
@@ -143,17 +142,6 @@ def shapes(model: Loom) -> dict[str, torch.Size]:
     return {name: tensor.shape for name, tensor in model.network_.state_dict().items()}
 
 
-class Stopper(Callback):
-    """Interrupts training after so many epochs."""
-
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
-
-    def on_epoch(self, row: dict[str, Any]) -> None:
-        if row["epoch"] == self.epochs:
-            raise KeyboardInterrupt
-
-
 def test_spare_topics_are_there_in_the_warp_and_gone_in_the_end():
     model = small().fit(CORPUS)
     widths = [len(row["kl_per_dimension"]) for row in model.history_]
@@ -171,10 +159,10 @@ def test_no_more_spare_topics_than_words_or_than_fifty():
 
 
 @pytest.mark.parametrize("epochs", [3, 7, 8, 9, 15], ids=["warp", "end of the warp", "crowded", "fewer", "settled"])
-def test_an_interrupted_fit_leaves_the_topics_asked_for(epochs, tmp_path):
+def test_an_interrupted_fit_leaves_the_topics_asked_for(epochs, tmp_path, interrupted_after):
     model = small()
     with pytest.raises(KeyboardInterrupt):
-        model.fit(CORPUS, callbacks=[Stopper(epochs)])
+        model.fit(CORPUS, callbacks=[interrupted_after(epochs)])
     theta = model.transform(CORPUS)
     assert theta.shape == (400, 4)
     assert model.components_.shape == (4, 60)
@@ -187,13 +175,13 @@ def test_an_interrupted_fit_leaves_the_topics_asked_for(epochs, tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{"stop": 8}, {"stop": 10}, {"epochs": 2}, {"epochs": 3}], ids=str)
-def test_what_topics_that_went_had_of_each_word_is_not_lost(settings):
+def test_what_topics_that_went_had_of_each_word_is_not_lost(settings, interrupted_after):
     """Whether or not a pass followed that shared it out."""
     settings = dict(settings)
     stop = settings.pop("stop", None)
     model = small(**settings)
     try:
-        model.fit(CORPUS, callbacks=[Stopper(stop or 99)])
+        model.fit(CORPUS, callbacks=[interrupted_after(stop or 99)])
     except KeyboardInterrupt:
         assert stop
     of_words = CORPUS.counts.sqrt().sum(axis=0)  # damped
