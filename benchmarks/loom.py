@@ -27,6 +27,7 @@ import shared
 import topicloom as tl
 from topicloom import selection
 from topicloom.models import loom as loom_module
+from topicloom.nn import collapsed as collapsed_module
 from topicloom.nn import spares as spares_module
 from topicloom.nn import weft as weft_module
 from topicloom.nn.sparse import TINY
@@ -60,7 +61,7 @@ each document, accuracy of logistic regression on theta; perplexity: half of eac
 
 @dataclass(frozen=True)
 class Experiment:
-    """A model with what is asked of it beyond its defaults, and what is put in the place of its parts during fit."""
+    """A model with what is asked of it beyond its defaults, and what is put in the place of its parts."""
 
     name: str
     expected: str
@@ -244,8 +245,18 @@ EXPERIMENTS = {
         ),
         Experiment(
             "a lesson at every batch",
-            "The encoder is taught three times as much: little changes.",
+            "The encoder is taught five times as much: little changes.",
             during=partial(patch.object, loom_module, "_LESSON", 1),
+        ),
+        Experiment(
+            "passes go no further",
+            "Steps as long as EM's: so many passes do not arrive.",
+            during=partial(patch.object, collapsed_module, "_BEYOND", 0.0),
+        ),
+        Experiment(
+            "no tint",
+            "Topics without common words: common topics are the largest of more documents.",
+            during=partial(patch.object, weft_module, "_TINT", 0.0),
         ),
         Experiment("no damping", "A better fit, topics of single long documents.", {"damping": 1.0}),
         Experiment("no sharpening", "A better fit, less diverse topics.", {"sharpness": 1.0}),
@@ -283,8 +294,13 @@ EXPERIMENTS = {
         ),
         Experiment("quiet end", "Topics settle: a slightly better fit.", during=partial(drawn, quiet_end)),
         Experiment("no refinement", "The same topics, a worse theta, most of all in perplexity.", {"refine": 0}),
-        Experiment("refine 3", "The same topics, theta in between.", {"refine": 3}),
-        Experiment("refine 30", "The same topics, a slightly better theta.", {"refine": 30}),
+        Experiment("refine 10", "The same topics, theta further from the encoder's.", {"refine": 10}),
+        Experiment("refine 30", "The same topics, theta that the encoder has hardly a part in.", {"refine": 30}),
+        Experiment(
+            "one prior for all documents",
+            "The same topics; what the encoder says is where theta starts and no more.",
+            during=partial(patch.object, weft_module, "_TRUST", 0.0),
+        ),
     )
 }
 
@@ -305,7 +321,7 @@ def fit_and_judge(folder: Path, cell: cells.Cell) -> dict[str, Any]:
         began = time.process_time()
         model, seconds = shared.fitted(model, data)
         cpu = time.process_time() - began
-    return {"seconds": seconds, "cpu": cpu, **shared.judged(folder, data, model)}
+        return {"seconds": seconds, "cpu": cpu, **shared.judged(folder, data, model)}
 
 
 # The page.

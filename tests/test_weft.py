@@ -12,10 +12,10 @@ from scipy import integrate, sparse, special, stats
 from topicloom.batches import sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.nn import collapsed
-from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened
+from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened, tinted
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
-from topicloom.nn.weft import Weft
+from topicloom.nn.weft import _PLAIN, _TINT, _TRUST, Weft
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
 COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)
@@ -98,6 +98,20 @@ def test_counted_topics_are_smoothed_counts():
         np.testing.assert_allclose(topics.sizes[k], size)
         np.testing.assert_allclose(topics.least[k], ETA / size)
         np.testing.assert_allclose(topics.beta_t[:, k], (counts[:, k] + ETA) / size)
+
+
+def test_topics_go_beyond_what_was_counted():
+    before, after = positive(N_WORDS, N_TOPICS, seed=1), positive(N_WORDS, N_TOPICS, seed=2)
+    old, new = (CountedTopics.of(torch.from_numpy(counts), ETA) for counts in (before, after))
+    kept = new.beta_t.clone()
+    further = new.beyond(old.beta_t)
+    for k in range(N_TOPICS):
+        change = [min(2.0, max(0.5, float(new.beta_t[v, k] / old.beta_t[v, k]))) for v in range(N_WORDS)]
+        weights = np.array([float(new.beta_t[v, k]) * change[v] ** 0.8 for v in range(N_WORDS)])
+        np.testing.assert_allclose(further.beta_t[:, k], weights / weights.sum())
+    assert further.sizes is new.sizes
+    torch.testing.assert_close(new.beta_t, kept, atol=0, rtol=0)
+    torch.testing.assert_close(new.beyond(new.beta_t).beta_t, new.beta_t)  # where nothing changes, nothing goes on
 
 
 # The Dirichlet parameters.
@@ -210,6 +224,17 @@ def test_sharper_topics_share_fewer_words():
     assert (np.diff(found, axis=0) > 0).all()
 
 
+def test_tinted_topics_have_their_share_of_the_common_ones_words():
+    beta_t, weights = simplex(N_TOPICS + 1, N_WORDS, seed=7).T, np.array([0.0, 3.0, 0.0, 1.0])
+    ours = tinted(*tensors(beta_t, weights), 0.2)
+    for v in range(N_WORDS):
+        words = (3 * beta_t[v, 1] + beta_t[v, 3]) / 4
+        for k in range(N_TOPICS + 1):
+            expected = beta_t[v, k] if weights[k] else 0.8 * beta_t[v, k] + 0.2 * words
+            assert ours[v, k] == pytest.approx(expected)
+    np.testing.assert_allclose(ours.sum(0), 1)
+
+
 # A pass, and what is there before it.
 
 
@@ -244,13 +269,13 @@ def test_topics_found_otherwise_become_counts():
     np.testing.assert_allclose(new.beta_t, beta_t, rtol=1e-5)
     posterior = beta_t * usage / (beta_t * usage).sum(1, keepdims=True)  # p(k | v)
     np.testing.assert_allclose(new.word_topics, posterior * COUNTS.sum(0)[:, None], rtol=1e-5)
-    assert new.common is None
+    assert not new.common.any()
 
 
 @pytest.mark.parametrize(("n_common", "common"), [(1, {1}), (2, {1, 2})])
 def test_common_topics_take_the_place_of_the_least_used(n_common, common):
     new = begun(n_common=n_common)
-    assert set(new.common.tolist()) == common
+    assert set(new.common.nonzero()[:, 0].tolist()) == common
     np.testing.assert_allclose(new.beta_t.sum(0), 1, rtol=1e-5)
     np.testing.assert_allclose(new.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
     corpus = COUNTS.sum(0) / COUNTS.sum()
@@ -265,7 +290,7 @@ def test_common_topics_take_the_place_of_the_least_used(n_common, common):
 def test_a_common_topic_never_takes_a_seeded_ones_place():
     words = torch.zeros(N_WORDS, N_TOPICS)
     words[2, 1] = 5.0
-    assert begun(n_common=1, seeded=words).common.tolist() == [2]  # topic 1 has less, and is seeded
+    assert begun(n_common=1, seeded=words).common.tolist() == [False, False, True]  # topic 1 has less, and is seeded
 
 
 @pytest.mark.parametrize("damping", [1.0, 0.5])
@@ -317,6 +342,38 @@ def test_the_counts_of_documents_are_drawn_anew_at_each_pass(monkeypatch):
     new.gather()
     new.weave(single(COUNTS), 1 - encoded(), seeded(1))
     torch.testing.assert_close(asked[-1], kept)  # then about what the pass before left
+
+
+def test_passes_but_the_last_go_by_topics_beyond_those_counted():
+    new, n_passes = begun(), _PLAIN + 3
+    new.n_passes, counted = n_passes, []
+    for number in range(n_passes):
+        counted.append(CountedTopics.of(new.word_topics, ETA))
+        new.weave(single(COUNTS), encoded(), seeded(number))
+        beyond = 0 < number < n_passes - _PLAIN
+        expected = counted[-1].beyond(counted[-2].beta_t) if beyond else counted[-1]
+        torch.testing.assert_close(new.tally.topics.beta_t, expected.beta_t)
+        assert beyond != torch.allclose(new.tally.topics.beta_t, counted[-1].beta_t, rtol=1e-3)
+        new.gather()
+
+
+def test_a_stream_goes_by_the_topics_counted():
+    new = begun(kept=False)
+    for number in range(3):
+        counted = CountedTopics.of(new.word_topics, ETA)
+        new.weave(single(COUNTS), encoded(), seeded(number))
+        torch.testing.assert_close(new.tally.topics.beta_t, counted.beta_t)
+        new.gather()
+
+
+def test_topics_have_some_words_of_the_common_ones():
+    new = begun(n_common=1, sharpness=1.35)  # topic 1
+    new.weave(single(COUNTS), encoded(), seeded())
+    new.gather()
+    alone = sharpened(new.word_topics, new.tokens, 1.35, ETA)
+    torch.testing.assert_close(new.beta_t, tinted(alone, torch.tensor([0.0, 0.3, 0.0]), _TINT))
+    torch.testing.assert_close(new.beta_t[:, 1], alone[:, 1])
+    assert not torch.allclose(new.beta_t, alone)
 
 
 def test_passes_find_the_topics_that_documents_were_drawn_from():
@@ -391,7 +448,7 @@ def test_what_is_of_one_run_goes():
     new = begun(n_common=1)
     new.weave(single(COUNTS), encoded(), seeded())
     new.end(torch.ones(2))
-    assert (new.local, new.common, new.tally, new.passes) == (None, None, None, 0)
+    assert (new.local, new.before, new.tally, new.passes) == (None, None, None, 0)
     assert bool(new.begun)
 
 
@@ -438,8 +495,18 @@ def test_inference_is_of_all_tokens():
     np.testing.assert_allclose(posterior.alpha.sum(1), COUNTS.sum(1) + float(new.alpha.sum()), rtol=1e-5)
 
 
+@pytest.mark.parametrize("steps", [0, 3])
+def test_part_of_a_documents_prior_is_what_the_encoder_says(steps):
+    new, batch, theta = begun(), single(COUNTS), encoded()
+    new.alpha = torch.tensor([0.2, 0.7, 0.1])
+    alpha = (1 - _TRUST) * new.alpha + _TRUST * theta  # alpha sums to 1
+    posterior = new.infer(batch, theta, steps)
+    torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch, new.beta_t, alpha, theta, steps))
+    torch.testing.assert_close(posterior.prior, new.alpha)
+
+
 def test_seeds_on_all_topics_leave_none_to_be_common():
     words = torch.zeros(N_WORDS, N_TOPICS)
     words[:3] = torch.eye(3)
     new = begun(n_common=1, seeded=words)
-    assert new.common is None or len(new.common) == 0
+    assert not new.common.any()

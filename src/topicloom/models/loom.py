@@ -31,7 +31,7 @@ from ..nn.spares import narrowed
 from ..nn.sparse import SparseBatch, mixture_log_likelihood
 from ..nn.weft import Weft
 from ..selection import TopicChoice
-from ..settings import NotNegative, Positive, Rate, Share
+from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from ..training import TrainingPlan, TrainingState
 from .gsm import GSM, GSMNetwork
 
@@ -39,7 +39,7 @@ _STREAM_STEPS = 500  # after which a stream goes from warp to weft
 _SEED_COUNT = 50.0  # tokens that a seed word has in its topic beforehand
 _MOST_SPARE = 50  # topics
 _LONG, _LEAST_WARP = 20, 0.4  # tokens of a document from which fewer epochs do, and the least share of them
-_LESSON = 3  # every so many batches of a pass teach the encoder
+_LESSON = 5  # every so many batches of a pass teach the encoder
 
 
 class LoomNetwork(GSMNetwork):
@@ -154,13 +154,14 @@ class Loom(NeuralTopicModel):
         common: share of the topics that start as topics of common words.
         damping: a word that a document has x times counts x ** damping when topics are counted; 1 is LDA. Less heeds
             that a word which has occurred in a document is likely to occur again.
-        sharpness: p(topic | word) to this power, in the topics; 1 is LDA. None is 1 + 5 / sqrt(tokens a word), 2 at
+        sharpness: p(topic | word) to this power, in the topics; 1 is LDA. None is 1 + 6.5 / sqrt(tokens a word), 2.5 at
             most.
         alpha: the Dirichlet parameter of the warp, the same for each topic; the weft learns its own.
         eta: the Dirichlet parameter of the topics.
         refine: steps by which theta of a new document is improved from what the encoder says; 0 for none.
     """
 
+    epochs: AtLeastOne = 56
     warp: Share = 0.5
     spare: NotNegative = 2.0
     common: Rate = 0.05
@@ -168,7 +169,7 @@ class Loom(NeuralTopicModel):
     sharpness: Positive | None = None
     alpha: Positive = 0.3
     eta: Annotated[float, Field(ge=1e-6, allow_inf_nan=False)] = 0.01
-    refine: Annotated[int, Field(ge=0)] = 10
+    refine: Annotated[int, Field(ge=0)] = 5
 
     _fitting = False  # not a stream, nor read from a file
 

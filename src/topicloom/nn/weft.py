@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened
+from .collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened, tinted
 from .mean_field import lda_loss
 from .network import Loss
 from .posteriors import DirichletPosterior
@@ -19,7 +19,10 @@ _LEAST_ALPHA, _MOST_ALPHA = 1e-3, 5.0
 _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
-_SHARPER, _SHARPEST = 5.0, 2.0  # topics of few tokens a word are less certain, and flatter
+_SHARPER, _SHARPEST = 6.5, 2.5  # topics of few tokens a word are less certain, and flatter
+_TINT = 0.07  # of each topic are common words, so that fewer documents have most of the common topics
+_PLAIN = 3  # passes at the end that go no further than they see
+_TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
 _NEW_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
 
 
@@ -27,17 +30,17 @@ _NEW_STEPS = 10  # by which a new document's theta is improved before its tokens
 class _Tally:
     """What a pass goes by, and what it counts."""
 
-    topics: CountedTopics  # of the pass before
+    topics: CountedTopics  # what it goes by
     word_topics: Tensor  # (V, K)
     tokens: Tensor  # (V,)
     alpha: tuple[Tensor, Tensor]  # (K,) and (), of Minka's fixed point
 
     @classmethod
-    def of(cls, word_topics: Tensor, eta: float) -> _Tally:
-        """One that has counted nothing, by topics of N_vk (V, K)."""
-        zeros = torch.zeros_like(word_topics)
+    def of(cls, topics: CountedTopics) -> _Tally:
+        """One that has counted nothing."""
+        zeros = torch.zeros_like(topics.beta_t)
         sums = torch.zeros_like(zeros[0]), zeros.new_zeros(())
-        return cls(CountedTopics.of(word_topics, eta), zeros, torch.zeros_like(zeros[:, 0]), sums)
+        return cls(topics, zeros, torch.zeros_like(zeros[:, 0]), sums)
 
 
 class Weft(nn.Module):
@@ -58,10 +61,10 @@ class Weft(nn.Module):
     tokens: Tensor  # (V,) how often each word occurs
     beta_t: Tensor  # (V, K) the topics, columns sum to 1
     seeded: Tensor  # (V, K)
-    held: Tensor  # (K,) bool, topics that must stay: seeded ones, and those of common words
+    common: Tensor  # (K,) bool, topics that started as common words
     # Of one run of training.
     local: Tensor | None  # (D, K) N_dk of the training documents; None in a stream, where none is kept
-    common: Tensor | None  # (n_common,) topics of common words that no encoder knows yet
+    before: Tensor | None  # (V, K) the topics that the last pass went by, as they were counted
     choice: Choice | None  # of the topics that stay
     of_words: Tensor | None  # (V, 1) N_v of the last pass, where topics have gone since
     tally: _Tally | None
@@ -90,7 +93,7 @@ class Weft(nn.Module):
         self.register_buffer("tokens", torch.zeros(n_words))
         self.register_buffer("beta_t", torch.full_like(zeros, 1 / n_words))
         self.register_buffer("seeded", zeros.clone() if seeded is None else seeded, persistent=False)
-        self.held = self.seeded.any(0)
+        self.register_buffer("common", torch.zeros(n_topics, dtype=torch.bool))
         self.spares = SpareTopics(n_topics, n_spare)
         self._forget()
 
@@ -124,13 +127,18 @@ class Weft(nn.Module):
 
     def _forget(self) -> None:
         """What is of one run of training goes."""
-        self.local = self.common = self.choice = self.tally = self.of_words = None
+        self.local = self.before = self.choice = self.tally = self.of_words = None
         self.passes = self.n_passes = self.woven = 0
 
     @property
     def crowded(self) -> bool:
         """Whether there are more topics than there are to be."""
         return len(self.alpha) > self.spares.n_topics
+
+    @property
+    def held(self) -> Tensor:
+        """(K,) bool, topics that must stay."""
+        return self.seeded.any(0) | self.common
 
     @property
     def starts(self) -> bool:
@@ -151,20 +159,20 @@ class Weft(nn.Module):
         n_spare, n_topics = self.spares.n_spare, self.spares.n_topics
         self.seeded = torch.nn.functional.pad(self.seeded, (0, n_spare))
         self.alpha = torch.full_like(usage, _ALPHA)
-        self.held = self.seeded.any(0)
+        self.common = torch.zeros_like(usage, dtype=torch.bool)
         free = (~self.held).nonzero()[:, 0]  # a seeded topic keeps its index
         n_common = min(self.n_common, len(free) - n_spare, n_topics - 1)
         if self.local is not None:
             self.local = self.local.new_zeros(len(self.local), len(usage))
         if n_common and self.local is not None:
             corpus = (self.tokens / self.tokens.sum())[:, None]  # (V, 1)
-            self.common = common = free[usage[free].argsort()[:n_common]]
+            common = free[usage[free].argsort()[:n_common]]
             beta_t = (beta_t - _COMMON_PART * corpus).clamp_min(1e-7)
             noise = torch.rand(len(beta_t), n_common, generator=generator, device=beta_t.device)
             beta_t[:, common] = corpus * noise**2
             beta_t /= beta_t.sum(0)
             self.alpha[common] = _COMMON_ALPHA
-            self.held[common] = True
+            self.common[common] = True
         weights = beta_t * usage  # (V, K')
         self.word_topics = weights / weights.sum(1, keepdim=True).clamp_min(1e-30) * self.tokens[:, None]
         self.beta_t = beta_t
@@ -175,9 +183,9 @@ class Weft(nn.Module):
         if self.of_words is None:
             self.of_words = self.word_topics.sum(1, keepdim=True)
         which = self.spares.keep(which, self.seeded.any(0))
-        for name in ("alpha", "word_topics", "beta_t", "seeded", "held"):
+        for name in ("alpha", "word_topics", "beta_t", "seeded", "common"):
             setattr(self, name, getattr(self, name)[..., which])
-        self.common, self.local = None, None if self.local is None else self.local[:, which]
+        self.before, self.local = None, None if self.local is None else self.local[:, which]
         if not self.crowded:
             self.choice = None
 
@@ -194,7 +202,7 @@ class Weft(nn.Module):
             Dirichlet(alpha + N_d), in which a token counts as `damping` says.
         """
         self.woven += 1
-        self.tally = tally = self.tally or _Tally.of(self.word_topics + self.seeded, self.eta)
+        self.tally = tally = self.tally or _Tally.of(self._topics())
         values = batch.values**self.damping  # (N,)
         counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
         drawn = torch._standard_gamma(counts, generator=generator)
@@ -207,16 +215,22 @@ class Weft(nn.Module):
             total += part
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
+    def _topics(self) -> CountedTopics:
+        """What a pass goes by."""
+        counted, before = CountedTopics.of(self.word_topics + self.seeded, self.eta), self.before
+        self.before = counted.beta_t
+        return counted if before is None or self.passes >= self.n_passes - _PLAIN else counted.beyond(before)
+
     def _start(self, batch: SparseBatch, theta: Tensor | None, sizes: Tensor) -> Tensor:
         """N_dk to start a pass with: those of the pass before, or as theta says: (B, K)"""
         if self.local is not None and self.passes:
             return self.local[batch.documents]
         assert theta is not None
-        if self.common is not None:
+        if self.local is not None and self.common.any():  # of which no encoder knows yet
             theta = (1 - _COMMON_SHARE) * theta
-            theta[:, self.common] = _COMMON_SHARE / len(self.common)
+            theta[:, self.common] = _COMMON_SHARE / self.common.sum()
             theta /= theta.sum(1, keepdim=True)
-        if self.local is None:
+        elif self.local is None:
             theta = expected_counts(batch, self.beta_t, self.alpha, theta, _NEW_STEPS) / batch.totals[:, None]
         return sizes * theta
 
@@ -233,16 +247,22 @@ class Weft(nn.Module):
             self.alpha.mul_((numerator / denominator).clamp_min(1e-6) ** new).clamp_(_LEAST_ALPHA, _MOST_ALPHA)
         power = self.sharpness or min(_SHARPEST, 1 + _SHARPER * (len(self.tokens) / float(self.tokens.sum())) ** 0.5)
         self.beta_t = sharpened(self.word_topics + self.seeded, self.tokens, power, self.eta)
+        if self.common.any():
+            self.beta_t = tinted(self.beta_t, self.alpha * self.common, _TINT)
         self.passes += 1
-        self.common, self.of_words, self.woven = None, None, 0
+        self.of_words, self.woven = None, 0
         n_left = self.spares.n_left(self.passes, self.n_passes)
         if self.choice is not None and n_left < len(self.alpha):
             self._leave(self.choice(self.beta_t.mT, self.tokens, n_left, self.held))
 
     def infer(self, batch: SparseBatch, theta: Tensor, steps: int) -> DirichletPosterior:
-        """Dirichlet(alpha + N_d) of documents given the topics, by `steps` from theta (B, K)."""
-        counts = expected_counts(batch, self.beta_t, self.alpha, theta, steps)  # (B, K)
-        return DirichletPosterior(self.alpha + counts, self.alpha)
+        """Dirichlet(alpha_d + N_d) of documents given the topics, by `steps` from what an encoder says, theta (B, K).
+
+        alpha_d is as large as alpha, part of it where the encoder says: it has seen which topics go together.
+        """
+        alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, _TRUST)  # (B, K)
+        counts = expected_counts(batch, self.beta_t, alpha, theta, steps)  # (B, K)
+        return DirichletPosterior(alpha + counts, self.alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: SparseBatch) -> Loss:
         """See `lda_loss`."""
