@@ -49,7 +49,8 @@ def test_a_model_trained_on_the_gpu_reads_on_the_cpu(
 
 
 def test_topics_counted_on_the_gpu_read_on_the_cpu(corpus: tl.Corpus, tmp_path: Path) -> None:
-    model = tl.Loom(5, epochs=8, random_state=0, device="cuda").fit(corpus)
+    model = tl.Loom(5, epochs=20, common=0.4, random_state=0, device="cuda").fit(corpus)
+    assert model.network_.weft.common.sum() == 2
     assert model.network_.weft.beta_t.is_cuda
     model.save(tmp_path / "model")
     loaded = tl.load(tmp_path / "model", device="cpu")

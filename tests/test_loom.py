@@ -112,12 +112,15 @@ def spoil(patch: pytest.MonkeyPatch, last_good_step: int) -> None:
 
 
 def test_a_weft_that_diverged_keeps_its_last_whole_pass(monkeypatch, interrupted_after):
-    model, whole = small(batch_size=100), small(batch_size=100)  # four steps an epoch
+    model, whole = (
+        small(batch_size=50),
+        small(batch_size=50),
+    )  # eight steps an epoch, of which two teach
     with pytest.raises(KeyboardInterrupt):
         whole.fit(CORPUS, callbacks=[interrupted_after(12)])
     with monkeypatch.context() as patch:
-        spoil(patch, 11 * 4 + 2)
-        with pytest.raises(TrainingDivergedError, match="epoch 13, batch 1"):
+        spoil(patch, 12 * 8 + 1)
+        with pytest.raises(TrainingDivergedError, match="epoch 13, batch 6"):
             model.fit(CORPUS)
     for name, tensor in network_of(whole).weft.state_dict().items():
         torch.testing.assert_close(network_of(model).weft.state_dict()[name], tensor, atol=0, rtol=0)

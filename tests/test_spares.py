@@ -13,7 +13,9 @@ from topicloom.datasets import synthetic_lda
 from topicloom.metrics import document_npmi
 from topicloom.metrics.cooccurrence import Reference
 from topicloom.models import Loom
+from topicloom.nn.collapsed import sharpened, tinted
 from topicloom.nn.spares import SpareTopics, narrowed
+from topicloom.nn.weft import _TINT, Weft
 from topicloom.persistence import load
 from topicloom.ranking import top_words, word_scores
 from topicloom.selection import RANKINGS, choose_topics
@@ -194,6 +196,29 @@ def test_a_fit_on_long_texts_is_measured_at_its_last_epoch():
     measured = [row["epoch"] for row in model.history_ if "document_npmi" in row]
     assert measured == [6, 12, 14]
     assert len(model.history_) == 14
+
+
+def test_common_topics_stay_and_are_known_afterwards(monkeypatch, tmp_path):
+    """Those that `begin` chose among the K', at the place that they have in the end."""
+    whole, chosen = Weft.begin, []
+
+    def begin(weft: Weft, *args: Any) -> None:
+        whole(weft, *args)
+        chosen.append((weft, weft.common.nonzero()[:, 0].tolist()))
+
+    monkeypatch.setattr(Weft, "begin", begin)
+    model = small(common=0.5, sharpness=1.35).fit(CORPUS)
+    (weft, at_first), common = chosen[0], model.network_.weft.common
+    assert len(at_first) == 2
+    assert sorted(weft.spares.left[common].tolist()) == at_first
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model", device="cpu")
+    assert torch.equal(loaded.network_.weft.common, common)
+    loaded.partial_fit(CORPUS)
+    assert torch.equal(loaded.network_.weft.common, common)
+    after = loaded.network_.weft
+    alone = sharpened(after.word_topics, after.tokens, 1.35, after.eta)
+    torch.testing.assert_close(after.beta_t, tinted(alone, after.alpha * common, _TINT))  # in a stream as well
 
 
 def test_a_stream_has_no_spare_topics():

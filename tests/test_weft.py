@@ -15,7 +15,7 @@ from topicloom.nn import collapsed
 from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened, tinted
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
-from topicloom.nn.weft import _PLAIN, _TINT, _TRUST, Weft
+from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _PLAIN, _TINT, _TRUST, Weft
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
 COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)
@@ -276,6 +276,7 @@ def test_topics_found_otherwise_become_counts():
 def test_common_topics_take_the_place_of_the_least_used(n_common, common):
     new = begun(n_common=n_common)
     assert set(new.common.nonzero()[:, 0].tolist()) == common
+    assert new.held.tolist() == new.common.tolist()  # no choice of topics may leave them out
     np.testing.assert_allclose(new.beta_t.sum(0), 1, rtol=1e-5)
     np.testing.assert_allclose(new.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
     corpus = COUNTS.sum(0) / COUNTS.sum()
@@ -290,7 +291,28 @@ def test_common_topics_take_the_place_of_the_least_used(n_common, common):
 def test_a_common_topic_never_takes_a_seeded_ones_place():
     words = torch.zeros(N_WORDS, N_TOPICS)
     words[2, 1] = 5.0
-    assert begun(n_common=1, seeded=words).common.tolist() == [False, False, True]  # topic 1 has less, and is seeded
+    new = begun(n_common=1, seeded=words)
+    assert new.common.tolist() == [False, False, True]  # topic 1 has less, and is seeded
+    assert new.held.tolist() == [False, True, True]
+
+
+def test_documents_start_with_common_words_in_their_topics():
+    new, theta = begun(n_common=1), encoded()
+    start = new._start(single(COUNTS), theta.clone(), torch.ones(N_DOCS, 1))
+    for d in range(N_DOCS):
+        shares = [_COMMON_SHARE if k == 1 else (1 - _COMMON_SHARE) * float(theta[d, k]) for k in range(N_TOPICS)]
+        np.testing.assert_allclose(start[d], np.array(shares) / sum(shares), rtol=1e-5)
+
+
+def test_a_stream_after_a_fit_starts_where_inference_says():
+    """The encoder knows the common topics by then."""
+    new, batch, theta = begun(n_common=1), single(COUNTS), encoded()
+    new.weave(batch, theta, seeded())
+    new.gather()
+    new.end(torch.ones(3))
+    assert new.common.tolist() == [False, True, False]
+    start = new._start(batch, theta, torch.from_numpy(COUNTS.sum(1))[:, None])
+    torch.testing.assert_close(start, expected_counts(batch, new.beta_t, new.alpha, theta, _NEW_STEPS))
 
 
 @pytest.mark.parametrize("damping", [1.0, 0.5])
@@ -357,6 +379,21 @@ def test_passes_but_the_last_go_by_topics_beyond_those_counted():
         new.gather()
 
 
+def test_a_pass_after_topics_went_goes_by_those_counted():
+    new = begun(n_common=2)  # topics 1 and 2
+    new.n_passes = 20
+    for number in range(2):
+        new.weave(single(COUNTS), encoded(), seeded(number))
+        new.gather()
+    new._leave(torch.tensor([0, 2]))
+    assert new.common.tolist() == [False, True]
+    for beyond in (False, True):
+        counted = CountedTopics.of(new.word_topics, ETA)
+        new.weave(single(COUNTS), None, seeded())
+        assert beyond != torch.allclose(new.tally.topics.beta_t, counted.beta_t)
+        new.gather()
+
+
 def test_a_stream_goes_by_the_topics_counted():
     new = begun(kept=False)
     for number in range(3):
@@ -367,12 +404,13 @@ def test_a_stream_goes_by_the_topics_counted():
 
 
 def test_topics_have_some_words_of_the_common_ones():
-    new = begun(n_common=1, sharpness=1.35)  # topic 1
+    new = begun(n_common=2, sharpness=1.35)  # topics 1 and 2
+    new.alpha = torch.tensor([0.05, 0.5, 0.2])
     new.weave(single(COUNTS), encoded(), seeded())
     new.gather()
     alone = sharpened(new.word_topics, new.tokens, 1.35, ETA)
-    torch.testing.assert_close(new.beta_t, tinted(alone, torch.tensor([0.0, 0.3, 0.0]), _TINT))
-    torch.testing.assert_close(new.beta_t[:, 1], alone[:, 1])
+    torch.testing.assert_close(new.beta_t, tinted(alone, torch.tensor([0.0, 0.5, 0.2]), _TINT))
+    torch.testing.assert_close(new.beta_t[:, 1:], alone[:, 1:])
     assert not torch.allclose(new.beta_t, alone)
 
 

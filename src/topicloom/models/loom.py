@@ -43,7 +43,7 @@ _LESSON = 5  # every so many batches of a pass teach the encoder
 
 
 class LoomNetwork(GSMNetwork):
-    """In the warp GSM of K' topics, z ~ N(mu(x), diag sigma^2(x)); in the weft theta ~ Dirichlet(alpha + N_d)."""
+    """In the warp GSM of K' topics, z ~ N(mu(x), diag sigma^2(x)); in the weft theta ~ Dirichlet(alpha_d + N_d)."""
 
     steps: Tensor  # () of the warp
     usage: Tensor  # (K',) how much of the documents each topic has, in the warp

@@ -2,7 +2,7 @@
 
 CVB0, the zero-order collapsed variational Bayes of Asuncion, Welling, Smyth & Teh 2009, "On Smoothing and Inference for
 Topic Models"; Dirichlet parameters by the fixed point of Minka 2000, "Estimating a Dirichlet distribution"; steps that
-go further as in Salakhutdinov & Roweis 2003, "Adaptive Overrelaxed Bound Optimization Methods".
+go further as in Nesterov 1983, "A method of solving a convex programming problem with convergence rate O(1/k^2)".
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .sparse import TINY, SparseBatch
 
 _CHUNK = 1 << 16  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
 _LEAST = 1e-30  # below any product of a count and a probability
-_BEYOND, _MOST_CHANGE = 0.8, 2.0  # of a step, by which topics go on; at 1 they swing to and fro
+_BEYOND, _MOST_CHANGE = 0.8, 2.0  # momentum of the topics; at 1 they swing to and fro
 
 
 @dataclass(frozen=True)
 class CountedTopics:
     """Topics as counts give them, for one pass over the documents."""
 
-    beta_t: Tensor  # (V, K) (N_vk + eta) / (N_k + V eta)
+    beta_t: Tensor  # (V, K) (N_vk + eta) / (N_k + V eta), or what lies `beyond`
     sizes: Tensor  # (K,) N_k + V eta
     least: Tensor  # (K,) eta / (N_k + V eta)
 
@@ -34,9 +34,10 @@ class CountedTopics:
         return cls((word_topics + eta) / sizes, sizes, eta / sizes)
 
     def beyond(self, before: Tensor) -> CountedTopics:
-        """Over-relaxed: probabilities go on as they changed since the pass before, whose topics were `before` (V, K).
+        """With momentum: probabilities go on as they have changed from `before` (V, K), which were counted a pass ago.
 
-        Near its end a pass makes up for a small, fixed part of what is left to do; such steps for nearly twice that.
+        Near its end, a pass makes up for a small and fixed part of what is left to do; with momentum for several times
+        that, as in Nesterov's method: what is counted next is counted from there, and not from where it led.
         """
         change = (self.beta_t / before).clamp_(1 / _MOST_CHANGE, _MOST_CHANGE)
         beta_t = self.beta_t * change.pow_(_BEYOND)
@@ -57,12 +58,13 @@ def reassign(
 
     gamma_dvk is proportional to (N_dk - g_dvk + alpha_k) (N_vk - x_dv g_dvk + eta) / (N_k + V eta), g being the token's
     own part in both counts. CVB0 keeps g for every token; here it is what the counts as they stand give, proportional
-    to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), so that no memory of (non-zeros, K) is needed.
+    to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), so that no memory of (non-zeros, K) is needed. Where topics lie
+    beyond the counts, the token's part is taken off as it was counted.
 
     Args:
         values: (N,) how much each non-zero counts.
         doc_topics: (B, K) N_dk.
-        topics: those of the pass before.
+        topics: those of the pass before, or beyond them.
         alpha: (K,)
         word_topics: (V, K), to which the words of the batch are added in place.
         counted: whether `topics` has the tokens of this batch in it.

@@ -21,7 +21,7 @@ _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at fir
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
 _SHARPER, _SHARPEST = 6.5, 2.5  # topics of few tokens a word are less certain, and flatter
 _TINT = 0.07  # of each topic are common words, so that fewer documents have most of the common topics
-_PLAIN = 3  # passes at the end that go no further than they see
+_PLAIN = 3  # passes at the end without momentum
 _TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
 _NEW_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
 
@@ -64,7 +64,7 @@ class Weft(nn.Module):
     common: Tensor  # (K,) bool, topics that started as common words
     # Of one run of training.
     local: Tensor | None  # (D, K) N_dk of the training documents; None in a stream, where none is kept
-    before: Tensor | None  # (V, K) the topics that the last pass went by, as they were counted
+    before: Tensor | None  # (V, K) the topics as they were counted when the last pass began
     choice: Choice | None  # of the topics that stay
     of_words: Tensor | None  # (V, 1) N_v of the last pass, where topics have gone since
     tally: _Tally | None
@@ -216,7 +216,7 @@ class Weft(nn.Module):
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
     def _topics(self) -> CountedTopics:
-        """What a pass goes by."""
+        """What a pass goes by; asked for once a pass."""
         counted, before = CountedTopics.of(self.word_topics + self.seeded, self.eta), self.before
         self.before = counted.beta_t
         return counted if before is None or self.passes >= self.n_passes - _PLAIN else counted.beyond(before)
