@@ -12,10 +12,11 @@ from scipy import integrate, sparse, special, stats
 from topicloom.batches import sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.nn import collapsed
+from topicloom.nn import weft as weft_module
 from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened, tinted
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
-from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _PLAIN, _TINT, _TRUST, Weft
+from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _NOISY, _PLAIN, _TINT, _TRUST, Weft
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
 COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)
@@ -344,26 +345,45 @@ def test_batches_of_a_pass_go_by_the_topics_before_it(monkeypatch):
     torch.testing.assert_close(parted.local, whole.local)
 
 
-def test_the_counts_of_documents_are_drawn_anew_at_each_pass(monkeypatch):
-    asked, whole = [], torch._standard_gamma
+@pytest.mark.parametrize("times", [1, 100])
+def test_the_counts_of_documents_are_drawn_anew_at_each_pass(times, monkeypatch):
+    counts, asked, whole = times * COUNTS, [], torch._standard_gamma
+    noise = min(1.0, counts.sum() / N_WORDS / _NOISY)
+    assert (noise == 1.0) == (times == 100)
 
     def drawn(counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         asked.append(counts.clone())
         return whole(counts, generator=generator)
 
     monkeypatch.setattr(torch, "_standard_gamma", drawn)
-    new, again, other = begun(), begun(), begun()
+    new, again, other = (begun(counts=counts) for _ in range(3))
     for each, seed in ((new, 1), (again, 1), (other, 2)):
-        each.weave(single(COUNTS), encoded(), seeded(seed))
-    torch.testing.assert_close(
-        asked[0], encoded() * torch.from_numpy(COUNTS).sum(1, keepdim=True)
-    )  # first about what the encoder says
+        each.weave(single(counts), encoded(), seeded(seed))
+    said = encoded() * torch.from_numpy(counts).sum(1, keepdim=True)
+    torch.testing.assert_close(asked[0] * noise, said)  # first about what the encoder says
     torch.testing.assert_close(new.local, again.local, atol=0, rtol=0)
     assert not torch.allclose(new.local, other.local)
     kept = new.local.clone()
     new.gather()
-    new.weave(single(COUNTS), 1 - encoded(), seeded(1))
-    torch.testing.assert_close(asked[-1], kept)  # then about what the pass before left
+    new.weave(single(counts), 1 - encoded(), seeded(1))
+    torch.testing.assert_close(asked[-1] * noise, kept)  # then about what the pass before left
+
+
+def test_counts_are_noisier_the_more_tokens_a_word_there_are(monkeypatch):
+    """Their variance is that of a sampler's times the noise, their mean what it was."""
+    drawn = []
+    monkeypatch.setattr(weft_module, "reassign", lambda batch, values, counts, *_, **__: drawn.append(counts) or counts)
+    for n_tokens, noise in ((10.0, 0.1), (50.0, 0.5), (400.0, 1.0)):
+        new = begun()
+        new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
+        new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), 1
+        drawn.clear()
+        for seed in range(400):
+            new.weave(single(COUNTS), None, seeded(seed))
+            new.local.fill_(6.0)
+        values = torch.stack(drawn)
+        assert float(values.mean()) == pytest.approx(6.0, rel=0.03)
+        assert float(values.var()) == pytest.approx(6.0 * noise, rel=0.1)
 
 
 def test_passes_but_the_last_go_by_topics_beyond_those_counted():

@@ -20,6 +20,7 @@ _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
 _SHARPER, _SHARPEST = 6.5, 2.5  # topics of few tokens a word are less certain, and flatter
+_NOISY = 100.0  # tokens a word from which counts are as noisy as a sampler's; fewer tell less through noise
 _TINT = 0.07  # of each topic are common words, so that fewer documents have most of the common topics
 _PLAIN = 3  # passes at the end without momentum
 _TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
@@ -31,16 +32,17 @@ class _Tally:
     """What a pass goes by, and what it counts."""
 
     topics: CountedTopics  # what it goes by
+    noise: float  # variance of the counts of documents, by their mean
     word_topics: Tensor  # (V, K)
     tokens: Tensor  # (V,)
     alpha: tuple[Tensor, Tensor]  # (K,) and (), of Minka's fixed point
 
     @classmethod
-    def of(cls, topics: CountedTopics) -> _Tally:
+    def of(cls, topics: CountedTopics, noise: float) -> _Tally:
         """One that has counted nothing."""
         zeros = torch.zeros_like(topics.beta_t)
         sums = torch.zeros_like(zeros[0]), zeros.new_zeros(())
-        return cls(topics, zeros, torch.zeros_like(zeros[:, 0]), sums)
+        return cls(topics, noise, zeros, torch.zeros_like(zeros[:, 0]), sums)
 
 
 class Weft(nn.Module):
@@ -192,8 +194,8 @@ class Weft(nn.Module):
     def weave(self, batch: SparseBatch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
         """Shares out the tokens of a batch anew, and counts them.
 
-        The counts of each document are drawn first, from Gamma(N_dk), about as noisy as a sampler's sums of draws: it
-        keeps the topics of short texts diverse.
+        The counts of each document are drawn first, from Gamma(N_dk), about as noisy as a sampler's sums of draws, or
+        with less variance where there are few tokens a word.
 
         Args:
             theta: (B, K) what an encoder says of the documents, where a pass `starts` from it.
@@ -202,10 +204,10 @@ class Weft(nn.Module):
             Dirichlet(alpha + N_d), in which a token counts as `damping` says.
         """
         self.woven += 1
-        self.tally = tally = self.tally or _Tally.of(self._topics())
+        self.tally = tally = self.tally or _Tally.of(self._topics(), min(1.0, self._tokens_a_word() / _NOISY))
         values = batch.values**self.damping  # (N,)
         counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
-        drawn = torch._standard_gamma(counts, generator=generator)
+        drawn = torch._standard_gamma(counts / tally.noise, generator=generator) * tally.noise
         again = self.local is not None
         counts = reassign(batch, values, drawn, tally.topics, self.alpha, tally.word_topics, counted=again)
         if self.local is not None:
@@ -220,6 +222,9 @@ class Weft(nn.Module):
         counted, before = CountedTopics.of(self.word_topics + self.seeded, self.eta), self.before
         self.before = counted.beta_t
         return counted if before is None or self.passes >= self.n_passes - _PLAIN else counted.beyond(before)
+
+    def _tokens_a_word(self) -> float:
+        return float(self.tokens.sum()) / len(self.tokens)
 
     def _start(self, batch: SparseBatch, theta: Tensor | None, sizes: Tensor) -> Tensor:
         """N_dk to start a pass with: those of the pass before, or as theta says: (B, K)"""
@@ -245,7 +250,7 @@ class Weft(nn.Module):
         if self.passes >= _SETTLING or self.local is None:
             numerator, denominator = tally.alpha
             self.alpha.mul_((numerator / denominator).clamp_min(1e-6) ** new).clamp_(_LEAST_ALPHA, _MOST_ALPHA)
-        power = self.sharpness or min(_SHARPEST, 1 + _SHARPER * (len(self.tokens) / float(self.tokens.sum())) ** 0.5)
+        power = self.sharpness or min(_SHARPEST, 1 + _SHARPER * self._tokens_a_word() ** -0.5)
         self.beta_t = sharpened(self.word_topics + self.seeded, self.tokens, power, self.eta)
         if self.common.any():
             self.beta_t = tinted(self.beta_t, self.alpha * self.common, _TINT)
