@@ -57,8 +57,9 @@ COLUMNS = {
 }  # fmt: skip
 HEAD = """# Loom beside the others
 
-Each model with its own default settings, the same on every corpus; judged on test documents, on which no setting was
-chosen. `make bench-best` writes this page.
+Each model with its own default settings, the same on every corpus; judged on test documents. Loom's settings were
+chosen on parts of the training documents; but these figures were read between rounds of that work, so that where it
+looked next, and how far it went where columns pull apart, was not blind to them. `make bench-best` writes this page.
 
 The first table is Loom's mean over seeds less that of the Gibbs sampler with 1,000 iterations (tomotopy's, with two
 workers), above 0 being better; for NMI and purity less that of the better of TopMost's models. Perplexity and time are

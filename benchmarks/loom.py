@@ -30,6 +30,7 @@ from topicloom.models import loom as loom_module
 from topicloom.nn import collapsed as collapsed_module
 from topicloom.nn import spares as spares_module
 from topicloom.nn import weft as weft_module
+from topicloom.nn.collapsed import noisy
 from topicloom.nn.sparse import TINY
 from topicloom.nn.weft import Weft
 
@@ -113,41 +114,37 @@ def random_start() -> Iterator[None]:
 
 
 @contextmanager
-def drawn(draw: Callable[[Weft, torch.Tensor, torch.Generator], torch.Tensor]) -> Iterator[None]:
+def drawn(draw: Callable[[Weft, torch.Tensor, float, torch.Generator], torch.Tensor]) -> Iterator[None]:
     """The counts of documents are drawn otherwise in the weft, and nothing else is."""
     weave = Weft.weave
 
     def woven(weft: Weft, batch: Any, theta: torch.Tensor, generator: torch.Generator) -> Any:
-        def instead(counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-            return draw(weft, counts, generator)
-
-        with replaced(torch, "_standard_gamma", instead):
+        with replaced(weft_module, "noisy", partial(draw, weft)):
             return weave(weft, batch, theta, generator)
 
     with replaced(Weft, "weave", woven):
         yield
 
 
-_gamma = torch._standard_gamma
 _PASSES = tl.Loom.epochs - round(tl.Loom.warp * tl.Loom.epochs)  # of the weft
 _QUIET = 5
 
 
-def not_drawn(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def not_drawn(weft: Weft, counts: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
     return counts
 
 
-def poisson(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def poisson(weft: Weft, counts: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
     return torch.poisson(counts, generator=generator)
 
 
-def as_theta(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def as_theta(weft: Weft, counts: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
     """What a draw of theta from Dirichlet(alpha + N_d) gives: the prior's part has noise too."""
-    return (_gamma(counts + weft.alpha, generator=generator) - weft.alpha).clamp_min(0)
+    return (noisy(counts + weft.alpha, noise, generator) - weft.alpha).clamp_min(0)
 
 
-def quiet_end(weft: Weft, counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return counts if weft.passes >= _PASSES - _QUIET else _gamma(counts, generator=generator)
+def quiet_end(weft: Weft, counts: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
+    return counts if weft.passes >= _PASSES - _QUIET else noisy(counts, noise, generator)
 
 
 def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
@@ -249,7 +246,7 @@ EXPERIMENTS = {
             during=partial(patch.object, loom_module, "_LESSON", 1),
         ),
         Experiment(
-            "passes go no further",
+            "no momentum",
             "Steps as long as EM's: so many passes do not arrive.",
             during=partial(patch.object, collapsed_module, "_BEYOND", 0.0),
         ),

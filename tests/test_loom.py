@@ -112,10 +112,7 @@ def spoil(patch: pytest.MonkeyPatch, last_good_step: int) -> None:
 
 
 def test_a_weft_that_diverged_keeps_its_last_whole_pass(monkeypatch, interrupted_after):
-    model, whole = (
-        small(batch_size=50),
-        small(batch_size=50),
-    )  # eight steps an epoch, of which two teach
+    model, whole = small(batch_size=50), small(batch_size=50)  # eight steps an epoch, two of which teach
     with pytest.raises(KeyboardInterrupt):
         whole.fit(CORPUS, callbacks=[interrupted_after(12)])
     with monkeypatch.context() as patch:

@@ -151,7 +151,7 @@ class Loom(NeuralTopicModel):
         warp: share of the epochs in which the encoder and the topics are learned by gradients. Where documents have
             more than 20 tokens fewer of these do, down to .4 of them at 125, and training has so many less.
         spare: topics that there are beyond n_topics at first, as a multiple of them; no more than 50.
-        common: share of the topics that start as topics of common words.
+        common: share of the topics that start as topics of common words, of which the others keep some; 0 is LDA.
         damping: a word that a document has x times counts x ** damping when topics are counted; 1 is LDA. Less heeds
             that a word which has occurred in a document is likely to occur again.
         sharpness: p(topic | word) to this power, in the topics; 1 is LDA. None is 1 + 6.5 / sqrt(tokens a word), 2.5 at

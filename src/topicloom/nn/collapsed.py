@@ -91,6 +91,11 @@ def reassign(
     return of_docs
 
 
+def noisy(counts: Tensor, noise: float, generator: torch.Generator) -> Tensor:
+    """Draws of gamma variables whose means are `counts`, of any shape, and whose variances are `noise` times that."""
+    return torch._standard_gamma(counts / noise, generator=generator) * noise
+
+
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Numerator (K,) and denominator () of Minka's fixed point: alpha moves to alpha * numerator / denominator.
 

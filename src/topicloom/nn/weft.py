@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened, tinted
+from .collapsed import CountedTopics, dirichlet_step, expected_counts, noisy, reassign, sharpened, tinted
 from .mean_field import lda_loss
 from .network import Loss
 from .posteriors import DirichletPosterior
@@ -120,7 +120,7 @@ class Weft(nn.Module):
         if self.begun and self.crowded:
             self._leave(self.spares.most_used(self.word_topics.sum(0), self.held))
         elif not self.begun and self.spares.n_spare:
-            held = torch.nn.functional.pad(self.seeded.any(0), (0, self.spares.n_spare))
+            held = torch.nn.functional.pad(self.held, (0, self.spares.n_spare))
             self.spares.keep(self.spares.most_used(usage, held), held)
         if self.of_words is not None:
             smoothed = self.word_topics + self.eta
@@ -207,7 +207,7 @@ class Weft(nn.Module):
         self.tally = tally = self.tally or _Tally.of(self._topics(), min(1.0, self._tokens_a_word() / _NOISY))
         values = batch.values**self.damping  # (N,)
         counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
-        drawn = torch._standard_gamma(counts / tally.noise, generator=generator) * tally.noise
+        drawn = noisy(counts, tally.noise, generator)
         again = self.local is not None
         counts = reassign(batch, values, drawn, tally.topics, self.alpha, tally.word_topics, counted=again)
         if self.local is not None:
