@@ -158,7 +158,7 @@ def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
         alpha: torch.Tensor,
         word_topics: torch.Tensor,
         *,
-        counted: bool = True,
+        left_out: float = 1.0,
     ) -> torch.Tensor:
         shares, of_docs = doc_topics + alpha, torch.zeros_like(doc_topics)
         step = max(1, (1 << 17) // len(alpha))  # blocks as small as the package's, so that times compare
@@ -170,8 +170,8 @@ def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
             own /= own.sum(1, keepdim=True) + TINY**3
             if not documents:
                 theta = torch.maximum(theta - own, alpha)
-            if counted and not words:
-                beta = torch.maximum(beta - own * x / topics.sizes, topics.least)
+            if left_out and not words:
+                beta = torch.maximum(beta - left_out * own * x / topics.sizes, topics.least)
             gamma = theta * beta
             gamma *= x / (gamma.sum(1, keepdim=True) + TINY**3)
             of_docs.index_add_(0, rows, gamma)

@@ -25,6 +25,7 @@ from topicloom.nn.encoders import encoder_values
 from topicloom.nn.layers import BatchNorm, dropout
 from topicloom.nn.posteriors import DirichletPosterior, GaussianPosterior
 from topicloom.nn.priors import laplace_dirichlet, standard_normal
+from topicloom.nn.softmax import column_softmax
 from topicloom.nn.sparse import TINY, SparseBatch, bag_product, mixture_log_likelihood
 
 CPU = torch.device("cpu")
@@ -118,6 +119,15 @@ def test_bag_product(x):
     torch.testing.assert_close(ours, bag)
     if len(values):
         assert torch.autograd.gradcheck(lambda weight: bag_product(weight, values, batch), weight)
+
+
+@pytest.mark.parametrize("n_columns", [1, N_TOPICS])
+def test_column_softmax(n_columns: int):
+    weight, offset, gain = 9 * uniform(N_WORDS, N_TOPICS), 300 * uniform(N_WORDS, n_columns, seed=1), 3.0
+    weight.requires_grad_()
+    expected = torch.softmax(offset + gain * weight, dim=0)
+    torch.testing.assert_close(column_softmax(weight, offset, gain), expected)
+    assert torch.autograd.gradcheck(lambda weight: column_softmax(weight, offset / 300, gain), weight)
 
 
 # Decoders.

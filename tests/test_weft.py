@@ -13,7 +13,7 @@ from topicloom.batches import sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.nn import collapsed
 from topicloom.nn import weft as weft_module
-from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, reassign, sharpened, tinted
+from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, noisy, reassign, sharpened, tinted
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
 from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _NOISY, _PLAIN, _TINT, _TRUST, Weft
@@ -53,7 +53,7 @@ def tensors(*arrays: np.ndarray) -> list[torch.Tensor]:
 # Tokens shared out anew.
 
 
-def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarray, counted: bool) -> np.ndarray:
+def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarray, left_out: float) -> np.ndarray:
     """(D, V, K) x_dv gamma_dvk as the docstring of `reassign` has it, one token of one topic at a time."""
     sizes = word_topics.sum(0) + N_WORDS * ETA
     out = np.zeros((len(values), N_WORDS, N_TOPICS))
@@ -62,15 +62,15 @@ def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarr
         own = [share / sum(own) for share in own]
         for k in range(N_TOPICS):
             of_doc = max(doc_topics[d, k] - own[k], 0) + ALPHA[k]
-            of_word = max(word_topics[v, k] - values[d, v] * own[k] * counted, 0) + ETA
+            of_word = max(word_topics[v, k] - values[d, v] * own[k] * left_out, 0) + ETA
             out[d, v, k] = of_doc * of_word / sizes[k]
         out[d, v] *= values[d, v] / out[d, v].sum()
     return out
 
 
 @pytest.mark.parametrize("chunk", [None, 4 * N_TOPICS, 1], ids=["whole", "in pieces", "one by one"])
-@pytest.mark.parametrize("counted", [True, False])
-def test_tokens_are_shared_out_as_the_formula_says(counted, chunk, monkeypatch):
+@pytest.mark.parametrize("left_out", [1.0, 0.4, 0.0])
+def test_tokens_are_shared_out_as_the_formula_says(left_out, chunk, monkeypatch):
     if chunk:
         monkeypatch.setattr(collapsed, "_CHUNK", chunk)
     values = COUNTS**0.7
@@ -80,9 +80,9 @@ def test_tokens_are_shared_out_as_the_formula_says(counted, chunk, monkeypatch):
     topics = CountedTopics.of(torch.from_numpy(word_topics), ETA)
     docs, alpha, added = tensors(doc_topics, ALPHA, before)
     kept = docs.clone(), topics.beta_t.clone(), alpha.clone()
-    ours = reassign(batch, batch.values**0.7, docs, topics, alpha, added, counted=counted).numpy()
+    ours = reassign(batch, batch.values**0.7, docs, topics, alpha, added, left_out=left_out).numpy()
 
-    expected = reassigned(values, doc_topics, word_topics, counted)  # (D, V, K)
+    expected = reassigned(values, doc_topics, word_topics, left_out)  # (D, V, K)
     np.testing.assert_allclose(ours, expected.sum(1), rtol=1e-6)  # values are float32 to the power, once each
     np.testing.assert_allclose(added.numpy() - before, expected.sum(0), rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(ours.sum(1), values.sum(1), rtol=1e-6)
@@ -124,18 +124,32 @@ def test_dirichlet_steps_lead_to_the_parameters_that_counts_were_drawn_with():
     counts = torch.from_numpy(random.multinomial(80, random.dirichlet(planted, 8000)).astype(np.float64))
     alpha = torch.ones(3, dtype=torch.float64)
     for _ in range(60):
-        numerator, denominator = dirichlet_step(counts, alpha, seeded())
+        numerator, denominator = dirichlet_step(counts, alpha)
         alpha = alpha * numerator / denominator
     np.testing.assert_allclose(alpha, planted, rtol=0.06)
 
 
-def test_a_dirichlet_step_rounds_at_random():
-    counts = torch.full((100_000, 2), 2.3, dtype=torch.float64)
+@pytest.mark.parametrize("whole", [0, 2])
+def test_a_dirichlet_step_is_the_mean_over_counts_rounded_at_random(whole: int):
+    counts = torch.full((10, 2), whole + 0.3, dtype=torch.float64)
     alpha = torch.tensor([0.2, 1.5], dtype=torch.float64)
-    numerator, denominator = dirichlet_step(counts, alpha, seeded())
-    up, down = (special.digamma(whole + alpha.numpy()) - special.digamma(alpha.numpy()) for whole in (3, 2))
-    np.testing.assert_allclose(numerator / len(counts), 0.3 * up + 0.7 * down, rtol=5e-3)
-    np.testing.assert_allclose(denominator / len(counts), special.digamma(4.6 + 1.7) - special.digamma(1.7))
+    numerator, denominator = dirichlet_step(counts, alpha)
+    up, down = (special.digamma(n + alpha.numpy()) - special.digamma(alpha.numpy()) for n in (whole + 1, whole))
+    np.testing.assert_allclose(numerator / len(counts), 0.3 * up + 0.7 * down)
+    total = 2 * (whole + 0.3)
+    np.testing.assert_allclose(denominator / len(counts), special.digamma(total + 1.7) - special.digamma(1.7))
+
+
+# Noise.
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.2])
+def test_drawn_counts_have_their_mean_and_their_variance(noise: float):
+    means = torch.tensor([3e-4, 0.02, 0.5, 4.0, 60.0], dtype=torch.float64)
+    drawn = noisy(means.expand(200_000, -1), noise, seeded())
+    np.testing.assert_allclose(drawn.mean(0)[1:], means[1:], rtol=0.05)
+    np.testing.assert_allclose(drawn.var(0)[1:], noise * means[1:], rtol=0.15)
+    assert (drawn[:, 0] > 0).any() == (3e-4 / noise > 1e-3)  # a topic that a document all but lacks is not drawn
 
 
 # New documents.
@@ -347,26 +361,42 @@ def test_batches_of_a_pass_go_by_the_topics_before_it(monkeypatch):
 
 @pytest.mark.parametrize("times", [1, 100])
 def test_the_counts_of_documents_are_drawn_anew_at_each_pass(times, monkeypatch):
-    counts, asked, whole = times * COUNTS, [], torch._standard_gamma
+    counts, asked = times * COUNTS, []
     noise = min(1.0, counts.sum() / N_WORDS / _NOISY)
     assert (noise == 1.0) == (times == 100)
 
-    def drawn(counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        asked.append(counts.clone())
-        return whole(counts, generator=generator)
+    def drawn(counts: torch.Tensor, by: float, generator: torch.Generator) -> torch.Tensor:
+        asked.append((counts.clone(), by))
+        return noisy(counts, by, generator)
 
-    monkeypatch.setattr(torch, "_standard_gamma", drawn)
+    monkeypatch.setattr(weft_module, "noisy", drawn)
     new, again, other = (begun(counts=counts) for _ in range(3))
     for each, seed in ((new, 1), (again, 1), (other, 2)):
         each.weave(single(counts), encoded(), seeded(seed))
     said = encoded() * torch.from_numpy(counts).sum(1, keepdim=True)
-    torch.testing.assert_close(asked[0] * noise, said)  # first about what the encoder says
+    torch.testing.assert_close(asked[0], (said, noise))  # first about what the encoder says
     torch.testing.assert_close(new.local, again.local, atol=0, rtol=0)
     assert not torch.allclose(new.local, other.local)
     kept = new.local.clone()
     new.gather()
     new.weave(single(counts), 1 - encoded(), seeded(1))
-    torch.testing.assert_close(asked[-1] * noise, kept)  # then about what the pass before left
+    torch.testing.assert_close(asked[-1], (kept, noise))  # then about what the pass before left
+
+
+def test_a_token_is_left_out_the_more_the_fewer_there_are(monkeypatch):
+    asked = []
+    reassign = collapsed.reassign
+    monkeypatch.setattr(
+        weft_module, "reassign", lambda *args, left_out: asked.append(left_out) or reassign(*args, left_out=left_out)
+    )
+    for n_tokens in (1.0, 50.0, 99.0, 400.0):
+        new = begun()
+        new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
+        new.local = torch.full((N_DOCS, N_TOPICS), 6.0)
+        new.weave(single(COUNTS), encoded(), seeded())
+    stream = begun(kept=False)
+    stream.weave(single(COUNTS), encoded(), seeded())  # its tokens are in no counts yet
+    assert asked == pytest.approx([0.9999, 0.75, 1 - 0.99**2, 0, 0])
 
 
 def test_counts_are_noisier_the_more_tokens_a_word_there_are(monkeypatch):

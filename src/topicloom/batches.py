@@ -98,17 +98,13 @@ class BatchReader:
 
 
 def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> SparseBatch:
-    """The documents `rows` of `counts`, once by document and once by word, on `device`."""
+    """The documents `rows` of `counts`, on `device`."""
     starts = counts.indptr[rows].astype(np.int64)
     lengths = counts.indptr[rows + 1] - starts
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     where = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)  # (N,) positions in the CSR arrays
     indices = counts.indices[where]
-
-    # SciPy's CSR -> CSC is a linear counting sort; run on positions, it says where each non-zero of a word stands.
-    size = (len(rows), counts.shape[1])
-    by_word = sp.csr_array((np.arange(len(where)), indices, offsets), shape=size).tocsc()
 
     def send(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=dtype)
@@ -117,9 +113,6 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
         indices=send(indices, torch.int64),
         values=send(counts.data[where], torch.float32),
         offsets=send(offsets, torch.int64),
-        n_words=size[1],
-        by_word=send(by_word.data, torch.int64),
-        word_rows=send(by_word.indices, torch.int64),
-        word_offsets=send(by_word.indptr, torch.int64),
+        n_words=counts.shape[1],
         documents=send(rows, torch.int64),
     )

@@ -77,15 +77,11 @@ def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator
     rows = torch.repeat_interleave(lengths.ceil().long())  # (N,) document of each token
     topics = _choose(theta, rows, generator)  # (N,)
     words = _choose(topic_word, topics, generator)  # (N,)
-    by_word = words.argsort()
     return SparseBatch(
         indices=words,
         values=torch.ones(len(words), dtype=theta.dtype, device=theta.device),
         offsets=_starts(rows, n_docs),
         n_words=n_words,
-        by_word=by_word,
-        word_rows=rows[by_word],
-        word_offsets=_starts(words, n_words),
     )
 
 

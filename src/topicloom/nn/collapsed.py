@@ -16,6 +16,7 @@ from .sparse import TINY, SparseBatch
 
 _CHUNK = 1 << 16  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
 _LEAST = 1e-30  # below any product of a count and a probability
+_RARE = 1e-3  # of which a gamma variable is all but never more than nothing
 _BEYOND, _MOST_CHANGE = 0.8, 2.0  # momentum of the topics; at 1 they swing to and fro
 
 
@@ -52,7 +53,7 @@ def reassign(
     alpha: Tensor,
     word_topics: Tensor,
     *,
-    counted: bool = True,
+    left_out: float = 1.0,
 ) -> Tensor:
     """Shares out each token among the topics anew, given how all other tokens are shared out.
 
@@ -67,13 +68,13 @@ def reassign(
         topics: those of the pass before, or beyond them.
         alpha: (K,)
         word_topics: (V, K), to which the words of the batch are added in place.
-        counted: whether `topics` has the tokens of this batch in it.
+        left_out: how much of a token's own part is left out of the counts of its word; 0 where these do not have it.
 
     Returns:
         (B, K) the new counts of the documents.
     """
     shares = doc_topics + alpha  # (B, K)
-    of_docs, per_size, ones = torch.zeros_like(doc_topics), -1 / topics.sizes, torch.ones_like(alpha)[:, None]
+    of_docs, per_size, ones = torch.zeros_like(doc_topics), -left_out / topics.sizes, torch.ones_like(alpha)[:, None]
     step = max(1, _CHUNK // len(alpha))
     for rows, words, x in zip(
         batch.rows.split(step), batch.indices.split(step), values[:, None].split(step), strict=True
@@ -82,7 +83,7 @@ def reassign(
         own = theta * beta
         own *= (own @ ones + _LEAST).reciprocal_()  # a sum over few columns is faster as a product
         theta = torch.maximum(theta.sub_(own), alpha, out=theta)
-        if counted:
+        if left_out:
             beta = torch.maximum(beta.addcmul_(own.mul_(x), per_size), topics.least, out=beta)
         gamma = theta.mul_(beta)
         gamma *= x / (gamma @ ones + _LEAST)
@@ -92,25 +93,34 @@ def reassign(
 
 
 def noisy(counts: Tensor, noise: float, generator: torch.Generator) -> Tensor:
-    """Draws of gamma variables whose means are `counts`, of any shape, and whose variances are `noise` times that."""
-    return torch._standard_gamma(counts / noise, generator=generator) * noise
+    """Draws of gamma variables whose means are `counts`, of any shape, and whose variances are `noise` times that.
+
+    A mean below a thousandth of `noise` gives 0, as all but one in some hundred of its draws nearly would.
+    """
+    shape = counts / noise
+    some = shape > _RARE
+    shape[~some] = 0
+    shape[some] = torch._standard_gamma(shape[some], generator=generator)  # most of a batch's are none
+    return shape.mul_(noise)
 
 
-def dirichlet_step(doc_topics: Tensor, alpha: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     """Numerator (K,) and denominator () of Minka's fixed point: alpha moves to alpha * numerator / denominator.
 
-    Counts are rounded at random to whole ones, up or down. A document that has a hundredth of a token of some topic
-    says far less for a high alpha than the smooth digamma would have it: most such documents have none.
+    It is the mean over counts rounded at random to whole ones, up or down. A document that has a hundredth of a token
+    of some topic says far less for a high alpha than the smooth digamma would have it: most such documents have none.
 
     Args:
         doc_topics: (B, K) counts.
         alpha: (K,)
     """
-    noise = torch.rand(doc_topics.shape, generator=generator, device=doc_topics.device)
-    whole, total = (doc_topics + noise).floor(), alpha.sum()
-    numerator = (torch.digamma(whole + alpha) - torch.digamma(alpha)).sum(0)
-    denominator = (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
-    return numerator, denominator
+    rises = doc_topics / alpha  # (B, K) from psi(alpha), where the count is below 1: psi(a + 1) - psi(a) = 1 / a
+    rows, topics = (doc_topics >= 1).nonzero(as_tuple=True)
+    counts, least = doc_topics[rows, topics], alpha[topics]  # (n,) each
+    whole = counts.floor()
+    rises[rows, topics] = torch.digamma(whole + least) - torch.digamma(least) + (counts - whole) / (whole + least)
+    total = alpha.sum()
+    return rises.sum(0), (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
 
 
 def expected_counts(batch: SparseBatch, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:

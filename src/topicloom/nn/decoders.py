@@ -14,13 +14,14 @@ from torch import Tensor, nn
 
 from .layers import FoldedNorm, linear, normal_parameter
 from .product import product_log_likelihood
+from .softmax import column_softmax
 from .sparse import SparseBatch, mixture_log_likelihood
 
 Criterion = Literal["cross_entropy", "bernoulli"]
 
 
 class TopicLogits(nn.Module, ABC):
-    """Unnormalised log weights of words in topics, as deviations from a background."""
+    """Topics as deviations from a background, both unnormalised log weights of words."""
 
     background: Tensor  # (V,) log word frequencies, or zeros
     seeds: Tensor | None  # (V, K) what seed words weigh more in their topics from the start
@@ -39,8 +40,14 @@ class TopicLogits(nn.Module, ABC):
         return self.learned() if self.seeds is None else self.learned() + self.seeds
 
     def forward(self) -> Tensor:
-        """(V, K): with a background m, topics are softmax(m + deviation), after SAGE and SCHOLAR."""
-        return self.deviations() + self.background[:, None]
+        """(V, K), every column a distribution: softmax(m + deviation), m the background, after SAGE and SCHOLAR."""
+        return column_softmax(self.learned(), self._offset)
+
+    @property
+    def _offset(self) -> Tensor:
+        """(V, 1) or (V, K)"""
+        background = self.background[:, None]
+        return background if self.seeds is None else background + self.seeds
 
 
 class FreeTopics(TopicLogits):
@@ -66,6 +73,9 @@ class FreeTopics(TopicLogits):
 
     def learned(self) -> Tensor:
         return self.gain * self.weight
+
+    def forward(self) -> Tensor:
+        return column_softmax(self.weight, self._offset, self.gain)
 
 
 class EmbeddedTopics(TopicLogits):
@@ -172,7 +182,7 @@ class MixtureDecoder(Decoder):
 
     def beta_t(self) -> Tensor:
         """(V, K), every column a distribution."""
-        return torch.softmax(self.topics(), dim=0) if self._held is None else self._held
+        return self.topics() if self._held is None else self._held
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -206,7 +216,8 @@ class ProductDecoder(Decoder):
         self.norm = FoldedNorm(n_topics, n_words) if batch_norm else None
 
     def beta_t(self) -> Tensor:
-        return torch.softmax(self.topics(), dim=0)
+        beta_t: Tensor = self.topics()
+        return beta_t
 
     def log_probabilities(self, theta: Tensor) -> Tensor:
         weight, bias = self._normalised(theta)

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 TINY = 1e-10  # keeps log p finite where a topic mixture gives a word no mass
@@ -26,19 +29,15 @@ with warnings.catch_warnings():
 
 @dataclass(frozen=True)
 class SparseBatch:
-    """B documents over V words, once by document and once by word. N is the number of non-zeros.
+    """B documents over V words. N is the number of non-zeros.
 
-    The order by word is what the backward products need; finding it once a batch on the host (a linear counting
-    sort) is several times cheaper than a sort on each backward pass.
+    Backward products need them ordered by word, which is found once a batch, and only if there are any.
     """
 
     indices: Tensor  # (N,) int64, word of each non-zero, documents one after the other
     values: Tensor  # (N,) float, count of each non-zero
     offsets: Tensor  # (B + 1,) int64, where each document starts
     n_words: int
-    by_word: Tensor  # (N,) int64, the non-zeros ordered by word: positions in `indices`
-    word_rows: Tensor  # (N,) int64, document of each of them
-    word_offsets: Tensor  # (V + 1,) int64, where each word starts
     documents: Tensor | None = None  # (B,) int64, which rows of the corpus they are; drawn ones are none
 
     @property
@@ -54,6 +53,27 @@ class SparseBatch:
         """(N,) int64, document of each non-zero."""
         documents = torch.arange(self.n_docs, device=self.device)
         return torch.repeat_interleave(documents, self.offsets.diff(), output_size=len(self.indices))
+
+    @cached_property
+    def by_word(self) -> Tensor:
+        """(N,) int64, the non-zeros ordered by word: positions in `indices`."""
+        if self.device.type != "cpu":
+            return self.indices.argsort(stable=True)
+        # SciPy's CSR -> CSC is a linear counting sort; run on positions, it says where each non-zero of a word stands.
+        positions = np.arange(len(self.indices))
+        arrays = positions, self.indices.numpy(), np.array([0, len(positions)])
+        by_word = sp.csr_array(arrays, shape=(1, self.n_words)).tocsc()
+        return torch.from_numpy(by_word.data)
+
+    @cached_property
+    def word_rows(self) -> Tensor:
+        """(N,) int64, document of each of them."""
+        return self.rows[self.by_word]
+
+    @cached_property
+    def word_offsets(self) -> Tensor:
+        """(V + 1,) int64, where each word starts in that order."""
+        return F.pad(torch.bincount(self.indices, minlength=self.n_words).cumsum(0), (1, 0))
 
     @cached_property
     def totals(self) -> Tensor:

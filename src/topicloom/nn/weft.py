@@ -19,8 +19,10 @@ _LEAST_ALPHA, _MOST_ALPHA = 1e-3, 5.0
 _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
-_SHARPER, _SHARPEST = 6.5, 2.5  # topics of few tokens a word are less certain, and flatter
-_NOISY = 100.0  # tokens a word from which counts are as noisy as a sampler's; fewer tell less through noise
+_SHARPER, _SHARPEST = 9.5, 2.5  # topics of few tokens a word are less certain, and flatter
+# Tokens a word from which counts are as noisy as a sampler's, and a token stays in the counts of its word. Fewer tell
+# less through noise, and each has more of a say.
+_NOISY = 100.0
 _TINT = 0.07  # of each topic are common words, so that fewer documents have most of the common topics
 _PLAIN = 3  # passes at the end without momentum
 _TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
@@ -33,16 +35,17 @@ class _Tally:
 
     topics: CountedTopics  # what it goes by
     noise: float  # variance of the counts of documents, by their mean
+    left_out: float  # of a token's own part in the counts of its word
     word_topics: Tensor  # (V, K)
     tokens: Tensor  # (V,)
     alpha: tuple[Tensor, Tensor]  # (K,) and (), of Minka's fixed point
 
     @classmethod
-    def of(cls, topics: CountedTopics, noise: float) -> _Tally:
+    def of(cls, topics: CountedTopics, noise: float, left_out: float) -> _Tally:
         """One that has counted nothing."""
         zeros = torch.zeros_like(topics.beta_t)
         sums = torch.zeros_like(zeros[0]), zeros.new_zeros(())
-        return cls(topics, noise, zeros, torch.zeros_like(zeros[:, 0]), sums)
+        return cls(topics, noise, left_out, zeros, torch.zeros_like(zeros[:, 0]), sums)
 
 
 class Weft(nn.Module):
@@ -204,18 +207,21 @@ class Weft(nn.Module):
             Dirichlet(alpha + N_d), in which a token counts as `damping` says.
         """
         self.woven += 1
-        self.tally = tally = self.tally or _Tally.of(self._topics(), min(1.0, self._tokens_a_word() / _NOISY))
+        self.tally = tally = self.tally or self._start_pass()
         values = batch.values**self.damping  # (N,)
         counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
         drawn = noisy(counts, tally.noise, generator)
-        again = self.local is not None
-        counts = reassign(batch, values, drawn, tally.topics, self.alpha, tally.word_topics, counted=again)
+        counts = reassign(batch, values, drawn, tally.topics, self.alpha, tally.word_topics, left_out=tally.left_out)
         if self.local is not None:
             self.local[batch.documents] = counts
         tally.tokens.index_add_(0, batch.indices, batch.values)
-        for total, part in zip(tally.alpha, dirichlet_step(counts, self.alpha, generator), strict=True):
+        for total, part in zip(tally.alpha, dirichlet_step(counts, self.alpha), strict=True):
             total += part
         return DirichletPosterior(counts + self.alpha, self.alpha)
+
+    def _start_pass(self) -> _Tally:
+        noise = min(1.0, self._tokens_a_word() / _NOISY)
+        return _Tally.of(self._topics(), noise, 0.0 if self.local is None else 1 - noise**2)
 
     def _topics(self) -> CountedTopics:
         """What a pass goes by; asked for once a pass."""
@@ -250,7 +256,7 @@ class Weft(nn.Module):
         if self.passes >= _SETTLING or self.local is None:
             numerator, denominator = tally.alpha
             self.alpha.mul_((numerator / denominator).clamp_min(1e-6) ** new).clamp_(_LEAST_ALPHA, _MOST_ALPHA)
-        power = self.sharpness or min(_SHARPEST, 1 + _SHARPER * self._tokens_a_word() ** -0.5)
+        power = self.sharpness or min(_SHARPEST, 1 + _SHARPER / (3 + self._tokens_a_word() ** 0.5))
         self.beta_t = sharpened(self.word_topics + self.seeded, self.tokens, power, self.eta)
         if self.common.any():
             self.beta_t = tinted(self.beta_t, self.alpha * self.common, _TINT)
