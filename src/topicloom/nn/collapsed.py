@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .sparse import TINY, SparseBatch
 
-_CHUNK = 1 << 16  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
+_CHUNK = 1 << 17  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
 _LEAST = 1e-30  # below any product of a count and a probability
 _RARE = 1e-3  # of which a gamma variable is all but never more than nothing
 _BEYOND, _MOST_CHANGE = 0.8, 2.0  # momentum of the topics; at 1 they swing to and fro

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 EULER = 0.5772156649015329
+_BLOCK = 1 << 17  # elements of a block of rows that a core's cache holds
 
 
 def kl_normal(mean: Tensor, log_var: Tensor, prior_mean: Tensor, prior_var: Tensor) -> Tensor:
@@ -76,10 +77,14 @@ def kl_bernoulli(logits: Tensor, prior_probability: float) -> Tensor:
 class _TopicInformation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, beta_t: Tensor, shares: Tensor) -> Tensor:
-        mean = (beta_t @ shares).clamp_min(1e-30)  # (V,)
-        log_ratio = (beta_t / mean[:, None]).clamp_min_(1e-30).log_()  # (V, K)
+        log_ratio, total = torch.empty_like(beta_t), shares.new_zeros(())  # (V, K), ()
+        step = max(1, _BLOCK // len(shares)) if beta_t.device.type == "cpu" else len(beta_t)
+        for topics, out in zip(beta_t.split(step), log_ratio.split(step), strict=True):
+            mean = (topics @ shares).clamp_min_(1e-30)  # (step,)
+            torch.div(topics, mean[:, None], out=out).clamp_min_(1e-30).log_()
+            total += ((topics * out) @ shares).sum()
         ctx.save_for_backward(log_ratio, shares)
-        return torch.dot((beta_t * log_ratio).sum(0), shares)
+        return total
 
     @staticmethod
     @torch.autograd.function.once_differentiable

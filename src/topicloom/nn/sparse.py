@@ -8,12 +8,11 @@ d loss / d theta = S beta^T and d loss / d beta^T = S^T theta. Cost and memory a
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -39,6 +38,7 @@ class SparseBatch:
     offsets: Tensor  # (B + 1,) int64, where each document starts
     n_words: int
     documents: Tensor | None = None  # (B,) int64, which rows of the corpus they are; drawn ones are none
+    find_by_word: Callable[[], Tensor] | None = None  # what `by_word` is asked of, if something is faster than a sort
 
     @property
     def n_docs(self) -> int:
@@ -57,13 +57,7 @@ class SparseBatch:
     @cached_property
     def by_word(self) -> Tensor:
         """(N,) int64, the non-zeros ordered by word: positions in `indices`."""
-        if self.device.type != "cpu":
-            return self.indices.argsort(stable=True)
-        # SciPy's CSR -> CSC is a linear counting sort; run on positions, it says where each non-zero of a word stands.
-        positions = np.arange(len(self.indices))
-        arrays = positions, self.indices.numpy(), np.array([0, len(positions)])
-        by_word = sp.csr_array(arrays, shape=(1, self.n_words)).tocsc()
-        return torch.from_numpy(by_word.data)
+        return self.indices.argsort(stable=True) if self.find_by_word is None else self.find_by_word()
 
     @cached_property
     def word_rows(self) -> Tensor:
