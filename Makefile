@@ -1,4 +1,4 @@
-.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-loom
+.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -56,6 +56,13 @@ bench-compare: setup  ## a comparison that is killed and taken up again, beside 
 
 bench-best: setup  ## Loom beside the Gibbs sampler, other models and, if .venv-peers is there, TopMost: benchmarks/best.md
 	$(BIN)/python benchmarks/best.py
+
+bench-unseen: setup  ## Loom beside the Gibbs sampler on corpora made of installed packages and of Debian's: benchmarks/unseen.md
+	rm -rf benchmarks/results/debian && mkdir -p benchmarks/results/debian
+	-cd benchmarks/results/debian && apt-get download fortunes manpages-zh wordnet-base \
+		$$(apt-cache search --names-only '^linux-doc-[0-9.]+$$' | cut -d' ' -f1 | sort -V | tail -1) && \
+		for each in *.deb; do dpkg-deb -x $$each . || exit 1; done
+	$(BIN)/python benchmarks/unseen.py
 
 bench-loom: setup  ## what each part of Loom is worth, on held-out training documents: benchmarks/loom.md
 	$(BIN)/python benchmarks/loom.py

@@ -30,7 +30,7 @@ from topicloom.models import loom as loom_module
 from topicloom.nn import collapsed as collapsed_module
 from topicloom.nn import spares as spares_module
 from topicloom.nn import weft as weft_module
-from topicloom.nn.collapsed import noisy
+from topicloom.nn.collapsed import noisy, reassign
 from topicloom.nn.sparse import TINY
 from topicloom.nn.weft import Weft
 
@@ -150,7 +150,7 @@ def quiet_end(weft: Weft, counts: torch.Tensor, noise: float, generator: torch.G
 def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
     """A token is not left out of the counts of its document, or of its word, when it is shared out anew."""
 
-    def reassign(
+    def shared_out(
         batch: Any,
         values: torch.Tensor,
         doc_topics: torch.Tensor,
@@ -178,7 +178,16 @@ def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
             word_topics.index_add_(0, ids, gamma)
         return of_docs
 
-    return replaced(weft_module, "reassign", reassign)
+    return replaced(weft_module, "reassign", shared_out)
+
+
+def wholly_left_out() -> AbstractContextManager[None]:
+    """All of a token is left out of the counts of its word, however many there are."""
+
+    def all_out(*args: Any, left_out: float) -> torch.Tensor:
+        return reassign(*args, left_out=1.0)
+
+    return replaced(weft_module, "reassign", all_out)
 
 
 @contextmanager
@@ -281,8 +290,13 @@ EXPERIMENTS = {
         ),
         Experiment(
             "tokens left in words",
-            "Rare words cannot leave their topic.",
+            "Where there are few tokens a word, rare ones cannot leave their topic.",
             during=partial(left_in, documents=False, words=True),
+        ),
+        Experiment(
+            "tokens left out of words",
+            "The same on all corpora, as in CVB0: little changes on titles, a worse fit on long texts.",
+            during=wholly_left_out,
         ),
         Experiment(
             "tokens left in both",

@@ -50,7 +50,7 @@ def dense_critic(network: PairCritic, theta: torch.Tensor, x: torch.Tensor) -> t
 # Drawn documents.
 
 
-def test_drawn_documents_have_their_lengths_and_are_ordered_by_word():
+def test_drawn_documents_have_their_lengths():
     theta, beta, lengths = simplex(4, N_TOPICS), simplex(N_TOPICS, N_WORDS, seed=1), torch.tensor([3.0, 0, 2.5, 7])
     batch = draw_documents(theta, beta, lengths, seeded())
     assert batch.totals.tolist() == [3, 0, 3, 7]

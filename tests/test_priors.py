@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from topicloom.nn import divergences
 from topicloom.nn.decoders import FreeTopics, LogRatioDecoder
 from topicloom.nn.discrepancies import diffusion_kernel, mmd
 from topicloom.nn.distinctness import Distinctness
@@ -84,7 +85,10 @@ def test_no_other_responsibilities_make_the_bound_tighter():
             del prior.responsibilities
 
 
-def test_topic_information():
+@pytest.mark.parametrize("block", [None, 6, 1], ids=["whole", "in pairs of words", "word by word"])
+def test_topic_information(block, monkeypatch):
+    if block:
+        monkeypatch.setattr(divergences, "_BLOCK", block)
     shares = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
     apart = torch.eye(3, dtype=torch.float64)
     entropy = float(-(shares * shares.log()).sum())

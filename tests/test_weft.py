@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -129,15 +130,19 @@ def test_dirichlet_steps_lead_to_the_parameters_that_counts_were_drawn_with():
     np.testing.assert_allclose(alpha, planted, rtol=0.06)
 
 
-@pytest.mark.parametrize("whole", [0, 2])
-def test_a_dirichlet_step_is_the_mean_over_counts_rounded_at_random(whole: int):
-    counts = torch.full((10, 2), whole + 0.3, dtype=torch.float64)
-    alpha = torch.tensor([0.2, 1.5], dtype=torch.float64)
-    numerator, denominator = dirichlet_step(counts, alpha)
-    up, down = (special.digamma(n + alpha.numpy()) - special.digamma(alpha.numpy()) for n in (whole + 1, whole))
-    np.testing.assert_allclose(numerator / len(counts), 0.3 * up + 0.7 * down)
-    total = 2 * (whole + 0.3)
-    np.testing.assert_allclose(denominator / len(counts), special.digamma(total + 1.7) - special.digamma(1.7))
+def test_a_dirichlet_step_is_the_mean_over_counts_rounded_at_random():
+    counts = np.array([[0.3, 2.3], [1.4, 0.0], [1.0, 7.9], [0.0, 0.6]])
+    alpha = np.array([0.2, 1.5])
+    numerator, denominator = dirichlet_step(*tensors(counts, alpha))
+    expected = np.zeros(2)
+    for row in counts:
+        for k, count in enumerate(row):
+            down = math.floor(count)
+            for whole, chance in ((down + 1, count - down), (down, 1 - count + down)):
+                expected[k] += chance * (special.digamma(whole + alpha[k]) - special.digamma(alpha[k]))
+    np.testing.assert_allclose(numerator, expected)
+    total = sum(special.digamma(row.sum() + 1.7) - special.digamma(1.7) for row in counts)
+    assert float(denominator) == pytest.approx(total)
 
 
 # Noise.
@@ -392,11 +397,23 @@ def test_a_token_is_left_out_the_more_the_fewer_there_are(monkeypatch):
     for n_tokens in (1.0, 50.0, 99.0, 400.0):
         new = begun()
         new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
-        new.local = torch.full((N_DOCS, N_TOPICS), 6.0)
+        new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), int(n_tokens > 50)
         new.weave(single(COUNTS), encoded(), seeded())
-    stream = begun(kept=False)
-    stream.weave(single(COUNTS), encoded(), seeded())  # its tokens are in no counts yet
+    stream, batch = begun(kept=False), single(COUNTS)
+    stream.weave(batch, encoded(), seeded())  # its tokens are in no counts yet
+    assert "by_word" not in vars(batch)  # an order that costs time, and that a pass has no use for
     assert asked == pytest.approx([0.9999, 0.75, 1 - 0.99**2, 0, 0])
+
+
+@pytest.mark.parametrize(("n_tokens", "sharpness"), [(4.0, 2.5), (25.0, 1 + 9.5 / 8), (400.0, 1 + 9.5 / 23)])
+def test_topics_are_sharper_the_fewer_tokens_a_word_there_are(n_tokens: float, sharpness: float):
+    new = begun(sharpness=None)
+    new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
+    new.local = torch.full((N_DOCS, N_TOPICS), 6.0)
+    new.weave(single(COUNTS), encoded(), seeded())
+    new.tally.tokens.fill_(n_tokens)
+    new.gather()
+    torch.testing.assert_close(new.beta_t, sharpened(new.word_topics, new.tokens, sharpness, ETA))
 
 
 def test_counts_are_noisier_the_more_tokens_a_word_there_are(monkeypatch):

@@ -109,16 +109,19 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
     def send(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=dtype)
 
+    n_words = counts.shape[1]
+
     def by_word() -> torch.Tensor:
         # SciPy's CSR -> CSC is a linear counting sort; run on positions, it says where each non-zero of a word stands.
-        size = (len(rows), counts.shape[1])
-        return send(sp.csr_array((np.arange(len(where)), indices, offsets), shape=size).tocsc().data, torch.int64)
+        positions = np.arange(offsets[-1])
+        by_word = sp.csr_array((positions, indices, offsets), shape=(len(offsets) - 1, n_words)).tocsc()
+        return send(by_word.data, torch.int64)
 
     return SparseBatch(
         indices=send(indices, torch.int64),
         values=send(counts.data[where], torch.float32),
         offsets=send(offsets, torch.int64),
-        n_words=counts.shape[1],
+        n_words=n_words,
         documents=send(rows, torch.int64),
         find_by_word=by_word,
     )

@@ -3,7 +3,7 @@
 LDA (Blei, Ng & Jordan 2003), trained in two parts, in one run of the loop:
 - warp: an encoder and free topics learn the evidence lower bound, as in GSM. In a few epochs this finds topics that
   speak of what documents have in common, where a sampler started at random takes hundreds of passes;
-- weft: tokens are shared out among the topics as in CVB0 (Asuncion et al. 2009), by counts that each document keeps and
+- weft: tokens are shared out among the topics after CVB0 (Asuncion et al. 2009), by counts that each document keeps and
   that are drawn anew at every pass. No gradient is taken through them; the encoder learns to say what they say.
 There are more topics than asked for at first. In the first third of the weft those go whose words do not belong
 together, or to them alone. docs/models/loom.md has the mathematics, benchmarks/loom.md what each part is worth.

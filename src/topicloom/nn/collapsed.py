@@ -16,7 +16,7 @@ from .sparse import TINY, SparseBatch
 
 _CHUNK = 1 << 17  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
 _LEAST = 1e-30  # below any product of a count and a probability
-_RARE = 1e-3  # of which a gamma variable is all but never more than nothing
+_RARE = 1e-3  # shape of a gamma variable, below which a draw is taken to be 0
 _BEYOND, _MOST_CHANGE = 0.8, 2.0  # momentum of the topics; at 1 they swing to and fro
 
 
@@ -57,10 +57,10 @@ def reassign(
 ) -> Tensor:
     """Shares out each token among the topics anew, given how all other tokens are shared out.
 
-    gamma_dvk is proportional to (N_dk - g_dvk + alpha_k) (N_vk - x_dv g_dvk + eta) / (N_k + V eta), g being the token's
-    own part in both counts. CVB0 keeps g for every token; here it is what the counts as they stand give, proportional
-    to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), so that no memory of (non-zeros, K) is needed. Where topics lie
-    beyond the counts, the token's part is taken off as it was counted.
+    gamma_dvk is proportional to (N_dk - g_dvk + alpha_k) (N_vk - l x_dv g_dvk + eta) / (N_k + V eta), g being the
+    token's own part in both counts and l `left_out`, 1 in CVB0. CVB0 keeps g for every token; here it is what the
+    counts as they stand give, proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), so that no memory of
+    (non-zeros, K) is needed. Where topics lie beyond the counts, the token's part is taken off as it was counted.
 
     Args:
         values: (N,) how much each non-zero counts.
@@ -68,7 +68,8 @@ def reassign(
         topics: those of the pass before, or beyond them.
         alpha: (K,)
         word_topics: (V, K), to which the words of the batch are added in place.
-        left_out: how much of a token's own part is left out of the counts of its word; 0 where these do not have it.
+        left_out: how much of a token's own part is left out of the counts of its word; 0 where these do not have it, or
+            have so many that it may stay.
 
     Returns:
         (B, K) the new counts of the documents.
@@ -95,31 +96,32 @@ def reassign(
 def noisy(counts: Tensor, noise: float, generator: torch.Generator) -> Tensor:
     """Draws of gamma variables whose means are `counts`, of any shape, and whose variances are `noise` times that.
 
-    A mean below a thousandth of `noise` gives 0, as all but one in some hundred of its draws nearly would.
+    On a CPU a mean below a thousandth of `noise` gives 0, as nearly all draws from it are next to nothing. Most means
+    are so small, and a draw is dear.
     """
     shape = counts / noise
+    if shape.device.type != "cpu":
+        return torch._standard_gamma(shape, generator=generator).mul_(noise)
     some = shape > _RARE
     shape[~some] = 0
-    shape[some] = torch._standard_gamma(shape[some], generator=generator)  # most of a batch's are none
+    shape[some] = torch._standard_gamma(shape[some], generator=generator)
     return shape.mul_(noise)
 
 
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     """Numerator (K,) and denominator () of Minka's fixed point: alpha moves to alpha * numerator / denominator.
 
-    It is the mean over counts rounded at random to whole ones, up or down. A document that has a hundredth of a token
-    of some topic says far less for a high alpha than the smooth digamma would have it: most such documents have none.
+    The numerator is its mean over counts rounded at random to whole ones, up or down. A document that has a hundredth
+    of a token of some topic says far less for a high alpha than the smooth digamma would have it: most such documents
+    have none.
 
     Args:
         doc_topics: (B, K) counts.
         alpha: (K,)
     """
-    rises = doc_topics / alpha  # (B, K) from psi(alpha), where the count is below 1: psi(a + 1) - psi(a) = 1 / a
-    rows, topics = (doc_topics >= 1).nonzero(as_tuple=True)
-    counts, least = doc_topics[rows, topics], alpha[topics]  # (n,) each
-    whole = counts.floor()
-    rises[rows, topics] = torch.digamma(whole + least) - torch.digamma(least) + (counts - whole) / (whole + least)
-    total = alpha.sum()
+    whole, total = doc_topics.floor(), alpha.sum()
+    least = whole + alpha  # (B, K)
+    rises = torch.digamma(least) - torch.digamma(alpha) + (doc_topics - whole) / least  # psi(a + 1) = psi(a) + 1 / a
     return rises.sum(0), (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
 
 

@@ -21,7 +21,7 @@ Criterion = Literal["cross_entropy", "bernoulli"]
 
 
 class TopicLogits(nn.Module, ABC):
-    """Topics as deviations from a background, both unnormalised log weights of words."""
+    """Topics by their log weights of words: deviations from a background, from which calling it gives distributions."""
 
     background: Tensor  # (V,) log word frequencies, or zeros
     seeds: Tensor | None  # (V, K) what seed words weigh more in their topics from the start

@@ -30,7 +30,7 @@ with warnings.catch_warnings():
 class SparseBatch:
     """B documents over V words. N is the number of non-zeros.
 
-    Backward products need them ordered by word, which is found once a batch, and only if there are any.
+    Backward products need the non-zeros ordered by word; the order is found when the first of them asks for it.
     """
 
     indices: Tensor  # (N,) int64, word of each non-zero, documents one after the other
@@ -38,7 +38,7 @@ class SparseBatch:
     offsets: Tensor  # (B + 1,) int64, where each document starts
     n_words: int
     documents: Tensor | None = None  # (B,) int64, which rows of the corpus they are; drawn ones are none
-    find_by_word: Callable[[], Tensor] | None = None  # what `by_word` is asked of, if something is faster than a sort
+    find_by_word: Callable[[], Tensor] | None = None  # finds `by_word` of these `indices`, faster than a sort does
 
     @property
     def n_docs(self) -> int:

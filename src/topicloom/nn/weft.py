@@ -20,8 +20,9 @@ _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
 _SHARPER, _SHARPEST = 9.5, 2.5  # topics of few tokens a word are less certain, and flatter
-# Tokens a word from which counts are as noisy as a sampler's, and a token stays in the counts of its word. Fewer tell
-# less through noise, and each has more of a say.
+# Tokens a word from which counts of documents are as noisy as a sampler's, and a token stays in the counts of its word.
+# Fewer tell less through noise, and would each hold itself where it is: the noise is r and 1 - r^2 of a token is left
+# out, r being the tokens a word by these.
 _NOISY = 100.0
 _TINT = 0.07  # of each topic are common words, so that fewer documents have most of the common topics
 _PLAIN = 3  # passes at the end without momentum
