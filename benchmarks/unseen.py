@@ -50,9 +50,9 @@ are others, looked at when the settings stood: docstrings of Python packages (`d
 and the documentation of Linux (`kernel`). `make bench-unseen` makes them and writes this page; it needs Debian and its
 registry for the last four. What there is depends on what is installed.
 
-Loom's mean over seeds less that of the Gibbs sampler with 1,000 iterations, each with default settings, on a fifth of
-the documents drawn by chance; perplexity and processor time are ratios. **✗**: not better, however little it misses by.
-Labels are packages, the subjects of WordNet's files, collections, sections and folders. Columns are as in best.md.
+Loom's mean over seeds less that of the Gibbs sampler with 1,000 iterations and one worker, with default settings
+otherwise, on a fifth of the documents drawn by chance; perplexity and processor time are ratios, taken while two cells
+ran side by side. **✗**: not better, however little it misses by. One seed differs from another by .01 to .03. Labels are packages, the subjects of WordNet's files, collections, sections and folders. Columns are as in best.md.
 
 """
 
