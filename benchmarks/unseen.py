@@ -52,7 +52,9 @@ registry for the last four. What there is depends on what is installed.
 
 Loom's mean over seeds less that of the Gibbs sampler with 1,000 iterations and one worker, with default settings
 otherwise, on a fifth of the documents drawn by chance; perplexity and processor time are ratios, taken while two cells
-ran side by side. **✗**: not better, however little it misses by. One seed differs from another by .01 to .03. Labels are packages, the subjects of WordNet's files, collections, sections and folders. Columns are as in best.md.
+ran side by side. **✗**: not better, however little it misses by.
+One seed differs from another by .01 to .03. Labels are packages, the subjects of WordNet's files, collections, sections
+and folders. Columns are as in best.md.
 
 """
 
