@@ -133,7 +133,8 @@ def load(debian: Path, name: str) -> dict[str, Any]:
     rows = texts(debian)[name].copy()
     random.Random(0).shuffle(rows)
     rows = rows[: MOST.get(name)]
-    corpus = tl.Corpus.from_texts([text for text, _ in rows], language="zh" if name == "manzh" else "auto")
+    language = "zh" if name == "manzh" else "auto"
+    corpus = tl.Corpus.from_texts([text for text, _ in rows], language=language, n_jobs=1)  # this is a worker itself
     labels = np.unique([label for _, label in rows], return_inverse=True)[1][~corpus.is_empty]
     counts = sp.csr_matrix(corpus.counts[~corpus.is_empty]).astype(np.float32)
     whole = {"train": counts, "vocab": corpus.vocabulary, "train_labels": labels, "train_texts": None}
