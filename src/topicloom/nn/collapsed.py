@@ -102,7 +102,7 @@ def noisy(counts: Tensor, noise: float, generator: torch.Generator) -> Tensor:
     shape = counts / noise
     if shape.device.type != "cpu":
         return torch._standard_gamma(shape, generator=generator).mul_(noise)
-    some = shape > _RARE
+    some = shape > _RARE  # as `counts`, bool
     shape[~some] = 0
     shape[some] = torch._standard_gamma(shape[some], generator=generator)
     return shape.mul_(noise)

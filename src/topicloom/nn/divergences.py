@@ -81,7 +81,7 @@ class _TopicInformation(torch.autograd.Function):
         step = max(1, _BLOCK // len(shares)) if beta_t.device.type == "cpu" else len(beta_t)
         for topics, out in zip(beta_t.split(step), log_ratio.split(step), strict=True):
             mean = (topics @ shares).clamp_min_(1e-30)  # (step,)
-            torch.div(topics, mean[:, None], out=out).clamp_min_(1e-30).log_()
+            torch.div(topics, mean[:, None], out=out).clamp_min_(1e-30).log_()  # (step, K)
             total += ((topics * out) @ shares).sum()
         ctx.save_for_backward(log_ratio, shares)
         return total

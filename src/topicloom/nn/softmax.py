@@ -11,7 +11,7 @@ from torch import Tensor
 class _ColumnSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, offset: Tensor, gain: float) -> Tensor:
-        out = torch.add(offset, weight, alpha=gain)
+        out = torch.add(offset, weight, alpha=gain)  # (V, K)
         out.sub_(out.amax(0)).exp_()
         out.mul_(out.sum(0).reciprocal_())
         ctx.gain = gain
@@ -22,12 +22,14 @@ class _ColumnSoftmax(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (out,) = ctx.saved_tensors
-        product = out * grad
+        product = out * grad  # (V, K)
         return product.addcmul_(out, product.sum(0), value=-1).mul_(ctx.gain), None, None
 
 
 def column_softmax(weight: Tensor, offset: Tensor, gain: float = 1.0) -> Tensor:
-    """softmax(offset + gain * weight, dim=0), in half the time of these steps one by one.
+    """softmax(offset + gain * weight, dim=0).
+
+    With 50 or 100 topics, it and its gradient take little more than half the time of these steps one by one.
 
     Args:
         weight: (V, K).

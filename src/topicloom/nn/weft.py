@@ -221,6 +221,7 @@ class Weft(nn.Module):
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
     def _start_pass(self) -> _Tally:
+        """What a pass goes by, as the tokens there are ask for it."""
         noise = min(1.0, self._tokens_a_word() / _NOISY)
         return _Tally.of(self._topics(), noise, 0.0 if self.local is None else 1 - noise**2)
 
