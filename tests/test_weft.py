@@ -399,10 +399,15 @@ def test_a_token_is_left_out_the_more_the_fewer_there_are(monkeypatch):
         new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
         new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), int(n_tokens > 50)
         new.weave(single(COUNTS), encoded(), seeded())
-    stream, batch = begun(kept=False), single(COUNTS)
-    stream.weave(batch, encoded(), seeded())  # its tokens are in no counts yet
-    assert "by_word" not in vars(batch)  # an order that costs time, and that a pass has no use for
+    stream = begun(kept=False)
+    stream.weave(single(COUNTS), encoded(), seeded())  # its tokens are in no counts yet
     assert asked == pytest.approx([0.9999, 0.75, 1 - 0.99**2, 0, 0])
+
+
+def test_a_pass_does_not_put_documents_in_the_order_of_words():
+    batch = single(COUNTS)
+    begun().weave(batch, encoded(), seeded())
+    assert "by_word" not in vars(batch)
 
 
 @pytest.mark.parametrize(("n_tokens", "sharpness"), [(4.0, 2.5), (25.0, 1 + 9.5 / 8), (400.0, 1 + 9.5 / 23)])

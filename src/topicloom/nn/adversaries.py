@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .encoders import TINY_TOTAL
 from .layers import linear, normal_parameter
-from .sparse import SparseBatch, bag_product
+from .sparse import SparseBatch, bag_product, starts_of
 
 _SLOPE = 0.1  # of the leaky rectifiers below zero
 
@@ -80,7 +80,7 @@ def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator
     return SparseBatch(
         indices=words,
         values=torch.ones(len(words), dtype=theta.dtype, device=theta.device),
-        offsets=_starts(rows, n_docs),
+        offsets=starts_of(rows, n_docs),
         n_words=n_words,
     )
 
@@ -93,8 +93,3 @@ def _choose(probabilities: Tensor, rows: Tensor, generator: torch.Generator) -> 
     place = torch.searchsorted(total.flatten(), rows + noise, right=True)  # (N,) in the flattened table
     columns = probabilities.shape[1]
     return (place - rows * columns).clamp(0, columns - 1)
-
-
-def _starts(groups: Tensor, n_groups: int) -> Tensor:
-    """Where each group starts once its members stand in order: (n_groups + 1,)"""
-    return F.pad(torch.bincount(groups, minlength=n_groups).cumsum(0), (1, 0))

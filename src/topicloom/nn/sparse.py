@@ -67,7 +67,7 @@ class SparseBatch:
     @cached_property
     def word_offsets(self) -> Tensor:
         """(V + 1,) int64, where each word starts in that order."""
-        return F.pad(torch.bincount(self.indices, minlength=self.n_words).cumsum(0), (1, 0))
+        return starts_of(self.indices, self.n_words)
 
     @cached_property
     def totals(self) -> Tensor:
@@ -124,6 +124,11 @@ class SparseBatch:
     def _by_document(self, values: Tensor) -> Tensor:
         size = (self.n_docs, self.n_words)
         return torch.sparse_csr_tensor(self.offsets, self.indices, values, size, check_invariants=False)
+
+
+def starts_of(groups: Tensor, n_groups: int) -> Tensor:
+    """Where each group starts once its members stand in order: (N,) int64 groups -> (n_groups + 1,)"""
+    return F.pad(torch.bincount(groups, minlength=n_groups).cumsum(0), (1, 0))
 
 
 def _product(sparse: Tensor, dense: Tensor) -> Tensor:
