@@ -26,11 +26,12 @@ import cells
 import shared
 import topicloom as tl
 from topicloom import selection
+from topicloom.compiled import reassign
 from topicloom.models import loom as loom_module
 from topicloom.nn import collapsed as collapsed_module
 from topicloom.nn import spares as spares_module
 from topicloom.nn import weft as weft_module
-from topicloom.nn.collapsed import noisy, reassign
+from topicloom.nn.collapsed import noisy
 from topicloom.nn.sparse import TINY
 from topicloom.nn.weft import Weft
 
@@ -178,7 +179,7 @@ def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
             word_topics.index_add_(0, ids, gamma)
         return of_docs
 
-    return replaced(weft_module, "reassign", shared_out)
+    return replaced(loom_module, "reassign", shared_out)
 
 
 def wholly_left_out() -> AbstractContextManager[None]:
@@ -187,7 +188,7 @@ def wholly_left_out() -> AbstractContextManager[None]:
     def all_out(*args: Any, left_out: float) -> torch.Tensor:
         return reassign(*args, left_out=1.0)
 
-    return replaced(weft_module, "reassign", all_out)
+    return replaced(loom_module, "reassign", all_out)
 
 
 @contextmanager

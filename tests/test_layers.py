@@ -23,7 +23,7 @@ LAYERS = [
     {"text"},
     {"vocabulary"},
     {"corpus"},
-    {"batches", "callbacks", "datasets", "word_vectors"},
+    {"batches", "callbacks", "compiled", "datasets", "word_vectors"},
     {"collapse", "selection", "topic_measures", "training"},
     {"monitoring"},
     {"estimator"},
@@ -81,6 +81,7 @@ def test_every_module_has_a_layer():
     ("part", "own", "others"),
     [
         ("nn", {"nn"}, {"torch"}),
+        ("compiled", {"nn"}, {"numba", "numpy", "torch"}),
         ("metrics", {"metrics"}, {"numpy", "scipy", "sklearn"}),
         ("errors", set(), set()),
         ("config", {"errors"}, {"yaml"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 import torch
 from scipy import integrate, sparse, special, stats
 
+from topicloom import compiled
 from topicloom.batches import sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.nn import collapsed
 from topicloom.nn import weft as weft_module
-from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, noisy, reassign, sharpened, tinted
+from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, noisy, sharpened, tinted
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
 from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _NOISY, _PLAIN, _TINT, _TRUST, Weft
@@ -69,11 +71,16 @@ def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarr
     return out
 
 
-@pytest.mark.parametrize("chunk", [None, 4 * N_TOPICS, 1], ids=["whole", "in pieces", "one by one"])
+@pytest.mark.parametrize("way", ["whole", "in pieces", "one by one", "compiled"])
 @pytest.mark.parametrize("left_out", [1.0, 0.4, 0.0])
-def test_tokens_are_shared_out_as_the_formula_says(left_out, chunk, monkeypatch):
-    if chunk:
-        monkeypatch.setattr(collapsed, "_CHUNK", chunk)
+def test_tokens_are_shared_out_as_the_formula_says(left_out, way, monkeypatch):
+    reassign = collapsed.reassign
+    if way == "compiled":
+        pytest.importorskip("numba")
+        reassign = compiled.reassign
+        monkeypatch.setattr(collapsed, "reassign", None)  # not this in its place
+    elif way != "whole":
+        monkeypatch.setattr(collapsed, "_CHUNK", {"in pieces": 4 * N_TOPICS, "one by one": 1}[way])
     values = COUNTS**0.7
     doc_topics, word_topics = positive(N_DOCS, N_TOPICS), positive(N_WORDS, N_TOPICS, seed=1)
     before = positive(N_WORDS, N_TOPICS, seed=2)
@@ -90,6 +97,45 @@ def test_tokens_are_shared_out_as_the_formula_says(left_out, chunk, monkeypatch)
     np.testing.assert_allclose((added.numpy() - before).sum(1), values.sum(0), rtol=1e-6, atol=1e-12)
     for tensor, copy in zip((docs, topics.beta_t, alpha), kept, strict=True):
         torch.testing.assert_close(tensor, copy, atol=0, rtol=0)  # nothing else was written to
+
+
+@pytest.mark.parametrize("why", ["no numba", "not compiled", "not contiguous", "another device"])
+def test_tokens_are_shared_out_all_the_same_where_nothing_can_be_compiled(why, monkeypatch):
+    batch = batch_of(COUNTS)
+    topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)), ETA)
+    docs, alpha, added = tensors(positive(N_DOCS, N_TOPICS), ALPHA, np.zeros((N_WORDS, N_TOPICS)))
+    given = batch, batch.values, docs, topics, alpha
+    expected = collapsed.reassign(*given, added), added
+    asked = []
+    monkeypatch.setattr(collapsed, "reassign", lambda *args, **settings: asked.append(settings) or expected[0])
+    compiled._compiled.cache_clear()
+    if why == "no numba":
+        monkeypatch.setitem(sys.modules, "numba", None)
+    elif why == "not compiled":
+        numba = pytest.importorskip("numba")
+        monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
+    elif why == "not contiguous":
+        added = torch.zeros(N_TOPICS, N_WORDS, dtype=torch.float64).mT
+    else:
+        given = batch, batch.values.to("meta"), docs, topics, alpha
+    assert compiled.reassign(*given, added, left_out=0.3) is expected[0]
+    assert asked == [{"left_out": 0.3}]
+    compiled._compiled.cache_clear()
+
+
+def test_what_is_compiled_need_not_be_kept(monkeypatch):
+    numba = pytest.importorskip("numba")
+    njit = numba.njit
+
+    def nowhere(function, *, cache: bool = False, **settings):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(function, **settings)
+
+    monkeypatch.setattr(numba, "njit", nowhere)
+    compiled._compiled.cache_clear()
+    assert callable(compiled._compiled(compiled._reassign))
+    compiled._compiled.cache_clear()
 
 
 def test_counted_topics_are_smoothed_counts():
@@ -390,16 +436,17 @@ def test_the_counts_of_documents_are_drawn_anew_at_each_pass(times, monkeypatch)
 
 def test_a_token_is_left_out_the_more_the_fewer_there_are(monkeypatch):
     asked = []
-    reassign = collapsed.reassign
-    monkeypatch.setattr(
-        weft_module, "reassign", lambda *args, left_out: asked.append(left_out) or reassign(*args, left_out=left_out)
-    )
+
+    def noted(*args, left_out: float) -> torch.Tensor:
+        asked.append(left_out)
+        return collapsed.reassign(*args, left_out=left_out)
+
     for n_tokens in (1.0, 50.0, 99.0, 400.0):
-        new = begun()
+        new = begun(reassign=noted)
         new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
         new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), int(n_tokens > 50)
         new.weave(single(COUNTS), encoded(), seeded())
-    stream = begun(kept=False)
+    stream = begun(kept=False, reassign=noted)
     stream.weave(single(COUNTS), encoded(), seeded())  # its tokens are in no counts yet
     assert asked == pytest.approx([0.9999, 0.75, 1 - 0.99**2, 0, 0])
 
@@ -421,12 +468,11 @@ def test_topics_are_sharper_the_fewer_tokens_a_word_there_are(n_tokens: float, s
     torch.testing.assert_close(new.beta_t, sharpened(new.word_topics, new.tokens, sharpness, ETA))
 
 
-def test_counts_are_noisier_the_more_tokens_a_word_there_are(monkeypatch):
+def test_counts_are_noisier_the_more_tokens_a_word_there_are():
     """Their variance is that of a sampler's times the noise, their mean what it was."""
     drawn = []
-    monkeypatch.setattr(weft_module, "reassign", lambda batch, values, counts, *_, **__: drawn.append(counts) or counts)
     for n_tokens, noise in ((10.0, 0.1), (50.0, 0.5), (400.0, 1.0)):
-        new = begun()
+        new = begun(reassign=lambda batch, values, counts, *_, **__: drawn.append(counts) or counts)
         new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
         new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), 1
         drawn.clear()

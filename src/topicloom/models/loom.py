@@ -5,8 +5,7 @@ LDA (Blei, Ng & Jordan 2003), trained in two parts, in one run of the loop:
   speak of what documents have in common, where a sampler started at random takes hundreds of passes;
 - weft: tokens are shared out among the topics after CVB0 (Asuncion et al. 2009), by counts that each document keeps and
   that are drawn anew at every pass. No gradient is taken through them; the encoder learns to say what they say.
-There are more topics than asked for at first. In the first third of the weft those go whose words do not belong
-together, or to them alone. docs/models/loom.md has the mathematics, benchmarks/loom.md what each part is worth.
+Spare topics, whose words do not belong together or to them alone, go early. docs/models/loom.md has the mathematics.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ..batches import BatchReader
+from ..compiled import reassign
 from ..errors import SettingError
 from ..estimator import Array, Words
 from ..neural import NeuralTopicModel
@@ -61,6 +61,7 @@ class LoomNetwork(GSMNetwork):
             n_common=round(settings.common * n_topics),
             n_spare=n_spare,
             seeded=None if seeds is None else (seeds > 0) * _SEED_COUNT,
+            reassign=reassign,
         )
         self.refine = settings.refine
         self.warp_epochs, self.weft_epochs = settings._parts(words.mean_length)

@@ -15,7 +15,7 @@ from torch import Tensor
 from .sparse import TINY, SparseBatch
 
 _CHUNK = 1 << 17  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
-_LEAST = 1e-30  # below any product of a count and a probability
+LEAST = 1e-30  # below any product of a count and a probability
 _RARE = 1e-3  # shape of a gamma variable, below which a draw is taken to be 0
 _BEYOND, _MOST_CHANGE = 0.8, 2.0  # momentum of the topics; at 1 they swing to and fro
 
@@ -82,12 +82,12 @@ def reassign(
     ):
         theta, beta = shares.index_select(0, rows), topics.beta_t.index_select(0, words)  # (n, K) each
         own = theta * beta
-        own *= (own @ ones + _LEAST).reciprocal_()  # a sum over few columns is faster as a product
+        own *= (own @ ones + LEAST).reciprocal_()  # a sum over few columns is faster as a product
         theta = torch.maximum(theta.sub_(own), alpha, out=theta)
         if left_out:
             beta = torch.maximum(beta.addcmul_(own.mul_(x), per_size), topics.least, out=beta)
         gamma = theta.mul_(beta)
-        gamma *= x / (gamma @ ones + _LEAST)
+        gamma *= x / (gamma @ ones + LEAST)
         of_docs.index_add_(0, rows, gamma)
         word_topics.index_add_(0, words, gamma)
     return of_docs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -59,6 +60,7 @@ class Weft(nn.Module):
         n_spare: topics that there are beyond `n_topics` at first.
         n_common: topics that start with the words that all documents share.
         seeded: (V, K) counts that words have in topics beforehand; None for none.
+        reassign: what shares out tokens anew: `collapsed.reassign`, or what does the same.
     """
 
     begun: Tensor  # () whether there are counts
@@ -89,9 +91,11 @@ class Weft(nn.Module):
         n_common: int,
         n_spare: int = 0,
         seeded: Tensor | None = None,
+        reassign: Callable[..., Tensor] = reassign,
     ) -> None:
         super().__init__()
         self.eta, self.damping, self.sharpness, self.n_common = eta, damping, sharpness, n_common
+        self.reassign = reassign
         zeros = torch.zeros(n_words, n_topics)
         self.register_buffer("begun", torch.tensor(False))
         self.register_buffer("alpha", torch.full((n_topics,), _ALPHA))
@@ -212,7 +216,9 @@ class Weft(nn.Module):
         values = batch.values**self.damping  # (N,)
         counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
         drawn = noisy(counts, tally.noise, generator)
-        counts = reassign(batch, values, drawn, tally.topics, self.alpha, tally.word_topics, left_out=tally.left_out)
+        counts = self.reassign(
+            batch, values, drawn, tally.topics, self.alpha, tally.word_topics, left_out=tally.left_out
+        )
         if self.local is not None:
             self.local[batch.documents] = counts
         tally.tokens.index_add_(0, batch.indices, batch.values)
