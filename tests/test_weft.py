@@ -441,14 +441,14 @@ def test_a_token_is_left_out_the_more_the_fewer_there_are(monkeypatch):
         asked.append(left_out)
         return collapsed.reassign(*args, left_out=left_out)
 
-    for n_tokens in (1.0, 50.0, 99.0, 400.0):
+    for n_tokens in (1.0, 40.0, 79.0, 400.0):
         new = begun(reassign=noted)
-        new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
-        new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), int(n_tokens > 50)
+        new.word_topics.fill_(n_tokens / N_TOPICS)
+        new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), int(n_tokens > 40)
         new.weave(single(COUNTS), encoded(), seeded())
     stream = begun(kept=False, reassign=noted)
     stream.weave(single(COUNTS), encoded(), seeded())  # its tokens are in no counts yet
-    assert asked == pytest.approx([0.9999, 0.75, 1 - 0.99**2, 0, 0])
+    assert asked == pytest.approx([1 - 0.0125**2, 0.75, 1 - 0.9875**2, 0, 0])
 
 
 def test_a_pass_does_not_put_documents_in_the_order_of_words():
@@ -468,12 +468,24 @@ def test_topics_are_sharper_the_fewer_tokens_a_word_there_are(n_tokens: float, s
     torch.testing.assert_close(new.beta_t, sharpened(new.word_topics, new.tokens, sharpness, ETA))
 
 
+def test_a_word_many_times_in_a_document_is_less_reason_for_noise_than_one_in_many():
+    """Noise goes by the tokens as damping counts them."""
+    few_long = np.where(COUNTS > 0, 60.0, 0.0).astype(np.float32)
+    damped, plain = (begun(counts=few_long, damping=damping) for damping in (0.5, 1.0))
+    for each in (damped, plain):
+        each.weave(single(few_long), encoded(), seeded())
+        each.gather()
+    n_pairs = (few_long > 0).sum() / N_WORDS  # a word
+    assert damped._start_pass().noise == pytest.approx(60**0.5 * n_pairs / _NOISY)
+    assert plain._start_pass().noise == pytest.approx(min(1, 60 * n_pairs / _NOISY))
+
+
 def test_counts_are_noisier_the_more_tokens_a_word_there_are():
     """Their variance is that of a sampler's times the noise, their mean what it was."""
     drawn = []
-    for n_tokens, noise in ((10.0, 0.1), (50.0, 0.5), (400.0, 1.0)):
+    for n_tokens, noise in ((8.0, 0.1), (40.0, 0.5), (400.0, 1.0)):
         new = begun(reassign=lambda batch, values, counts, *_, **__: drawn.append(counts) or counts)
-        new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
+        new.word_topics.fill_(n_tokens / N_TOPICS)
         new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), 1
         drawn.clear()
         for seed in range(400):

@@ -21,10 +21,10 @@ _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
 _SHARPER, _SHARPEST = 9.5, 2.5  # topics of few tokens a word are less certain, and flatter
-# Tokens a word from which counts of documents are as noisy as a sampler's, and a token stays in the counts of its word.
-# Fewer tell less through noise, and would each hold itself where it is: the noise is r and 1 - r^2 of a token is left
-# out, r being the tokens a word by these.
-_NOISY = 100.0
+# Tokens a word, as damping counts them, from which counts of documents are as noisy as a sampler's, and a token stays
+# in the counts of its word. Fewer tell less through noise, and would each hold itself where it is: the noise is r and
+# 1 - r^2 of a token is left out, r being the tokens a word by these. Undamped, few long documents would pass for many.
+_NOISY = 80.0
 _TINT = 0.07  # of each topic are common words, so that fewer documents have most of the common topics
 _PLAIN = 3  # passes at the end without momentum
 _TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
@@ -228,7 +228,7 @@ class Weft(nn.Module):
 
     def _start_pass(self) -> _Tally:
         """What a pass goes by, as the tokens there are ask for it."""
-        noise = min(1.0, self._tokens_a_word() / _NOISY)
+        noise = min(1.0, float(self.word_topics.sum()) / len(self.tokens) / _NOISY)
         return _Tally.of(self._topics(), noise, 0.0 if self.local is None else 1 - noise**2)
 
     def _topics(self) -> CountedTopics:
