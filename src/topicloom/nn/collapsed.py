@@ -16,7 +16,6 @@ from .sparse import TINY, SparseBatch
 
 _CHUNK = 1 << 17  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
 LEAST = 1e-30  # below any product of a count and a probability
-_RARE = 1e-3  # shape of a gamma variable, below which a draw is taken to be 0
 _BEYOND, _MOST_CHANGE = 0.8, 2.0  # momentum of the topics; at 1 they swing to and fro
 
 
@@ -96,16 +95,16 @@ def reassign(
 def noisy(counts: Tensor, noise: float, generator: torch.Generator) -> Tensor:
     """Draws of gamma variables whose means are `counts`, of any shape, and whose variances are `noise` times that.
 
-    On a CPU a mean below a thousandth of `noise` gives 0, as nearly all draws from it are next to nothing. Most means
-    are so small, and a draw is dear.
+    Gamma(a) is Gamma(a + 1) times U^(1 / a), and the cube root of the former is nearly normal (Wilson & Hilferty 1931,
+    "The distribution of chi-square"): mean, variance and skewness are right to about a hundredth, at a quarter of the
+    time that exact draws take.
     """
     shape = counts / noise
-    if shape.device.type != "cpu":
-        return torch._standard_gamma(shape, generator=generator).mul_(noise)
-    some = shape > _RARE  # as `counts`, bool
-    shape[~some] = 0
-    shape[some] = torch._standard_gamma(shape[some], generator=generator)
-    return shape.mul_(noise)
+    above = shape + 1
+    spread = (9 * above).reciprocal_()
+    root = torch.empty_like(shape).normal_(generator=generator).mul_(spread.sqrt()).add_(1).sub_(spread).clamp_min_(0)
+    share = torch.empty_like(shape).uniform_(generator=generator).log_().div_(shape).exp_()  # 0 where the shape is
+    return share.mul_(above).mul_(root).mul_(root).mul_(root).mul_(noise)
 
 
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
