@@ -59,7 +59,7 @@ bench-best: setup  ## Loom beside the Gibbs sampler, other models and, if .venv-
 
 bench-unseen: setup  ## Loom beside the Gibbs sampler on corpora made of installed packages and of Debian's: benchmarks/unseen.md
 	rm -rf benchmarks/results/debian && mkdir -p benchmarks/results/debian
-	-cd benchmarks/results/debian && apt-get download fortunes manpages-zh wordnet-base \
+	-cd benchmarks/results/debian && apt-get download fortunes manpages-zh manpages-de freebsd-manpages wordnet-base \
 		$$(apt-cache search --names-only '^linux-doc-[0-9.]+$$' | cut -d' ' -f1 | sort -V | tail -1) && \
 		for each in *.deb; do dpkg-deb -x $$each . || exit 1; done
 	$(BIN)/python benchmarks/unseen.py
