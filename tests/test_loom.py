@@ -17,6 +17,7 @@ from topicloom.errors import SettingError, TrainingDivergedError
 from topicloom.models import Loom
 from topicloom.models import loom as module
 from topicloom.models.loom import LoomNetwork
+from topicloom.nn import collapsed
 from topicloom.nn.network import Loss
 from topicloom.nn.weft import _SETTLING
 from topicloom.persistence import load
@@ -68,6 +69,12 @@ def test_training_goes_from_warp_to_weft():
     assert ["concentration" in row for row in model.history_] == woven
     assert ["distinctness" in row for row in model.history_] == [not each for each in woven]
     assert model.history_[-1]["concentration"] == pytest.approx(float(network_of(model).weft.alpha.sum()))
+
+
+def test_tokens_are_shared_out_by_what_is_compiled(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(collapsed, "reassign", None)  # what does the same, more slowly
+    assert finite(small(epochs=12, spare=2.0).fit(CORPUS), CORPUS)
 
 
 def test_the_weft_betters_the_topics_of_the_warp():

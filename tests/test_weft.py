@@ -99,8 +99,16 @@ def test_tokens_are_shared_out_as_the_formula_says(left_out, way, monkeypatch):
         torch.testing.assert_close(tensor, copy, atol=0, rtol=0)  # nothing else was written to
 
 
-@pytest.mark.parametrize("why", ["no numba", "not compiled", "not contiguous", "another device"])
-def test_tokens_are_shared_out_all_the_same_where_nothing_can_be_compiled(why, monkeypatch):
+@pytest.fixture
+def uncompiled():
+    """What numba made is forgotten, before and after."""
+    compiled._compiled.cache_clear()
+    yield
+    compiled._compiled.cache_clear()
+
+
+@pytest.mark.parametrize("why", ["no numba", "broken", "not compiled", "not contiguous", "another device"])
+def test_tokens_are_shared_out_all_the_same_where_nothing_can_be_compiled(why, monkeypatch, uncompiled, caplog):
     batch = batch_of(COUNTS)
     topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)), ETA)
     docs, alpha, added = tensors(positive(N_DOCS, N_TOPICS), ALPHA, np.zeros((N_WORDS, N_TOPICS)))
@@ -108,9 +116,15 @@ def test_tokens_are_shared_out_all_the_same_where_nothing_can_be_compiled(why, m
     expected = collapsed.reassign(*given, added), added
     asked = []
     monkeypatch.setattr(collapsed, "reassign", lambda *args, **settings: asked.append(settings) or expected[0])
-    compiled._compiled.cache_clear()
     if why == "no numba":
         monkeypatch.setitem(sys.modules, "numba", None)
+    elif why == "broken":
+        numba = pytest.importorskip("numba")
+
+        def broken(*_, **__):
+            raise OSError("libllvmlite.so: cannot open shared object file")
+
+        monkeypatch.setattr(numba, "njit", broken)
     elif why == "not compiled":
         numba = pytest.importorskip("numba")
         monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
@@ -120,10 +134,10 @@ def test_tokens_are_shared_out_all_the_same_where_nothing_can_be_compiled(why, m
         given = batch, batch.values.to("meta"), docs, topics, alpha
     assert compiled.reassign(*given, added, left_out=0.3) is expected[0]
     assert asked == [{"left_out": 0.3}]
-    compiled._compiled.cache_clear()
+    assert ("cannot be used" in caplog.text) == (why == "broken")  # who has asked for it is told
 
 
-def test_what_is_compiled_need_not_be_kept(monkeypatch):
+def test_what_is_compiled_need_not_be_kept(monkeypatch, uncompiled):
     numba = pytest.importorskip("numba")
     njit = numba.njit
 
@@ -133,9 +147,36 @@ def test_what_is_compiled_need_not_be_kept(monkeypatch):
         return njit(function, **settings)
 
     monkeypatch.setattr(numba, "njit", nowhere)
-    compiled._compiled.cache_clear()
-    assert callable(compiled._compiled(compiled._reassign))
-    compiled._compiled.cache_clear()
+    assert compiled._compiled(compiled._reassign).signatures
+
+
+@pytest.mark.parametrize("counts", [COUNTS, COUNTS * 0, COUNTS[:0], np.eye(N_DOCS, N_WORDS, dtype=np.float32)])
+@pytest.mark.parametrize("n_topics", [1, 3, 50])
+def test_what_is_compiled_does_the_same_in_single_precision(counts, n_topics, monkeypatch):
+    pytest.importorskip("numba")
+    batch = single(counts)
+    topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, n_topics, seed=1)).float(), ETA)
+    topics = replace(topics, beta_t=topics.beta_t.index_fill(0, torch.tensor([2]), 0.0))  # a word that no topic has
+    docs, alpha = torch.from_numpy(positive(len(counts), n_topics)).float(), torch.full((n_topics,), 0.1)
+    ours, theirs = torch.zeros(N_WORDS, n_topics), torch.zeros(N_WORDS, n_topics)
+    expected = collapsed.reassign(batch, batch.values, docs, topics, alpha, theirs, left_out=0.4)
+    monkeypatch.setattr(collapsed, "reassign", None)
+    torch.testing.assert_close(
+        compiled.reassign(batch, batch.values, docs, topics, alpha, ours, left_out=0.4), expected
+    )
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_what_is_not_finite_does_not_get_lost_where_it_is_compiled():
+    pytest.importorskip("numba")
+    batch = single(COUNTS)
+    topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)).float(), ETA)
+    docs = torch.from_numpy(positive(N_DOCS, N_TOPICS)).float()
+    docs[2, 1] = torch.nan
+    added = torch.zeros(N_WORDS, N_TOPICS)
+    counts = compiled.reassign(batch, batch.values, docs, topics, torch.from_numpy(ALPHA).float(), added)
+    assert counts.isnan().any(dim=1).tolist() == [False, False, True, False, False, False]
+    assert added.isnan().any()
 
 
 def test_counted_topics_are_smoothed_counts():
@@ -198,6 +239,7 @@ def test_a_dirichlet_step_is_the_mean_over_counts_rounded_at_random():
 def test_drawn_counts_have_their_mean_and_their_variance(noise: float):
     means = torch.tensor([0.0, 0.02, 0.5, 4.0, 60.0], dtype=torch.float64)
     drawn = noisy(means.expand(200_000, -1), noise, seeded())
+    assert (drawn >= 0).all()
     assert not drawn[:, 0].any()  # a topic that a document has not
     np.testing.assert_allclose(drawn.mean(0)[1:], means[1:], rtol=0.05)
     np.testing.assert_allclose(drawn.var(0)[1:], noise * means[1:], rtol=0.15)
@@ -437,7 +479,7 @@ def test_the_counts_of_documents_are_drawn_anew_at_each_pass(times, monkeypatch)
     torch.testing.assert_close(asked[-1], (kept, noise))  # then about what the pass before left
 
 
-def test_a_token_is_left_out_the_more_the_fewer_there_are(monkeypatch):
+def test_a_token_is_left_out_the_more_the_fewer_there_are():
     asked = []
 
     def noted(*args, left_out: float) -> torch.Tensor:
@@ -481,6 +523,14 @@ def test_a_word_many_times_in_a_document_is_less_reason_for_noise_than_one_in_ma
     n_pairs = (few_long > 0).sum() / N_WORDS  # a word
     assert damped._start_pass().noise == pytest.approx(60**0.5 * n_pairs / _NOISY)
     assert plain._start_pass().noise == pytest.approx(min(1, 60 * n_pairs / _NOISY))
+
+
+def test_noise_is_the_same_when_topics_have_gone():
+    new = begun()
+    before = new._start_pass().noise
+    new._leave(torch.tensor([0, 2]))
+    assert new.word_topics.shape == (N_WORDS, 2)
+    assert new._start_pass().noise == pytest.approx(before)
 
 
 def test_counts_are_noisier_the_more_tokens_a_word_there_are():

@@ -6,6 +6,8 @@ what is worked on stays in a core's nearest cache.
 
 from __future__ import annotations
 
+import importlib.util
+import logging
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -18,9 +20,9 @@ from .nn.collapsed import CountedTopics
 from .nn.sparse import SparseBatch
 
 Array = np.ndarray[Any, Any]
+_log = logging.getLogger("topicloom")
+_FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that they are vectorised; NaN stays NaN
 _LEAST = np.float32(collapsed.LEAST)
-# Sums in any order, so that they can be vectorised; a - b where a is infinite does not occur.
-_FAST = {"reassoc", "contract", "nsz", "nnan", "ninf", "arcp"}
 
 
 def reassign(
@@ -42,7 +44,7 @@ def reassign(
         batch.offsets, batch.indices, values, doc_topics + alpha, topics.beta_t, -left_out / topics.sizes,
         topics.least, alpha,
     )  # fmt: skip
-    loop(*(each.contiguous().numpy() for each in inputs), of_docs.numpy(), word_topics.numpy())
+    loop(*(each.contiguous().numpy() for each in inputs), of_docs.numpy(), word_topics.numpy(), _LEAST)
     return of_docs
 
 
@@ -57,6 +59,7 @@ def _reassign(
     alpha: Array,
     of_docs: Array,
     of_words: Array,
+    tiny: np.float32,
 ) -> None:
     """Adds to of_docs (B, K) and of_words (V, K); see `collapsed.reassign`."""
     n_topics = len(alpha)
@@ -65,11 +68,11 @@ def _reassign(
         theta, of_doc = shares[doc], of_docs[doc]
         for i in range(offsets[doc], offsets[doc + 1]):
             x, beta, of_word = values[i], beta_t[words[i]], of_words[words[i]]
-            total = _LEAST
+            total = tiny
             for k in range(n_topics):
                 gamma[k] = theta[k] * beta[k]
                 total += gamma[k]
-            one, rest = np.float32(1) / total, _LEAST
+            one, rest = np.float32(1) / total, tiny
             for k in range(n_topics):
                 own = gamma[k] * one
                 gamma[k] = max(theta[k] - own, alpha[k]) * max(beta[k] + own * x * per_size[k], least[k])
@@ -82,16 +85,31 @@ def _reassign(
 
 @cache
 def _compiled(function: Callable[..., None]) -> Callable[..., None] | None:
-    """The function, compiled when it is first called and kept on disk if that can be; None where there is no numba."""
-    try:
-        import numba
-    except ImportError:  # or a NumPy that is newer than it knows
+    """The function, compiled and kept on disk if that can be; None where it cannot be compiled.
+
+    numba is tried on a document of one word: much that may be wrong with an installation shows at the first call.
+    """
+    if importlib.util.find_spec("numba") is None:
         return None
-    if getattr(numba.config, "DISABLE_JIT", False):  # Python itself would take a thousand times as long
-        return None
-    compiled: Callable[..., None]
-    try:
-        compiled = numba.njit(function, nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-    except RuntimeError:  # there is nowhere to keep it
-        compiled = numba.njit(function, nogil=True, fastmath=_FAST, error_model="numpy")
-    return compiled
+    reason: Exception | None = None
+    for kept in (True, False):
+        try:
+            import numba
+
+            if getattr(numba.config, "DISABLE_JIT", False):  # Python itself would take a thousand times as long
+                return None
+            compiled: Callable[..., None]
+            compiled = numba.njit(function, nogil=True, fastmath=_FAST, error_model="numpy", cache=kept)
+            compiled(*_one_word())
+            return compiled
+        except Exception as error:  # whatever it is, there is another way
+            reason = error
+    _log.warning("numba is there but cannot be used, so that Loom takes longer: %s", reason)
+    return None
+
+
+def _one_word() -> tuple[Any, ...]:
+    """Arguments of `_reassign`."""
+    of_topics, table = np.ones(1, np.float32), np.ones((1, 1), np.float32)
+    offsets, words = np.array([0, 1]), np.zeros(1, np.int64)
+    return offsets, words, of_topics, table, table, of_topics, of_topics, of_topics, table.copy(), table.copy(), _LEAST

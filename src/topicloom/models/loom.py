@@ -5,7 +5,7 @@ LDA (Blei, Ng & Jordan 2003), trained in two parts, in one run of the loop:
   speak of what documents have in common, where a sampler started at random takes hundreds of passes;
 - weft: tokens are shared out among the topics after CVB0 (Asuncion et al. 2009), by counts that each document keeps and
   that are drawn anew at every pass. No gradient is taken through them; the encoder learns to say what they say.
-Spare topics, whose words do not belong together or to them alone, go early. docs/models/loom.md has the mathematics.
+Spare topics, whose words do not go together or are not theirs alone, go early. docs/models/loom.md has the mathematics.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STREAM_STEPS = 500  # after which a stream goes from warp to weft
 _SEED_COUNT = 50.0  # tokens that a seed word has in its topic beforehand
 _MOST_SPARE = 50  # topics
 _LONG, _LEAST_WARP = 20, 0.4  # tokens of a document from which fewer epochs do, and the least share of them
-_LESSON = 5  # every so many batches of a pass teach the encoder
+_LESSON = 20  # every so many batches of a pass teach the encoder; more teach it titles by heart
 
 
 class LoomNetwork(GSMNetwork):

@@ -228,7 +228,8 @@ class Weft(nn.Module):
 
     def _start_pass(self) -> _Tally:
         """What a pass goes by, as the tokens there are ask for it."""
-        noise = min(1.0, float(self.word_topics.sum()) / len(self.tokens) / _NOISY)
+        counted = self.word_topics if self.of_words is None else self.of_words
+        noise = min(1.0, float(counted.sum()) / len(self.tokens) / _NOISY)
         return _Tally.of(self._topics(), noise, 0.0 if self.local is None else 1 - noise**2)
 
     def _topics(self) -> CountedTopics:
