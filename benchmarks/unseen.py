@@ -1,4 +1,4 @@
-"""Loom beside the Gibbs sampler on corpora that no setting was chosen on: texts of installed packages.
+"""Loom beside the Gibbs sampler on other corpora than those of best.py: texts of installed packages.
 
     python benchmarks/unseen.py [--debian FOLDER] [--corpora modules,glosses] [--topics 20,50] [--seeds 2]
 
@@ -42,7 +42,7 @@ DIFFERENCES = ("npmi", "td", "npmi6", "td6", "npmi_test", "nmi", "purity", "acc"
 RATIOS = {"own_ppl": "perplexity", "cpu": "processor time"}
 Rows = list[tuple[str, str]]  # text and label
 
-HEAD = """# Corpora that no setting was chosen on
+HEAD = """# Loom on other corpora
 
 Settings of Loom were chosen on six corpora, whose test documents were read between rounds ([best.md](best.md)). Here
 are others, looked at when the settings stood: docstrings of Python packages (`doctitles` their first paragraphs,

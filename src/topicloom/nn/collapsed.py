@@ -96,8 +96,8 @@ def noisy(counts: Tensor, noise: float, generator: torch.Generator) -> Tensor:
     """Draws of gamma variables whose means are `counts`, of any shape, and whose variances are `noise` times that.
 
     Gamma(a) is Gamma(a + 1) times U^(1 / a), and the cube root of the former is nearly normal (Wilson & Hilferty 1931,
-    "The distribution of chi-square"): mean, variance and skewness are right to about a hundredth, at a quarter of the
-    time that exact draws take.
+    "The distribution of chi-square"): mean, variance and skewness are right to about a hundredth, and exact
+    draws take up to four times as long.
     """
     shape = counts / noise
     above = shape + 1
