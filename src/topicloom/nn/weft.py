@@ -202,8 +202,8 @@ class Weft(nn.Module):
     def weave(self, batch: SparseBatch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
         """Shares out the tokens of a batch anew, and counts them.
 
-        The counts of each document are drawn first, nearly from Gamma(N_dk), about as noisy as a sampler's sums of draws, or
-        with less variance where there are few tokens a word.
+        The counts of each document are drawn first, nearly from Gamma(N_dk), about as noisy as a sampler's sums of
+        draws, or with less variance where there are few tokens a word.
 
         Args:
             theta: (B, K) what an encoder says of the documents, where a pass `starts` from it.
