@@ -18,8 +18,8 @@ from topicloom.models import Loom
 from topicloom.models import loom as module
 from topicloom.models.loom import LoomNetwork
 from topicloom.nn import collapsed
-from topicloom.nn.network import Loss
-from topicloom.nn.weft import _SETTLING
+from topicloom.nn.posteriors import DirichletPosterior
+from topicloom.nn.weft import _SETTLING, Weft
 from topicloom.persistence import load
 
 N_TOPICS, N_WORDS = 4, 60
@@ -104,26 +104,25 @@ def test_a_seed_is_a_model(fitted):
     np.testing.assert_array_equal(network_of(again).weft.alpha, network_of(fitted).weft.alpha)
 
 
-def spoil(patch: pytest.MonkeyPatch, last_good_step: int) -> None:
-    """Losses are NaN after so many steps of training."""
-    whole, steps = LoomNetwork.lesson, [0]
+def spoil(patch: pytest.MonkeyPatch, last_good: int) -> None:
+    """Counts of documents are NaN after so many batches of the weft."""
+    whole, woven = Weft.weave, [0]
 
-    def lesson(network: LoomNetwork, batch: Any) -> Loss | None:
-        terms = whole(network, batch)
-        steps[0] += 1
-        if terms is None or steps[0] <= last_good_step:
-            return terms
-        return dataclasses.replace(terms, reconstruction=terms.reconstruction * torch.nan)
+    def weave(weft: Weft, *args: Any) -> DirichletPosterior:
+        posterior = whole(weft, *args)
+        woven[0] += 1
+        return posterior if woven[0] <= last_good else dataclasses.replace(posterior, alpha=posterior.alpha * torch.nan)
 
-    patch.setattr(LoomNetwork, "lesson", lesson)
+    patch.setattr(Weft, "weave", weave)
 
 
 def test_a_weft_that_diverged_keeps_its_last_whole_pass(monkeypatch, interrupted_after):
-    model, whole = small(batch_size=50), small(batch_size=50)  # eight steps an epoch, two of which teach
+    model, whole = small(batch_size=50), small(batch_size=50)  # eight steps an epoch, one of which teaches
     with pytest.raises(KeyboardInterrupt):
         whole.fit(CORPUS, callbacks=[interrupted_after(12)])
     with monkeypatch.context() as patch:
-        spoil(patch, 12 * 8 + 1)
+        n_warp = sum("amortisation" not in row for row in whole.history_)
+        spoil(patch, (12 - n_warp) * 8 + 5)
         with pytest.raises(TrainingDivergedError, match="epoch 13, batch 6"):
             model.fit(CORPUS)
     for name, tensor in network_of(whole).weft.state_dict().items():

@@ -39,7 +39,7 @@ _STREAM_STEPS = 500  # after which a stream goes from warp to weft
 _SEED_COUNT = 50.0  # tokens that a seed word has in its topic beforehand
 _MOST_SPARE = 50  # topics
 _LONG, _LEAST_WARP = 20, 0.4  # tokens of a document from which fewer epochs do, and the least share of them
-_LESSON = 20  # every so many batches of a pass teach the encoder; more teach it titles by heart
+_LESSON = 20  # every so many batches of a pass teach the encoder, and what is not finite; more teach titles by heart
 
 
 class LoomNetwork(GSMNetwork):
@@ -106,17 +106,17 @@ class LoomNetwork(GSMNetwork):
         return self.weft.loss(posterior, batch)
 
     def lesson(self, batch: SparseBatch) -> Loss | None:
-        """What gradients are taken of: in the weft, of how far the encoder is from the counts, at some batches."""
+        """What gradients are taken of: in the weft, of how far the encoder is from the counts, now and then."""
         if not self.weft.begun:
             return self.loss(batch)
         teaches = self.weft.woven % _LESSON == 0
         code = self.code(batch) if teaches or self.weft.starts else None
         with torch.no_grad():
             posterior = self.weft.weave(batch, None if code is None else code.point(), self.generator)
-            if code is None or not teaches:
+            if not teaches and bool(posterior.alpha.isfinite().all()):
                 return None
             loss, theta = self.weft.loss(posterior, batch), posterior.point()
-        said = torch.log_softmax(self.weft.spares.of_left(code.mean), dim=1)
+        said = torch.log_softmax(self.weft.spares.of_left((code or self.code(batch)).mean), dim=1)
         amortisation = (theta * (theta.log() - said)).sum(1)  # (B,) KL(theta || encoder's)
         return Loss(loss.reconstruction, loss.divergence, {"amortisation": amortisation})
 
