@@ -74,8 +74,9 @@ LEGEND = """
 In the other tables, mean ± standard deviation over seeds:
 
 - wall s: seconds of fit by the clock, models one after the other on the same machine, with up to two threads each (the
-  package takes one where a network is small, scikit-learn one throughout). A small fit comes before, so that imports do
-  not count. processor s: of all threads, those of the sampler's workers as well.
+  package takes one where a network is small, scikit-learn one throughout); but where one model's cells were made again,
+  those of the others are of another day. A small fit comes before, so that imports do not count. processor s: of all
+  threads, those of the sampler's workers as well.
 - NPMI of the 10 best words and TD of the 25 best, of three rankings of a topic's words: by probability, by relevance .6
   (`6`), and the package's own (`own`). TopMost's own is by weight; the weights of its ProdLDA are no probabilities, so
   that it has no other ranking.

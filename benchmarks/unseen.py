@@ -52,14 +52,14 @@ are others, looked at when the settings stood: docstrings of Python packages (`d
 depends on what is installed.
 
 One thing was changed for what was seen here of long documents: noise, and what is left out of counts, go by damped
-tokens a word. That was chosen on documents of `manzh`, `modules` and `kernel`, which are unseen no more; `german` and
-`freebsd`, as long, came afterwards.
+tokens a word. That was chosen on documents of `manzh`, `modules` and `kernel`, test documents here among them; `german`
+and `freebsd`, of long documents too, came afterwards.
 
 Loom's mean over seeds less that of the Gibbs sampler with 1,000 iterations and one worker, with default settings
 otherwise, on a fifth of the documents drawn by chance; perplexity and processor time are ratios, taken while two cells
-ran side by side. **✗**: not better, however little it misses by.
-One seed differs from another by .01 to .03. Labels are packages, the subjects of WordNet's files, collections, sections
-and folders. Columns are as in best.md.
+ran side by side, and of two days where one model's cells were made again. **✗**: not better, however little it misses
+by. One seed differs from another by .01 to .03. Labels are packages, the subjects of WordNet's files, collections,
+sections and folders. Columns are as in best.md.
 
 """
 

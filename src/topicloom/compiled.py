@@ -36,7 +36,7 @@ def reassign(
     left_out: float = 1.0,
 ) -> Tensor:
     """`collapsed.reassign` but for rounding: compiled if it can be."""
-    loop = _compiled(_reassign) if values.device.type == "cpu" else None
+    loop = _compiled() if values.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
         return collapsed.reassign(batch, values, doc_topics, topics, alpha, word_topics, left_out=left_out)
     of_docs = doc_topics.new_zeros(doc_topics.shape)
@@ -84,8 +84,8 @@ def _reassign(
 
 
 @cache
-def _compiled(function: Callable[..., None]) -> Callable[..., None] | None:
-    """The function, compiled and kept on disk if that can be; None where it cannot be compiled.
+def _compiled() -> Callable[..., None] | None:
+    """`_reassign`, compiled and kept on disk if that can be; None where it cannot be compiled.
 
     numba is tried on a document of one word: much that may be wrong with an installation shows at the first call.
     """
@@ -98,8 +98,7 @@ def _compiled(function: Callable[..., None]) -> Callable[..., None] | None:
 
             if getattr(numba.config, "DISABLE_JIT", False):  # Python itself would take a thousand times as long
                 return None
-            compiled: Callable[..., None]
-            compiled = numba.njit(function, nogil=True, fastmath=_FAST, error_model="numpy", cache=kept)
+            compiled = numba.njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=kept)(_reassign)
             compiled(*_one_word())
             return compiled
         except Exception as error:  # whatever it is, there is another way
