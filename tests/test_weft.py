@@ -19,7 +19,7 @@ from topicloom.nn import weft as weft_module
 from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, noisy, sharpened, tinted
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
-from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _NOISY, _PLAIN, _TINT, _TRUST, Weft
+from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _NOISY, _PLAIN, _SHAKE, _TINT, _TRUST, Weft
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
 COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)
@@ -314,6 +314,26 @@ def test_sharpened_topics_are_what_the_formula_says(sharpness):
     assert (sizes > 0).all()
 
 
+def test_only_words_that_lead_a_topic_are_sharpened():
+    """The 30 best of each by probability or by relevance .6; the others are shared out as they were counted."""
+    counts, tokens = positive(400, 2, scale=20), positive(400, seed=1, scale=50)
+    ours = sharpened(*tensors(counts, tokens), 3.0, ETA).numpy()
+    smoothed = counts + ETA
+    topic = smoothed.sum(0) / smoothed.sum()
+    plain = smoothed / smoothed.sum(1, keepdims=True)
+    sharp = plain**3.0 * topic**-2.0
+    sharp /= sharp.sum(1, keepdims=True)
+    frequency = (tokens + ETA) / (tokens + ETA).sum()
+    beta_t = sharp * frequency[:, None]
+    beta_t /= beta_t.sum(0)
+    relevance = 0.6 * np.log(beta_t) + 0.4 * np.log(beta_t / frequency[:, None])
+    leads = {v for ranked in (beta_t, relevance) for k in range(2) for v in ranked[:, k].argsort()[-30:]}
+    assert 60 < len(leads) < 120
+    shares = np.array([(sharp if v in leads else plain)[v] for v in range(400)])
+    expected = shares * frequency[:, None]
+    np.testing.assert_allclose(ours, expected / expected.sum(0))
+
+
 def test_topics_that_are_not_sharpened_are_the_counts():
     counts = positive(N_WORDS, N_TOPICS)
     ours = sharpened(*tensors(counts, counts.sum(1)), 1.0, 1e-12)
@@ -501,7 +521,7 @@ def test_a_pass_does_not_put_documents_in_the_order_of_words():
     assert "by_word" not in vars(batch)
 
 
-@pytest.mark.parametrize(("n_tokens", "sharpness"), [(4.0, 2.5), (25.0, 1 + 9.5 / 8), (400.0, 1 + 9.5 / 23)])
+@pytest.mark.parametrize(("n_tokens", "sharpness"), [(4.0, 2.5), (25.0, 1 + 10 / 8), (400.0, 1 + 10 / 23)])
 def test_topics_are_sharper_the_fewer_tokens_a_word_there_are(n_tokens: float, sharpness: float):
     new = begun(sharpness=None)
     new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
@@ -520,16 +540,34 @@ def test_a_word_many_times_in_a_document_is_less_reason_for_noise_than_one_in_ma
         each.weave(single(few_long), encoded(), seeded())
         each.gather()
     n_pairs = (few_long > 0).sum() / N_WORDS  # a word
-    assert damped._start_pass().noise == pytest.approx(60**0.5 * n_pairs / _NOISY)
-    assert plain._start_pass().noise == pytest.approx(min(1, 60 * n_pairs / _NOISY))
+    assert damped._start_pass(seeded()).noise == pytest.approx(60**0.5 * n_pairs / _NOISY)
+    assert plain._start_pass(seeded()).noise == pytest.approx(min(1, 60 * n_pairs / _NOISY))
 
 
 def test_noise_is_the_same_when_topics_have_gone():
     new = begun()
-    before = new._start_pass().noise
+    before = new._start_pass(seeded()).noise
     new._leave(torch.tensor([0, 2]))
     assert new.word_topics.shape == (N_WORDS, 2)
-    assert new._start_pass().noise == pytest.approx(before)
+    assert new._start_pass(seeded()).noise == pytest.approx(before)
+
+
+def test_counts_of_words_are_noisy_in_the_first_half_of_the_passes():
+    """Each pass draws them around what was counted, with a tenth of the variance of documents' counts."""
+    new = begun()
+    new.n_passes, new.sharpness = 8, 1.0
+    counted = CountedTopics.of(new.word_topics, ETA)
+    n_draws = 4_000
+    draws = []
+    for number in range(n_draws):
+        new.before = None
+        tally = new._start_pass(seeded(number))
+        draws.append(tally.topics.beta_t * tally.topics.sizes - ETA)
+    drawn = torch.stack(draws)
+    torch.testing.assert_close(drawn.mean(0), new.word_topics, rtol=0.05, atol=0.02)
+    torch.testing.assert_close(drawn.var(0), _SHAKE * tally.noise * new.word_topics, rtol=0.2, atol=0.01)
+    new.before, new.passes = None, 4
+    assert torch.equal(new._start_pass(seeded()).topics.beta_t, counted.beta_t)
 
 
 def test_counts_are_noisier_the_more_tokens_a_word_there_are():
@@ -548,7 +586,13 @@ def test_counts_are_noisier_the_more_tokens_a_word_there_are():
         assert float(values.var()) == pytest.approx(6.0 * noise, rel=0.1)
 
 
-def test_passes_but_the_last_go_by_topics_beyond_those_counted():
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of words are not noisy."""
+    monkeypatch.setattr(weft_module, "_SHAKEN", 0.0)
+
+
+def test_passes_but_the_last_go_by_topics_beyond_those_counted(quiet: None):
     new, n_passes = begun(), _PLAIN + 3
     new.n_passes, counted = n_passes, []
     for number in range(n_passes):
@@ -561,7 +605,7 @@ def test_passes_but_the_last_go_by_topics_beyond_those_counted():
         new.gather()
 
 
-def test_a_pass_after_topics_went_goes_by_those_counted():
+def test_a_pass_after_topics_went_goes_by_those_counted(quiet: None):
     new = begun(n_common=2)  # topics 1 and 2
     new.n_passes = 20
     for number in range(2):

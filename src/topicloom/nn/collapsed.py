@@ -16,6 +16,7 @@ from .sparse import TINY, SparseBatch
 
 _CHUNK = 1 << 17  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
 LEAST = 1e-30  # below any product of a count and a probability
+_LEADING = 30  # words of a topic, a few more than anybody reads
 _BEYOND, _MOST_CHANGE = 0.8, 2.0  # momentum of the topics; at 1 they swing to and fro
 
 
@@ -147,19 +148,38 @@ def expected_counts(batch: SparseBatch, beta_t: Tensor, alpha: Tensor, start: Te
 def sharpened(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: float) -> Tensor:
     """Topics whose words keep their share of the corpus: (V, K), columns sum to 1.
 
-    beta_kv is proportional to F_v p(k | v)^s p(k)^(1 - s), normalised over k for each word before F_v comes in.
+    beta_kv is proportional to F_v p(k | v)^s p(k)^(1 - s), normalised over k for each word before F_v comes in. s is 1
+    for words that lead no topic: nobody reads those, and a sharper p(k | v) predicts words less well.
 
     Args:
         word_topics: (V, K) counts.
         tokens: (V,) F, how often each word occurs.
-        sharpness: s; 1 leaves p(k | v) as counted.
+        sharpness: s of words that lead one; 1 leaves p(k | v) as counted.
     """
     smoothed = word_topics + eta
     topic = smoothed.sum(0) / smoothed.sum()  # (K,) p(k)
-    log_lift = (smoothed / smoothed.sum(1, keepdim=True) / topic).log()  # (V, K)
-    share = torch.softmax(sharpness * log_lift + topic.log(), dim=1)  # (V, K)
-    weights = share * (tokens[:, None] + eta)
+    shares = smoothed / smoothed.sum(1, keepdim=True)  # (V, K) p(k | v)
+    sharp = torch.softmax(sharpness * (shares / topic).log() + topic.log(), dim=1)  # (V, K)
+    frequency = (tokens + eta)[:, None]  # (V, 1)
+    leads = leading(sharp * frequency, frequency)  # (V, 1)
+    weights = torch.where(leads, sharp, shares) * frequency
     return weights / weights.sum(0)
+
+
+def leading(weights: Tensor, frequency: Tensor) -> Tensor:
+    """Words that are among the 30 best of some topic, by probability or by relevance .6: (V, 1) bool
+
+    log beta_kv - .4 log p(v) orders the words of a topic as relevance does (Sievert & Shirley 2014, "LDAvis").
+
+    Args:
+        weights: (V, K) topics, or multiples of them.
+        frequency: (V, 1)
+    """
+    best = min(_LEADING, len(weights))
+    leads = torch.zeros_like(frequency, dtype=torch.bool)
+    for ranked in (weights, weights / frequency**0.4):
+        leads[ranked.topk(best, dim=0, sorted=False).indices] = True
+    return leads
 
 
 def tinted(beta_t: Tensor, weights: Tensor, share: float) -> Tensor:

@@ -20,12 +20,13 @@ _LEAST_ALPHA, _MOST_ALPHA = 1e-3, 5.0
 _SETTLING = 3  # passes before the Dirichlet parameters are learned
 _COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
 _COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
-_SHARPER, _SHARPEST = 9.5, 2.5  # topics of few tokens a word are less certain, and flatter
+_SHARPER, _SHARPEST = 10.0, 2.5  # topics of few tokens a word are less certain, and flatter
 # Tokens a word, as damping counts them, from which counts of documents are as noisy as a sampler's, and a token stays
 # in the counts of its word. Fewer tell less through noise, and would each hold itself where it is: the noise is r and
 # 1 - r^2 of a token is left out, r being the tokens a word by these. Undamped, few long documents would pass for many.
 _NOISY = 80.0
-_TINT = 0.07  # of each topic are common words, so that fewer documents have most of the common topics
+_SHAKEN, _SHAKE = 0.5, 0.1  # part of the passes in which counts of words are noisy too, by so much of that noise
+_TINT = 0.08  # of each topic are common words, so that fewer documents have most of the common topics
 _PLAIN = 3  # passes at the end without momentum
 _TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
 _NEW_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
@@ -212,7 +213,7 @@ class Weft(nn.Module):
             Dirichlet(alpha + N_d), in which a token counts as `damping` says.
         """
         self.woven += 1
-        self.tally = tally = self.tally or self._start_pass()
+        self.tally = tally = self.tally or self._start_pass(generator)
         values = batch.values**self.damping  # (N,)
         counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
         drawn = noisy(counts, tally.noise, generator)
@@ -226,15 +227,17 @@ class Weft(nn.Module):
             total += part
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
-    def _start_pass(self) -> _Tally:
+    def _start_pass(self, generator: torch.Generator) -> _Tally:
         """What a pass goes by, as the tokens there are ask for it."""
         counted = self.word_topics if self.of_words is None else self.of_words
         noise = min(1.0, float(counted.sum()) / len(self.tokens) / _NOISY)
-        return _Tally.of(self._topics(), noise, 0.0 if self.local is None else 1 - noise**2)
+        shaken = self.passes < _SHAKEN * self.n_passes  # topics give up words that they have by chance
+        words = noisy(self.word_topics, _SHAKE * noise, generator) if shaken else self.word_topics
+        return _Tally.of(self._topics(words), noise, 0.0 if self.local is None else 1 - noise**2)
 
-    def _topics(self) -> CountedTopics:
+    def _topics(self, word_topics: Tensor) -> CountedTopics:
         """What a pass goes by; asked for once a pass."""
-        counted, before = CountedTopics.of(self.word_topics + self.seeded, self.eta), self.before
+        counted, before = CountedTopics.of(word_topics + self.seeded, self.eta), self.before
         self.before = counted.beta_t
         return counted if before is None or self.passes >= self.n_passes - _PLAIN else counted.beyond(before)
 
