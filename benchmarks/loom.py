@@ -120,7 +120,11 @@ def drawn(draw: Callable[[Weft, torch.Tensor, float, torch.Generator], torch.Ten
     weave = Weft.weave
 
     def woven(weft: Weft, batch: Any, theta: torch.Tensor, generator: torch.Generator) -> Any:
-        with replaced(weft_module, "noisy", partial(draw, weft)):
+        def other(counts: torch.Tensor, *noise: Any) -> torch.Tensor:
+            of_words = len(counts) == len(weft.tokens)
+            return noisy(counts, *noise) if of_words else draw(weft, counts, *noise)
+
+        with replaced(weft_module, "noisy", other):
             return weave(weft, batch, theta, generator)
 
     with replaced(Weft, "weave", woven):
@@ -252,7 +256,7 @@ EXPERIMENTS = {
         ),
         Experiment(
             "a lesson at every batch",
-            "The encoder is taught five times as much: little changes.",
+            "The encoder is taught twenty times as much: it learns titles by heart.",
             during=partial(patch.object, loom_module, "_LESSON", 1),
         ),
         Experiment(
@@ -273,7 +277,17 @@ EXPERIMENTS = {
             {"sharpness": 1.5},
         ),
         Experiment("sharpness 2.5", "More diverse topics, a worse fit.", {"sharpness": 2.5}),
+        Experiment(
+            "all words sharpened",
+            "The same best words, a worse fit.",
+            during=partial(patch.object, collapsed_module, "_LEADING", 10**6),
+        ),
         Experiment("no noise", "Passes only climb from the start: worse topics.", during=partial(drawn, not_drawn)),
+        Experiment(
+            "no noise in words",
+            "Topics share more common words: less diverse.",
+            during=partial(patch.object, weft_module, "_SHAKEN", 0.0),
+        ),
         Experiment(
             "drawn as whole counts",
             "Poisson for Gamma: more diverse, less coherent on titles.",

@@ -19,7 +19,7 @@ from topicloom.nn import weft as weft_module
 from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, noisy, sharpened, tinted
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
-from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _NOISY, _PLAIN, _SHAKE, _TINT, _TRUST, Weft
+from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _NOISY, _PLAIN, _TINT, _TRUST, Weft
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
 COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)
@@ -554,20 +554,45 @@ def test_noise_is_the_same_when_topics_have_gone():
 
 def test_counts_of_words_are_noisy_in_the_first_half_of_the_passes():
     """Each pass draws them around what was counted, with a tenth of the variance of documents' counts."""
-    new = begun()
-    new.n_passes, new.sharpness = 8, 1.0
-    counted = CountedTopics.of(new.word_topics, ETA)
-    n_draws = 4_000
+    words = torch.zeros(N_WORDS, N_TOPICS)
+    words[2, 1] = 100.0  # what seed words count beforehand is not drawn
+    new = begun(seeded=words)
+    new.n_passes = 8
     draws = []
-    for number in range(n_draws):
+    for number in range(4_000):
         new.before = None
         tally = new._start_pass(seeded(number))
-        draws.append(tally.topics.beta_t * tally.topics.sizes - ETA)
+        draws.append(tally.topics.beta_t * tally.topics.sizes - ETA - words)
     drawn = torch.stack(draws)
     torch.testing.assert_close(drawn.mean(0), new.word_topics, rtol=0.05, atol=0.02)
-    torch.testing.assert_close(drawn.var(0), _SHAKE * tally.noise * new.word_topics, rtol=0.2, atol=0.01)
-    new.before, new.passes = None, 4
-    assert torch.equal(new._start_pass(seeded()).topics.beta_t, counted.beta_t)
+    torch.testing.assert_close(drawn.var(0), 0.1 * tally.noise * new.word_topics, rtol=0.2, atol=0.01)
+
+
+@pytest.mark.parametrize(("n_passes", "noisy_passes"), [(0, 0), (1, 0), (3, 0), (5, 2), (8, 4), (28, 14)])
+@pytest.mark.parametrize("gone", [False, True])
+def test_the_last_passes_go_by_the_counts_of_words_as_they_are(n_passes: int, noisy_passes: int, gone: bool):
+    new = begun()
+    if gone:
+        new._leave(torch.tensor([0, 2]))
+    new.n_passes = n_passes
+    counted = CountedTopics.of(new.word_topics, ETA).beta_t
+    went_by = []
+    for number in range(max(n_passes, 1)):
+        new.passes, new.before = number, None
+        went_by.append(torch.equal(new._start_pass(seeded(number)).topics.beta_t, counted))
+    assert went_by == [False] * noisy_passes + [True] * (max(n_passes, 1) - noisy_passes)
+
+
+def test_momentum_goes_on_from_the_noisy_topics_of_the_pass_before():
+    new = begun()
+    new.n_passes = 20
+    drawn = []
+    for number in range(2):
+        new.before = None
+        drawn.append(new._start_pass(seeded(number)).topics)
+    new.before = None
+    new._start_pass(seeded(0))
+    torch.testing.assert_close(new._start_pass(seeded(1)).topics.beta_t, drawn[1].beyond(drawn[0].beta_t).beta_t)
 
 
 def test_counts_are_noisier_the_more_tokens_a_word_there_are():

@@ -155,8 +155,8 @@ class Loom(NeuralTopicModel):
         common: share of the topics that start as topics of common words, of which the others keep some; 0 is LDA.
         damping: a word that a document has x times counts x ** damping when topics are counted; 1 is LDA. Less heeds
             that a word which has occurred in a document is likely to occur again.
-        sharpness: p(topic | word) to this power, in the topics; 1 is LDA. None is 1 + 10 / (3 + sqrt(tokens a word)),
-            2.5 at most.
+        sharpness: p(topic | word) to this power, in the topics, for words that lead one; 1 is LDA. None is
+            1 + 10 / (3 + sqrt(tokens a word)), 2.5 at most.
         alpha: the Dirichlet parameter of the warp, the same for each topic; the weft learns its own.
         eta: the Dirichlet parameter of the topics.
         refine: steps by which theta of a new document is improved from what the encoder says; 0 for none.

@@ -16,7 +16,7 @@ from .sparse import TINY, SparseBatch
 
 _CHUNK = 1 << 17  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
 LEAST = 1e-30  # below any product of a count and a probability
-_LEADING = 30  # words of a topic, a few more than anybody reads
+_LEADING = 30  # words of a topic, a few more than most people read
 _BEYOND, _MOST_CHANGE = 0.8, 2.0  # momentum of the topics; at 1 they swing to and fro
 
 
@@ -35,7 +35,7 @@ class CountedTopics:
         return cls((word_topics + eta) / sizes, sizes, eta / sizes)
 
     def beyond(self, before: Tensor) -> CountedTopics:
-        """With momentum: probabilities go on as they have changed from `before` (V, K), which were counted a pass ago.
+        """With momentum: probabilities go on as they have changed from `before` (V, K), those of a pass ago.
 
         Near its end, a pass makes up for a small and fixed part of what is left to do; with momentum for several times
         that, as in Nesterov's method: what is counted next is counted from there, and not from where it led.
@@ -149,7 +149,7 @@ def sharpened(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: float)
     """Topics whose words keep their share of the corpus: (V, K), columns sum to 1.
 
     beta_kv is proportional to F_v p(k | v)^s p(k)^(1 - s), normalised over k for each word before F_v comes in. s is 1
-    for words that lead no topic: nobody reads those, and a sharper p(k | v) predicts words less well.
+    for words that lead no topic: few of those are read, and a sharper p(k | v) predicts words less well.
 
     Args:
         word_topics: (V, K) counts.

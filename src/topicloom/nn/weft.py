@@ -25,7 +25,9 @@ _SHARPER, _SHARPEST = 10.0, 2.5  # topics of few tokens a word are less certain,
 # in the counts of its word. Fewer tell less through noise, and would each hold itself where it is: the noise is r and
 # 1 - r^2 of a token is left out, r being the tokens a word by these. Undamped, few long documents would pass for many.
 _NOISY = 80.0
-_SHAKEN, _SHAKE = 0.5, 0.1  # part of the passes in which counts of words are noisy too, by so much of that noise
+# Part of the passes in which counts of words are noisy too, by so much of that noise: topics give up words that they
+# have by chance, and common ones that they share.
+_SHAKEN, _SHAKE = 0.5, 0.1
 _TINT = 0.08  # of each topic are common words, so that fewer documents have most of the common topics
 _PLAIN = 3  # passes at the end without momentum
 _TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
@@ -73,7 +75,7 @@ class Weft(nn.Module):
     common: Tensor  # (K,) bool, topics that started as common words
     # Of one run of training.
     local: Tensor | None  # (D, K) N_dk of the training documents; None in a stream, where none is kept
-    before: Tensor | None  # (V, K) the topics as they were counted when the last pass began
+    before: Tensor | None  # (V, K) the topics that the last pass went by, before momentum
     choice: Choice | None  # of the topics that stay
     of_words: Tensor | None  # (V, 1) N_v of the last pass, where topics have gone since
     tally: _Tally | None
@@ -231,7 +233,7 @@ class Weft(nn.Module):
         """What a pass goes by, as the tokens there are ask for it."""
         counted = self.word_topics if self.of_words is None else self.of_words
         noise = min(1.0, float(counted.sum()) / len(self.tokens) / _NOISY)
-        shaken = self.passes < _SHAKEN * self.n_passes  # topics give up words that they have by chance
+        shaken = self.passes < min(_SHAKEN * self.n_passes, self.n_passes - _PLAIN)
         words = noisy(self.word_topics, _SHAKE * noise, generator) if shaken else self.word_topics
         return _Tally.of(self._topics(words), noise, 0.0 if self.local is None else 1 - noise**2)
 
