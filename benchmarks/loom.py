@@ -286,7 +286,7 @@ EXPERIMENTS = {
         Experiment(
             "no noise in words",
             "Topics share more common words: less diverse.",
-            during=partial(patch.object, weft_module, "_SHAKEN", 0.0),
+            during=partial(patch.object, weft_module, "_NOISY_PASSES", 0.0),
         ),
         Experiment(
             "drawn as whole counts",

@@ -614,7 +614,7 @@ def test_counts_are_noisier_the_more_tokens_a_word_there_are():
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts of words are not noisy."""
-    monkeypatch.setattr(weft_module, "_SHAKEN", 0.0)
+    monkeypatch.setattr(weft_module, "_NOISY_PASSES", 0.0)
 
 
 def test_passes_but_the_last_go_by_topics_beyond_those_counted(quiet: None):

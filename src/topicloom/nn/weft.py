@@ -27,7 +27,7 @@ _SHARPER, _SHARPEST = 10.0, 2.5  # topics of few tokens a word are less certain,
 _NOISY = 80.0
 # Part of the passes in which counts of words are noisy too, by so much of that noise: topics give up words that they
 # have by chance, and common ones that they share.
-_SHAKEN, _SHAKE = 0.5, 0.1
+_NOISY_PASSES, _WORD_NOISE = 0.5, 0.1
 _TINT = 0.08  # of each topic are common words, so that fewer documents have most of the common topics
 _PLAIN = 3  # passes at the end without momentum
 _TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
@@ -233,12 +233,13 @@ class Weft(nn.Module):
         """What a pass goes by, as the tokens there are ask for it."""
         counted = self.word_topics if self.of_words is None else self.of_words
         noise = min(1.0, float(counted.sum()) / len(self.tokens) / _NOISY)
-        shaken = self.passes < min(_SHAKEN * self.n_passes, self.n_passes - _PLAIN)
-        words = noisy(self.word_topics, _SHAKE * noise, generator) if shaken else self.word_topics
-        return _Tally.of(self._topics(words), noise, 0.0 if self.local is None else 1 - noise**2)
+        word_topics = self.word_topics  # (V, K)
+        if self.passes < min(_NOISY_PASSES * self.n_passes, self.n_passes - _PLAIN):
+            word_topics = noisy(word_topics, _WORD_NOISE * noise, generator)
+        return _Tally.of(self._topics(word_topics), noise, 0.0 if self.local is None else 1 - noise**2)
 
     def _topics(self, word_topics: Tensor) -> CountedTopics:
-        """What a pass goes by; asked for once a pass."""
+        """What a pass goes by, of N_vk (V, K); asked for once a pass."""
         counted, before = CountedTopics.of(word_topics + self.seeded, self.eta), self.before
         self.before = counted.beta_t
         return counted if before is None or self.passes >= self.n_passes - _PLAIN else counted.beyond(before)
