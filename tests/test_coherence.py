@@ -12,7 +12,18 @@ import pytest
 import scipy.sparse as sp
 
 from topicloom import metrics
-from topicloom.metrics import Reference, c_npmi, c_uci, c_v, c_w2v, cooccurrence, document_npmi, stretches, u_mass
+from topicloom.metrics import (
+    Reference,
+    c_npmi,
+    c_uci,
+    c_v,
+    c_w2v,
+    cooccurrence,
+    document_npmi,
+    presence,
+    stretches,
+    u_mass,
+)
 
 EPSILON = 1e-12
 WINDOWED = [c_v, c_npmi, c_uci]
@@ -73,18 +84,34 @@ def test_exact_counts_by_brute_force(window):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("window", [10, None])
 @pytest.mark.parametrize("counting", ["gensim", "exact"])
-def test_counts_do_not_depend_on_the_pieces_they_are_made_in(monkeypatch, counting):
+def test_counts_do_not_depend_on_the_pieces_they_are_made_in(monkeypatch, counting, window):
     texts = made_texts(1, n_docs=40)
     groups = [np.array([0, 1, 2]), np.array([2, 5, 6, 7]), np.array([3, 1]), np.array([4])]
-    whole = Reference.from_tokens(texts).joint(groups, 10, counting)
+    whole = Reference.from_tokens(texts).joint(groups, window, counting)
     monkeypatch.setattr(cooccurrence, "_TOKENS_AT_ONCE", 17)
     monkeypatch.setattr(cooccurrence, "_DOCUMENTS_AT_ONCE", 3)
     monkeypatch.setattr(stretches, "_STRETCHES_AT_ONCE", 5)
     monkeypatch.setattr(stretches, "_OVERLAPS_AT_ONCE", 2)
-    for one, other in zip(whole, Reference.from_tokens(iter(texts)).joint(groups, 10, counting), strict=True):
+    monkeypatch.setattr(presence, "_CELLS_AT_ONCE", 9)
+    for one, other in zip(whole, Reference.from_tokens(iter(texts)).joint(groups, window, counting), strict=True):
         assert one.sum() > 0
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("counting", ["gensim", "exact"])
+def test_whole_documents_are_counted_as_windows_are(counting):
+    """Beside a document that is a word longer, those that fill a window or less are counted by stretches."""
+    texts = [*made_texts(3, n_docs=70), [], ["w1"], ["w99", "w1"]]
+    longer = ["other"] * (max(map(len, texts)) + 1)
+    whole, windows = Reference.from_tokens(texts), Reference.from_tokens([*texts, longer])
+    groups = [[whole.id_of(f"w{i}") for i in some] for some in ((1, 2, 5), (99, 1), (3,), ())]
+    groups = [np.array(group, np.int64) for group in groups]
+    by_window = windows.joint(groups, len(longer) - 1, counting)
+    for one, other in zip(whole.joint(groups, None, counting), by_window, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert by_window[1].tolist() == [[1, 1], [1, by_window[0][0, 0]]]
 
 
 def test_counts_are_kept(monkeypatch):

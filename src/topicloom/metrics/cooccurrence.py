@@ -2,7 +2,8 @@
 
 A window is a run of tokens of one document. The windows of all documents are laid out one after another on an axis; a
 word is in the windows of some stretches of it, and two words meet as often as their stretches overlap. Stretches come
-from the places of the topics' words alone, so no window is ever visited.
+from the places of the topics' words alone, so no window is ever visited. Whole documents need no stretches: a bit says
+whether a word is in one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .presence import documents_at_once, presence_sums
 from .stretches import overlap_sums, stretches_of
 
 Counting: TypeAlias = Literal["gensim", "exact"]
@@ -189,12 +191,16 @@ class Reference:
         ranks = [np.searchsorted(words, group) for group in groups]
         place = np.full(self.n_words + 1, -1, np.int32)  # the last is for tokens that are no word
         place[words] = np.arange(len(words))
+        whole = window >= self._longest
         total: npt.NDArray[np.float64] | float = 0.0
-        for first, last in self._pieces():
-            offsets = np.asarray(self._offsets[first : last + 1], np.int64)
-            tokens = place[self._ids[offsets[0] : offsets[-1]]]
-            stretches = stretches_of(tokens, offsets - offsets[0], window, forget=counting == "gensim")
-            total = total + overlap_sums(stretches, ranks, len(words))
+        for first, last in self._pieces(documents_at_once(len(words)) if whole else _TOKENS_AT_ONCE):
+            ends = np.asarray(self._offsets[first : last + 1], np.int64)
+            tokens, offsets = place[self._ids[ends[0] : ends[-1]]], ends - ends[0]
+            if whole:
+                total = total + presence_sums(tokens, offsets, ranks, len(words))
+            else:
+                stretches = stretches_of(tokens, offsets, window, forget=counting == "gensim")
+                total = total + overlap_sums(stretches, ranks, len(words))
         sums = np.asarray(total, np.float64)
         pairs = [self._pairs(group).ravel() for group in groups]
         values = [sums[row, : len(group), : len(group)].ravel() for row, group in enumerate(groups)]
@@ -202,12 +208,12 @@ class Reference:
         codes, where = np.unique(np.concatenate([codes, *pairs]), return_index=True)
         self._known[window, counting] = codes, np.concatenate([counts, *values]).astype(np.int64)[where]
 
-    def _pieces(self) -> Iterator[tuple[int, int]]:
-        """Runs of documents with so few tokens that work on them stays small."""
+    def _pieces(self, most: int) -> Iterator[tuple[int, int]]:
+        """Runs of documents, no more than `most`, with so few tokens that work on them stays small."""
         first = 0
         while first < self.n_documents:
             last = int(np.searchsorted(self._offsets, int(self._offsets[first]) + _TOKENS_AT_ONCE, side="right")) - 1
-            last = min(max(last, first + 1), self.n_documents, first + _TOKENS_AT_ONCE)
+            last = min(max(last, first + 1), self.n_documents, first + most)
             yield first, last
             first = last
 

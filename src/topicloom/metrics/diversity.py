@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from .measured import Measured
 
@@ -148,8 +149,10 @@ def _ranks(topics: Topics, top_n: int) -> Floats:
 
 def _shared(member: npt.NDArray[np.bool_]) -> Floats:
     """(K, K) words that two topics have in common; member (K, W)"""
-    each = member.astype(np.float64)
-    return each @ each.T
+    # A dense product is done by threads that wait for the next one, a tenth of a second on a core of their own.
+    each = sp.csr_array(member.astype(np.float64))
+    shared: Floats = (each @ each.T).toarray()
+    return shared
 
 
 def _pairs(square: npt.NDArray[Any]) -> npt.NDArray[Any]:
