@@ -173,10 +173,10 @@ def test_workers_change_nothing(monkeypatch):
 
 
 def test_the_spool_goes_to_disk(monkeypatch):
-    from topicloom import corpus
+    from topicloom import building
 
     expected = Corpus.from_texts(TEXTS, **OPEN)
-    monkeypatch.setattr(corpus, "_SPOOL_IN_MEMORY", 1)
+    monkeypatch.setattr(building, "_SPOOL_IN_MEMORY", 1)
     monkeypatch.setattr(counting, "_CHUNK_CHARACTERS", 10)
     assert same(expected, Corpus.from_texts(TEXTS, **OPEN))
 

@@ -57,7 +57,7 @@ def test_formats(kind, compressed, tmp_path):
 
 
 def test_a_long_binary_file_is_read_over_its_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("topicloom.word_vectors._BLOCK", 7)
+    monkeypatch.setattr("topicloom.word_vector_files._BLOCK", 7)
     (tmp_path / "v.bin").write_bytes(packed(b"\n"))
     np.testing.assert_array_equal(read_word_vectors(tmp_path / "v.bin").vectors, VECTORS)
     (tmp_path / "v.txt").write_text(HEADED, encoding="utf-8")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, NVLDA, WLDA, DirichletVAE, Loom, ProdLDA
     from .persistence import load
     from .tuning import Tuning, tune
-    from .word_vectors import WordVectors, read_word_vectors, train_word_vectors
+    from .word_vector_files import read_word_vectors
+    from .word_vectors import WordVectors, train_word_vectors
 
 __version__ = "0.1.0"
 
@@ -52,7 +53,7 @@ _HOMES = {
     "evaluate": ".evaluation",
     "load": ".persistence",
     "metrics": ".metrics",
-    "read_word_vectors": ".word_vectors",
+    "read_word_vectors": ".word_vector_files",
     "select_n_topics": ".comparison",
     "train_word_vectors": ".word_vectors",
     "tune": ".tuning",

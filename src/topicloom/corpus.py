@@ -1,61 +1,31 @@
-"""Documents as sparse word counts, with the vocabulary, the row ids and the tokenizer that made them.
-
-A corpus is built in two passes whose memory does not grow with the text: texts are counted chunk by chunk (in worker
-processes when there is much), each chunk's counts are spooled; once all words are known the filters choose the
-vocabulary, and the spool is read back into the final arrays.
-"""
+"""Documents as sparse word counts, with the vocabulary, the row ids and the tokenizer that made them."""
 
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from scipy import sparse
 
+from .building import Built, TokenizerLike, build, choose_tokenizer
 from .errors import InputError
 from .files import atomic_directory, read_json, read_lines, require_free, write_json, write_lines
-from .text import (
-    AnyTokenizer,
-    CustomTokenizer,
-    Document,
-    Pretokenized,
-    Tokenizer,
-    make_tokenizer,
-    read,
-    tokenizer_from_settings,
-)
-from .text.counting import (
-    Counts,
-    Text,
-    chunked,
-    columns_of,
-    count_chunks,
-    counts_of,
-    refuse_line_breaks,
-    remap,
-)
-from .text.storage import StoredTexts, TextWriter, damaged, load_array, write_texts
-from .text.tokenizers import resolve_stop_words
-from .vocabulary import Filters, Tally, index_type
+from .text import AnyTokenizer, Document, Pretokenized, read, tokenizer_from_settings
+from .text.counting import Counts, Text, columns_of, counts_of, refuse_line_breaks, remap
+from .text.storage import StoredTexts, damaged, load_array, write_texts
+from .vocabulary import Filters, index_type
 
 __all__ = ["Corpus", "Counts", "Filters", "Text", "align", "counts_of"]
 
 logger = logging.getLogger("topicloom")
 
-TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | None"
-
 FORMAT_VERSION = 1
-_SPOOL_IN_MEMORY = 1 << 26  # bytes of spooled counts before they go to disk
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,19 +101,16 @@ class Corpus:
             raise InputError("texts is a single string; give a list with a string for each document")
         documents: Iterator[Document] = (Document(cast(Any, text)) for text in texts)
         filters = Filters(min_df, max_df, max_features, remove_top)
-        chosen, documents = _choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
+        chosen, documents = choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
         keep_texts = keep_texts and not isinstance(chosen, Pretokenized)
-        corpus = _build(documents, chosen, filters, keep_texts, n_jobs, progress)
-        return cls(
-            corpus.counts,
-            corpus.vocabulary,
-            _column("ids", ids, len(corpus)) or corpus.ids,
-            _column("labels", labels, len(corpus)),
-            _column("timestamps", timestamps, len(corpus)),
-            corpus.texts,
-            chosen,
-            corpus.settings,
+        built = build(documents, chosen, filters, keep_texts, n_jobs, progress)
+        n_docs = len(built.ids)
+        built = built._replace(
+            ids=_column("ids", ids, n_docs) or built.ids,
+            labels=_column("labels", labels, n_docs),
+            timestamps=_column("timestamps", timestamps, n_docs),
         )
+        return cls._of(built, chosen, filters)
 
     @classmethod
     def from_file(
@@ -194,11 +161,12 @@ class Corpus:
         documents = read(
             source, text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors
         )
-        chosen, documents = _choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
+        chosen, documents = choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
         if out is None:
-            return _build(documents, chosen, filters, keep_texts, n_jobs, progress)
+            return cls._of(build(documents, chosen, filters, keep_texts, n_jobs, progress), chosen, filters)
         with atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
-            _build(documents, chosen, filters, keep_texts, n_jobs, progress, folder)._save_into(folder)
+            built = build(documents, chosen, filters, keep_texts, n_jobs, progress, folder)
+            cls._of(built, chosen, filters)._save_into(folder)
         return cls.load(out)
 
     @classmethod
@@ -247,6 +215,16 @@ class Corpus:
             _column("timestamps", timestamps, n_docs),
             texts,
         )
+
+    @classmethod
+    def _of(cls, built: Built, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
+        """A corpus of what was counted, with a warning where documents have no word."""
+        corpus = cls(*built, tokenizer, asdict(filters))
+        if n_empty := int(corpus.is_empty.sum()):
+            logger.warning(
+                "%s of %s documents hold no word of the vocabulary; their rows are kept", n_empty, len(corpus)
+            )
+        return corpus
 
     @cached_property
     def is_empty(self) -> npt.NDArray[np.bool_]:
@@ -403,86 +381,6 @@ def align(corpus: Corpus, vocabulary: Iterable[str]) -> Counts:
     return remap(corpus.counts, columns_of(corpus.vocabulary, places), len(places))
 
 
-def _choose_tokenizer(
-    tokenizer: TokenizerLike,
-    documents: Iterator[Document],
-    language: str,
-    stop_words: str | Path | Iterable[str] | None,
-    user_dictionary: str | Path | None,
-) -> tuple[AnyTokenizer, Iterator[Document]]:
-    """The tokenizer that the settings and the first documents ask for, and the documents as they were."""
-    first = list(islice(documents, 200))
-    documents = chain(first, documents)
-    if not first:
-        raise InputError("there is no document; give at least one")
-    if tokenizer is not None and user_dictionary is not None:
-        raise InputError("user_dictionary= belongs to the built-in Chinese tokenizer; leave it or tokenizer= out")
-    if isinstance(tokenizer, (Tokenizer, CustomTokenizer, Pretokenized)):
-        if not (isinstance(stop_words, str) and stop_words == "auto"):
-            raise InputError("tokenizer= has stop words of its own; leave stop_words= out")
-        return tokenizer, documents
-    if tokenizer is not None:
-        return CustomTokenizer.of(tokenizer, resolve_stop_words(stop_words, None)), documents
-    if isinstance(first[0].text, (list, tuple)):
-        return Pretokenized(stop_words=resolve_stop_words(stop_words, None)), documents
-    sample = [document.text for document in first if isinstance(document.text, str)]
-    made = make_tokenizer(language, stop_words, user_dictionary, sample=sample)
-    if language == "auto":
-        logger.info("language: %s, by its script", made.language)
-    return made, documents
-
-
-def _build(
-    documents: Iterator[Document],
-    tokenizer: AnyTokenizer,
-    filters: Filters,
-    keep_texts: bool,
-    n_jobs: int | None,
-    progress: bool,
-    folder: Path | None = None,
-) -> Corpus:
-    """Counts all documents; with a folder, the arrays and the texts are files there rather than in memory."""
-    notes: list[tuple[str | None, str | None, str | None]] = []
-    with (
-        TextWriter(folder if keep_texts else None) as writer,
-        tempfile.SpooledTemporaryFile(
-            1 if folder else _SPOOL_IN_MEMORY, dir=None if folder is None else str(folder)
-        ) as spool,
-    ):
-
-        def texts() -> Iterator[Text]:
-            for document in documents:
-                notes.append(document[1:])
-                if keep_texts and isinstance(document.text, str):
-                    writer.append(document.text)
-                yield document.text
-
-        tally = Tally(spool)
-        with _progress(progress) as bar:
-            task = bar.add_task("documents", total=None)
-            for part in count_chunks(chunked(texts()), tokenizer, n_jobs):
-                tally.add(part.words, part.counts)
-                bar.update(task, completed=tally.n_docs)
-            bar.update(task, total=tally.n_docs)
-        counts, vocabulary = tally.filtered(filters, folder)
-        stored = writer.finish() if keep_texts else None
-    ids, labels, timestamps = ([note[place] for note in notes] for place in range(3))
-    corpus = Corpus(
-        counts,
-        vocabulary,
-        [str(row) if name is None else name for row, name in enumerate(ids)],
-        _known(labels),
-        _known(timestamps),
-        stored,
-        tokenizer,
-        asdict(filters),
-    )
-    n_empty = int(corpus.is_empty.sum())
-    if n_empty:
-        logger.warning("%s of %s documents hold no word of the vocabulary; their rows are kept", n_empty, len(corpus))
-    return corpus
-
-
 def _checked_counts(counts: Any, fractional: bool) -> Counts:
     """A copy as CSR float32, after the checks that `Corpus.from_counts` promises."""
     if not sparse.issparse(counts):
@@ -524,13 +422,3 @@ def _column(name: str, values: Iterable[Any] | None, n_docs: int) -> list[str] |
     if len(column) != n_docs:
         raise InputError(f"there are {len(column)} {name} and {n_docs} documents; give one for each")
     return column
-
-
-def _known(values: list[str | None]) -> list[str] | None:
-    """The column with blanks for what is not known, or None when nothing is."""
-    return None if all(value is None for value in values) else [value or "" for value in values]
-
-
-def _progress(shown: bool) -> Progress:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), disable=not shown)

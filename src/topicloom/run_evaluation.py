@@ -19,7 +19,7 @@ from .evaluation import Evaluation, evaluate
 from .files import read_json, write_json
 from .persistence import load
 from .text import read
-from .word_vectors import read_word_vectors
+from .word_vector_files import read_word_vectors
 
 logger = logging.getLogger("topicloom")
 

@@ -37,7 +37,8 @@ from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive
-from ..word_vectors import Floats, WordVectors, nearest_rows, read_word_vectors
+from ..word_vector_files import read_word_vectors
+from ..word_vectors import Floats, WordVectors, nearest_rows
 
 _FAINTEST = 1e-3  # of the mean variance: directions with less of it are taken to have this much
 _SIZE = 300  # dimensions, where neither the user nor the word vectors say another number
