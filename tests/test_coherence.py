@@ -101,17 +101,41 @@ def test_counts_do_not_depend_on_the_pieces_they_are_made_in(monkeypatch, counti
 
 
 @pytest.mark.parametrize("counting", ["gensim", "exact"])
-def test_whole_documents_are_counted_as_windows_are(counting):
-    """Beside a document that is a word longer, those that fill a window or less are counted by stretches."""
+@pytest.mark.parametrize("of_a_stretch", [0, 1e9])
+def test_whole_documents_are_counted_as_windows_are(monkeypatch, of_a_stretch, counting):
+    """By bits or not; and a document that is longer, of another word, makes windows of the others that hold all."""
+    monkeypatch.setattr(presence, "_OF_A_STRETCH", of_a_stretch)
+    by_bits = []
+    monkeypatch.setattr(
+        cooccurrence, "presence_sums", lambda *rest: (by_bits.append(rest), presence.presence_sums(*rest))[1]
+    )
     texts = [*made_texts(3, n_docs=70), [], ["w1"], ["w99", "w1"]]
     longer = ["other"] * (max(map(len, texts)) + 1)
-    whole, windows = Reference.from_tokens(texts), Reference.from_tokens([*texts, longer])
-    groups = [[whole.id_of(f"w{i}") for i in some] for some in ((1, 2, 5), (99, 1), (3,), ())]
+    documents, beside = Reference.from_tokens(texts), Reference.from_tokens([*texts, longer])
+    groups = [[documents.id_of(f"w{i}") for i in some] for some in ((1, 2, 5), (99, 1), (3,), ())]
     groups = [np.array(group, np.int64) for group in groups]
-    by_window = windows.joint(groups, len(longer) - 1, counting)
-    for one, other in zip(whole.joint(groups, None, counting), by_window, strict=True):
+    expected = beside.joint(groups, len(longer) - 1, counting)
+    assert not by_bits
+    found = documents.joint(groups, None, counting)
+    assert bool(by_bits) == bool(of_a_stretch)
+    for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert by_window[1].tolist() == [[1, 1], [1, by_window[0][0, 0]]]
+    in_w1 = sum("w1" in text for text in texts)
+    assert found[1].tolist() == [[1, 1], [1, in_w1]]  # w99 is in one document, with w1
+
+
+def test_bits_are_for_words_that_are_in_many_documents():
+    tokens = np.tile(np.arange(20, dtype=np.int32), 500)
+    groups = [np.arange(10), np.arange(10, 20)]
+    assert presence.bits_pay(tokens, 500, groups, 20)
+    assert not presence.bits_pay(tokens, 500 * 500, groups, 20)
+    assert not presence.bits_pay(np.full_like(tokens, -1), 500, groups, 20)
+
+
+def test_a_reference_without_documents():
+    nothing = Reference.from_ids([], [0], ["a", "b"])
+    for window in (None, 3):
+        np.testing.assert_array_equal(nothing.joint([np.array([0, 1])], window)[0], np.zeros((2, 2)))
 
 
 def test_counts_are_kept(monkeypatch):
@@ -130,15 +154,17 @@ def test_counts_are_kept(monkeypatch):
     np.testing.assert_array_equal(after.per_topic, c_npmi([["w1", "w5"], *topics], texts).per_topic)
 
 
-def test_memory_does_not_grow_with_the_reference(monkeypatch):
+@pytest.mark.parametrize("window", [10, None])
+def test_memory_does_not_grow_with_the_reference(monkeypatch, window):
     monkeypatch.setattr(cooccurrence, "_TOKENS_AT_ONCE", 1000)
+    monkeypatch.setattr(presence, "_CELLS_AT_ONCE", 1000)
     groups = [np.arange(5)]
 
     def peak(n_tokens: int) -> int:
         ids = np.random.default_rng(0).integers(0, 20, n_tokens).astype(np.int32)
         reference = Reference.from_ids(ids, np.arange(0, n_tokens + 1, 50))
         tracemalloc.start()
-        reference.joint(groups, 10)
+        reference.joint(groups, window)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most

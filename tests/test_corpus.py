@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+import tempfile
 
 import numpy as np
 import pytest
@@ -175,10 +176,26 @@ def test_workers_change_nothing(monkeypatch):
 def test_the_spool_goes_to_disk(monkeypatch):
     from topicloom import building
 
+    gone = []
+
+    class Spool(tempfile.SpooledTemporaryFile):
+        def rollover(self):
+            gone.append(self)
+            super().rollover()
+
+    monkeypatch.setattr(building.tempfile, "SpooledTemporaryFile", Spool)
     expected = Corpus.from_texts(TEXTS, **OPEN)
+    assert not gone
     monkeypatch.setattr(building, "_SPOOL_IN_MEMORY", 1)
     monkeypatch.setattr(counting, "_CHUNK_CHARACTERS", 10)
     assert same(expected, Corpus.from_texts(TEXTS, **OPEN))
+    assert gone
+
+
+def test_columns_of_a_file(tmp_path):
+    (tmp_path / "a.csv").write_text("text,kind,when\ncat dog,x,1999\ndog bird,,\n", encoding="utf-8")
+    corpus = Corpus.from_file(tmp_path / "a.csv", min_df=1, max_df=1.0, label="kind", timestamp="when")
+    assert (corpus.ids, corpus.labels, corpus.timestamps) == (["0", "1"], ["x", ""], ["1999", ""])
 
 
 def test_save_and_load(tmp_path):

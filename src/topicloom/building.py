@@ -1,4 +1,4 @@
-"""Documents -> counts and their vocabulary, in two passes whose memory does not grow with the text.
+"""Documents -> counts and their vocabulary, in two passes that hold no more of the text than a few chunks.
 
 Texts are counted chunk by chunk (in worker processes when there is much), each chunk's counts are spooled; once all
 words are known the filters choose the vocabulary, and the spool is read back into the final arrays.
@@ -31,7 +31,7 @@ _SPOOL_IN_MEMORY = 1 << 26  # bytes of spooled counts before they go to disk
 
 
 class Built(NamedTuple):
-    """What a Corpus is made of; lists have an entry for each document."""
+    """What a Corpus is made of, by its names: the words of the columns, and an entry of the rest for each document."""
 
     counts: Counts
     vocabulary: list[str]
@@ -82,10 +82,16 @@ def build(
     """Counts all documents.
 
     Args:
+        documents: read once.
+        tokenizer: what cuts their texts.
+        filters: what chooses the vocabulary.
         keep_texts: keeps the texts that are strings.
-        n_jobs: worker processes.
-        progress: shows a bar.
+        n_jobs: worker processes, as for `Corpus.from_texts`.
+        progress: shows a bar on standard error.
         folder: where the arrays and the texts are to be files, rather than in memory.
+
+    Raises:
+        InputError: a document is not text, or no word passes the filters.
     """
     notes: list[tuple[str | None, str | None, str | None]] = []
     with (

@@ -219,7 +219,7 @@ class Corpus:
     @classmethod
     def _of(cls, built: Built, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
         """A corpus of what was counted, with a warning where documents have no word."""
-        corpus = cls(*built, tokenizer, asdict(filters))
+        corpus = cls(**built._asdict(), tokenizer=tokenizer, settings=asdict(filters))
         if n_empty := int(corpus.is_empty.sum()):
             logger.warning(
                 "%s of %s documents hold no word of the vocabulary; their rows are kept", n_empty, len(corpus)

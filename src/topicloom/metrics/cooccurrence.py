@@ -2,8 +2,8 @@
 
 A window is a run of tokens of one document. The windows of all documents are laid out one after another on an axis; a
 word is in the windows of some stretches of it, and two words meet as often as their stretches overlap. Stretches come
-from the places of the topics' words alone, so no window is ever visited. Whole documents need no stretches: a bit says
-whether a word is in one.
+from the places of the topics' words alone, so no window is ever visited. Where windows are whole documents, and words
+are not rare, bits that say which documents a word is in are faster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .presence import documents_at_once, presence_sums
+from .presence import bits_pay, documents_at_once, presence_sums
 from .stretches import overlap_sums, stretches_of
 
 Counting: TypeAlias = Literal["gensim", "exact"]
@@ -170,6 +170,8 @@ class Reference:
         # A window as long as the longest document is the whole document.
         width = self._longest if window is None else min(window, self._longest)
         width = max(width, 1)
+        if width >= self._longest:
+            counting = "exact"  # a word that is in a window stays to its end, so that both are the same
         wanted = [self._pairs(group) for group in groups]
         codes, _ = self._known.get((width, counting), _NOTHING)
         asked = {
@@ -191,17 +193,17 @@ class Reference:
         ranks = [np.searchsorted(words, group) for group in groups]
         place = np.full(self.n_words + 1, -1, np.int32)  # the last is for tokens that are no word
         place[words] = np.arange(len(words))
+        size = max((len(group) for group in groups), default=0)
+        sums = np.zeros((len(groups), size, size))
         whole = window >= self._longest
-        total: npt.NDArray[np.float64] | float = 0.0
         for first, last in self._pieces(documents_at_once(len(words)) if whole else _TOKENS_AT_ONCE):
             ends = np.asarray(self._offsets[first : last + 1], np.int64)
             tokens, offsets = place[self._ids[ends[0] : ends[-1]]], ends - ends[0]
-            if whole:
-                total = total + presence_sums(tokens, offsets, ranks, len(words))
+            if whole and bits_pay(tokens, last - first, ranks, len(words)):
+                sums += presence_sums(tokens, offsets, ranks, len(words))
             else:
                 stretches = stretches_of(tokens, offsets, window, forget=counting == "gensim")
-                total = total + overlap_sums(stretches, ranks, len(words))
-        sums = np.asarray(total, np.float64)
+                sums += overlap_sums(stretches, ranks, len(words))
         pairs = [self._pairs(group).ravel() for group in groups]
         values = [sums[row, : len(group), : len(group)].ravel() for row, group in enumerate(groups)]
         codes, counts = self._known.get((window, counting), _NOTHING)
@@ -213,7 +215,7 @@ class Reference:
         first = 0
         while first < self.n_documents:
             last = int(np.searchsorted(self._offsets, int(self._offsets[first]) + _TOKENS_AT_ONCE, side="right")) - 1
-            last = min(max(last, first + 1), self.n_documents, first + most)
+            last = min(max(last, first + 1), self.n_documents, first + min(most, _TOKENS_AT_ONCE))
             yield first, last
             first = last
 

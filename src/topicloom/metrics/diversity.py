@@ -149,7 +149,7 @@ def _ranks(topics: Topics, top_n: int) -> Floats:
 
 def _shared(member: npt.NDArray[np.bool_]) -> Floats:
     """(K, K) words that two topics have in common; member (K, W)"""
-    # A dense product is done by threads that wait for the next one, a tenth of a second on a core of their own.
+    # Sparse: after a dense product BLAS's threads spin for a tenth of a second, each on a core.
     each = sp.csr_array(member.astype(np.float64))
     shared: Floats = (each @ each.T).toarray()
     return shared

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_CELLS_AT_ONCE = 1 << 24  # bytes of what is worked on
-_ONES = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8)).reshape(-1, 16).sum(1, dtype=np.uint8)
+Groups = Sequence[npt.NDArray[np.integer[Any]]]
+
+_CELLS_AT_ONCE = 1 << 22  # numbers of one or two bytes that are worked on
+_OF_A_STRETCH = 200  # operations on bits that take as long as one stretch does
+_SIXTEEN = np.arange(1 << 16, dtype=np.uint16)
+_ONES = np.unpackbits(_SIXTEEN.view(np.uint8)).reshape(-1, 16).sum(1, dtype=np.uint8)  # bits that are set in each
 
 
 def documents_at_once(n_words: int) -> int:
@@ -17,35 +21,45 @@ def documents_at_once(n_words: int) -> int:
     return _CELLS_AT_ONCE // max(1, n_words) + 1
 
 
+def bits_pay(tokens: npt.NDArray[np.int32], n_documents: int, groups: Groups, n_words: int) -> bool:
+    """Whether bits are faster than stretches: rare words of many documents have few of those.
+
+    Args:
+        tokens: as for `presence_sums`; groups and n_words as well.
+    """
+    per_word = np.bincount(tokens[tokens >= 0], minlength=n_words)
+    stretches = sum(int(per_word[group].sum()) for group in groups)
+    pairs = sum(len(group) ** 2 for group in groups) / 2
+    return bool((n_words + pairs / 16) * n_documents < _OF_A_STRETCH * stretches)
+
+
 def presence_sums(
-    tokens: npt.NDArray[np.int32],
-    offsets: npt.NDArray[np.int64],
-    groups: Sequence[npt.NDArray[np.integer[Any]]],
-    n_words: int,
+    tokens: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], groups: Groups, n_words: int
 ) -> npt.NDArray[np.float64]:
     """(G, n, n) documents that hold both of two words of a group, pair by pair; the diagonal is those that hold one.
 
     Args:
         tokens: (n_tokens,) the rank of each token among the words that matter, -1 for the others.
         offsets: (D + 1,) where documents begin and end.
-        groups: G lists of word ranks, each once in its list; n is the longest. Shorter ones are filled up with 0.
+        groups: G lists of word ranks, each once in its list; n is the longest. What stands beyond the end of a shorter
+            one means nothing.
         n_words: ranks go from 0 to n_words - 1.
     """
     n_documents = len(offsets) - 1
-    there = np.zeros((n_words + 1, -(-n_documents // 16) * 16), bool)  # the last row is of no word
+    there = np.zeros((n_words + 1, -(-n_documents // 16) * 16), bool)  # the last row is for what does not matter
     there[tokens, np.repeat(np.arange(n_documents), np.diff(offsets))] = True
-    there[-1] = False
     bits = np.packbits(there, axis=1).view(np.uint16)  # (W + 1, D / 16)
 
     size = max((len(group) for group in groups), default=0)
-    members = np.full((len(groups), size), n_words)  # (G, n)
+    members = np.zeros((len(groups), size), np.int64)
     for row, group in zip(members, groups, strict=True):
         row[: len(group)] = group
     sums = np.zeros((len(groups), size, size))
     step = max(1, _CELLS_AT_ONCE // max(1, size * bits.shape[1]))
     for first in range(0, len(groups), step):
-        some = slice(first, first + step)
-        own = bits[members[some]]  # (g, n, D / 16)
+        own = bits[members[first : first + step]]  # (g, n, D / 16)
+        some = sums[first : first + step]
         for place in range(size):
-            sums[some, place] = _ONES[own & own[:, [place]]].sum(2, dtype=np.int64)  # (g, n)
+            both = own[:, place:] & own[:, [place]]
+            some[:, place, place:] = some[:, place:, place] = _ONES[both].sum(2, dtype=np.int64)
     return sums
