@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Groups = Sequence[npt.NDArray[np.integer[Any]]]
 
-_CELLS_AT_ONCE = 1 << 22  # numbers of one or two bytes that are worked on
+_CELLS_AT_ONCE = 1 << 23  # numbers of one or two bytes that are worked on
 _OF_A_STRETCH = 200  # operations on bits that take as long as one stretch does
 _SIXTEEN = np.arange(1 << 16, dtype=np.uint16)
 _ONES = np.unpackbits(_SIXTEEN.view(np.uint8)).reshape(-1, 16).sum(1, dtype=np.uint8)  # bits that are set in each
