@@ -57,10 +57,10 @@ and `freebsd`, of long documents too, came afterwards. Noise in the counts of wo
 alone, which were chosen on the six, were looked at on the three as well.
 
 Loom's mean over seeds less that of the Gibbs sampler with 1,000 iterations and one worker, with default settings
-otherwise, on a fifth of the documents drawn by chance; perplexity and processor time are ratios, of cells made one after
-another beside other work on the machine. **✗**: not better, however little it misses by. One seed differs from another
-by .01 to .03. Labels are packages, the subjects of WordNet's files, collections, sections and folders. Columns are as in
-best.md.
+otherwise, on a fifth of the documents drawn by chance; perplexity and processor time are ratios, of cells made one
+after another beside other work on the machine. **✗**: not better, however little it misses by. One seed differs from
+another by .01 to .03. Labels are packages, the subjects of WordNet's files, collections, sections and folders. Columns
+are as in best.md.
 
 """
 
