@@ -151,7 +151,9 @@ def _shared(member: npt.NDArray[np.bool_]) -> Floats:
     """(K, K) words that two topics have in common; member (K, W)"""
     # Sparse: after a dense product BLAS's threads spin for a tenth of a second, each on a core.
     each = sp.csr_array(member.astype(np.float64))
-    shared: Floats = (each @ each.T).toarray()
+    found = (each @ each.T).tocoo()
+    shared = np.zeros(found.shape)
+    shared[found.row, found.col] = found.data
     return shared
 
 
