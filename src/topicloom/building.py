@@ -31,7 +31,7 @@ _SPOOL_IN_MEMORY = 1 << 26  # bytes of spooled counts before they go to disk
 
 
 class Built(NamedTuple):
-    """What a Corpus is made of, by its names: the words of the columns, and an entry of the rest for each document."""
+    """What was counted, by the names that a Corpus has for it."""
 
     counts: Counts
     vocabulary: list[str]
@@ -48,7 +48,13 @@ def choose_tokenizer(
     stop_words: str | Path | Iterable[str] | None,
     user_dictionary: str | Path | None,
 ) -> tuple[AnyTokenizer, Iterator[Document]]:
-    """The tokenizer that the settings and the first documents ask for, and the documents as they were."""
+    """The tokenizer that the settings and the first documents ask for, and the documents as they were.
+
+    Raises:
+        InputError: there is no document, or settings that exclude each other.
+        SettingError: a language or stop words that cannot be.
+        MissingExtraError: the language's segmenter is not installed.
+    """
     first = list(islice(documents, 200))
     documents = chain(first, documents)
     if not first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,14 @@ Groups = Sequence[npt.NDArray[np.integer[Any]]]
 
 _CELLS_AT_ONCE = 1 << 23  # numbers of one or two bytes that are worked on
 _OF_A_STRETCH = 200  # operations on bits that take as long as one stretch does
-_SIXTEEN = np.arange(1 << 16, dtype=np.uint16)
-_ONES = np.unpackbits(_SIXTEEN.view(np.uint8)).reshape(-1, 16).sum(1, dtype=np.uint8)  # bits that are set in each
+
+
+@cache
+def _bits_set() -> npt.NDArray[np.uint8]:
+    """(65536,) how many bits of each number are set; NumPy counts them itself from version 2 on."""
+    numbers = np.arange(1 << 16, dtype=np.uint16)
+    set_bits: npt.NDArray[np.uint8] = np.unpackbits(numbers.view(np.uint8)).reshape(-1, 16).sum(1, dtype=np.uint8)
+    return set_bits
 
 
 def documents_at_once(n_words: int) -> int:
@@ -22,10 +29,11 @@ def documents_at_once(n_words: int) -> int:
 
 
 def bits_pay(tokens: npt.NDArray[np.int32], n_documents: int, groups: Groups, n_words: int) -> bool:
-    """Whether bits are faster than stretches: rare words of many documents have few of those.
+    """Whether bits are faster than stretches, of which rare words have few, however many documents there are.
 
     Args:
-        tokens: as for `presence_sums`; groups and n_words as well.
+        tokens, groups, n_words: as for `presence_sums`.
+        n_documents: D.
     """
     per_word = np.bincount(tokens[tokens >= 0], minlength=n_words)
     stretches = sum(int(per_word[group].sum()) for group in groups)
@@ -54,12 +62,12 @@ def presence_sums(
     members = np.zeros((len(groups), size), np.int64)
     for row, group in zip(members, groups, strict=True):
         row[: len(group)] = group
-    sums = np.zeros((len(groups), size, size))
+    sums, bits_set = np.zeros((len(groups), size, size)), _bits_set()
     step = max(1, _CELLS_AT_ONCE // max(1, size * bits.shape[1]))
     for first in range(0, len(groups), step):
         own = bits[members[first : first + step]]  # (g, n, D / 16)
         some = sums[first : first + step]
         for place in range(size):
-            both = own[:, place:] & own[:, [place]]
-            some[:, place, place:] = some[:, place:, place] = _ONES[both].sum(2, dtype=np.int64)
+            both = own[:, place:] & own[:, [place]]  # (g, n - place, D / 16)
+            some[:, place, place:] = some[:, place:, place] = bits_set[both].sum(2, dtype=np.int64)
     return sums
