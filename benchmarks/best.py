@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 import cells
 import shared
 from shared import VARIANTS, Variant
-from topicloom.collapse import duplicates
+from topicloom.training.collapse import duplicates
 
 PAGE = Path(__file__).with_name("best.md")
 OURS, REFERENCE = "Loom", "LDA gibbs 1000"

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from topicloom import cells as resumable
-from topicloom.cells import latest, read
+from topicloom.experiments import jobs as resumable
+from topicloom.experiments.jobs import latest, read
 
 __all__ = ["Cell", "arguments", "latest", "markdown", "read", "run", "spread"]
 

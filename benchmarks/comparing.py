@@ -20,7 +20,7 @@ import numpy as np
 
 import shared
 import topicloom as tl
-from topicloom.cells import read
+from topicloom.experiments.jobs import read
 
 UNTIMED = ("seconds", "seconds_sd")
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from shared import load, parser
 
 import topicloom as tl
+from shared import load, parser
 
 FILE = Path(__file__).with_suffix(".json")
 K = 20

@@ -25,15 +25,15 @@ import torch
 import cells
 import shared
 import topicloom as tl
-from topicloom import selection
-from topicloom.compiled import reassign
-from topicloom.models import loom as loom_module
-from topicloom.nn import collapsed as collapsed_module
-from topicloom.nn import spares as spares_module
-from topicloom.nn import weft as weft_module
-from topicloom.nn.collapsed import noisy
+from topicloom.models.loom import counting as weft_module
+from topicloom.models.loom import cvb0 as collapsed_module
+from topicloom.models.loom import model as loom_module
+from topicloom.models.loom import pruning as selection
+from topicloom.models.loom import spare_topics as spares_module
+from topicloom.models.loom.compiled import reassign
+from topicloom.models.loom.counting import Weft
+from topicloom.models.loom.cvb0 import noisy
 from topicloom.nn.sparse import TINY
-from topicloom.nn.weft import Weft
 
 OUT = shared.RESULTS / "loom.jsonl"
 PAGE = Path(__file__).with_name("loom.md")

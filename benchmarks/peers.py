@@ -25,7 +25,7 @@ import scipy.sparse as sp
 import cells
 import models
 import shared
-from topicloom.callbacks import Callback
+from topicloom.training.callbacks import Callback
 
 PAGE = Path(__file__).with_name("peers.md")
 CORPUS, N_TOPICS, SEEDS = "20ng", 50, range(3)

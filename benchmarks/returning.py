@@ -13,7 +13,7 @@ from typing import Any
 import shared
 import topicloom as tl
 from topicloom import metrics
-from topicloom.monitoring import TopicMonitor
+from topicloom.training.monitors import TopicMonitor
 
 N_TOPICS, SEEDS = 20, range(3)
 VARIANTS = ("GSM", "ETM", "WLDA dirichlet", "ProdLDA", "LDA variational", "LDA gibbs")

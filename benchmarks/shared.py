@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import topicloom as tl
-from topicloom.collapse import duplicates
+from topicloom.training.collapse import duplicates
 
 CORPORA = ("20ng", "20news-avitm", "bbc-news", "m10", "cnews10k")
 RAW = ("cnews10k", "emnlp2020")  # folders with lines.txt, which the judge does not read

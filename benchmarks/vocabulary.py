@@ -21,7 +21,7 @@ import cells
 import shared
 import topicloom as tl
 from topicloom import metrics
-from topicloom.collapse import duplicates
+from topicloom.training.collapse import duplicates
 
 OUT = shared.RESULTS / "vocabulary.jsonl"
 PAGE = Path(__file__).with_name("vocabulary.md")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from topicloom.callbacks import Callback
+from topicloom.training.callbacks import Callback
 
 # The networks here are so small that a second thread costs more than it brings, above all beside other workers.
 torch.set_num_threads(1)

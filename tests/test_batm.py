@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from scipy import sparse
 
-from topicloom.batches import sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.models import BATM
 from topicloom.nn.adversaries import PairCritic, draw_documents
 from topicloom.nn.sparse import SparseBatch
+from topicloom.training.batches import sparse_batch
 
 CPU = torch.device("cpu")
 N_WORDS, N_TOPICS, N_HIDDEN = 9, 3, 5

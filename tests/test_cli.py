@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import topicloom as tl
-from topicloom import run as runs
 from topicloom.cli import app
 from topicloom.config import read_config
+from topicloom.reports import run as runs
 
 PETS = "the cat and the dog see a vet , animals and pets eat fish"
 MONEY = "the stock and the bond market move , banks and money earn interest"
@@ -179,7 +179,7 @@ def test_an_earlier_run_stays_whole_until_the_new_one_is(data, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("topicloom.training._not_finite", interrupt)  # in the first step
+        patch.setattr("topicloom.training.loop._not_finite", interrupt)  # in the first step
         assert call(*arguments, "--overwrite").exit_code == 130
     assert {name: (out / name).read_bytes() for name in before} == before
     assert call("topics", out).exit_code == 0
@@ -365,7 +365,7 @@ def test_what_collapsed_is_said_unless_asked_to_be_quiet(data, tmp_path, monkeyp
     def advice(self, model, row):
         yield "the topics have collapsed"
 
-    monkeypatch.setattr("topicloom.collapse.CollapseWatch.advice", advice)
+    monkeypatch.setattr("topicloom.training.collapse.CollapseWatch.advice", advice)
     arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out")
     assert call(*arguments, tmp_path / "a").stderr.count("the topics have collapsed\n") == 1
     assert call(*arguments, tmp_path / "b", "--quiet").stderr == ""
@@ -417,8 +417,8 @@ def test_demo_writes_nothing_unless_asked(tmp_path, monkeypatch):
 
 
 def test_without_matplotlib_one_line_says_so(data, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "topicloom.figures", None)
-    monkeypatch.delattr("topicloom.figures", raising=False)
+    monkeypatch.setitem(sys.modules, "topicloom.reports.figures", None)
+    monkeypatch.delattr("topicloom.reports.figures", raising=False)
     result = call("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out", tmp_path / "run")
     assert result.exit_code == 0
     assert "topicloom[viz]" in result.stderr

@@ -20,9 +20,13 @@ from topicloom.metrics import (
     c_w2v,
     cooccurrence,
     document_npmi,
-    presence,
-    stretches,
     u_mass,
+)
+from topicloom.metrics import (
+    bitsets as presence,
+)
+from topicloom.metrics import (
+    intervals as stretches,
 )
 
 EPSILON = 1e-12

@@ -9,13 +9,13 @@ import pytest
 import torch
 from scipy import sparse
 
-from topicloom.batches import BatchReader
-from topicloom.collapse import COLUMNS, CollapseWatch, duplicates
 from topicloom.datasets import synthetic_lda
 from topicloom.models import GSM, LDA
 from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
-from topicloom.training import evaluated
+from topicloom.training.batches import BatchReader
+from topicloom.training.collapse import COLUMNS, CollapseWatch, duplicates
+from topicloom.training.loop import evaluated
 
 PLANTED = synthetic_lda(n_docs=300, n_topics=5, n_words=250, doc_length=60)
 

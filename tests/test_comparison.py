@@ -16,13 +16,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom import cells
-from topicloom.comparison import BETTER, Comparison, compare, csv_lines, page, select_n_topics
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
-from topicloom.held_out import split
+from topicloom.experiments import jobs as cells
+from topicloom.experiments.compare import compare, select_n_topics
+from topicloom.experiments.comparison import BETTER, Comparison
+from topicloom.experiments.protocol import split
 from topicloom.models import GSM
+from topicloom.reports.comparison_page import csv_lines, page
 
 PLANTED = synthetic_lda(n_docs=240, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
 LABELS = [str(row % 3) for row in range(PLANTED.n_docs)]
@@ -118,14 +120,14 @@ def test_killed_and_taken_up_again(tmp_path):
     """A comparison that is killed outright ends with the table of one that was not."""
     CORPUS.save(tmp_path / "corpus")
     code = (
-        "import sys; from topicloom.comparison import compare; from topicloom.corpus import Corpus\n"
+        "import sys; from topicloom.experiments.compare import compare; from topicloom.corpus import Corpus\n"
         "if __name__ == '__main__':\n"
         "    compare(Corpus.load(sys.argv[1]), ['gsm:epochs=2', 'lda:epochs=2'], [2, 3], 2, out=sys.argv[2], jobs=2)\n"
     )
     (tmp_path / "run.py").write_text(code)
     out = tmp_path / "out"
     command = [sys.executable, str(tmp_path / "run.py"), str(tmp_path / "corpus"), str(out)]
-    environment = os.environ | {"PYTHONPATH": str(Path(cells.__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(Path(cells.__file__).parents[2])}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:
         began = time.monotonic()

@@ -21,19 +21,25 @@ from sklearn.exceptions import NotFittedError
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
-from topicloom.callbacks import Callback
-from topicloom.collapse import COLUMNS
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
+from topicloom.embeddings.word_vectors import WordVectors
 from topicloom.errors import InputError, SettingError, TrainingDivergedError
-from topicloom.estimator import TopicModel
-from topicloom.models import GMNTM, GSM, LDA, MODELS, Loom
-from topicloom.neural import NeuralTopicModel
+from topicloom.models import (
+    GMNTM,
+    GSM,
+    LDA,
+    Loom,
+)
+from topicloom.models.base import TopicModel
+from topicloom.models.neural import NeuralTopicModel
+from topicloom.models.persistence import load
+from topicloom.models.registry import MODELS
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.sparse import SparseBatch
-from topicloom.persistence import load
-from topicloom.word_vectors import WordVectors
+from topicloom.training.callbacks import Callback
+from topicloom.training.collapse import COLUMNS
 
 N_TOPICS = 3
 COUNTS = synthetic_lda(n_docs=80, n_topics=N_TOPICS, n_words=30, doc_length=20).corpus.counts

@@ -11,9 +11,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from topicloom.corpus import Corpus, align, counts_of
+from topicloom.corpus import Corpus
+from topicloom.corpus.corpus import align, counts_of
 from topicloom.errors import InputError, SettingError
-from topicloom.text import CustomTokenizer, Pretokenized, counting, make_tokenizer
+from topicloom.text import (
+    CustomTokenizer,
+    Pretokenized,
+    counting,
+    make_tokenizer,
+)
 
 TEXTS = [
     "The cat sat on the mat with the cat.",
@@ -174,7 +180,7 @@ def test_workers_change_nothing(monkeypatch):
 
 
 def test_the_spool_goes_to_disk(monkeypatch):
-    from topicloom import building
+    from topicloom.corpus import builder as building
 
     gone = []
 

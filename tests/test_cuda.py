@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import topicloom as tl
-from topicloom.batches import sparse_batch
 from topicloom.nn.sparse import bag_product, mixture_log_likelihood
+from topicloom.training.batches import sparse_batch
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

@@ -11,7 +11,13 @@ import torch
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from topicloom import ETM, InputError, TrainingDivergedError, WordVectors, load
+from topicloom import (
+    ETM,
+    InputError,
+    TrainingDivergedError,
+    WordVectors,
+    load,
+)
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 

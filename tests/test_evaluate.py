@@ -11,8 +11,8 @@ from scipy import sparse
 import topicloom as tl
 from test_cli import call
 from topicloom import metrics
+from topicloom.corpus.topic_measures import COHERENCES, DIVERSITIES, WINDOWED
 from topicloom.evaluation import MEASURES
-from topicloom.topic_measures import COHERENCES, DIVERSITIES, WINDOWED
 
 PETS = "the cat and the dog see a vet , animals and pets eat fish every day at home"
 MONEY = "the stock and the bond market move , banks and money earn interest in every year"

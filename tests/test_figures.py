@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 from matplotlib import font_manager
 
-from topicloom import figures
+from topicloom.reports import figures
 
 
 def rows(*names, epochs=3):

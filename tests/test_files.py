@@ -20,7 +20,7 @@ from topicloom.files import (
     write_lines,
 )
 from topicloom.models import GSM
-from topicloom.persistence import load, model_class
+from topicloom.models.persistence import load, model_class
 
 TEXTS = ["red-green", "green-blue", "blue-red-red", "green"] * 3
 

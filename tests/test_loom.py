@@ -11,16 +11,16 @@ import torch
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from topicloom.batches import sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError, TrainingDivergedError
 from topicloom.models import Loom
-from topicloom.models import loom as module
-from topicloom.models.loom import LoomNetwork
-from topicloom.nn import collapsed
+from topicloom.models.loom import cvb0 as collapsed
+from topicloom.models.loom import model as module
+from topicloom.models.loom.counting import _SETTLING, Weft
+from topicloom.models.loom.model import LoomNetwork
+from topicloom.models.persistence import load
 from topicloom.nn.posteriors import DirichletPosterior
-from topicloom.nn.weft import _SETTLING, Weft
-from topicloom.persistence import load
+from topicloom.training.batches import sparse_batch
 
 N_TOPICS, N_WORDS = 4, 60
 CORPUS, TOPICS, THETA = synthetic_lda(n_docs=400, n_topics=N_TOPICS, n_words=N_WORDS, doc_length=40)

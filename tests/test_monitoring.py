@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import topicloom as tl
-from topicloom import metrics, topic_measures
+from topicloom import metrics
+from topicloom.corpus import topic_measures
 from topicloom.datasets import synthetic_lda
 
 PLANTED = synthetic_lda(n_docs=150, n_topics=3, n_words=120, doc_length=30).corpus

@@ -15,18 +15,29 @@ from sklearn.preprocessing import normalize
 from torch import nn
 from torch.distributions import Bernoulli, Dirichlet, Normal, kl_divergence
 
-from topicloom.batches import sparse_batch
 from topicloom.models import GSM, LDA
 from topicloom.nn import mean_field
 from topicloom.nn import sparse as nn_sparse
-from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, MLPDecoder, ProductDecoder
+from topicloom.nn.decoders import (
+    EmbeddedTopics,
+    FreeTopics,
+    MixtureDecoder,
+    MLPDecoder,
+    ProductDecoder,
+)
 from topicloom.nn.divergences import kl_dirichlet, kl_normal
 from topicloom.nn.encoders import encoder_values
 from topicloom.nn.layers import BatchNorm, dropout
 from topicloom.nn.posteriors import DirichletPosterior, GaussianPosterior
 from topicloom.nn.priors import laplace_dirichlet, standard_normal
 from topicloom.nn.softmax import column_softmax
-from topicloom.nn.sparse import TINY, SparseBatch, bag_product, mixture_log_likelihood
+from topicloom.nn.sparse import (
+    TINY,
+    SparseBatch,
+    bag_product,
+    mixture_log_likelihood,
+)
+from topicloom.training.batches import sparse_batch
 
 CPU = torch.device("cpu")
 N_DOCS, N_WORDS, N_TOPICS = 6, 9, 3

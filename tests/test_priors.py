@@ -11,10 +11,10 @@ import torch
 from topicloom.nn import divergences
 from topicloom.nn.decoders import FreeTopics, LogRatioDecoder
 from topicloom.nn.discrepancies import diffusion_kernel, mmd
-from topicloom.nn.distinctness import Distinctness
 from topicloom.nn.divergences import topic_information
 from topicloom.nn.priors import MixturePrior
 from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture
+from topicloom.nn.separation import Distinctness
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -10,8 +10,21 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from topicloom.datasets import synthetic_lda
-from topicloom.estimator import TopicModel
-from topicloom.models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, NVLDA, WLDA, DirichletVAE, Loom, ProdLDA
+from topicloom.models import (
+    BATM,
+    ETM,
+    GMNTM,
+    GSM,
+    LDA,
+    NVDM,
+    NVLDA,
+    WLDA,
+    DirichletVAE,
+    Loom,
+    ProdLDA,
+)
+from topicloom.models.base import TopicModel
+from topicloom.models.registry import MODELS
 
 N_TOPICS, SEEDS = 5, range(3)
 CORPUS, TOPICS, THETA = synthetic_lda(n_docs=1000, n_topics=N_TOPICS, n_words=100, doc_length=60, alpha=0.1)

@@ -13,12 +13,12 @@ from topicloom.datasets import synthetic_lda
 from topicloom.metrics import document_npmi
 from topicloom.metrics.cooccurrence import Reference
 from topicloom.models import Loom
-from topicloom.nn.collapsed import sharpened, tinted
-from topicloom.nn.spares import SpareTopics, narrowed
-from topicloom.nn.weft import _TINT, Weft
-from topicloom.persistence import load
+from topicloom.models.loom.counting import _TINT, Weft
+from topicloom.models.loom.cvb0 import sharpened, tinted
+from topicloom.models.loom.pruning import RANKINGS, choose_topics
+from topicloom.models.loom.spare_topics import SpareTopics, narrowed
+from topicloom.models.persistence import load
 from topicloom.ranking import top_words, word_scores
-from topicloom.selection import RANKINGS, choose_topics
 
 CORPUS = synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_length=40).corpus
 

@@ -13,8 +13,6 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from topicloom.batches import BatchReader
-from topicloom.callbacks import Callback, JsonLines
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import TrainingDivergedError
@@ -22,7 +20,14 @@ from topicloom.models import GSM
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.nn.sparse import SparseBatch
-from topicloom.training import TrainingPlan, TrainingState, evaluate, train
+from topicloom.training.batches import BatchReader
+from topicloom.training.callbacks import Callback, JsonLines
+from topicloom.training.loop import (
+    TrainingPlan,
+    TrainingState,
+    evaluate,
+    train,
+)
 
 CPU = torch.device("cpu")
 

@@ -10,10 +10,10 @@ import yaml
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError
-from topicloom.held_out import split
+from topicloom.experiments.protocol import split
+from topicloom.experiments.tune import OBJECTIVE, SPACE, tune
 from topicloom.models import GSM
-from topicloom.persistence import estimator_named
-from topicloom.tuning import OBJECTIVE, SPACE, tune
+from topicloom.models.persistence import estimator_named
 
 PLANTED = synthetic_lda(n_docs=200, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
 MODEL = "gsm:epochs=2"

@@ -11,15 +11,30 @@ import pytest
 import torch
 from scipy import integrate, sparse, special, stats
 
-from topicloom import compiled
-from topicloom.batches import sparse_batch
 from topicloom.datasets import synthetic_lda
-from topicloom.nn import collapsed
-from topicloom.nn import weft as weft_module
-from topicloom.nn.collapsed import CountedTopics, dirichlet_step, expected_counts, noisy, sharpened, tinted
+from topicloom.models.loom import compiled
+from topicloom.models.loom import counting as weft_module
+from topicloom.models.loom import cvb0 as collapsed
+from topicloom.models.loom.counting import (
+    _COMMON_SHARE,
+    _NEW_STEPS,
+    _NOISY,
+    _PLAIN,
+    _TINT,
+    _TRUST,
+    Weft,
+)
+from topicloom.models.loom.cvb0 import (
+    CountedTopics,
+    dirichlet_step,
+    expected_counts,
+    noisy,
+    sharpened,
+    tinted,
+)
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseBatch
-from topicloom.nn.weft import _COMMON_SHARE, _NEW_STEPS, _NOISY, _PLAIN, _TINT, _TRUST, Weft
+from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
 COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)

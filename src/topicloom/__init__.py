@@ -3,101 +3,90 @@
 Names are loaded when they are first used, so that `import topicloom` and the command line start without PyTorch.
 """
 
-import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-# A thread that waits for another spins for a while before it sleeps; for so long, by default, that beside a second busy
-# process a training step takes several times its time. Read when PyTorch is first imported; settings of your own stand.
-if "OMP_WAIT_POLICY" not in os.environ:
-    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+from ._version import __version__
 
-if TYPE_CHECKING:
-    from . import datasets, metrics
-    from .comparison import Comparison, compare, select_n_topics
-    from .corpus import Corpus
-    from .errors import InputError, TrainingDivergedError
-    from .estimator import TopicModel
-    from .evaluation import Evaluation, evaluate
-    from .models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, NVLDA, WLDA, DirichletVAE, Loom, ProdLDA
-    from .persistence import load
-    from .tuning import Tuning, tune
-    from .word_vector_files import read_word_vectors
-    from .word_vectors import WordVectors, train_word_vectors
+if _TYPE_CHECKING:
+    from typing import Any
 
-__version__ = "0.1.0"
+    from . import datasets as datasets
+    from . import metrics as metrics
+    from .corpus import Corpus as Corpus
+    from .embeddings import WordVectors as WordVectors
+    from .embeddings import read_word_vectors as read_word_vectors
+    from .embeddings import train_word_vectors as train_word_vectors
+    from .errors import InputError as InputError
+    from .errors import TrainingDivergedError as TrainingDivergedError
+    from .evaluation import Evaluation as Evaluation
+    from .evaluation import evaluate as evaluate
+    from .experiments.compare import compare as compare
+    from .experiments.compare import select_n_topics as select_n_topics
+    from .experiments.comparison import Comparison as Comparison
+    from .experiments.tune import Tuning as Tuning
+    from .experiments.tune import tune as tune
+    from .models import BATM as BATM
+    from .models import ETM as ETM
+    from .models import GMNTM as GMNTM
+    from .models import GSM as GSM
+    from .models import LDA as LDA
+    from .models import MODELS as MODELS
+    from .models import NVDM as NVDM
+    from .models import NVLDA as NVLDA
+    from .models import WLDA as WLDA
+    from .models import DirichletVAE as DirichletVAE
+    from .models import Loom as Loom
+    from .models import ProdLDA as ProdLDA
+    from .models.base import TopicModel as TopicModel
+    from .models.neural import NeuralTopicModel as NeuralTopicModel
+    from .models.persistence import load as load
+    from .training.callbacks import Callback as Callback
 
-_HOMES = {
-    "BATM": ".models",
-    "Comparison": ".comparison",
+# Each public name and the module that it is loaded from; datasets and metrics are modules themselves.
+_MODULES = {
+    "datasets": ".datasets",
+    "metrics": ".metrics",
     "Corpus": ".corpus",
+    "WordVectors": ".embeddings",
+    "read_word_vectors": ".embeddings",
+    "train_word_vectors": ".embeddings",
+    "InputError": ".errors",
+    "TrainingDivergedError": ".errors",
+    "Evaluation": ".evaluation",
+    "evaluate": ".evaluation",
+    "compare": ".experiments.compare",
+    "select_n_topics": ".experiments.compare",
+    "Comparison": ".experiments.comparison",
+    "Tuning": ".experiments.tune",
+    "tune": ".experiments.tune",
+    "MODELS": ".models",
+    "BATM": ".models",
     "DirichletVAE": ".models",
     "ETM": ".models",
-    "Evaluation": ".evaluation",
     "GMNTM": ".models",
     "GSM": ".models",
-    "InputError": ".errors",
     "LDA": ".models",
     "Loom": ".models",
-    "MODELS": ".models",
     "NVDM": ".models",
     "NVLDA": ".models",
     "ProdLDA": ".models",
-    "TopicModel": ".estimator",
-    "TrainingDivergedError": ".errors",
-    "Tuning": ".tuning",
     "WLDA": ".models",
-    "WordVectors": ".word_vectors",
-    "compare": ".comparison",
-    "datasets": ".datasets",
-    "evaluate": ".evaluation",
-    "load": ".persistence",
-    "metrics": ".metrics",
-    "read_word_vectors": ".word_vector_files",
-    "select_n_topics": ".comparison",
-    "train_word_vectors": ".word_vectors",
-    "tune": ".tuning",
+    "TopicModel": ".models.base",
+    "NeuralTopicModel": ".models.neural",
+    "load": ".models.persistence",
+    "Callback": ".training.callbacks",
 }
 
-__all__ = [
-    "BATM",
-    "ETM",
-    "GMNTM",
-    "GSM",
-    "LDA",
-    "MODELS",
-    "NVDM",
-    "NVLDA",
-    "WLDA",
-    "Comparison",
-    "Corpus",
-    "DirichletVAE",
-    "Evaluation",
-    "InputError",
-    "Loom",
-    "ProdLDA",
-    "TopicModel",
-    "TrainingDivergedError",
-    "Tuning",
-    "WordVectors",
-    "compare",
-    "datasets",
-    "evaluate",
-    "load",
-    "metrics",
-    "read_word_vectors",
-    "select_n_topics",
-    "train_word_vectors",
-    "tune",
-]
+__all__ = ["__version__", *_MODULES]  # names that are loaded below
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+def __getattr__(name: str) -> "Any":
+    if name not in _MODULES:
         raise AttributeError(f"module 'topicloom' has no attribute {name!r}")
-    module = import_module(_HOMES[name], __name__)
+    module = _import_module(_MODULES[name], __name__)
     return module if name in ("datasets", "metrics") else getattr(module, name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(__all__)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def need_order(measures: Iterable[str]) -> bool:
-    from ..topic_measures import WINDOWED
+    from ..corpus.topic_measures import WINDOWED
 
     return not WINDOWED.isdisjoint(measures)
 

@@ -35,12 +35,18 @@ from .options import (
     read_names,
     read_setting,
 )
-from .shell import command, muted, print_json, print_table, show_topics
+from .shell import (
+    command,
+    muted,
+    print_json,
+    print_table,
+    show_topics,
+)
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
-    from ..estimator import TopicModel
-    from ..run import Part
+    from ..models.base import TopicModel
+    from ..reports.run import Part
 
 logger = logging.getLogger("topicloom")
 
@@ -154,8 +160,8 @@ def models(
     as_json: AsJson = False,
 ) -> None:
     """List the models, or the settings of one: what each may be, its default, and what it means."""
-    from ..models import MODELS
-    from ..persistence import model_class
+    from ..models.persistence import model_class
+    from ..models.registry import MODELS
     from ..settings import describe_settings
 
     if name is None:
@@ -184,8 +190,8 @@ def topics(
     as_json: AsJson = False,
 ) -> None:
     """Show the topics of a run."""
-    from ..persistence import load
-    from ..run import describe, read_shares
+    from ..models.persistence import load
+    from ..reports.run import describe, read_shares
 
     model = load(run, device="cpu")
     found = describe(model, read_shares(run, model.n_topics), words, relevance)
@@ -212,8 +218,8 @@ def infer(
         raise InputError(f"{out} ends in neither .csv nor .parquet; give a name that does")
     if out is not None and out.exists() and not overwrite:
         raise InputError(f"{out} already exists; give another name, or --overwrite to replace it")
-    from ..persistence import load
-    from ..run import write_documents
+    from ..models.persistence import load
+    from ..reports.run import write_documents
 
     write_documents(out or sys.stdout, _inferred(load(run, device=device), file, options))
     if out is not None:
@@ -249,7 +255,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a run: coherence, diversity, perplexity, classes, collapse; into its metrics.json and a table."""
-    from ..run_evaluation import Request, evaluate_run
+    from ..reports.evaluation import Request, evaluate_run
 
     names = None if measures is None else read_names(measures)
     request = Request(texts, _reading(options), labels, reference, vectors, names, words, relevance, device)
@@ -264,7 +270,7 @@ def evaluate(
 
 def _monitored(text: str) -> list[str]:
     """The measures that --monitor names, so that a mistake is told before anything is read."""
-    from ..topic_measures import TOPIC_MEASURES, known_names
+    from ..corpus.topic_measures import TOPIC_MEASURES, known_names
 
     return [] if text == "none" else known_names(read_names(text), TOPIC_MEASURES, "--monitor")
 
@@ -273,8 +279,8 @@ def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:
     """The topics of a file's documents, a bounded number at a time; one warning at the end counts the empty ones."""
     import numpy as np
 
-    from ..corpus import counts_of
-    from ..run import Part
+    from ..corpus.corpus import counts_of
+    from ..reports.run import Part
     from ..text import read
 
     documents = read(file, **asdict(options))
@@ -311,7 +317,7 @@ def _train(
     monitor: Sequence[str] = (_MONITORED,),
     monitor_every: int = 5,
 ) -> None:
-    from .. import run
+    from ..reports import run
 
     seconds = run.fit(model, corpus, out, monitor, monitor_every)
     with muted():  # the corpus has told of its empty documents
@@ -339,9 +345,9 @@ def _train(
 
 def _model(name: str, settings: dict[str, Any], epochs: int | None) -> TopicModel:
     """A model whose settings hold and whose device is there, so that mistakes are told before anything is read."""
-    from ..batches import choose_device
-    from ..persistence import model_class
+    from ..models.persistence import model_class
     from ..settings import check_settings, from_text
+    from ..training.batches import choose_device
 
     if epochs is not None:
         settings = settings | {"epochs": epochs}
@@ -360,7 +366,7 @@ def _stem(source: str) -> str:
 def _require_free(out: Path | None, overwrite: bool) -> None:
     """Into a directory, --overwrite writes a run's own files and no others, whatever else is there."""
     from ..files import require_free
-    from ..run import is_unfinished
+    from ..reports.run import is_unfinished
 
     if out is None or is_unfinished(out):
         return

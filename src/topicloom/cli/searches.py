@@ -22,7 +22,13 @@ from .options import (
     read_numbers,
     read_weights,
 )
-from .shell import command, muted, print_json, print_table, told
+from .shell import (
+    command,
+    muted,
+    print_json,
+    print_table,
+    told,
+)
 
 if TYPE_CHECKING:
     pass
@@ -48,7 +54,8 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Fit and measure several models alike; a table, a CSV file and a page with plots."""
-    from .. import comparison
+    from ..experiments import compare as comparison
+    from ..reports.comparison_page import text_table
 
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
     comparison.estimators(chosen)  # mistakes are told before anything is read
@@ -62,7 +69,7 @@ def compare(
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
     else:
-        head, rows = comparison.text_table(found)
+        head, rows = text_table(found)
         print_table(head, rows)
     for row in found.failed:
         logger.warning("%s, %d topics, seed %d: %s", row["model"], row["n_topics"], row["seed"], row["error"])
@@ -88,7 +95,7 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Search a model's settings by Optuna, on documents held out of training."""
-    from .. import tuning
+    from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
     tuning.check(model, weights)

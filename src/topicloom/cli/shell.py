@@ -15,11 +15,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .. import __version__
+from .._version import __version__
 from ..errors import InputError, TrainingDivergedError
 
 if TYPE_CHECKING:
-    from ..run import Topic
+    from ..reports.run import Topic
 
 logger = logging.getLogger("topicloom")
 

@@ -4,7 +4,7 @@ Coherence is measured against a reference: the one given, else the training corp
 Perplexity, classes and the figures of the latent code are measured on the documents, held out or not.
 """
 
-from .measures import MEASURES, evaluate
+from .evaluate import MEASURES, evaluate
 from .result import Evaluation
 
 __all__ = ["MEASURES", "Evaluation", "evaluate"]

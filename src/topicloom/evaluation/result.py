@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
+from ..corpus.topic_measures import line_of
 from ..metrics import Measured
-from ..topic_measures import line_of
 
 COUNTS = {"active_topics", "duplicate_topics", "active_units_by_divergence", "active_units_by_variance"}
 

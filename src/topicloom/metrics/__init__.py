@@ -7,8 +7,21 @@ from .clustering import (
     normalised_mutual_information,
     purity,
 )
-from .coherence import c_npmi, c_uci, c_v, c_w2v, document_npmi, u_mass
-from .collapse import active_topics, frequent_mass, kl_per_dimension, units_by_divergence, units_by_variance
+from .coherence import (
+    c_npmi,
+    c_uci,
+    c_v,
+    c_w2v,
+    document_npmi,
+    u_mass,
+)
+from .collapse import (
+    active_topics,
+    frequent_mass,
+    kl_per_dimension,
+    units_by_divergence,
+    units_by_variance,
+)
 from .cooccurrence import Reference
 from .diversity import (
     duplicate_topics,
@@ -22,7 +35,13 @@ from .diversity import (
 from .measured import Measured
 from .perplexity import Average, completion_split, perplexity
 from .pipeline import Coherence
-from .stability import Matching, Stability, jensen_shannon, match_topics, stability
+from .stability import (
+    Matching,
+    Stability,
+    jensen_shannon,
+    match_topics,
+    stability,
+)
 
 __all__ = [
     "Average",

@@ -21,7 +21,18 @@ from .confirmation import (
     pmi,
 )
 from .cooccurrence import Counting, Reference
-from .pipeline import Coherence, Floats, Ids, Topics, first_words, ids_of, measure, meetings, of_documents, of_sequences
+from .pipeline import (
+    Coherence,
+    Floats,
+    Ids,
+    Topics,
+    first_words,
+    ids_of,
+    measure,
+    meetings,
+    of_documents,
+    of_sequences,
+)
 
 EPSILON = 1e-12
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .presence import bits_pay, documents_at_once, presence_sums
-from .stretches import overlap_sums, stretches_of
+from .bitsets import bits_pay, documents_at_once, presence_sums
+from .intervals import overlap_sums, stretches_of
 
 Counting: TypeAlias = Literal["gensim", "exact"]
 Ints: TypeAlias = npt.NDArray[np.integer[Any]]

@@ -1,6 +1,5 @@
-"""The models, each in a file of its own. A new one joins by a line in MODELS."""
+"""The models, each in a file or a folder of its own; registry.py lists them."""
 
-from ..estimator import TopicModel
 from .batm import BATM
 from .dirichlet import DirichletVAE
 from .etm import ETM
@@ -10,8 +9,7 @@ from .lda import LDA
 from .loom import Loom
 from .nvdm import NVDM
 from .prodlda import NVLDA, ProdLDA
+from .registry import MODELS
 from .wlda import WLDA
-
-MODELS: tuple[type[TopicModel], ...] = (BATM, DirichletVAE, ETM, GMNTM, GSM, LDA, Loom, NVDM, NVLDA, ProdLDA, WLDA)
 
 __all__ = ["BATM", "ETM", "GMNTM", "GSM", "LDA", "MODELS", "NVDM", "NVLDA", "WLDA", "DirichletVAE", "Loom", "ProdLDA"]

@@ -25,8 +25,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..estimator import Words
-from ..neural import NeuralTopicModel
 from ..nn.adversaries import PairCritic, draw_documents
 from ..nn.decoders import FreeTopics, MixtureDecoder
 from ..nn.layers import BatchNorm, linear
@@ -35,7 +33,14 @@ from ..nn.posteriors import PointPosterior
 from ..nn.priors import laplace_dirichlet
 from ..nn.samplers import DirichletSampler
 from ..nn.sparse import SparseBatch
-from ..settings import AtLeastOne, NotNegative, Positive, Rate
+from ..settings import (
+    AtLeastOne,
+    NotNegative,
+    Positive,
+    Rate,
+)
+from .base import Words
+from .neural import NeuralTopicModel
 
 
 class BATMNetwork(AutoencoderNetwork):

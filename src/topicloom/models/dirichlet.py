@@ -29,9 +29,12 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from ..estimator import Words
-from ..neural import NeuralTopicModel
-from ..nn.decoders import Decoder, FreeTopics, MixtureDecoder, ProductDecoder
+from ..nn.decoders import (
+    Decoder,
+    FreeTopics,
+    MixtureDecoder,
+    ProductDecoder,
+)
 from ..nn.dirichlet import (
     ImplicitDirichlet,
     InverseDirichlet,
@@ -42,11 +45,18 @@ from ..nn.dirichlet import (
     WeibullPosterior,
     weibull_like_gamma,
 )
-from ..nn.encoders import DirichletHead, GaussianHead, PresenceHead, WeibullHead
+from ..nn.encoders import (
+    DirichletHead,
+    GaussianHead,
+    PresenceHead,
+    WeibullHead,
+)
 from ..nn.network import VariationalNetwork
 from ..nn.priors import laplace_dirichlet
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive, Share
+from .base import Words
+from .neural import NeuralTopicModel
 
 # What each needs to have all topics alive and apart on long texts and short ones.
 _LAPLACE_ALPHA, _ALPHA_OF_ALL = 0.3, 0.5

@@ -27,9 +27,9 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from ..embeddings.files import read_word_vectors
+from ..embeddings.word_vectors import Floats, WordVectors, nearest_rows
 from ..errors import SettingError
-from ..estimator import Words
-from ..neural import NeuralTopicModel
 from ..nn.decoders import EmbeddedTopics, MixtureDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import TopicNetwork, VariationalNetwork
@@ -37,8 +37,8 @@ from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive
-from ..word_vector_files import read_word_vectors
-from ..word_vectors import Floats, WordVectors, nearest_rows
+from .base import Words
+from .neural import NeuralTopicModel
 
 _FAINTEST = 1e-3  # of the mean variance: directions with less of it are taken to have this much
 _SIZE = 300  # dimensions, where neither the user nor the word vectors say another number

@@ -26,10 +26,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from ..batches import BatchReader
 from ..errors import InputError
-from ..estimator import Array, Words
-from ..neural import NeuralTopicModel
 from ..nn.decoders import FreeTopics, make_decoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import Loss, VariationalNetwork
@@ -37,7 +34,10 @@ from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, NotNegative, Positive
-from ..training import TrainingState, evaluate, train
+from ..training.batches import BatchReader
+from ..training.loop import TrainingState, evaluate, train
+from .base import Array, Words
+from .neural import NeuralTopicModel
 
 
 class GMNTMNetwork(VariationalNetwork):

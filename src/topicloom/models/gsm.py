@@ -22,8 +22,6 @@ from pydantic import Field
 from torch import Tensor
 
 from ..errors import SettingError
-from ..estimator import Words
-from ..neural import NeuralTopicModel
 from ..nn.decoders import (
     Decoder,
     EmbeddedTopics,
@@ -39,6 +37,8 @@ from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive
+from .base import Words
+from .neural import NeuralTopicModel
 
 
 class GSMNetwork(VariationalNetwork):

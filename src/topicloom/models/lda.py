@@ -21,14 +21,14 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from ..batches import BatchReader, choose_device
-from ..callbacks import Callback, ProgressBar, watched
-from ..collapse import CollapseWatch
 from ..errors import InputError, MissingExtraError, SettingError
-from ..estimator import Array, TopicModel, Words
 from ..nn.mean_field import MeanFieldNetwork
 from ..settings import AtLeastOne, Positive
-from ..training import Monitor
+from ..training.batches import BatchReader, choose_device
+from ..training.callbacks import Callback, ProgressBar, watched
+from ..training.collapse import CollapseWatch
+from ..training.loop import Monitor
+from .base import Array, TopicModel, Words
 
 _SAMPLER_STEP = 10  # iterations of the sampler between two rows of history_
 _EPOCHS = {"variational": 20, "gibbs": 1000}

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..estimator import Words
-from ..neural import NeuralTopicModel
 from ..nn.decoders import FreeTopics, LogRatioDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
 from ..nn.sparse import SparseBatch
+from .base import Words
+from .neural import NeuralTopicModel
 
 
 class NVDMNetwork(VariationalNetwork):

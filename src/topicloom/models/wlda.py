@@ -25,16 +25,21 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..estimator import Words
-from ..neural import NeuralTopicModel
 from ..nn.decoders import FreeTopics, make_decoder
 from ..nn.discrepancies import mmd
 from ..nn.layers import BatchNorm, linear
 from ..nn.network import AutoencoderNetwork, Loss
 from ..nn.posteriors import PointPosterior
-from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, Sampler
+from ..nn.samplers import (
+    CornerMixture,
+    DirichletSampler,
+    FittedMixture,
+    Sampler,
+)
 from ..nn.sparse import SparseBatch
 from ..settings import Positive, Rate
+from .base import Words
+from .neural import NeuralTopicModel
 
 
 class WLDANetwork(AutoencoderNetwork):

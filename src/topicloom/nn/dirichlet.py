@@ -15,7 +15,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .divergences import EULER, kl_bernoulli, kl_dirichlet, kl_normal, kl_weibull_gamma
+from .divergences import (
+    EULER,
+    kl_bernoulli,
+    kl_dirichlet,
+    kl_normal,
+    kl_weibull_gamma,
+)
 from .posteriors import Draw, SampledPosterior
 from .priors import NormalPrior
 

@@ -9,7 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .layers import BatchNorm, dropout, linear, normal_parameter
+from .layers import (
+    BatchNorm,
+    dropout,
+    linear,
+    normal_parameter,
+)
 from .sparse import SparseBatch, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from .decoders import Criterion, Decoder
-from .distinctness import Distinctness
 from .encoders import BagEncoder
 from .posteriors import Posterior, SampledPosterior
+from .separation import Distinctness
 from .sparse import SparseBatch
 
 

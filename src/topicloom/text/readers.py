@@ -14,7 +14,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from ..errors import InputError, MissingExtraError, SettingError, nearest
+from ..errors import (
+    InputError,
+    MissingExtraError,
+    SettingError,
+    nearest,
+)
 
 _ERRORS = ("strict", "replace", "ignore")
 

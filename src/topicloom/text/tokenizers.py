@@ -21,7 +21,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from ..errors import InputError, MissingExtraError
-from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code
+from .languages import (
+    ICU_LANGUAGES,
+    UNSPACED,
+    detect_language,
+    language_code,
+)
 from .stopwords import read_words, stop_words
 
 Segmenter = Callable[[str], Iterable[str]]

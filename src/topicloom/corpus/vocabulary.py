@@ -1,0 +1,146 @@
+"""Which words a corpus keeps: the filters, and the tally of all words that they are applied to."""
+
+from __future__ import annotations
+
+import numbers
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ..errors import InputError, SettingError
+from ..text.counting import Counts, remap
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What decides which words make up the vocabulary; see `Corpus.from_texts`.
+
+    Raises:
+        SettingError: a value that cannot be.
+    """
+
+    min_df: float = 5
+    max_df: float = 0.5
+    max_features: int | None = None
+    remove_top: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("min_df", "max_df"):
+            value = getattr(self, name)
+            share = isinstance(value, (float, np.floating)) and 0 <= value <= 1
+            if not (share or _is_whole(value, 0)):
+                raise SettingError(f"{name}={value!r}: give a whole number of documents, or a share from 0.0 to 1.0")
+        if not _is_whole(self.remove_top, 0):
+            raise SettingError(f"remove_top={self.remove_top!r}: give a whole number from 0")
+        if self.max_features is not None and not _is_whole(self.max_features, 1):
+            raise SettingError(f"max_features={self.max_features!r}: give a whole number from 1, or None")
+
+    def choose(
+        self, words: list[str], document_counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], n_docs: int
+    ) -> npt.NDArray[np.intp]:
+        """The places in `words` of those kept, by falling total, ties by the alphabet.
+
+        Args:
+            words: all words found.
+            document_counts: (n,) in how many documents each is.
+            totals: (n,) how often each is there.
+            n_docs: how many documents there are.
+
+        Raises:
+            InputError: no word is left.
+        """
+        if not words:
+            raise InputError(
+                f"no word was found in {_plural(n_docs, 'document')}; check the language and the stop words"
+            )
+        found = f"{len(words)} in {_plural(n_docs, 'document')}"
+        rare = document_counts < _threshold(self.min_df, n_docs)
+        common = document_counts > _threshold(self.max_df, n_docs)
+        left = np.flatnonzero(~rare & ~common).tolist()
+        if len(left) <= self.remove_top:
+            raise InputError(
+                f"no word is left of {found}: min_df={self.min_df} drops {rare.sum()}, max_df={self.max_df} drops "
+                f"{(common & ~rare).sum()}, remove_top={self.remove_top} drops {len(left)}; loosen these filters or "
+                "give more text"
+            )
+        left.sort(key=lambda word: (-totals[word], words[word]))
+        stop = None if self.max_features is None else self.remove_top + self.max_features
+        return np.array(left[self.remove_top : stop], np.intp)
+
+
+class Tally:
+    """Adds up words over chunks, and spools the chunks' counts until the vocabulary is known."""
+
+    def __init__(self, spool: IO[bytes]) -> None:
+        self._spool = spool
+        self._n_parts = 0
+        self._places: defaultdict[str, int] = defaultdict()
+        self._places.default_factory = self._places.__len__
+        self._document_counts = np.zeros(1 << 12, np.int64)
+        self._totals = np.zeros(1 << 12, np.int64)
+        self.n_docs = 0
+
+    def add(self, words: list[str], counts: Counts) -> None:
+        """Adds a chunk's counts over its own words."""
+        places = np.array([self._places[word] for word in words], np.int32)
+        while len(self._places) > len(self._totals):
+            self._document_counts = np.concatenate([self._document_counts, np.zeros_like(self._document_counts)])
+            self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
+        self._document_counts[places] += np.bincount(counts.indices, minlength=len(words))
+        self._totals[places] += np.bincount(counts.indices, counts.data, minlength=len(words)).astype(np.int64)
+        for array in (counts.data, places[counts.indices], counts.indptr):
+            np.save(self._spool, array)
+        self._n_parts += 1
+        self.n_docs += counts.shape[0]
+
+    def filtered(self, filters: Filters, folder: Path | None) -> tuple[Counts, list[str]]:
+        """The counts of the words that pass, and those words."""
+        words = list(self._places)
+        n_all = len(words)
+        kept = filters.choose(words, self._document_counts[:n_all], self._totals[:n_all], self.n_docs)
+        columns = np.full(n_all, -1, np.int32)
+        columns[kept] = np.arange(len(kept))
+        n_entries = int(self._document_counts[kept].sum())
+        index = index_type(n_entries)
+        data = _new_array(folder, "data", n_entries, np.float32)
+        indices = _new_array(folder, "indices", n_entries, index)
+        indptr = _new_array(folder, "indptr", self.n_docs + 1, index)
+        row = entry = 0
+        self._spool.seek(0)
+        for _ in range(self._n_parts):
+            arrays = tuple(np.load(self._spool) for _ in range(3))
+            part = remap(sparse.csr_array(arrays, shape=(len(arrays[2]) - 1, n_all)), columns, len(kept))
+            data[entry : entry + part.nnz] = part.data
+            indices[entry : entry + part.nnz] = part.indices
+            indptr[row + 1 : row + len(part.indptr)] = part.indptr[1:] + index(entry)
+            row, entry = row + part.shape[0], entry + part.nnz
+        counts = sparse.csr_array((data, indices, indptr), shape=(self.n_docs, len(kept)))
+        return counts, [words[place] for place in kept]
+
+
+def index_type(n_entries: int) -> type[np.int32] | type[np.int64]:
+    """Of the column numbers and row starts alike: SciPy copies arrays whose types differ."""
+    return np.int32 if n_entries < 2**31 else np.int64
+
+
+def _new_array(folder: Path | None, name: str, length: int, dtype: Any) -> npt.NDArray[Any]:
+    if folder is None:
+        return np.zeros(length, dtype)
+    return np.lib.format.open_memmap(folder / f"{name}.npy", "w+", dtype, (length,))
+
+
+def _threshold(value: float, n_docs: int) -> float:
+    return float(value) if isinstance(value, numbers.Integral) else value * n_docs
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

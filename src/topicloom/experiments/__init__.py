@@ -1,0 +1,1 @@
+"""Experiments that fit many models: comparing, choosing the number of topics, and tuning settings."""

@@ -1,0 +1,182 @@
+"""NeuralTopicModel: an estimator whose network is trained by the loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from ..nn.decoders import Criterion
+from ..nn.encoders import BagEncoder, EncoderInput
+from ..nn.separation import Distinctness
+from ..settings import (
+    AtLeastOne,
+    NotNegative,
+    Positive,
+    Rate,
+    Share,
+)
+from ..training.batches import BatchReader, choose_device
+from ..training.callbacks import Callback, ProgressBar
+from ..training.loop import (
+    Monitor,
+    Schedule,
+    TrainingPlan,
+    TrainingState,
+    train,
+)
+from .base import TopicModel, Words
+
+logger = logging.getLogger("topicloom")
+
+# A few hundred documents need small batches, or sixty epochs are too few steps for topics to part.
+_SMALLEST_BATCH, _LARGEST_BATCH, _STEPS_AN_EPOCH = 32, 256, 30
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NeuralTopicModel(TopicModel):
+    """The base of the models that are trained by gradient descent: autoencoders of word counts.
+
+    Args:
+        hidden_size: width of both hidden layers of the encoder.
+        encoder_input: what the encoder sees of the counts: "raw", "l1", "log1p" or "tfidf".
+        input_dropout: share of a document's words hidden from the encoder at each step (denoising).
+        dropout: dropout rate on the encoder's hidden vector.
+        background: whether topics are deviations from the corpus's word frequencies (after SAGE and SCHOLAR).
+        criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
+        n_samples: draws of theta a document in the loss, for the models that draw it.
+        min_diversity: the topic diversity that training holds topics to: of the 25 best words of all topics, the share
+            that are different. Missed, it raises the weight of a term that moves topics apart, their Jensen-Shannon
+            divergence; 0 leaves it to the likelihood.
+        epochs: passes over the documents.
+        batch_size: documents a step; None is 256, and less on a small corpus, so that an epoch has some 30 steps.
+        learning_rate: the highest rate of Adam.
+        schedule: "one_cycle" rises in the first tenth and falls to nothing; "constant" stays.
+        weight_decay: L2 penalty on all weights.
+        beta1: Adam's decay rate of the mean gradient; .99 lets a high learning rate be steady.
+        kl_weight: weight of the divergence in the loss (beta-VAE).
+        kl_warmup: epochs in which that weight rises linearly from 0.
+        patience: stop after so many epochs without a lower loss on held-out documents, and take the best weights
+            back. None trains all epochs on all documents.
+        validation_fraction: the share of documents held out when there is a patience.
+    """
+
+    hidden_size: AtLeastOne = 128
+    encoder_input: EncoderInput = "log1p"
+    input_dropout: Rate = 0.5
+    dropout: Rate = 0.2
+    background: bool = True
+    criterion: Criterion = "cross_entropy"
+    n_samples: AtLeastOne = 1
+    min_diversity: Rate = 0.77
+    epochs: AtLeastOne = 60
+    batch_size: AtLeastOne | None = None
+    learning_rate: Positive = 1e-2
+    schedule: Schedule = "one_cycle"
+    weight_decay: NotNegative = 0.0
+    beta1: Rate = 0.9
+    kl_weight: NotNegative = 1.0
+    kl_warmup: NotNegative = 0.0
+    patience: AtLeastOne | None = None
+    validation_fraction: Share = 0.1
+
+    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = (), monitors: Sequence[Monitor] = ()) -> None:
+        state = self._start()
+        reader = self._reader(counts, state.device)
+        validation = None
+        if self.patience is not None:
+            if reader.n_docs < 2:
+                raise InputError("patience needs at least two documents that are not empty")
+            reader, validation = reader.split(self.validation_fraction, state.shuffle)
+        shown = [ProgressBar()] if self.verbose else []
+        watch = self._watch(reader)
+        self._warm_start(state, reader)
+        try:
+            train(
+                state,
+                reader,
+                self._plan(),
+                validation=validation,
+                monitors=[watch, *monitors],
+                callbacks=[*shown, *callbacks],
+            )
+        finally:
+            if state.epoch:
+                self._finish(state)
+        self._advise(watch)
+
+    def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
+        """What a model does to its network before the loop; by default nothing. It leaves nothing on disk."""
+
+    def _partial_fit(self, counts: sp.csr_array) -> None:
+        """One epoch at a constant rate, which suits a stream that has no known end."""
+        state: TrainingState | None = getattr(self, "state_", None)
+        if state is None and hasattr(self, "network_"):  # loaded from a file, with its weights and no optimizer
+            state = TrainingState.start(self.network_, self._plan(), self._seed(), choose_device(self.device))
+            state.history, state.epoch = list(self.history_), len(self.history_)
+        elif state is None:
+            state = self._start()
+            self._warm_start(state, self._reader(counts, state.device))
+        reader = self._reader(counts, state.device)
+        plan = replace(self._plan(), epochs=state.epoch + 1, schedule="constant")
+        try:
+            train(state, reader, plan, monitors=[self._watch(reader)])
+        finally:
+            if state.epoch:
+                self._finish(state)
+
+    def _start(self) -> TrainingState:
+        """A new network, before its first step."""
+        seed = self._seed()
+        device = choose_device(self.device)
+        logger.info("training on %s", device)
+        network = self._network(self._words(), torch.Generator().manual_seed(seed))
+        return TrainingState.start(network, self._plan(), seed, device)
+
+    def _reader(self, counts: sp.csr_array, device: torch.device) -> BatchReader:
+        """The documents with words, in batches: of the size asked for, or of one that suits their number."""
+        reader = BatchReader(counts, _LARGEST_BATCH, device).without_empty()
+        suited = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_AN_EPOCH))
+        reader.batch_size = self.batch_size or suited
+        return reader
+
+    def _encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
+        """The encoder that the settings describe."""
+        return BagEncoder(
+            words.idf,
+            self.hidden_size,
+            generator,
+            input=self.encoder_input,
+            input_dropout=self.input_dropout,
+            output_dropout=self.dropout,
+        )
+
+    def _distinctness(self, words: Words) -> Distinctness:
+        """What holds topics apart, as the settings ask."""
+        return Distinctness(self.min_diversity, self.n_topics, len(words))
+
+    def _background(self, words: Words) -> Tensor:
+        """(V,) log word frequencies, or zeros where topics are no deviations."""
+        return words.log_frequency if self.background else torch.zeros_like(words.log_frequency)
+
+    def _finish(self, state: TrainingState) -> None:
+        self.state_ = state
+        self.history_ = state.history
+        self._adopt(state.network)
+
+    def _plan(self) -> TrainingPlan:
+        return TrainingPlan(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            weight_decay=self.weight_decay,
+            beta1=self.beta1,
+            kl_weight=self.kl_weight,
+            kl_warmup=self.kl_warmup,
+            patience=self.patience,
+        )

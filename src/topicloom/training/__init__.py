@@ -1,0 +1,1 @@
+"""Training: batches, the loop, its state, and what watches it. Nothing here names a model."""

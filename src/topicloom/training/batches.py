@@ -1,0 +1,127 @@
+"""Counts -> shuffled sparse minibatches on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from ..errors import InputError
+from ..nn.sparse import SparseBatch
+
+
+def choose_device(name: str) -> torch.device:
+    """The device that `name` stands for.
+
+    Raises:
+        InputError: there is no such device on this machine.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
+        raise InputError(f"device {name!r} is not known; there are auto, cpu, cuda, cuda:1 and so on, and mps")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f'device {name!r} cannot be used here ({reason}); "auto" chooses one that can') from None
+    return device
+
+
+class BatchReader:
+    """Reads batches of documents from CSR counts; the arrays may be memory-mapped, and stay where they are.
+
+    Args:
+        counts: (D, V) CSR matrix with sorted, unique indices.
+        batch_size: the most documents a batch holds.
+        device: where the batches go.
+        rows: the documents to read; all by default.
+    """
+
+    def __init__(
+        self, counts: sp.csr_array, batch_size: int, device: torch.device, rows: np.ndarray[Any, Any] | None = None
+    ) -> None:
+        self.counts = counts
+        self.batch_size = batch_size
+        self.device = device
+        self.rows = np.arange(counts.shape[0]) if rows is None else rows
+
+    @property
+    def n_docs(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_words(self) -> int:
+        return int(self.counts.shape[1])
+
+    def __len__(self) -> int:
+        """Batches in one pass."""
+        return -(-self.n_docs // self.batch_size)
+
+    def __iter__(self) -> Iterator[SparseBatch]:
+        """Documents in their order."""
+        return self._batches(self.rows)
+
+    def shuffled(self, generator: torch.Generator) -> Iterator[SparseBatch]:
+        """Documents in an order drawn from `generator` (on the CPU)."""
+        return self._batches(self.rows[torch.randperm(self.n_docs, generator=generator).numpy()])
+
+    def sample(self, n_docs: int) -> SparseBatch:
+        """Up to `n_docs` documents, evenly from all, always the same."""
+        some = np.linspace(0, self.n_docs - 1, min(n_docs, self.n_docs)).astype(np.intp)
+        return sparse_batch(self.counts, self.rows[some], self.device)
+
+    def without_empty(self) -> BatchReader:
+        """The same documents less those without a count, which have nothing to teach."""
+        lengths = np.diff(self.counts.indptr)[self.rows]
+        return self._of(self.rows[lengths > 0])
+
+    def split(self, share: float, generator: torch.Generator) -> tuple[BatchReader, BatchReader]:
+        """Two readers: of the documents kept and of the `share` held out, at least one each."""
+        order = self.rows[torch.randperm(self.n_docs, generator=generator).numpy()]
+        n_held = min(max(1, round(share * self.n_docs)), self.n_docs - 1)
+        return self._of(np.sort(order[n_held:])), self._of(np.sort(order[:n_held]))
+
+    def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
+        return BatchReader(self.counts, self.batch_size, self.device, rows)
+
+    def _batches(self, order: np.ndarray[Any, Any]) -> Iterator[SparseBatch]:
+        if len(order) == 0:
+            return
+        # Even shares: a last batch of a document or two would be noise for batch statistics.
+        for rows in np.array_split(order, len(self)):
+            yield sparse_batch(self.counts, rows, self.device)
+
+
+def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> SparseBatch:
+    """The documents `rows` of `counts`, on `device`."""
+    starts = counts.indptr[rows].astype(np.int64)
+    lengths = counts.indptr[rows + 1] - starts
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    where = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)  # (N,) positions in the CSR arrays
+    indices = counts.indices[where]
+
+    def send(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=dtype)
+
+    n_words = counts.shape[1]
+
+    def by_word() -> torch.Tensor:
+        # SciPy's CSR -> CSC is a linear counting sort; run on positions, it says where each non-zero of a word stands.
+        positions = np.arange(offsets[-1])
+        by_word = sp.csr_array((positions, indices, offsets), shape=(len(offsets) - 1, n_words)).tocsc()
+        return send(by_word.data, torch.int64)
+
+    return SparseBatch(
+        indices=send(indices, torch.int64),
+        values=send(counts.data[where], torch.float32),
+        offsets=send(offsets, torch.int64),
+        n_words=n_words,
+        documents=send(rows, torch.int64),
+        find_by_word=by_word,
+    )
