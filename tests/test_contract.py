@@ -35,9 +35,9 @@ from topicloom.models.base import TopicModel
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.models.persistence import load
 from topicloom.models.registry import MODELS
+from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork
-from topicloom.nn.sparse import SparseBatch
 from topicloom.training.callbacks import Callback
 from topicloom.training.collapse import COLUMNS
 
@@ -516,7 +516,7 @@ class Spoiler(Callback):
         self.left = last_good_step
         whole = kind.players
 
-        def spoilt(loss: Callable[[SparseBatch], Loss | None], batch: SparseBatch) -> Loss | None:
+        def spoilt(loss: Callable[[Batch], Loss | None], batch: Batch) -> Loss | None:
             terms = loss(batch)
             if terms is None or self.left > 0:
                 return terms

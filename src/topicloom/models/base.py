@@ -28,8 +28,8 @@ from ..corpus.inputs import as_texts, is_matrix, refuse_vocabulary
 from ..corpus.topic_measures import Source
 from ..errors import InputError, SettingError, nearest
 from ..files import atomic_directory, write_json, write_lines
+from ..nn.batch import Batch
 from ..nn.network import TopicNetwork
-from ..nn.sparse import SparseBatch
 from ..ranking import top_words, word_scores
 from ..settings import check_settings, from_text, refuse_unknown
 from ..text import AnyTokenizer, Pretokenized, tokenizer_from_settings
@@ -364,7 +364,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         sizes = [0]
 
-        def read(batch: SparseBatch, _: slice) -> Tensor:
+        def read(batch: Batch, _: slice) -> Tensor:
             posterior = self.network_.posterior(batch)
             divergence = posterior.divergence()
             mean = getattr(posterior, "mean", divergence[:, :0])
@@ -385,7 +385,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _log_likelihood(self, theta: Array, counts: sp.csr_array) -> Array:
         """(D,) sum_v x_dv log p(v | theta_d)"""
 
-        def read(batch: SparseBatch, rows: slice) -> Tensor:
+        def read(batch: Batch, rows: slice) -> Tensor:
             return self.network_.log_likelihood(torch.from_numpy(theta[rows]).to(batch.device), batch)
 
         return np.concatenate([np.empty(0), *self._read(counts, read)])
@@ -396,7 +396,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         bounds = evaluate(self.network_, reader, self.network_.bound)
         return np.concatenate([np.empty(0), *(bound.cpu().numpy() for bound in bounds)])
 
-    def _read(self, counts: sp.csr_array, function: Callable[[SparseBatch, slice], Tensor]) -> Iterator[Array]:
+    def _read(self, counts: sp.csr_array, function: Callable[[Batch, slice], Tensor]) -> Iterator[Array]:
         """What `function` says of each batch of documents, in order and without gradients."""
         for start in range(0, counts.shape[0], _READING_BATCH):
             rows = np.arange(start, min(start + _READING_BATCH, counts.shape[0]))

@@ -30,12 +30,12 @@ from torch import Tensor
 from ..embeddings.files import read_word_vectors
 from ..embeddings.word_vectors import Floats, WordVectors, nearest_rows
 from ..errors import SettingError
+from ..nn.batch import Batch
 from ..nn.decoders import EmbeddedTopics, MixtureDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import TopicNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
-from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive
 from .base import Words
 from .neural import NeuralTopicModel
@@ -62,7 +62,7 @@ class ETMNetwork(VariationalNetwork):
         self.prior = laplace_dirichlet(alpha) if laplace else standard_normal(n_topics)
         self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)
 
-    def posterior(self, batch: SparseBatch) -> GaussianPosterior:
+    def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
         return GaussianPosterior(mean, log_var, self.prior, lambda z: torch.softmax(z, dim=1))
 

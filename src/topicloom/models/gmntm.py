@@ -27,12 +27,12 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from ..errors import InputError
+from ..nn.batch import Batch
 from ..nn.decoders import FreeTopics, make_decoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import Loss, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
-from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.loop import TrainingState, evaluate, train
@@ -63,18 +63,18 @@ class GMNTMNetwork(VariationalNetwork):
         """(B, K) -> (B, K), W = spread * I"""
         return torch.softmax(self.spread * z, dim=1)
 
-    def posterior(self, batch: SparseBatch) -> GaussianPosterior:
+    def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
         return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         if self.pretraining:
             theta = self.posterior(batch).point()  # (B, K)
-            score = self.decoder.score(theta, batch, self.criterion)  # (B,)
+            score = self.decoder.score(theta, batch.counts, self.criterion)  # (B,)
             return Loss(-score, torch.zeros_like(score), self.apart(theta, batch))
         return super().loss(batch)
 
-    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """What holds topics apart, and what keeps all components: the same for all documents."""
         terms = super().extras(posterior, theta, batch)
         if self.separation:
@@ -87,7 +87,7 @@ class GMNTMNetwork(VariationalNetwork):
             terms["balance"] = -self.balance * (shares * len(shares)).log().mean().expand(batch.n_docs)
         return terms
 
-    def components(self, batch: SparseBatch) -> Tensor:
+    def components(self, batch: Batch) -> Tensor:
         """q(c | x): (B, K)"""
         posterior = self.posterior(batch)
         return self.prior.responsibilities(posterior.mean, posterior.log_var)
@@ -154,7 +154,7 @@ class GMNTM(NeuralTopicModel):
 def _codes(network: GMNTMNetwork, reader: BatchReader) -> tuple[Array, Array]:
     """The means of the documents' codes and their theta: (D, K) each."""
 
-    def read(batch: SparseBatch) -> tuple[Array, Array]:
+    def read(batch: Batch) -> tuple[Array, Array]:
         posterior = network.posterior(batch)
         return posterior.mean.cpu().numpy(), posterior.point().cpu().numpy()
 

@@ -10,11 +10,11 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from .batch import Batch
 from .decoders import Criterion, Decoder
 from .encoders import BagEncoder
 from .posteriors import Posterior, SampledPosterior
 from .separation import Distinctness
-from .sparse import SparseBatch
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Player:
     """Who moves in a step: a set of weights with a loss of its own. Most networks have one; adversaries are two."""
 
     parameters: Sequence[nn.Parameter]
-    loss: Callable[[SparseBatch], Loss | None]  # None where a batch teaches it nothing by gradients
+    loss: Callable[[Batch], Loss | None]  # None where a batch teaches it nothing by gradients
     name: str = ""  # what its terms are called by in history_
     every: int = 1  # moves at every so many steps
     after: Callable[[], None] | None = None  # called after each move
@@ -61,7 +61,7 @@ class TopicNetwork(nn.Module, ABC):
     generator: torch.Generator
 
     @abstractmethod
-    def posterior(self, batch: SparseBatch) -> Posterior:
+    def posterior(self, batch: Batch) -> Posterior:
         """q(theta | x), the one object that the loss and `transform` read."""
 
     @abstractmethod
@@ -69,11 +69,11 @@ class TopicNetwork(nn.Module, ABC):
         """(K, V), every row a distribution, whatever the decoder."""
 
     @abstractmethod
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         """The terms to be minimised, per document."""
 
     @abstractmethod
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
         """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
 
     def players(self) -> Sequence[Player]:
@@ -95,7 +95,7 @@ class TopicNetwork(nn.Module, ABC):
         """Whether training may end here for want of progress. One of several parts would end before the next began."""
         return True
 
-    def bound(self, batch: SparseBatch) -> Tensor:
+    def bound(self, batch: Batch) -> Tensor:
         """The evidence lower bound of each document's counts, whatever the loss is made of: (B,)"""
         loss = self.loss(batch)
         return -(loss.reconstruction + loss.divergence)
@@ -129,11 +129,11 @@ class AutoencoderNetwork(TopicNetwork):
         self.encoder = encoder
         self.distinctness = distinctness
 
-    def apart(self, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def apart(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """The extra term that holds topics apart, (B,); theta (B, K) says by its mean how much each topic counts."""
         if not self.distinctness.aim:
             return {}
-        return {"distinctness": self.distinctness(self.decoder.beta_t(), theta.detach().mean(0), batch.totals)}
+        return {"distinctness": self.distinctness(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if "topic_diversity" not in row:
@@ -143,8 +143,8 @@ class AutoencoderNetwork(TopicNetwork):
     def topic_word(self) -> Tensor:
         return self.decoder.topic_word()
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return self.decoder.log_likelihood(theta, batch)
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
+        return self.decoder.log_likelihood(theta, batch.counts)
 
 
 class VariationalNetwork(AutoencoderNetwork):
@@ -167,28 +167,27 @@ class VariationalNetwork(AutoencoderNetwork):
         self.n_samples = n_samples
 
     @abstractmethod
-    def posterior(self, batch: SparseBatch) -> SampledPosterior: ...
+    def posterior(self, batch: Batch) -> SampledPosterior: ...
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         with self.decoder.held():
             posterior = self.posterior(batch)
             loss, theta = self._free_energy(posterior, batch, self.criterion)
             return replace(loss, extras=self.extras(posterior, theta, batch))
 
-    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """What a loss adds to the bound, (B,) each; theta (B, K) is a draw from the posterior."""
         return self.apart(theta, batch)
 
-    def bound(self, batch: SparseBatch) -> Tensor:
+    def bound(self, batch: Batch) -> Tensor:
         loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy")
         return -loss.total()
 
-    def _free_energy(
-        self, posterior: SampledPosterior, batch: SparseBatch, criterion: Criterion
-    ) -> tuple[Loss, Tensor]:
+    def _free_energy(self, posterior: SampledPosterior, batch: Batch, criterion: Criterion) -> tuple[Loss, Tensor]:
         """Minus the bound, in its two terms, and a draw of theta (B, K)."""
         draws = [posterior.sample(self.generator) for _ in range(self.n_samples)]
         scores = [
-            draw.surrogate(self.decoder.score(draw.theta, batch, criterion), batch.totals) for draw in draws
+            draw.surrogate(self.decoder.score(draw.theta, batch.counts, criterion), batch.counts.totals)
+            for draw in draws
         ]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta

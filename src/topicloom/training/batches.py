@@ -10,7 +10,8 @@ import scipy.sparse as sp
 import torch
 
 from ..errors import InputError
-from ..nn.sparse import SparseBatch
+from ..nn.batch import Batch
+from ..nn.sparse import SparseCounts
 
 
 def choose_device(name: str) -> torch.device:
@@ -62,15 +63,15 @@ class BatchReader:
         """Batches in one pass."""
         return -(-self.n_docs // self.batch_size)
 
-    def __iter__(self) -> Iterator[SparseBatch]:
+    def __iter__(self) -> Iterator[Batch]:
         """Documents in their order."""
         return self._batches(self.rows)
 
-    def shuffled(self, generator: torch.Generator) -> Iterator[SparseBatch]:
+    def shuffled(self, generator: torch.Generator) -> Iterator[Batch]:
         """Documents in an order drawn from `generator` (on the CPU)."""
         return self._batches(self.rows[torch.randperm(self.n_docs, generator=generator).numpy()])
 
-    def sample(self, n_docs: int) -> SparseBatch:
+    def sample(self, n_docs: int) -> Batch:
         """Up to `n_docs` documents, evenly from all, always the same."""
         some = np.linspace(0, self.n_docs - 1, min(n_docs, self.n_docs)).astype(np.intp)
         return sparse_batch(self.counts, self.rows[some], self.device)
@@ -89,7 +90,7 @@ class BatchReader:
     def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
         return BatchReader(self.counts, self.batch_size, self.device, rows)
 
-    def _batches(self, order: np.ndarray[Any, Any]) -> Iterator[SparseBatch]:
+    def _batches(self, order: np.ndarray[Any, Any]) -> Iterator[Batch]:
         if len(order) == 0:
             return
         # Even shares: a last batch of a document or two would be noise for batch statistics.
@@ -97,7 +98,7 @@ class BatchReader:
             yield sparse_batch(self.counts, rows, self.device)
 
 
-def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> SparseBatch:
+def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> Batch:
     """The documents `rows` of `counts`, on `device`."""
     starts = counts.indptr[rows].astype(np.int64)
     lengths = counts.indptr[rows + 1] - starts
@@ -117,11 +118,11 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
         by_word = sp.csr_array((positions, indices, offsets), shape=(len(offsets) - 1, n_words)).tocsc()
         return send(by_word.data, torch.int64)
 
-    return SparseBatch(
+    sparse = SparseCounts(
         indices=send(indices, torch.int64),
         values=send(counts.data[where], torch.float32),
         offsets=send(offsets, torch.int64),
         n_words=n_words,
-        documents=send(rows, torch.int64),
         find_by_word=by_word,
     )
+    return Batch(sparse, send(rows, torch.int64))

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import TrainingDivergedError
+from ..nn.batch import Batch
 from ..nn.network import Player, TopicNetwork
-from ..nn.sparse import SparseBatch
 from .batches import BatchReader
 from .callbacks import Callback, watched
 
@@ -121,7 +121,7 @@ def train(
     state.network.eval()
 
 
-def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[SparseBatch], Result]) -> list[Result]:
+def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:
     """What `measure`, such as network.loss or network.bound, says of each batch, in order, outside training.
 
     Its noise is drawn from a seed of its own: the network's generator is left as it was, and epochs compare.
@@ -186,7 +186,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
 
 
 def _move(
-    player: Player, optimizer: torch.optim.Optimizer, batch: SparseBatch, kl_weight: float
+    player: Player, optimizer: torch.optim.Optimizer, batch: Batch, kl_weight: float
 ) -> tuple[dict[str, Tensor], str | None]:
     """One step of one player: its terms per document, and the name of what is not finite, where it did not move."""
     loss = player.loss(batch)

@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ...errors import SettingError
+from ...nn.batch import Batch
 from ...nn.network import Loss, Player
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
-from ...nn.sparse import SparseBatch, mixture_log_likelihood
+from ...nn.sparse import mixture_log_likelihood
 from ...settings import (
     AtLeastOne,
     NotNegative,
@@ -74,7 +75,7 @@ class LoomNetwork(GSMNetwork):
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
 
-    def posterior(self, batch: SparseBatch) -> SampledPosterior:
+    def posterior(self, batch: Batch) -> SampledPosterior:
         code = self.code(batch)
         return self.weft.infer(batch, code.point(), self.refine) if self.weft.begun else code
 
@@ -88,14 +89,14 @@ class LoomNetwork(GSMNetwork):
     def topic_word(self) -> Tensor:
         return self.beta_t().mT
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return mixture_log_likelihood(theta, self.beta_t(), batch)
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
+        return mixture_log_likelihood(theta, self.beta_t(), batch.counts)
 
     def prior_theta(self) -> Tensor:
         alpha = self.weft.alpha
         return alpha / alpha.sum() if self.weft.begun else super().prior_theta()
 
-    def bound(self, batch: SparseBatch) -> Tensor:
+    def bound(self, batch: Batch) -> Tensor:
         return -self.loss(batch).without_extras() if self.weft.begun else super().bound(batch)
 
     def may_end(self) -> bool:
@@ -104,14 +105,14 @@ class LoomNetwork(GSMNetwork):
     def players(self) -> list[Player]:
         return [replace(player, loss=self.lesson) for player in super().players()]
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         if not self.weft.begun:
             return super().loss(batch)
         posterior = self.posterior(batch)
         assert isinstance(posterior, DirichletPosterior)
         return self.weft.loss(posterior, batch)
 
-    def lesson(self, batch: SparseBatch) -> Loss | None:
+    def lesson(self, batch: Batch) -> Loss | None:
         """What gradients are taken of: in the weft, of how far the encoder is from the counts, now and then."""
         if not self.weft.begun:
             return self.loss(batch)
@@ -126,12 +127,12 @@ class LoomNetwork(GSMNetwork):
         amortisation = (theta * (theta.log() - said)).sum(1)  # (B,) KL(theta || encoder's)
         return Loss(loss.reconstruction, loss.divergence, {"amortisation": amortisation})
 
-    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         if self.training:
             self.steps += 1
             self.usage.lerp_(theta.detach().mean(0), 0.02)
             if self.weft.local is None:
-                self.weft.tokens.index_add_(0, batch.indices, batch.values)
+                self.weft.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
         return super().extras(posterior, theta, batch)
 
     def end_pass(self) -> None:
