@@ -22,12 +22,8 @@ from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback, JsonLines
-from topicloom.training.loop import (
-    TrainingPlan,
-    TrainingState,
-    evaluate,
-    train,
-)
+from topicloom.training.loop import evaluate, train
+from topicloom.training.state import TrainingPlan, TrainingState
 
 CPU = torch.device("cpu")
 

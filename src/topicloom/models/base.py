@@ -36,7 +36,7 @@ from ..text import AnyTokenizer, Pretokenized, tokenizer_from_settings
 from ..training.batches import BatchReader, choose_device, sparse_batch
 from ..training.callbacks import Callback
 from ..training.collapse import CollapseWatch
-from ..training.loop import Monitor, evaluate, evaluated
+from ..training.loop import EVALUATION_SEED, Monitor, evaluated
 from ..training.monitors import TopicMonitor
 
 logger = logging.getLogger("topicloom")
@@ -392,9 +392,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _bound(self, counts: sp.csr_array) -> Array:
         """(D,) evidence lower bound of each document"""
-        reader = BatchReader(counts, _READING_BATCH, self._device)
-        bounds = evaluate(self.network_, reader, self.network_.bound)
-        return np.concatenate([np.empty(0), *(bound.cpu().numpy() for bound in bounds)])
+        noise = torch.Generator(self._device).manual_seed(EVALUATION_SEED)  # its own: nothing in the model changes
+        bounds = self._read(counts, lambda batch, _: self.network_.bound(batch, noise))
+        return np.concatenate([np.empty(0), *bounds])
 
     def _read(self, counts: sp.csr_array, function: Callable[[Batch, slice], Tensor]) -> Iterator[Array]:
         """What `function` says of each batch of documents, in order and without gradients."""

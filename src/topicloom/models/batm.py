@@ -87,7 +87,7 @@ class BATMNetwork(AutoencoderNetwork):
         How far a critic is deceived says nothing of how far training is.
         """
         if not self.training:
-            return Loss(-self.bound(batch), torch.zeros_like(batch.counts.totals))
+            return Loss(-self.bound(batch, self.generator), torch.zeros_like(batch.counts.totals))
         real_theta = self.posterior(batch).point()  # (B, K)
         theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
         topic_word = self.topic_word()  # (K, V)
@@ -103,7 +103,7 @@ class BATMNetwork(AutoencoderNetwork):
             -self.reconstruction_weight * score, batch.counts.totals.mean() * gap, self.apart(real_theta, batch)
         )
 
-    def bound(self, batch: Batch) -> Tensor:
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """The log likelihood at the encoder's theta: a point posterior has no evidence lower bound."""
         return self.decoder.log_likelihood(self.posterior(batch).point(), batch.counts)
 

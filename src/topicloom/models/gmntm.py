@@ -18,10 +18,12 @@ frequencies, and words hidden from the encoder, as in GSM.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
@@ -35,7 +37,7 @@ from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
 from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
-from ..training.loop import TrainingState, evaluate, train
+from ..training.state import Stage
 from .base import Array, Words
 from .neural import NeuralTopicModel
 
@@ -87,6 +89,14 @@ class GMNTMNetwork(VariationalNetwork):
             terms["balance"] = -self.balance * (shares * len(shares)).log().mean().expand(batch.n_docs)
         return terms
 
+    def begin_stage(self, name: str) -> None:
+        self.pretraining = name == "pretraining"
+
+    def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
+        """Start the mixture at a Gaussian mixture that is fitted to the codes of all documents."""
+        codes, shares = _codes(self, documents)
+        self.prior.set(*_mixture(codes, shares, seed))
+
     def components(self, batch: Batch) -> Tensor:
         """q(c | x): (B, K)"""
         posterior = self.posterior(batch)
@@ -136,30 +146,27 @@ class GMNTM(NeuralTopicModel):
     def _network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
         return GMNTMNetwork(self, words, generator)
 
-    def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
-        if reader.n_docs < self.n_topics:
+    def _reader(self, counts: sp.csr_array, device: torch.device) -> BatchReader:
+        reader = super()._reader(counts, device)
+        if not hasattr(self, "network_") and reader.n_docs < self.n_topics:
             raise InputError(
                 f"{self.n_topics} components need as many documents with words: n_samples = {reader.n_docs}"
             )
-        network = state.network
-        assert isinstance(network, GMNTMNetwork)
+        return reader
+
+    def _stages(self) -> list[Stage]:
         plan = replace(self._plan(), epochs=self.pretrain_epochs, patience=None)
-        network.pretraining = True
-        train(TrainingState.start(network, plan, self._seed(), state.device), reader, plan)
-        network.pretraining = False
-        codes, shares = _codes(network, reader)
-        network.prior.set(*_mixture(codes, shares, self._seed()))
+        return [Stage("pretraining", plan, recorded=False), *super()._stages()]
 
 
-def _codes(network: GMNTMNetwork, reader: BatchReader) -> tuple[Array, Array]:
+@torch.inference_mode()
+def _codes(network: GMNTMNetwork, documents: Iterable[Batch]) -> tuple[Array, Array]:
     """The means of the documents' codes and their theta: (D, K) each."""
-
-    def read(batch: Batch) -> tuple[Array, Array]:
-        posterior = network.posterior(batch)
-        return posterior.mean.cpu().numpy(), posterior.point().cpu().numpy()
-
-    codes, shares = zip(*evaluate(network, reader, read), strict=True)
-    return np.concatenate(codes).astype(np.float64), np.concatenate(shares).astype(np.float64)
+    network.eval()
+    posteriors = [network.posterior(batch) for batch in documents]
+    codes = np.concatenate([posterior.mean.cpu().numpy() for posterior in posteriors])
+    shares = np.concatenate([posterior.point().cpu().numpy() for posterior in posteriors])
+    return codes.astype(np.float64), shares.astype(np.float64)
 
 
 def _mixture(codes: Array, shares: Array, seed: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -88,7 +88,7 @@ class WLDANetwork(AutoencoderNetwork):
             return theta
         return (1 - self.share) * theta + self.share * self.eta.sample(len(theta), self.generator)
 
-    def bound(self, batch: Batch) -> Tensor:
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         return self.decoder.log_likelihood(self.posterior(batch).point(), batch.counts)
 
     def prior_theta(self) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -59,6 +59,7 @@ class TopicNetwork(nn.Module, ABC):
     """
 
     generator: torch.Generator
+    fields: tuple[str, ...] = ()  # names of the documents' fields that batches must bring
 
     @abstractmethod
     def posterior(self, batch: Batch) -> Posterior:
@@ -80,8 +81,21 @@ class TopicNetwork(nn.Module, ABC):
         """Who is trained, in the order of their moves."""
         return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
 
+    def begin_stage(self, name: str) -> None:
+        """Prepare for a stage of training, such as "pretraining"; by default do nothing."""
+
+    def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
+        """Do what follows a stage, such as fitting a prior to the codes of all documents; by default nothing."""
+
     def end_pass(self) -> None:
-        """Called after the batches of an epoch, before anything measures the network; by default nothing."""
+        """Do what follows the batches of an epoch, before anything measures the network; by default nothing."""
+
+    def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return what changes while training and is not in `state_dict()`, as tensors and as JSON values, by name."""
+        return {}, {}
+
+    def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Take back what `run_state` returned. It is called before `load_state_dict`, and may change shapes for it."""
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """What the network changes in itself after an epoch, as columns of its row; by default nothing.
@@ -95,8 +109,12 @@ class TopicNetwork(nn.Module, ABC):
         """Whether training may end here for want of progress. One of several parts would end before the next began."""
         return True
 
-    def bound(self, batch: Batch) -> Tensor:
-        """The evidence lower bound of each document's counts, whatever the loss is made of: (B,)"""
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        """Return the evidence lower bound of each document's counts, whatever the loss is made of: (B,).
+
+        Args:
+            generator: draws the noise of an expectation that has no closed form.
+        """
         loss = self.loss(batch)
         return -(loss.reconstruction + loss.divergence)
 
@@ -172,20 +190,22 @@ class VariationalNetwork(AutoencoderNetwork):
     def loss(self, batch: Batch) -> Loss:
         with self.decoder.held():
             posterior = self.posterior(batch)
-            loss, theta = self._free_energy(posterior, batch, self.criterion)
+            loss, theta = self._free_energy(posterior, batch, self.criterion, self.generator)
             return replace(loss, extras=self.extras(posterior, theta, batch))
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """What a loss adds to the bound, (B,) each; theta (B, K) is a draw from the posterior."""
         return self.apart(theta, batch)
 
-    def bound(self, batch: Batch) -> Tensor:
-        loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy")
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy", generator)
         return -loss.total()
 
-    def _free_energy(self, posterior: SampledPosterior, batch: Batch, criterion: Criterion) -> tuple[Loss, Tensor]:
+    def _free_energy(
+        self, posterior: SampledPosterior, batch: Batch, criterion: Criterion, generator: torch.Generator
+    ) -> tuple[Loss, Tensor]:
         """Minus the bound, in its two terms, and a draw of theta (B, K)."""
-        draws = [posterior.sample(self.generator) for _ in range(self.n_samples)]
+        draws = [posterior.sample(generator) for _ in range(self.n_samples)]
         scores = [
             draw.surrogate(self.decoder.score(draw.theta, batch.counts, criterion), batch.counts.totals)
             for draw in draws

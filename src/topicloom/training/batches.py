@@ -67,9 +67,9 @@ class BatchReader:
         """Documents in their order."""
         return self._batches(self.rows)
 
-    def shuffled(self, generator: torch.Generator) -> Iterator[Batch]:
-        """Documents in an order drawn from `generator` (on the CPU)."""
-        return self._batches(self.rows[torch.randperm(self.n_docs, generator=generator).numpy()])
+    def ordered(self, order: torch.Tensor, skip: int = 0) -> Iterator[Batch]:
+        """Documents in the order (n_docs,) given, without the first `skip` batches."""
+        return self._batches(self.rows[order.numpy()], skip)
 
     def sample(self, n_docs: int) -> Batch:
         """Up to `n_docs` documents, evenly from all, always the same."""
@@ -90,11 +90,11 @@ class BatchReader:
     def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
         return BatchReader(self.counts, self.batch_size, self.device, rows)
 
-    def _batches(self, order: np.ndarray[Any, Any]) -> Iterator[Batch]:
+    def _batches(self, order: np.ndarray[Any, Any], skip: int = 0) -> Iterator[Batch]:
         if len(order) == 0:
             return
         # Even shares: a last batch of a document or two would be noise for batch statistics.
-        for rows in np.array_split(order, len(self)):
+        for rows in np.array_split(order, len(self))[skip:]:
             yield sparse_batch(self.counts, rows, self.device)
 
 

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from ...errors import SettingError
 from ...nn.batch import Batch
-from ...nn.network import Loss, Player
+from ...nn.network import Loss, Player, TopicNetwork
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
 from ...nn.sparse import mixture_log_likelihood
 from ...settings import (
@@ -33,7 +33,7 @@ from ...settings import (
     Share,
 )
 from ...training.batches import BatchReader
-from ...training.loop import TrainingPlan, TrainingState
+from ...training.state import TrainingPlan, TrainingState
 from ..base import Array, Words
 from ..gsm import GSM, GSMNetwork
 from ..neural import NeuralTopicModel
@@ -96,8 +96,8 @@ class LoomNetwork(GSMNetwork):
         alpha = self.weft.alpha
         return alpha / alpha.sum() if self.weft.begun else super().prior_theta()
 
-    def bound(self, batch: Batch) -> Tensor:
-        return -self.loss(batch).without_extras() if self.weft.begun else super().bound(batch)
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        return -self.loss(batch).without_extras() if self.weft.begun else super().bound(batch, generator)
 
     def may_end(self) -> bool:
         return bool(self.weft.begun) and not self.weft.crowded
@@ -179,8 +179,6 @@ class Loom(NeuralTopicModel):
     eta: Annotated[float, Field(ge=1e-6, allow_inf_nan=False)] = 0.01
     refine: Annotated[int, Field(ge=0)] = 5
 
-    _fitting = False  # not a stream, nor read from a file
-
     def transform(self, X: Any, refine: int | None = None) -> Array:
         """(n_docs, K) float32, as for every model.
 
@@ -217,25 +215,18 @@ class Loom(NeuralTopicModel):
         return self._plan().epochs
 
     def _network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
+        return LoomNetwork(self, words, 0, generator)
+
+    def _fitting_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         n_spare = min(round(self.spare * self.n_topics), _MOST_SPARE, len(words) - self.n_topics)
-        return LoomNetwork(self, words, max(0, n_spare) if self._fitting else 0, generator)
+        return LoomNetwork(self, words, max(0, n_spare), generator)
 
-    def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
-        if self._fitting:
-            network = state.network
-            assert isinstance(network, LoomNetwork)
-            tokens, choice = torch.from_numpy(self.word_counts_), TopicChoice(reader) if self.spare else None
-            network.weft.keep(reader.counts.shape[0], tokens, network.weft_epochs, choice)
-
-    def _fit(self, *args: Any, **kwargs: Any) -> None:
-        self._fitting = True
-        try:
-            super()._fit(*args, **kwargs)
-        finally:
-            self._fitting = False
+    def _prepare(self, network: TopicNetwork, reader: BatchReader) -> None:
+        assert isinstance(network, LoomNetwork)
+        tokens, choice = torch.from_numpy(self.word_counts_), TopicChoice(reader) if self.spare else None
+        network.weft.keep(reader.counts.shape[0], tokens, network.weft_epochs, choice)
 
     def _finish(self, state: TrainingState) -> None:
-        self._fitting = False
         network = state.network
         assert isinstance(network, LoomNetwork)
         network.weft.end(network.usage)
