@@ -279,9 +279,9 @@ def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:
     """The topics of a file's documents, a bounded number at a time; one warning at the end counts the empty ones."""
     import numpy as np
 
-    from ..corpus.corpus import counts_of
     from ..reports.run import Part
     from ..text import read
+    from ..text.counting import counts_of
 
     documents = read(file, **asdict(options))
     n_done = n_empty = 0

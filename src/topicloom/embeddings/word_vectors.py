@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from ..corpus.corpus import Corpus, Text
+from ..corpus import Corpus
 from ..corpus.inputs import as_texts, is_matrix
 from ..errors import InputError, MissingExtraError, SettingError
 from ..files import atomic_file
@@ -24,6 +24,7 @@ from ..text import (
     Tokenizer,
     make_tokenizer,
 )
+from ..text.counting import Text
 
 logger = logging.getLogger("topicloom")
 

@@ -39,8 +39,8 @@ from ..settings import (
     Positive,
     Rate,
 )
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class BATMNetwork(AutoencoderNetwork):

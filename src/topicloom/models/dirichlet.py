@@ -55,8 +55,8 @@ from ..nn.encoders import (
 from ..nn.network import VariationalNetwork
 from ..nn.priors import laplace_dirichlet
 from ..settings import AtLeastOne, Positive, Share
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 # What each needs to have all topics alive and apart on long texts and short ones.
 _LAPLACE_ALPHA, _ALPHA_OF_ALL = 0.3, 0.5

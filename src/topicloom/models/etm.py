@@ -37,8 +37,8 @@ from ..nn.network import TopicNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 _FAINTEST = 1e-3  # of the mean variance: directions with less of it are taken to have this much
 _SIZE = 300  # dimensions, where neither the user nor the word vectors say another number

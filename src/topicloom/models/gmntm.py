@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
+from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.decoders import FreeTopics, make_decoder
@@ -37,9 +37,10 @@ from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
 from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
-from ..training.state import Stage
-from .base import Array, Words
+from ..training.state import Stage, TrainingState
+from .inference import Array, each_batch
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class GMNTMNetwork(VariationalNetwork):
@@ -137,17 +138,18 @@ class GMNTM(NeuralTopicModel):
 
         A document without a known word, of which nothing is known, is given component 0.
         """
-        counts = self.encode(X)
-        found = self._read(counts, lambda batch, _: self.network_.components(batch).argmax(1))  # type: ignore[operator]
+        corpus, network = self._documents(X), self.network_
+        assert isinstance(network, GMNTMNetwork)
+        found = each_batch(network, corpus, lambda batch: network.components(batch).argmax(1))
         component: Array = np.concatenate([np.empty(0, np.int64), *found])
-        component[np.diff(counts.indptr) == 0] = 0  # components are even: one is as good as another
+        component[corpus.is_empty] = 0  # components are even: one is as good as another
         return component
 
     def _network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
         return GMNTMNetwork(self, words, generator)
 
-    def _reader(self, counts: sp.csr_array, device: torch.device) -> BatchReader:
-        reader = super()._reader(counts, device)
+    def _reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
+        reader = super()._reader(corpus, state)
         if not hasattr(self, "network_") and reader.n_docs < self.n_topics:
             raise InputError(
                 f"{self.n_topics} components need as many documents with words: n_samples = {reader.n_docs}"

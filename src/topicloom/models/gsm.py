@@ -37,8 +37,8 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class GSMNetwork(VariationalNetwork):

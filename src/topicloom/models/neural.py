@@ -6,10 +6,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.decoders import Criterion
 from ..nn.encoders import BagEncoder, EncoderInput
@@ -26,7 +26,8 @@ from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
-from .base import TopicModel, Words
+from .base import TopicModel
+from .words import Words
 
 logger = logging.getLogger("topicloom")
 
@@ -83,13 +84,13 @@ class NeuralTopicModel(TopicModel):
 
     def _fit(
         self,
-        counts: sp.csr_array,
+        corpus: Corpus,
         callbacks: Sequence[Callback] = (),
         monitors: Sequence[Monitor] = (),
         snapshot: Snapshot | None = None,
     ) -> None:
         state, stages = self._start(fit=True), self._stages()
-        reader = self._reader(counts, state.device)
+        reader = self._reader(corpus, state)
         validation = None
         if self.patience is not None:
             if reader.n_docs < 2:
@@ -122,7 +123,7 @@ class NeuralTopicModel(TopicModel):
     def _prepare(self, network: TopicNetwork, reader: BatchReader) -> None:
         """What a model does to a network that `fit` is about to train on the documents of `reader`; nothing here."""
 
-    def _partial_fit(self, counts: sp.csr_array) -> None:
+    def _partial_fit(self, corpus: Corpus) -> None:
         """One epoch at a constant rate, which suits a stream that has no known end."""
         state: TrainingState | None = getattr(self, "state_", None)
         stages = self._stages()
@@ -132,7 +133,7 @@ class NeuralTopicModel(TopicModel):
             state.stage = len(stages) - 1
         elif state is None:
             state = self._start(fit=False)
-        reader = self._reader(counts, state.device)
+        reader = self._reader(corpus, state)
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
         stages[-1] = replace(stages[-1], plan=replace(self._plan(), epochs=epochs, schedule="constant"))
         try:
@@ -158,9 +159,9 @@ class NeuralTopicModel(TopicModel):
         """The network that `fit` trains; by default that of `_network`, which streams and loaded models have."""
         return self._network(words, generator)
 
-    def _reader(self, counts: sp.csr_array, device: torch.device) -> BatchReader:
-        """The documents with words, in batches: of the size asked for, or of one that suits their number."""
-        reader = BatchReader(counts, _LARGEST_BATCH, device).without_empty()
+    def _reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
+        """Return a reader of the documents with words, in batches of the size asked for or of one that suits them."""
+        reader = BatchReader.of(corpus, _LARGEST_BATCH, state.device, state.network.fields).without_empty()
         suited = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_AN_EPOCH))
         reader.batch_size = self.batch_size or suited
         return reader

@@ -23,8 +23,8 @@ from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class NVDMNetwork(VariationalNetwork):

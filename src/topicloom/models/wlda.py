@@ -38,8 +38,8 @@ from ..nn.samplers import (
     Sampler,
 )
 from ..settings import Positive, Rate
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class WLDANetwork(AutoencoderNetwork):

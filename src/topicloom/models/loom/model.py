@@ -34,9 +34,10 @@ from ...settings import (
 )
 from ...training.batches import BatchReader
 from ...training.state import TrainingPlan, TrainingState
-from ..base import Array, Words
 from ..gsm import GSM, GSMNetwork
+from ..inference import Array
 from ..neural import NeuralTopicModel
+from ..words import Words
 from .compiled import reassign
 from .counting import Weft
 from .pruning import TopicChoice
