@@ -78,7 +78,7 @@ def train(
     """
     seen = callbacks if recorded else ()
     with watched(seen, plan.epochs, len(reader)), _denormals_flushed(), _threads_that_pay(state.network):
-        while state.epoch < plan.epochs:
+        while state.epoch < plan.epochs and not (validation is not None and _out_of_patience(state, plan)):
             row = _epoch(state, reader, plan, seen)
             state.network.end_pass()
             if validation is not None:
@@ -221,6 +221,10 @@ def _stale(state: TrainingState, loss: float, plan: TrainingPlan) -> bool:
         state.stale_epochs = 0
     else:
         state.stale_epochs += 1
+    return _out_of_patience(state, plan)
+
+
+def _out_of_patience(state: TrainingState, plan: TrainingPlan) -> bool:
     return plan.patience is not None and state.stale_epochs >= plan.patience
 
 

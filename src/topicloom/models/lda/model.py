@@ -95,6 +95,8 @@ class LDA(TopicModel):
                 run.restore(snapshot)
             rows = self._learn(run, counts, epochs, watch)
         self.history_ = run.history
+        if snapshot is not None:
+            self._take(run.topics, run.alpha)
         with watched(watchers, epochs, 1):
             for row in rows:
                 row |= {name: value for monitor in monitors for name, value in monitor(self.network_).items()}
@@ -128,7 +130,7 @@ class LDA(TopicModel):
         while len(self.history_) < epochs:
             began = time.perf_counter()
             run.learn(counts)
-            self._take(run.topics, np.full(self.n_topics, run.alpha))
+            self._take(run.topics, run.alpha)
             row = {"epoch": len(self.history_) + 1, **self._measured(watch)}
             yield row | {"seconds": time.perf_counter() - began}
 

@@ -73,9 +73,9 @@ class OnlineRun:
         return components
 
     @property
-    def alpha(self) -> float:
-        """The Dirichlet parameter of theta."""
-        return float(self.model.doc_topic_prior_)
+    def alpha(self) -> Array:
+        """(K,) the Dirichlet parameter of theta."""
+        return np.full(self.model.n_components, self.model.doc_topic_prior_)
 
     def snapshot(self) -> Snapshot:
         """Return all that `restore` needs, after at least one pass."""
