@@ -6,6 +6,7 @@ import functools
 import inspect
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -32,7 +33,12 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """The entry of the command `topicloom`."""
+    """Run the command `topicloom`."""
+    # A thread that waits for another spins before it sleeps. By default it spins for so long that a training step takes
+    # several times its time beside a second busy process. PyTorch reads this when it is first imported; your own
+    # setting stands. The library never does this: the environment of a process belongs to its program.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     app(prog_name="topicloom")
 
 
