@@ -29,12 +29,12 @@ from topicloom.models import (
     GMNTM,
     GSM,
     LDA,
+    MODELS,
     Loom,
 )
 from topicloom.models.base import TopicModel
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.models.persistence import load
-from topicloom.models.registry import MODELS
 from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork

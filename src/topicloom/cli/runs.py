@@ -160,17 +160,18 @@ def models(
     as_json: AsJson = False,
 ) -> None:
     """List the models, or the settings of one: what each may be, its default, and what it means."""
-    from ..models.persistence import model_class
-    from ..models.registry import MODELS
-    from ..settings import describe_settings
+    from ..models.registry import REGISTRY
 
     if name is None:
-        summaries = {kind.__name__: (kind.__doc__ or "").splitlines()[0] for kind in MODELS}
+        summaries = {kind: entry.summary for kind, entry in REGISTRY.items()}
         if as_json:
             print_json({"models": [{"name": kind, "summary": said} for kind, said in summaries.items()]})
         else:
             print_table(["model", "what it is"], summaries.items())
         return
+    from ..models.persistence import model_class
+    from ..settings import describe_settings
+
     kind = model_class(name)
     settings = describe_settings(kind)
     if as_json:
