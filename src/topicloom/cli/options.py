@@ -99,10 +99,15 @@ class Reading:
     ] = None
     header: Annotated[
         bool,
-        _file("--header/--no-header", help="Whether the first line of a table names its columns; else 1, 2, 3 do."),
+        _file(
+            "--header/--no-header", help="Whether the first line of a table names its columns; else use numbers from 1."
+        ),
     ] = True
     quoting: Annotated[
-        bool, _file("--quoting/--no-quoting", help="Whether quotation marks enclose fields of a .csv or .tsv file.")
+        bool,
+        _file(
+            "--quoting/--no-quoting", help="Whether quotation marks enclose fields of a .csv or .tsv file, or are text."
+        ),
     ] = True
 
 

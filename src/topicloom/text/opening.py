@@ -57,7 +57,7 @@ class Lines:
         head = text[:_HEAD].encode("utf-8", "replace")
         n_nul = head.count(0)
         if n_nul > 2 and 3 * n_nul > len(head) and (codec := _utf16(head)):
-            raise InputError(f"{self._given.name} looks like UTF-16 text; {_advice(codec)}")
+            raise InputError(f"{self._given.name} looks like UTF-16 text; {_advice(self._given, codec)}")
         return text.replace("\0", " ")
 
 
@@ -74,7 +74,8 @@ def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
     except UnicodeDecodeError as error:
         raise _undecodable(given, error) from None
     except UnicodeError as error:
-        raise InputError(f"{given.name} cannot be read as {given.encoding}: {error}; {_advice('utf-16-le')}") from None
+        fault = f"{given.name} cannot be read as {given.encoding}: {error}"
+        raise InputError(f"{fault}; {_advice(given, 'utf-16-le')}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise InputError(f"{given.name} is not a complete gzip file; make it again") from None
     except OSError as error:
@@ -107,16 +108,20 @@ def _undecodable(given: Input, error: UnicodeDecodeError) -> InputError:
         except (OSError, EOFError, zlib.error):
             pass  # the rest of a damaged file; the fault that was found is reported without its place
     fault = f"{given.name}{place}: not {given.encoding.removesuffix('-sig')} (byte 0x{error.object[error.start]:02x})"
-    return InputError(f"{fault}; {_advice(_utf16(head))}")
+    return InputError(f"{fault}; {_advice(given, _utf16(head))}")
 
 
-def _advice(codec: str | None) -> str:
-    if codec is not None:
-        other = "" if codec == "utf-16" else ' or "utf-16-be"' if codec == "utf-16-le" else ' or "utf-16-le"'
+def _advice(given: Input, codec: str | None) -> str:
+    """What to do about a file that cannot be decoded and may be in UTF-16."""
+    if codec is not None and codec != given.encoding:
+        other = {"utf-16-le": ' or "utf-16-be"', "utf-16-be": ' or "utf-16-le"'}.get(codec, "")
         return f'give encoding="{codec}"{other} (--encoding {codec})'
+    replace = 'errors="replace" (--errors replace) to read on'
+    if given.encoding != "utf-8-sig":
+        return f"give its encoding by encoding= (--encoding), or {replace}"
     return (
         'give its encoding, such as encoding="gb18030" (--encoding gb18030) for Chinese or "cp1252" for Western '
-        'European text, or errors="replace" (--errors replace) to read on'
+        f"European text, or {replace}"
     )
 
 
@@ -124,8 +129,8 @@ def _utf16(head: bytes) -> str | None:
     """The variant of UTF-16 that the first bytes of a file look like, if any."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    if even == odd:
+    even, odd = head[::2].count(0), head[1::2].count(0)  # one byte of each ASCII character is 0
+    if max(even, odd) <= 4 * min(even, odd):
         return None
     return "utf-16-le" if odd > even else "utf-16-be"
 
@@ -144,4 +149,6 @@ def _place_of_fault(path: Path, encoding: str) -> str:
         except UnicodeDecodeError as error:
             place = start + len(data) - len(error.object) + error.start + 1
             return f", line {n_lines}, byte {place}"
+        except UnicodeError:  # UTF-16 without a byte order mark
+            return ""
     return ""

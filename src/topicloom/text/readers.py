@@ -180,7 +180,7 @@ def _cleaned(documents: Iterator[Document], name: str) -> Iterator[Document]:
     """The documents with surrogates replaced, of which there must be one."""
     document = None
     for document in documents:
-        if not all(value is None or is_utf8(value) for value in document):
+        if not is_utf8("".join(filter(None, document))):
             text, *rest = (None if value is None else replace_surrogates(value) for value in document)
             document = Document(text or "", *rest)
         yield document

@@ -22,9 +22,14 @@ _DELIMITERS = ",;\t|"  # the ones that are recognised, the likeliest first
 _SAMPLE_LINES = 20
 _LONGEST_FIELD = 2**31 - 1  # characters; csv refuses more than 131,072 by default
 _MANY_LINES = 1_000  # a record of more lines is worth a warning
+_ADVICE = {
+    "line": "quote the fields that contain the delimiter ({!r}), or give another delimiter= (--delimiter)",
+    "row": "give each column a name, or remove the cells beyond the last one",
+}
 # What openpyxl raises for a damaged workbook; faults in its XML are a SyntaxError.
 _XLSX_FAULTS = (
-    zipfile.BadZipFile, zlib.error, SyntaxError, LookupError, ValueError, TypeError, AttributeError, OSError, EOFError,
+    zipfile.BadZipFile, zlib.error, SyntaxError, LookupError, ValueError, TypeError, AttributeError, RuntimeError,
+    OSError, EOFError,
 )  # fmt: skip
 
 
@@ -66,9 +71,10 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
                 continue
             row = [""]
         if len(row) != len(header):
+            first_row = "header" if layout.header else "first row"
             raise InputError(
-                f"{name}, {unit} {number}: {len(row)} fields, and the {'header' if layout.header else 'first row'} has "
-                f"{len(header)}; put fields that contain the delimiter in quotation marks"
+                f"{name}, {unit} {number}: {len(row)} fields, and the {first_row} has {len(header)}; "
+                f"{_ADVICE[unit].format(layout.delimiter)}"
             )
         text, *rest = (None if place is None else row[place] for place in places)
         yield Document(text or "", *rest)
