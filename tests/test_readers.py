@@ -232,6 +232,8 @@ def test_a_record_of_very_many_lines_is_reported(write, caplog):
         ("text\na; b\n", {}, [("a; b", None)]),
         ("1;a, b\n2;c\n", {"header": False, "text": "2", "label": "1"}, [("a, b", "1"), ("c", "2")]),
         ("a,x\n", {"header": False, "text": "1"}, [("a", None)]),
+        ("\n\ntext,label\na,x\n", {}, [("a", "x")]),
+        ("\na\n", {"header": False, "text": "1"}, [("", None), ("a", None)]),
     ],
 )
 def test_delimiters_and_headers(write, content, options, expected):

@@ -42,6 +42,7 @@ TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | None
 
 _SPOOL_IN_MEMORY = 1 << 26  # bytes of spooled counts before they go to disk
 _SAMPLE = 200  # documents that show the language
+_SAMPLE_CHARACTERS = 500  # of each of them
 
 
 class Built(NamedTuple):
@@ -67,7 +68,7 @@ def choose_tokenizer(
 
     Args:
         tokenizer: The user's own tokenizer, if any.
-        documents: The documents, of which the first ones are read.
+        documents: The documents. The first ones are read to see their language.
         language: A language code, or "auto".
         stop_words: As for `topicloom.text.make_tokenizer`, like the arguments that follow.
         user_dictionary: A file of words that Chinese segmentation keeps whole.
@@ -100,8 +101,9 @@ def choose_tokenizer(
         return tokenizer, documents
     if tokenizer is not None or isinstance(first[0].text, (list, tuple)):
         dropped = resolve_stop_words(stop_words, None, replace_stop_words)
-        pretokenized = Pretokenized(stop_words=dropped)
-        return pretokenized if tokenizer is None else CustomTokenizer.of(tokenizer, dropped), documents
+        if tokenizer is None:
+            return Pretokenized(stop_words=dropped), documents
+        return CustomTokenizer.of(tokenizer, dropped), documents
     made = make_tokenizer(language, stop_words, user_dictionary, replace_stop_words=replace_stop_words, sample=texts)
     if language == "auto":
         logger.info("language: %s, detected from its script (language=, --language)", made.language)
@@ -148,7 +150,7 @@ def build(
             for document in documents:
                 notes.append(document[1:])
                 if len(sample) < _SAMPLE and isinstance(document.text, str):
-                    sample.append(document.text)
+                    sample.append(document.text[:_SAMPLE_CHARACTERS])
                 if keep_texts and isinstance(document.text, str):
                     writer.append(document.text)
                 yield document.text

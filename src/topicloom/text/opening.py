@@ -26,7 +26,7 @@ class Input(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call the file."""
+        """The file's name in messages."""
         return "standard input" if self.path is None else str(self.path)
 
 
@@ -54,6 +54,7 @@ class Lines:
         return self._without_nul(self._file.read())
 
     def _without_nul(self, text: str) -> str:
+        # Latin text in UTF-16 decodes as UTF-8 without an error, to letters with NUL characters between them.
         head = text[:_HEAD].encode("utf-8", "replace")
         n_nul = head.count(0)
         if n_nul > 2 and 3 * n_nul > len(head) and (codec := _utf16(head)):

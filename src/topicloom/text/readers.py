@@ -45,7 +45,7 @@ def read(
             - a .txt file with one document on each line; a blank line is an empty document
             - a .csv, .tsv, .xlsx, .jsonl or .parquet file with a text column
             - a .md file, which is one document
-            - a folder of .txt and .md files, each of which is one document with its relative path as id
+            - a folder of .txt and .md files; each file is one document, and its id is the relative path
 
             Text files may be compressed as .gz. Of an .xlsx file, the first worksheet is read, without blank rows.
         text: The column or field with the text.
@@ -177,7 +177,11 @@ _READERS: dict[str, Callable[[Input, Layout], Iterator[Document]]] = {
 
 
 def _cleaned(documents: Iterator[Document], name: str) -> Iterator[Document]:
-    """The documents with surrogates replaced, of which there must be one."""
+    """Replace the surrogates in documents.
+
+    Raises:
+        InputError: The file contains no documents.
+    """
     document = None
     for document in documents:
         if not is_utf8("".join(filter(None, document))):

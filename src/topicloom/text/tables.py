@@ -9,7 +9,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, dropwhile, islice
 from typing import Any
 
 from ..errors import InputError, MissingExtraError
@@ -56,12 +56,14 @@ def read_xlsx(given: Input, layout: Layout) -> Iterator[Document]:
 
 def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str, unit: str) -> Iterator[Document]:
     """The documents of a table, whose rows come with their line or row number."""
+    if layout.header:
+        rows = dropwhile(_is_blank, rows)
     first = next(rows, None)
     if first is None:
         return
     header = first[1]
     if not layout.header:
-        header = [str(number) for number in range(1, len(header) + 1)]
+        header = [str(number) for number in range(1, max(len(header), 1) + 1)]
         rows = chain([first], rows)
     columns = resolve_columns(layout.columns, header, name, header=layout.header)
     places = [None if column is None else header.index(column) for column in columns]
@@ -78,6 +80,10 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
             )
         text, *rest = (None if place is None else row[place] for place in places)
         yield Document(text or "", *rest)
+
+
+def _is_blank(row: tuple[int, list[str]]) -> bool:
+    return not row[1]
 
 
 def _reader(lines: Iterable[str], delimiter: str, layout: Layout, *, strict: bool) -> Any:
@@ -149,9 +155,9 @@ def _parsed(sample: list[str], delimiter: str, layout: Layout) -> list[list[str]
 
 
 class _LongFields:
-    """While entered, csv takes long fields; the process's limit is then restored.
+    """A context in which csv accepts long fields.
 
-    The limit belongs to the whole process, so entries from several threads are counted.
+    The limit belongs to the whole process. It is restored when the last thread leaves the context.
     """
 
     def __init__(self) -> None:
