@@ -437,8 +437,8 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
     ("source", "options", "says"),
     [
         ("nosuch.txt", (), ["nosuch.txt does not exist"]),
-        ("empty", (), ["without .txt files"]),
-        ("void.txt", (), ["holds no document"]),
+        ("empty", (), ["without .txt and .md files"]),
+        ("void.txt", (), ["contains no documents"]),
         ("bad.txt", (), ["bad.txt, line 2", "--errors replace"]),
         ("binary.txt", (), ["line 2", "not utf-8"]),
         ("bad.jsonl", (), ["bad.jsonl, line 2, column 2"]),
