@@ -30,6 +30,7 @@ from ..errors import InputError, SettingError, nearest
 from ..files import atomic_directory, write_json, write_lines
 from ..nn.batch import Batch
 from ..nn.network import TopicNetwork
+from ..nn.posteriors import Posterior
 from ..ranking import top_words, word_scores
 from ..settings import check_settings, from_text, refuse_unknown
 from ..text import AnyTokenizer, Pretokenized, tokenizer_from_settings
@@ -282,6 +283,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             (n_docs, K) float32, rows sum to 1; row i is document i. A document without a known word gets the prior's
             mean, and one warning counts such documents.
         """
+        return self._transform(X)
+
+    def _transform(self, X: Any, posterior: Callable[[Batch], Posterior] | None = None) -> Array:
+        """Return what `transform` returns, with theta of another posterior than the network's if one is given."""
         counts = self.encode(X)
         empty = np.diff(counts.indptr) == 0
         if empty.any():
@@ -290,7 +295,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 empty.sum(),
                 len(empty),
             )
-        return self._theta(counts)
+        return self._theta(counts, posterior)
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """The words that speak for each topic.
@@ -375,9 +380,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         both = np.concatenate(parts)
         return both[:, : sizes[0]], both[:, sizes[0] :]
 
-    def _theta(self, counts: sp.csr_array) -> Array:
+    def _theta(self, counts: sp.csr_array, posterior: Callable[[Batch], Posterior] | None = None) -> Array:
         """(D, K) shares; a document without a word gets the prior's mean."""
-        posteriors = self._read(counts, lambda batch, _: self.network_.posterior(batch).point())
+        infer = posterior or self.network_.posterior
+        posteriors = self._read(counts, lambda batch, _: infer(batch).point())
         theta = np.concatenate([np.empty((0, len(self.components_)), np.float32), *posteriors])
         theta[np.diff(counts.indptr) == 0] = self.network_.prior_theta().detach().cpu().numpy()
         return theta
