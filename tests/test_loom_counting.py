@@ -169,9 +169,8 @@ def test_the_compiled_loop_agrees_in_single_precision(counts, n_topics, monkeypa
     pytest.importorskip("numba")
     batch = single(counts).counts
     topics = CountedTopics.from_counts(torch.from_numpy(positive(N_WORDS, n_topics, seed=1)).float(), ETA)
-    topics = replace(
-        topics, beta_t=topics.beta_t.index_fill(0, torch.tensor([2]), 0.0)
-    )  # a word that no topic contains
+    # A word that no topic contains.
+    topics = replace(topics, beta_t=topics.beta_t.index_fill(0, torch.tensor([2]), 0.0))
     docs, alpha = torch.from_numpy(positive(len(counts), n_topics)).float(), torch.full((n_topics,), 0.1)
     ours, theirs = torch.zeros(N_WORDS, n_topics), torch.zeros(N_WORDS, n_topics)
     expected = cvb0.reassign(batch, batch.values, docs, topics, alpha, theirs, excluded=0.4)
@@ -285,7 +284,7 @@ def test_steps_of_inference_agree_with_loops():
 
 
 def test_steps_of_inference_reach_the_best_theta():
-    """The fixed point is the expectation maximisation algorithm for sum_v x_v log (theta beta)_v + sum_k alpha_k log theta_k."""
+    """The fixed point is expectation maximisation of sum_v x_v log (theta beta)_v + sum_k alpha_k log theta_k."""
     beta, x, alpha = simplex(2, N_WORDS, seed=3), COUNTS[0], np.array([0.3, 0.8])
     start, beta_t, prior = tensors(np.array([[0.02, 0.98]]), beta.T, alpha)
 
@@ -358,9 +357,7 @@ def test_topics_with_a_sharpness_of_1_are_the_counts():
 
 def test_sharper_topics_share_fewer_words():
     counts = positive(N_WORDS, N_TOPICS)
-    counts /= counts.sum(
-        0
-    )  # topics of equal size, so that the largest p(k | v) is that of the topic with the highest lift
+    counts /= counts.sum(0)  # with topics of equal size, the largest p(k | v) belongs to the topic of the highest lift
 
     def largest(sharpness: float) -> np.ndarray:
         """(V,) max_k p(k | v)"""
@@ -387,9 +384,8 @@ def test_topics_contain_their_share_of_background_words():
 
 
 def new_counts(**settings) -> CollapsedCounts:
-    return CollapsedCounts(
-        N_WORDS, N_TOPICS, **{"eta": ETA, "count_power": 1.0, "sharpness": 1.0, "n_background": 0, **settings}
-    )
+    plain = {"eta": ETA, "count_power": 1.0, "sharpness": 1.0, "n_background": 0}
+    return CollapsedCounts(N_WORDS, N_TOPICS, **plain | settings)
 
 
 def started(kept: bool = True, counts: np.ndarray = COUNTS, usage=(0.5, 0.1, 0.4), **settings) -> CollapsedCounts:
@@ -450,9 +446,8 @@ def test_documents_start_with_a_share_of_background_topics():
     new, theta = started(n_background=1), encoded()
     start = new._initial_counts(single(COUNTS), theta.clone(), torch.ones(N_DOCS, 1))
     for d in range(N_DOCS):
-        shares = [
-            _BACKGROUND_SHARE if k == 1 else (1 - _BACKGROUND_SHARE) * float(theta[d, k]) for k in range(N_TOPICS)
-        ]
+        rest = 1 - _BACKGROUND_SHARE
+        shares = [_BACKGROUND_SHARE if k == 1 else rest * float(theta[d, k]) for k in range(N_TOPICS)]
         np.testing.assert_allclose(start[d], np.array(shares) / sum(shares), rtol=1e-5)
 
 

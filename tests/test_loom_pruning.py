@@ -235,9 +235,8 @@ def test_seeded_topics_keep_their_index():
     misplace nine of these twelve.
     """
     topics = small().fit(CORPUS).components_
-    frequent = np.argsort(-(topics**2) / topics.sum(0))[
-        :3, :4
-    ]  # frequent words of three topics, and nearly of these alone
+    # Words that are frequent in one topic and rare in the others, for three topics.
+    frequent = np.argsort(-(topics**2) / topics.sum(0))[:3, :4]
     kept = 0
     for shift in range(4):
         at = [(k + shift) % 4 for k in range(3)]
