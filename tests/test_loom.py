@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,33 @@ def test_the_refinement_of_one_call_does_not_affect_others(fitted):
     with pytest.raises(ValueError, match="2D"):
         fitted.transform(np.ones(N_WORDS), refine=0)
     np.testing.assert_array_equal(fitted.transform(CORPUS), usual)
+
+
+def test_threads_with_different_refinement_do_not_affect_each_other(fitted):
+    steps = [None, 0, 1, 50] * 2
+    expected = {each: fitted.transform(CORPUS, refine=each) for each in steps}
+    assert np.abs(expected[0] - expected[50]).max() > 0.05
+    with ThreadPoolExecutor(len(steps)) as pool:
+        found = list(pool.map(lambda each: [fitted.transform(CORPUS, refine=each) for _ in range(5)], steps))
+    for each, thetas in zip(steps, found, strict=True):
+        for theta in thetas:
+            np.testing.assert_allclose(theta, expected[each], atol=1e-6)
+
+
+def test_inference_does_not_write_to_the_network(fitted, monkeypatch):
+    """Not even for a moment: no attribute is set, and no tensor changes."""
+    before = {name: tensor.clone() for name, tensor in network_of(fitted).state_dict().items()}
+
+    def refused(module: torch.nn.Module, name: str, value: Any) -> None:
+        raise AssertionError(f"{name} of {type(module).__name__} was set")
+
+    monkeypatch.setattr(torch.nn.Module, "__setattr__", refused)
+    fitted.transform(CORPUS, refine=3)
+    fitted.perplexity(CORPUS)
+    fitted.perplexity(CORPUS, method="completion")
+    fitted.latent(CORPUS)
+    for name, tensor in network_of(fitted).state_dict().items():
+        assert torch.equal(tensor, before[name])
 
 
 def test_the_main_topics_of_documents_are_found(fitted):
