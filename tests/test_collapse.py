@@ -169,6 +169,6 @@ def test_training_holds_topics_to_the_diversity_asked_for():
     for asked in (0.0, 0.95):
         model = GSM(8, min_diversity=asked, epochs=40, random_state=0, device="cpu").fit(corpus)
         ends[asked] = model.history_[-1]["topic_diversity"]
-        weights = [row.get("distinctness_weight") for row in model.history_]
+        weights = [row.get("separation_weight") for row in model.history_]
         assert (weights == [None] * 40) == (asked == 0)
     assert ends[0.95] > ends[0.0] + 0.05

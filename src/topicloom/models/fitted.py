@@ -22,7 +22,7 @@ from ..nn.network import TopicNetwork
 from ..ranking import top_words, word_scores
 from ..text import AnyTokenizer
 from ..topics.document_topics import DocumentTopics, empty_warning
-from .inference import Array, document_topics, evidence_bound, latent_codes, log_likelihood
+from .inference import Array, Inference, document_topics, evidence_bound, latent_codes, log_likelihood
 from .saving import save_into
 
 if TYPE_CHECKING:
@@ -75,8 +75,12 @@ class FittedTopics:
         Returns:
             theta (n_docs, K), which rows were empty, and the ids, labels, times and texts that X has.
         """
+        return self._infer(X)
+
+    def _infer(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
+        """Infer with another posterior than the network's, if one is given."""
         corpus = self._documents(X)
-        return document_topics(self.network_, corpus)
+        return document_topics(self.network_, corpus, posterior)
 
     def transform(self, X: Any) -> Array:
         """Infer the topic shares of documents.
@@ -88,10 +92,7 @@ class FittedTopics:
             (n_docs, K) float32, rows sum to 1; row i is document i. A document without a known word gets the model's
             average shares, and one warning counts such documents.
         """
-        found = self.infer(X)
-        if found.empty.any():
-            logger.warning("%s", empty_warning(int(found.empty.sum()), len(found)))
-        return found.theta
+        return theta_of(self._infer(X))
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic.
@@ -182,6 +183,13 @@ class FittedTopics:
         check_is_fitted(self, "components_")
         with atomic_directory(Path(directory), "config.json", overwrite=overwrite) as folder:
             save_into(cast("TopicModel", self), folder)
+
+
+def theta_of(found: DocumentTopics) -> Array:
+    """Return theta, with a warning where documents are empty."""
+    if found.empty.any():
+        logger.warning("%s", empty_warning(int(found.empty.sum()), len(found)))
+    return found.theta
 
 
 def _with_counts(corpus: Corpus, counts: sp.csr_array) -> Corpus:

@@ -48,7 +48,7 @@ _QUALITY = {  # panels by what they hold: measures of one scale
     "share of pairs of topics\nthat are alike": ("redundancy",),
 }
 _NOT_LOSSES = {
-    "epoch", "seconds", "learning_rate", "kl_weight", "distinctness_weight", "concentration", *_WATCHED,
+    "epoch", "seconds", "learning_rate", "kl_weight", "separation_weight", "concentration", *_WATCHED,
     *(name for names in _QUALITY.values() for name in names),
 }  # fmt: skip
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # of one scale
