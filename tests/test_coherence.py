@@ -14,19 +14,15 @@ import scipy.sparse as sp
 from topicloom import metrics
 from topicloom.metrics import (
     Reference,
+    bitsets,
     c_npmi,
     c_uci,
     c_v,
     c_w2v,
     cooccurrence,
     document_npmi,
+    intervals,
     u_mass,
-)
-from topicloom.metrics import (
-    bitsets as presence,
-)
-from topicloom.metrics import (
-    intervals as stretches,
 )
 
 EPSILON = 1e-12
@@ -96,22 +92,23 @@ def test_counts_do_not_depend_on_the_pieces_they_are_made_in(monkeypatch, counti
     whole = Reference.from_tokens(texts).joint(groups, window, counting)
     monkeypatch.setattr(cooccurrence, "_TOKENS_AT_ONCE", 17)
     monkeypatch.setattr(cooccurrence, "_DOCUMENTS_AT_ONCE", 3)
-    monkeypatch.setattr(stretches, "_STRETCHES_AT_ONCE", 5)
-    monkeypatch.setattr(stretches, "_OVERLAPS_AT_ONCE", 2)
-    monkeypatch.setattr(presence, "_CELLS_AT_ONCE", 9)
+    monkeypatch.setattr(intervals, "_INTERVALS_AT_ONCE", 5)
+    monkeypatch.setattr(intervals, "_OVERLAPS_AT_ONCE", 2)
+    monkeypatch.setattr(bitsets, "_NUMBERS_AT_ONCE", 9)
     for one, other in zip(whole, Reference.from_tokens(iter(texts)).joint(groups, window, counting), strict=True):
         assert one.sum() > 0
         np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("counting", ["gensim", "exact"])
-@pytest.mark.parametrize("of_a_stretch", [0, 1e9])
-def test_whole_documents_are_counted_as_windows_are(monkeypatch, of_a_stretch, counting):
+@pytest.mark.parametrize("per_interval", [0, 1e9])
+def test_whole_documents_are_counted_as_windows_are(monkeypatch, per_interval, counting):
     """By bits or not; and a document that is longer, of another word, makes windows of the others that hold all."""
-    monkeypatch.setattr(presence, "_OF_A_STRETCH", of_a_stretch)
+    monkeypatch.setattr(bitsets, "_OPERATIONS_PER_INTERVAL", per_interval)
     by_bits = []
+    count = bitsets.joint_document_counts
     monkeypatch.setattr(
-        cooccurrence, "presence_sums", lambda *rest: (by_bits.append(rest), presence.presence_sums(*rest))[1]
+        cooccurrence, "joint_document_counts", lambda *rest: (by_bits.append(rest), count(*rest))[1]
     )
     texts = [*made_texts(3, n_docs=70), [], ["w1"], ["w99", "w1"]]
     longer = ["other"] * (max(map(len, texts)) + 1)
@@ -121,7 +118,7 @@ def test_whole_documents_are_counted_as_windows_are(monkeypatch, of_a_stretch, c
     expected = beside.joint(groups, len(longer) - 1, counting)
     assert not by_bits
     found = documents.joint(groups, None, counting)
-    assert bool(by_bits) == bool(of_a_stretch)
+    assert bool(by_bits) == bool(per_interval)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
     in_w1 = sum("w1" in text for text in texts)
@@ -131,9 +128,9 @@ def test_whole_documents_are_counted_as_windows_are(monkeypatch, of_a_stretch, c
 def test_bits_are_for_words_that_are_in_many_documents():
     tokens = np.tile(np.arange(20, dtype=np.int32), 500)
     groups = [np.arange(10), np.arange(10, 20)]
-    assert presence.bits_pay(tokens, 500, groups, 20)
-    assert not presence.bits_pay(tokens, 500 * 500, groups, 20)
-    assert not presence.bits_pay(np.full_like(tokens, -1), 500, groups, 20)
+    assert bitsets.bits_are_faster(tokens, 500, groups, 20)
+    assert not bitsets.bits_are_faster(tokens, 500 * 500, groups, 20)
+    assert not bitsets.bits_are_faster(np.full_like(tokens, -1), 500, groups, 20)
 
 
 def test_a_reference_without_documents():
@@ -161,7 +158,7 @@ def test_counts_are_kept(monkeypatch):
 @pytest.mark.parametrize("window", [10, None])
 def test_memory_does_not_grow_with_the_reference(monkeypatch, window):
     monkeypatch.setattr(cooccurrence, "_TOKENS_AT_ONCE", 1000)
-    monkeypatch.setattr(presence, "_CELLS_AT_ONCE", 1000)
+    monkeypatch.setattr(bitsets, "_NUMBERS_AT_ONCE", 1000)
     groups = [np.arange(5)]
 
     def peak(n_tokens: int) -> int:
@@ -358,7 +355,7 @@ def test_a_result_says_how_it_was_taken():
     result = c_v([["w1", "w2"], ["nowhere"]], reference, top_n=5, window=7)
     about = result.to_dict()
     assert json.loads(json.dumps(about)) == about
-    assert about["mean"] == float(result) == result.mean == result.per_topic[0]
+    assert about["value"] == float(result) == result.per_topic[0]
     expected = {
         "measure": "c_v",
         "top_n": 5,
@@ -375,7 +372,7 @@ def test_a_result_says_how_it_was_taken():
     assert {name: about[name] for name in expected} == expected
     numbered = c_uci(np.array([[0, 99]]), Reference.from_ids([0], [0, 1])).to_dict()
     assert json.loads(json.dumps(numbered))["unseen"] == [99]
-    assert u_mass([["w1", "w2"]], texts).to_dict()["window"] is None
+    assert u_mass([["w1", "w2"]], texts).settings["window"] is None
 
 
 # Whole documents.
@@ -384,12 +381,15 @@ def test_a_result_says_how_it_was_taken():
 def test_document_npmi_of_words_and_of_references():
     counts = sp.csr_array([[2, 1, 1, 0], [1, 0, 1, 0], [0, 3, 1, 0], [0, 0, 1, 0]])
     by_id = document_npmi([[0, 1], [1, 2]], counts)
-    np.testing.assert_array_equal(document_npmi([["a", "b"], ["b", "c"]], counts, vocabulary=list("abcd")), by_id)
+    by_word = document_npmi([["a", "b"], ["b", "c"]], counts, vocabulary=list("abcd"))
+    np.testing.assert_array_equal(by_word.per_topic, by_id.per_topic)
     reference = Reference.from_counts(counts)
-    np.testing.assert_array_equal(document_npmi([[0, 1], [1, 2]], reference), by_id)
+    np.testing.assert_array_equal(document_npmi([[0, 1], [1, 2]], reference).per_topic, by_id.per_topic)
     # A word in no document, and one that there is not, meet no other.
-    np.testing.assert_array_equal(document_npmi([[0, 3], [0, 9], [], [0]], counts), [-1, -1, 0, 0])
-    np.testing.assert_array_equal(document_npmi([], counts), [])
+    found = document_npmi([[0, 3], [0, 9], [], [0]], counts)
+    np.testing.assert_array_equal(found.per_topic, [-1, -1, 0, 0])
+    assert (found, found.unseen, found.undefined) == (-0.5, (3, 9), ())
+    assert (document_npmi([], counts), len(document_npmi([], counts).per_topic)) == (0, 0)
 
 
 # gensim.
@@ -483,7 +483,7 @@ def test_odd_topics_are_gensims_where_it_has_a_value(gensim):
 
 
 def test_public_names():
-    assert {"Coherence", "Reference", *(measure.__name__ for measure in (*WINDOWED, u_mass, c_w2v))} <= set(
+    assert {"Measured", "Reference", *(measure.__name__ for measure in (*WINDOWED, u_mass, c_w2v))} <= set(
         metrics.__all__
     )
     assert all(hasattr(metrics, name) for name in metrics.__all__)

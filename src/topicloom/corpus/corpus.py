@@ -28,6 +28,7 @@ from ..files import (
     write_json,
     write_lines,
 )
+from ..metrics import Reference
 from ..text import (
     AnyTokenizer,
     Document,
@@ -49,6 +50,7 @@ from ..text.storage import (
     load_array,
     write_texts,
 )
+from .reference import CorpusReference
 from .vocabulary import Filters, index_type
 
 __all__ = ["Corpus", "Counts", "Filters", "Text", "align", "counts_of"]
@@ -319,6 +321,25 @@ class Corpus:
     def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
         """(n, n_words) counts of new texts, cut as this corpus was; words outside the vocabulary are left out."""
         return counts_of(texts, self.vocabulary, self.tokenizer, n_jobs)
+
+    def reference(self, ordered: bool = False) -> Reference:
+        """Return the corpus as a reference, which is how measures of coherence read a corpus that they are given.
+
+        Args:
+            ordered: whether the order of words is needed, as for `metrics.c_v`; the texts are then cut once more.
+
+        Raises:
+            InputError: the order of words is needed, and the corpus has no texts.
+        """
+        return self._ordered_reference if ordered else self._reference
+
+    @cached_property
+    def _reference(self) -> Reference:
+        return CorpusReference(self).documents
+
+    @cached_property
+    def _ordered_reference(self) -> Reference:
+        return CorpusReference(self).ordered_documents
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Writes the corpus to a directory.

@@ -25,7 +25,7 @@ from torch import Tensor
 from .. import metrics
 from ..corpus.corpus import Corpus, align, counts_of
 from ..corpus.inputs import as_texts, is_matrix, refuse_vocabulary
-from ..corpus.topic_measures import Source
+from ..corpus.reference import CorpusReference
 from ..errors import InputError, SettingError, nearest
 from ..files import atomic_directory, write_json, write_lines
 from ..nn.network import TopicNetwork
@@ -37,7 +37,7 @@ from ..training.batches import BatchReader, choose_device, sparse_batch
 from ..training.callbacks import Callback
 from ..training.collapse import CollapseWatch
 from ..training.loop import Monitor, evaluate, evaluated
-from ..training.monitors import TopicMonitor
+from ..training.monitors import TopicMonitor, check_monitors
 
 logger = logging.getLogger("topicloom")
 
@@ -147,10 +147,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             InputError: X or a setting cannot be used; one sentence says why.
             TrainingDivergedError: a loss was not finite; the model keeps its state of the last whole epoch.
         """
+        names = check_monitors(monitor, monitor_every)  # before an earlier fit is given up
         corpus = self._begin(X, vocabulary)
         cut = isinstance(X, list | tuple) and not is_matrix(X) and isinstance(corpus.tokenizer, Pretokenized)
-        source = Source.of_corpus("the training corpus", corpus, X if cut else None)
-        watcher = TopicMonitor(monitor, monitor_every, self._n_rows, source, self.vocabulary_, self.word_counts_)
+        reference = CorpusReference(corpus, "the training corpus", X if cut else None)
+        watcher = TopicMonitor(names, monitor_every, self._n_rows, reference, self.vocabulary_, self.word_counts_)
         self._fit(corpus.counts, callbacks, [watcher] if watcher.names else [])
         return self
 

@@ -136,9 +136,9 @@ class AutoencoderNetwork(TopicNetwork):
         return {"distinctness": self.distinctness(self.decoder.beta_t(), theta.detach().mean(0), batch.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        if "topic_diversity" not in row:
+        if "lowest_topic_diversity" not in row:
             return {}
-        return self.distinctness.adapt(row["topic_diversity"], row["active_topics"], row["epoch"])
+        return self.distinctness.adapt(row["lowest_topic_diversity"], row["active_topics"], row["epoch"])
 
     def topic_word(self) -> Tensor:
         return self.decoder.topic_word()

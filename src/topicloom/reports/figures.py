@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import math
+import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..files import atomic_file
+from ..metrics import CATALOGUE, Measure
 
 logger = logging.getLogger("topicloom")
 
@@ -31,27 +33,9 @@ CJK_FONTS = (
 LATIN_FONT = "DejaVu Sans"  # comes with matplotlib
 
 _BLACK, _GREY, _BLUE, _PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
-_WATCHED = {
-    "kl_per_dimension": "divergence of each\nlatent dimension, nats",
-    "active_units": "latent dimensions\nthat say something",
-    "active_topics": "topics that lead\nsome document",
-    "topic_diversity": "share of top words\nthat are different",
-    "duplicate_topics": "pairs of topics\nthat are alike",
-    "frequent_mass": "weight on the 50 most\nfrequent words",
-}
-_QUALITY = {  # panels by what they hold: measures of one scale
-    "coherence, NPMI": ("document_npmi", "c_npmi"),
-    "coherence, C_v": ("c_v",),
-    "coherence, UCI": ("c_uci",),
-    "coherence, UMass": ("u_mass",),
-    "diversity": ("topic_diversity", "topic_uniqueness", "inverted_rbo"),
-    "share of pairs of topics\nthat are alike": ("redundancy",),
-}
-_NOT_LOSSES = {
-    "epoch", "seconds", "learning_rate", "kl_weight", "distinctness_weight", "concentration", *_WATCHED,
-    *(name for names in _QUALITY.values() for name in names),
-}  # fmt: skip
-_TOGETHER = ("loss", "reconstruction", "validation_loss")  # of one scale
+_NOT_LOSSES = {"epoch", "learning_rate", "kl_weight", "distinctness_weight", "concentration", *CATALOGUE}
+_TOGETHER = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
+_LABEL = 24  # characters in a line of an axis label
 _PANEL = (2.5, 2.1)  # inches, width and height
 _COLUMNS = 5
 _DPI = 110
@@ -78,50 +62,52 @@ def loss_curve(history: Sequence[dict[str, Any]]) -> Figure:
 
 
 def collapse_curve(history: Sequence[dict[str, Any]], n_topics: int) -> Figure:
-    """What the collapse watch saw by epoch, a panel for each of its figures.
+    """The measures of collapse by epoch, a panel for each.
 
-    The divergence is a line for the median of the latent dimensions, in a band from the least to the largest.
+    The divergence is a line for the median of the latent dimensions, in a band from the smallest to the largest.
 
     Args:
-        history: one row per epoch; those without figures of the watch are left out.
-        n_topics: how many topics there are, dead or alive.
+        history: one row per epoch; rows without measures of collapse are left out.
+        n_topics: the number of topics.
     """
-    seen = [row for row in history if not _WATCHED.keys().isdisjoint(row)]
-    panels = [name for name in _WATCHED if any(name in row for row in seen)]
+    watched = [measure for measure in CATALOGUE.values() if measure.group == "collapse" and "watch" in measure.uses]
+    seen = [row for row in history if any(measure.name in row for measure in watched)]
+    panels = [measure for measure in watched if any(measure.name in row for row in seen)]
     figure, all_axes = _by_epoch(seen, len(panels))
-    for axes, name in zip(all_axes, panels, strict=False):
-        values = [sorted(value) if isinstance(value := row.get(name, math.nan), list) else [value] for row in seen]
+    for axes, measure in zip(all_axes, panels, strict=False):
+        found = [row.get(measure.name, math.nan) for row in seen]
+        values = [sorted(value) if isinstance(value, list) else [value] for value in found]
         middle = [row[len(row) // 2] for row in values]
         axes.plot(_epochs(seen), middle, marker=_marker(seen), color=_BLUE)
         axes.fill_between(_epochs(seen), [row[0] for row in values], [row[-1] for row in values], color=_PALE)
-        axes.set_ylabel(_WATCHED[name], color=_GREY, fontsize=8)
-        n_units = len(seen[-1].get("kl_per_dimension", ()))
-        whole = {"active_topics": n_topics, "topic_diversity": 1, "frequent_mass": 1, "active_units": n_units}
-        top = max(whole.get(name, 0), 0.1 if name == "kl_per_dimension" else 1, *(row[-1] for row in values))
-        axes.set_ylim(-0.04 * top, 1.08 * top)  # a line at the very edge would not be seen
-        axes.yaxis.set_major_locator(MaxNLocator("auto", integer=isinstance(seen[-1].get(name), int)))
+        axes.set_ylabel(textwrap.fill(measure.title, _LABEL), color=_GREY, fontsize=8)
+        whole = {"topics": n_topics, "latent dimensions": len(seen[-1].get("kl_per_dimension", ()))}
+        end = max(whole.get(measure.count_of, 0), measure.axis_end or 0)
+        top = max(end, *(row[-1] for row in values))
+        axes.set_ylim(-0.04 * top, 1.08 * top)  # a line at the very edge would not be visible
+        axes.yaxis.set_major_locator(MaxNLocator("auto", integer=measure.is_count))
     return figure
 
 
 def quality_curve(history: Sequence[dict[str, Any]]) -> Figure:
-    """Coherence and diversity of the topics by epoch, a panel for each scale.
+    """Coherence and diversity of the topics by epoch. Measures of the same scale share a panel.
 
     Args:
-        history: one row per epoch; a measure may be missing in some rows, as in those between two measurements.
+        history: one row per epoch; a measure may be missing in some rows, such as those between two measurements.
     """
-    panels = {
-        title: there
-        for title, names in _QUALITY.items()
-        if (there := [name for name in names if any(name in row for row in history)])
-    }
+    panels: dict[str, list[Measure]] = {}
+    for measure in CATALOGUE.values():
+        if measure.group in ("coherence", "diversity") and any(measure.name in row for row in history):
+            panels.setdefault(measure.axis or measure.title, []).append(measure)
     figure, all_axes = _by_epoch(history, len(panels))
-    for axes, (title, names) in zip(all_axes, panels.items(), strict=False):
-        for name in names:
-            rows = [row for row in history if name in row]
-            axes.plot(_epochs(rows), [row[name] for row in rows], marker=_marker(rows), label=name.replace("_", " "))
-        axes.set_ylabel(title, color=_GREY, fontsize=8)
-        if title in ("diversity", "coherence, C_v"):
-            axes.set_ylim(-0.04, 1.08)
+    for axes, (label, measures) in zip(all_axes, panels.items(), strict=False):
+        for measure in measures:
+            rows = [row for row in history if measure.name in row]
+            values = [row[measure.name] for row in rows]
+            axes.plot(_epochs(rows), values, marker=_marker(rows), label=measure.name.replace("_", " "))
+        axes.set_ylabel(textwrap.fill(label, _LABEL), color=_GREY, fontsize=8)
+        if end := measures[0].axis_end:
+            axes.set_ylim(-0.04 * end, 1.08 * end)
         axes.legend(frameon=False, fontsize=9)
     return figure
 

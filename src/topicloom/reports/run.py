@@ -173,8 +173,8 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "perplexity_bound_training": model.perplexity(corpus),
         "perplexity_completion_training": _completion(model, corpus),
         "topic_diversity": metrics.topic_diversity(ids),  # of the 25 best words
-        "topic_uniqueness": metrics.topic_uniqueness(ids),  # 10
-        "document_npmi": float(metrics.document_npmi(ids, corpus.counts).mean()),  # 10
+        "topic_uniqueness": metrics.topic_uniqueness(ids),  # of the 10 best
+        "document_npmi": metrics.document_npmi(ids, corpus.counts),  # of the 10 best
         "model": type(model).__name__,
         "settings": model.get_params(deep=False),
         "versions": {"topicloom": __version__, "torch": torch.__version__, "python": platform.python_version()},

@@ -42,7 +42,8 @@ def choose_topics(topic_word: Array, word_counts: Array, reference: Reference, n
         (n_topics,) indices, ascending.
     """
     best = [top_words(word_scores(topic_word, word_counts, relevance), SHARED_N) for relevance in RANKINGS]
-    coherence = document_npmi(np.concatenate(best), reference, COHERENCE_N).reshape(len(best), -1).mean(0)  # (K',)
+    per_topic = document_npmi(np.concatenate(best), reference, COHERENCE_N).per_topic
+    coherence = per_topic.reshape(len(best), -1).mean(0)  # (K',)
     left = np.ones(len(topic_word), bool)
     # (K', K') the mass that two topics have in common: 1 less their total variation.
     alike = np.stack([np.minimum(topic_word, row).sum(1) for row in topic_word])
