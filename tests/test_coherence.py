@@ -107,9 +107,7 @@ def test_whole_documents_are_counted_as_windows_are(monkeypatch, per_interval, c
     monkeypatch.setattr(bitsets, "_OPERATIONS_PER_INTERVAL", per_interval)
     by_bits = []
     count = bitsets.joint_document_counts
-    monkeypatch.setattr(
-        cooccurrence, "joint_document_counts", lambda *rest: (by_bits.append(rest), count(*rest))[1]
-    )
+    monkeypatch.setattr(cooccurrence, "joint_document_counts", lambda *rest: (by_bits.append(rest), count(*rest))[1])
     texts = [*made_texts(3, n_docs=70), [], ["w1"], ["w99", "w1"]]
     longer = ["other"] * (max(map(len, texts)) + 1)
     documents, beside = Reference.from_tokens(texts), Reference.from_tokens([*texts, longer])

@@ -21,8 +21,9 @@ from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments import jobs as cells
 from topicloom.experiments.compare import compare, select_n_topics
-from topicloom.experiments.comparison import BETTER, Comparison
+from topicloom.experiments.comparison import Comparison
 from topicloom.experiments.protocol import split
+from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM
 from topicloom.reports.comparison_page import csv_lines, page
 
@@ -79,7 +80,7 @@ def test_every_model_size_and_seed_is_measured(tmp_path):
         (model, k, seed) for model in QUICK for k in (2, 3) for seed in (0, 1)
     }
     assert {"document_npmi", "topic_diversity", "perplexity", "nmi", "accuracy", "topic_distance"} <= {*found.measures}
-    assert set(found.measures) <= set(BETTER)
+    assert set(found.measures) <= set(measures_of("comparison"))
     for line in found.table("validation"):
         assert line["fits"] == 2
         assert all(np.isfinite(value) for value in line.values() if not isinstance(value, str))
@@ -122,7 +123,8 @@ def test_killed_and_taken_up_again(tmp_path):
     code = (
         "import sys; from topicloom.experiments.compare import compare; from topicloom.corpus import Corpus\n"
         "if __name__ == '__main__':\n"
-        "    compare(Corpus.load(sys.argv[1]), ['gsm:epochs=2', 'lda:epochs=2'], [2, 3], 2, out=sys.argv[2], jobs=2)\n"
+        "    models = ['gsm:epochs=2', 'lda:epochs=2']\n"
+        "    compare(Corpus.load(sys.argv[1]), models, [2, 3], 2, out=sys.argv[2], n_jobs=2)\n"
     )
     (tmp_path / "run.py").write_text(code)
     out = tmp_path / "out"
@@ -232,7 +234,7 @@ def test_the_page_needs_nothing_else():
 
 def test_processes_give_the_same(tmp_path):
     alone = compare(CORPUS, QUICK, [2], 2)
-    together = compare(CORPUS, QUICK, [2], 2, jobs=2, out=tmp_path)
+    together = compare(CORPUS, QUICK, [2], 2, n_jobs=2, out=tmp_path)
     for one, other in zip(rows_of(alone), rows_of(together), strict=True):
         assert one["words"] == other["words"]
     assert len(json.loads((tmp_path / "comparison.json").read_text())["models"]) == 2

@@ -15,6 +15,8 @@ from scipy import sparse
 from topicloom.metrics import (
     Measured,
     active_topics,
+    active_units_by_divergence,
+    active_units_by_variance,
     adjusted_rand_index,
     classification_accuracy,
     completion_split,
@@ -32,8 +34,6 @@ from topicloom.metrics import (
     redundancy,
     topic_diversity,
     topic_uniqueness,
-    active_units_by_divergence,
-    active_units_by_variance,
 )
 from topicloom.ranking import top_words, word_scores
 
@@ -220,7 +220,11 @@ def test_active_units():
     assert active_units_by_divergence(divergence) == 2
     assert active_units_by_divergence(divergence).settings["by"] == "mean divergence"
     nobody = np.zeros((0, 3))
-    assert (active_units_by_variance(nobody), active_units_by_divergence(nobody), active_units_by_divergence(means[:, :0])) == (0, 0, 0)
+    assert (
+        active_units_by_variance(nobody),
+        active_units_by_divergence(nobody),
+        active_units_by_divergence(means[:, :0]),
+    ) == (0, 0, 0)
 
 
 def test_topics_that_somebody_has_and_words_that_everybody_has():
@@ -266,7 +270,13 @@ def test_a_class_that_topics_tell_is_told():
     labels = np.repeat(["a", "b"], 40)
     found = cross_validated_accuracy(theta, labels)
     assert found > 0.9
-    assert found.settings == {"classifier": "logistic regression", "c": 10.0, "folds": 5, "random_state": 0, "documents": 80}
+    assert found.settings == {
+        "classifier": "logistic regression",
+        "c": 10.0,
+        "folds": 5,
+        "random_state": 0,
+        "documents": 80,
+    }
     assert cross_validated_accuracy(theta, random.permutation(labels)) < 0.7
 
 
@@ -302,7 +312,9 @@ def test_document_npmi():
 def test_topic_measures_are_the_judges(judge, model):
     topics = top_words(model[1], 25).tolist()
     topics[1][:5] = topics[0][:5]
-    np.testing.assert_allclose(document_npmi(topics, COUNTS).per_topic, judge.npmi(topics, sparse.csr_matrix(COUNTS)), rtol=1e-9)
+    np.testing.assert_allclose(
+        document_npmi(topics, COUNTS).per_topic, judge.npmi(topics, sparse.csr_matrix(COUNTS)), rtol=1e-9
+    )
     assert topic_diversity(topics) == pytest.approx(judge.diversity(topics))
     assert topic_uniqueness(topics) == pytest.approx(judge.uniqueness(topics))
 

@@ -76,7 +76,7 @@ def test_topics_go_one_by_one_as_in_loops(seed):
             for relevance in RANKINGS:
                 best = top_words(word_scores(topics, words, relevance), 25)
                 others = {word for other in left if other != k for word in best[other]}
-                coherence = document_npmi([best[k]], counts)[0]
+                coherence = float(document_npmi([best[k]], counts))
                 values.append(coherence - 0.5 * np.mean([word in others for word in best[k]]))
             nearest = max(1 - np.abs(topics[k] - topics[other]).sum() / 2 for other in left if other != k)
             worth[k] = np.mean(values) - 0.5 * nearest
