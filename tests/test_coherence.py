@@ -8,10 +8,13 @@ import warnings
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import topicloom as tl
 from topicloom import metrics
+from topicloom.errors import InputError
 from topicloom.metrics import (
     Reference,
     bitsets,
@@ -248,6 +251,64 @@ def test_chinese_tokens():
 def test_what_cannot_be_is_said(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+# A corpus, and what cannot be a reference.
+
+ENGLISH = [
+    "the cat sees a dog and a bird",
+    "a dog and the cat",
+    "stocks and bonds fall",
+    "bonds rise , stocks fall",
+] * 3
+
+
+@pytest.mark.parametrize("measure", [*WINDOWED, u_mass, document_npmi], ids=lambda measure: measure.__name__)
+def test_a_corpus_is_a_reference(measure):
+    corpus = tl.Corpus.from_texts(ENGLISH, language="en", min_df=2, max_df=1.0)
+    topics = [["cat", "dog", "bird"], ["stocks", "bonds", "fall", "rise"]]
+    tokens = [corpus.tokenizer(text) for text in ENGLISH]
+    found = measure(topics, corpus)
+    np.testing.assert_array_equal(found.per_topic, measure(topics, tokens).per_topic)
+    assert (found.per_topic != 0).all()
+    assert found.settings["reference"] == "the corpus"
+
+
+@pytest.mark.parametrize("measure", WINDOWED, ids=lambda measure: measure.__name__)
+def test_a_corpus_without_texts_does_not_know_the_order_of_words(measure):
+    corpus = tl.Corpus.from_texts(ENGLISH, language="en", min_df=2, max_df=1.0, keep_texts=False)
+    with pytest.raises(InputError, match="the order of words is not known, because the corpus has counts but no texts"):
+        measure([["cat", "dog"]], corpus)
+
+
+@pytest.mark.parametrize("measure", [*WINDOWED, u_mass, document_npmi], ids=lambda measure: measure.__name__)
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (pd.DataFrame({"text": [["cat"], ["dog"]]}), "a data frame cannot be the reference corpus"),
+        ({"cat": ["dog"]}, "of type dict"),
+        ([{"text": "cat dog"}], "document 0 of the reference corpus is of type dict"),
+        ([["cat", "dog"], "cat dog"], "document 1 of the reference corpus is a string"),
+        ([["cat"], [["cat", "dog"]]], "something else than tokens"),
+        ([3, 4], "document 0 of the reference corpus is of type int"),
+        ([[0.0, 2.0], [1.0, 0.0]], "contains the number 0.0"),
+        ([[0, 2], [1, 0]], "both must be words or both must be ids"),
+        ([tl.Corpus.from_counts([[1, 2]], ["cat", "dog"])], "document 0 of the reference corpus is of type Corpus"),
+        (None, "of type NoneType"),
+    ],
+)
+def test_what_cannot_be_a_reference_is_refused(measure, reference, message):
+    with pytest.raises(InputError, match=message):
+        measure([["cat", "dog"]], reference)
+
+
+def test_words_and_ids_are_not_mixed_up():
+    counts = sp.csr_array([[1, 1], [0, 2]])
+    for measure in (u_mass, document_npmi):
+        with pytest.raises(InputError, match="only word ids; give it the vocabulary"):
+            measure([["cat", "dog"]], counts)
+        with pytest.raises(InputError, match="topics have words such as 0"):
+            measure([[0, 1]], [["cat", "dog"]])
 
 
 # Values by hand.

@@ -16,13 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from topicloom import metrics
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments import jobs as cells
 from topicloom.experiments.compare import compare, select_n_topics
 from topicloom.experiments.comparison import Comparison
-from topicloom.experiments.protocol import split
+from topicloom.experiments.protocol import Evaluator, split
 from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM
 from topicloom.reports.comparison_page import csv_lines, page
@@ -46,11 +47,11 @@ def rows_of(comparison):
     ]
 
 
-def made(values):
-    """A comparison whose perplexities are given, by model, number of topics and seed."""
+def made(values, measure="perplexity"):
+    """A comparison whose figures are given, by model, number of topics and seed."""
     rows = [
         {"model": model, "n_topics": k, "seed": seed, "words": [["a"]],
-         "figures": {part: {"perplexity": value} for part in ("validation", "test")}}
+         "figures": {part: {measure: value} for part in ("validation", "test")}}
         for (model, k), each in values.items()
         for seed, value in enumerate(each)
         if value is not None
@@ -209,6 +210,47 @@ def test_paired_by_hand():
 def test_candidates_are_within_a_deviation_of_the_best():
     found = made({("a", 5): [100.0, 110.0, 120.0], ("a", 10): [112.0, 118.0, 121.0], ("a", 20): [130.0, 131.0, 132.0]})
     assert found.candidates() == {"perplexity": [5, 10]}  # 110 ± 10, 117, 131
+
+
+def test_active_topics_are_compared_as_shares():
+    found = made({("a", 5): [5.0] * 3, ("a", 10): [9.0] * 3, ("a", 20): [12.0] * 3}, "active_topics")
+    assert found.candidates() == {"active_topics": [5]}
+
+
+def test_a_misspelt_measure_is_refused():
+    found = made({("a", 5): [1.0], ("b", 5): [2.0]})
+    for call in (
+        lambda: found.values("perplexty", "a", 5),
+        lambda: found.best("perplexty"),
+        lambda: found.paired("perplexty", "a"),
+    ):
+        with pytest.raises(SettingError, match=r"unknown measure 'perplexty'; did you mean .*perplexity"):
+            call()
+    with pytest.raises(SettingError, match="unknown model 'c'"):
+        found.values("perplexity", "c", 5)
+    assert np.isnan(found.values("nmi", "a", 5)).all()  # a measure that this corpus does not allow
+    assert found.best("nmi") is None
+
+
+def test_it_is_printed_in_a_line_and_saved_anywhere(tmp_path):
+    found = made({("a", 5): [1.0, None, 2.0], ("b", 5): [2.0, 2.0, 2.0]})
+    assert repr(found) == "Comparison(2 models, 1 number of topics, 3 seeds, 5 fits, 0 failed)"
+    found.save(str(tmp_path / "new" / "folder"))
+    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == {"comparison.csv", "index.html"}
+
+
+def test_documents_without_a_label_are_no_class():
+    some = ["", *LABELS[1:]]
+    corpus = Corpus.from_counts(PLANTED.counts, PLANTED.vocabulary, labels=some)
+    evaluator = Evaluator(split(corpus))
+    model = GSM(3, epochs=2, random_state=0).fit(evaluator.parts.train)
+    found = evaluator.figures(model)
+    known = [row for row, label in enumerate(evaluator.parts.test.labels) if label]
+    theta = model.transform(evaluator.parts.test)[known]
+    expected = metrics.purity([evaluator.parts.test.labels[row] for row in known], theta.argmax(axis=1))
+    assert found["test"]["purity"] == pytest.approx(float(expected))
+    assert evaluator.unavailable("c_v", "test") is not None
+    assert "c_v" not in found["test"]
 
 
 def test_numbers_of_topics():

@@ -237,6 +237,31 @@ def test_what_cannot_be_is_said(model, options, says):
         tl.evaluate(model, TEST, **options)
 
 
+def test_a_model_that_is_not_fitted_or_none():
+    with pytest.raises(tl.InputError, match="this GSM is not fitted yet; call fit before evaluate"):
+        tl.evaluate(tl.GSM(3), CORPUS)
+    with pytest.raises(tl.InputError, match="model should be a fitted topic model; it is of type list"):
+        tl.evaluate([], CORPUS)
+
+
+def test_the_table_has_plain_rows(model):
+    rows = {row["name"]: row for row in tl.evaluate(model, TEST).table()}
+    assert json.loads(json.dumps(rows)) == rows
+    assert set(rows) == set(MEASURES)
+    assert rows["c_npmi"]["title"] == "C_NPMI"
+    assert rows["c_npmi"]["settings"]["window"] == 10
+    assert rows["c_npmi"]["skipped"] is None
+    assert isinstance(rows["active_topics"]["value"], int)
+    assert (rows["purity"]["value"], rows["purity"]["skipped"]) == (None, "no labels were given")
+
+
+def test_a_topics_own_values_are_there(model):
+    found = tl.evaluate(model, TEST)
+    for name in ("document_npmi", "c_v", "c_npmi", "c_uci", "u_mass"):
+        assert found[name] == pytest.approx(found[name].per_topic.mean())
+        assert len(found.to_dict()["measures"][name]["per_topic"]) == 3
+
+
 def test_a_single_text_is_no_list(model):
     with pytest.raises(tl.InputError, match="list of texts"):
         tl.evaluate(model, "one text")
@@ -291,6 +316,12 @@ def test_a_run_is_measured_on_what_it_was_trained_on(run):
     lines = [line.split() for line in result.stdout.splitlines()]
     shown = {line[0]: line[1] for line in lines if len(line) > 1}
     assert shown["c_npmi"] == f"{found['measures']['c_npmi']['value']:.4f}"
+
+
+def test_metrics_json_has_one_definition_of_diversity(run):
+    found = json.loads((run / "metrics.json").read_text())
+    assert found["topic_diversity"] == found["final"]["topic_diversity"]
+    assert found["final"]["lowest_topic_diversity"] <= found["topic_diversity"]
 
 
 def test_a_run_is_measured_on_new_texts(run, tmp_path):

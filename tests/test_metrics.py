@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import pickle
@@ -67,6 +68,20 @@ def test_a_figure_is_a_number_that_says_how_it_was_taken():
     assert json.dumps([figure]) == "[0.75]"
     again = pickle.loads(pickle.dumps(figure))
     assert (type(again), again, again.settings) == (Measured, figure, figure.settings)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_figure_survives_pickling(protocol):
+    figure = document_npmi([[0, 1], [2, 3]], COUNTS)
+    for again in (pickle.loads(pickle.dumps(figure, protocol)), copy.deepcopy(figure), copy.copy(figure)):
+        assert (type(again), again, again.settings) == (Measured, figure, figure.settings)
+        np.testing.assert_array_equal(again.per_topic, figure.per_topic)
+
+
+def test_a_figure_as_json():
+    figure = Measured(np.inf, per_topic=np.array([1.0, 0.0]), undefined=(1,), unseen=(np.int64(7), "a"), top_n=2)
+    said = {"value": None, "top_n": 2, "per_topic": [1.0, 0.0], "undefined": [1], "unseen": [7, "a"]}
+    assert json.loads(json.dumps(figure.to_dict())) == said
 
 
 # Perplexity.

@@ -91,6 +91,16 @@ def test_the_history_is_saved_with_the_model(tmp_path):
     assert tl.load(tmp_path / "model").history_ == json.loads(json.dumps(model.history_))
 
 
+@pytest.mark.parametrize("options", [{"monitor": ["c_vv"]}, {"monitor_every": 0}, {"monitor": 3}])
+def test_a_mistake_leaves_the_earlier_fit_as_it_is(options):
+    model = tl.GSM(2, epochs=1, random_state=0).fit(PLANTED)
+    before = model.components_
+    with pytest.raises(tl.InputError):
+        model.fit(PLANTED, **options)
+    assert model.components_ is before
+    assert len(model.history_) == 1
+
+
 @pytest.mark.parametrize(
     ("documents", "options", "says"),
     [
