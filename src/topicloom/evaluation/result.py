@@ -37,7 +37,7 @@ class Evaluation(Mapping[str, Measured]):
         return len(self.figures)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in types that JSON can hold. A value that is not finite is null, and keeps its settings."""
+        """Return everything in types that JSON knows. A value that is not finite is null but keeps its settings."""
         figures = {}
         for name, found in self.figures.items():
             plain = found.to_dict()
@@ -99,7 +99,7 @@ def _shown(name: str, value: float) -> str:
 
 
 def _settings_line(measured: Measured) -> str:
-    """Return the settings of a figure that tell it apart from others."""
+    """Return the settings that distinguish a figure from others."""
     shown = {
         name.replace("_", " "): value
         for name, value in measured.settings.items()

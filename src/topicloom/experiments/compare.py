@@ -61,24 +61,25 @@ def compare(
     n_jobs: int = 1,
     told: Callable[[int, int, Row], None] | None = None,
 ) -> Comparison:
-    """Fits every model with every number of topics and seed, and measures all of them alike.
+    """Fit every model with every number of topics and every seed, and measure all of them in the same way.
 
     Args:
-        corpus: with labels, clustering and classification are measured too; with texts, windowed coherence.
-        models: names such as "gsm", with settings after a colon, "lda:method=gibbs+epochs=500"; or estimators by the
-            name that the table is to give them, whose n_topics and random_state are set here.
+        corpus: the documents. Labels allow measures of classes, and texts allow coherence over windows.
+        models: names such as "gsm", with settings after a colon, "lda:method=gibbs+epochs=500"; or a mapping from names
+            of your choice to estimators, whose n_topics and random_state are set here.
         n_topics: numbers of topics.
-        seeds: fits of each, with random_state 0, 1, ...
-        out: a directory that keeps the comparison, and that a killed one goes on in. None keeps nothing.
-        validation, test: the shares of documents held out.
-        n_jobs: processes.
-        told: called after each fit with how many are done, how many there are, and its row.
+        seeds: the number of fits of each model and number of topics, with random_state 0, 1, ...
+        out: a directory that keeps the comparison, so that a killed one can be continued. None keeps nothing.
+        validation, test: the shares of held-out documents.
+        n_jobs: the number of processes.
+        told: a function that is called after each fit with the number of finished fits, the number of all fits, and
+            the row of the fit.
 
     Raises:
-        InputError: an unknown model, a corpus too small, or an `out` that holds another comparison.
+        InputError: an unknown model, a corpus that is too small, or a directory `out` with another comparison.
     """
     if not (isinstance(seeds, int) and seeds >= 1):
-        raise SettingError(f"seeds is how many there are, from 1; it is {seeds!r}")
+        raise SettingError(f"seeds should be the number of seeds, from 1; it is {seeds!r}")
     wanted = estimators(models)
     if out is None:
         with TemporaryDirectory(prefix="topicloom-") as folder:
@@ -92,31 +93,35 @@ def compare(
 def select_n_topics(
     corpus: Corpus, n_topics: Sequence[int], model: str | TopicModel = "gsm", seeds: int = 3, **options: Any
 ) -> Comparison:
-    """A comparison of one model over numbers of topics; `candidates` of its result says which are as good as the best.
+    """Compare numbers of topics for one model; `Comparison.candidates` then says which are as good as the best.
 
-    There is no one right number: measures disagree, and a larger one says more of fewer documents.
+    No number is right in itself: measures disagree, and more topics describe fewer documents in more detail.
 
     Args:
-        options: as for `compare`.
+        corpus: the documents.
+        n_topics: numbers of topics.
+        model: a name, with settings after a colon as in `compare`, or an estimator.
+        seeds: the number of fits with each number of topics.
+        options: other arguments of `compare`.
     """
     models = [model] if isinstance(model, str) else {type(model).__name__.lower(): model}
     return compare(corpus, models, n_topics, seeds, **options)
 
 
 def estimators(models: Sequence[str] | Mapping[str, TopicModel]) -> dict[str, TopicModel]:
-    """What names stand for, by name; an InputError for what `compare` cannot take."""
+    """Return the estimators that names stand for, or raise InputError for what `compare` cannot take."""
     if isinstance(models, str):
         raise SettingError(f"models should be a list of names; give [{models!r}]")
     made = dict(models) if isinstance(models, Mapping) else {name: estimator_named(name) for name in models}
     if not made:
-        raise SettingError("models is empty: there is nothing to compare")
+        raise SettingError("models is empty, so there is nothing to compare; give names of models")
     for model in made.values():
         check_settings(model)
     return made
 
 
 class _Begun(NamedTuple):
-    """A comparison whose directory is there."""
+    """A comparison whose directory exists."""
 
     folder: Path
     corpus: str  # its digest
@@ -125,7 +130,7 @@ class _Begun(NamedTuple):
 
 
 def _prepared(folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], validation: float, test: float) -> _Begun:
-    """The directory with its corpus, whether new or begun before."""
+    """Prepare the directory with its corpus, whether it is new or has fits already."""
     parts = split(corpus, validation, test)
     plan: dict[str, Any] = {
         "topicloom": __version__,
@@ -139,7 +144,7 @@ def _prepared(folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], va
         before = read_json(said)
         for name in ("corpus", "validation", "test"):
             if before.get(name) != plan[name]:
-                raise InputError(f"{folder} holds a comparison with another {name}; give another directory")
+                raise InputError(f"{folder} has a comparison with another {name}; give another directory")
         for name, settings in before["models"].items():
             if plan["models"].setdefault(name, settings) != settings:
                 raise InputError(f"{folder} has {name} with other settings; give another directory")
@@ -165,7 +170,7 @@ def _compared(
 ) -> Comparison:
     folder = begun.folder
     sizes = [int(k) for k in dict.fromkeys(n_topics)]
-    # Seed by seed, so that one that is cut short has all models.
+    # Seed by seed, so that a comparison that is cut short has all models.
     asked = [{"model": name, "n_topics": k, "seed": seed} for seed, k, name in product(range(seeds), sizes, models)]
     work = partial(_fit_and_measure, folder, begun.corpus, begun.shares, dict(models))
     n_done = len([row for row in cells.latest(folder / "cells.jsonl", asked) if "error" not in row])
@@ -192,7 +197,7 @@ def _evaluator(folder: Path, corpus: str, shares: tuple[float, float]) -> Evalua
 def _fit_and_measure(
     folder: Path, corpus: str, shares: tuple[float, float], models: Mapping[str, TopicModel], cell: cells.Cell
 ) -> Row:
-    """The figures of one fit."""
+    """Fit one model and return its figures."""
     evaluator = _evaluator(folder, corpus, shares)
     model: TopicModel = clone(models[cell["model"]])
     model.set_params(n_topics=cell["n_topics"], random_state=cell["seed"])

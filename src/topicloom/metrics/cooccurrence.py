@@ -125,7 +125,7 @@ class Reference:
 
     @classmethod
     def from_counts(cls, counts: Any, vocabulary: Sequence[str] | None = None, name: str = "") -> Self:
-        """Make a reference from counts, which tell what words a document contains but not their order.
+        """Make a reference from counts, which say which words a document contains but not in which order.
 
         Args:
             counts: (D, V) sparse or dense.
@@ -252,7 +252,7 @@ class Reference:
             first = last
 
 
-ORDER_UNKNOWN = "counts do not tell the order of words; give lists of tokens, or window=None for whole documents"
+ORDER_UNKNOWN = "counts do not include the order of words; give lists of tokens, or window=None for whole documents"
 _NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 

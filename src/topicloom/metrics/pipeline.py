@@ -130,7 +130,7 @@ def reference_from(given: Any, vocabulary: Sequence[str] | None = None, *, order
         ordered: whether the order of words is needed.
 
     Raises:
-        InputError: `given` is something else, or it does not tell the order of words where that is needed.
+        InputError: `given` is something else, or the order of words is needed and not known.
     """
     if isinstance(given, Reference):
         return given

@@ -1,4 +1,4 @@
-"""Arrays to pictures. Knows no model, opens no window and keeps no state: every function returns a Figure."""
+"""Figures from arrays. Functions take no model, open no window and keep no state; each returns a Figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..metrics import CATALOGUE, Measure
 
 logger = logging.getLogger("topicloom")
 
-# Fonts that hold Chinese, Japanese or Korean characters, the most complete and most even first.
+# Fonts with Chinese, Japanese or Korean characters; the most complete and most even ones come first.
 CJK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans CJK JP", "Source Han Sans SC", "Source Han Sans CN",
     "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Microsoft YaHei", "SimHei", "PingFang SC", "PingFang HK",
@@ -43,7 +43,7 @@ _LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
 
 
 def loss_curve(history: Sequence[dict[str, Any]]) -> Figure:
-    """The loss by epoch with its parts, which differ in scale: one panel each below the other.
+    """Draw the loss and its terms by epoch. Terms differ in scale, so each has a panel of its own.
 
     Args:
         history: one row per epoch, with "epoch", "loss" and any other terms; a term may be missing in some rows.
@@ -62,7 +62,7 @@ def loss_curve(history: Sequence[dict[str, Any]]) -> Figure:
 
 
 def collapse_curve(history: Sequence[dict[str, Any]], n_topics: int) -> Figure:
-    """The measures of collapse by epoch, a panel for each.
+    """Draw the measures of collapse by epoch, a panel for each.
 
     The divergence is a line for the median of the latent dimensions, in a band from the smallest to the largest.
 
@@ -90,7 +90,7 @@ def collapse_curve(history: Sequence[dict[str, Any]], n_topics: int) -> Figure:
 
 
 def quality_curve(history: Sequence[dict[str, Any]]) -> Figure:
-    """Coherence and diversity of the topics by epoch. Measures of the same scale share a panel.
+    """Draw coherence and diversity of the topics by epoch. Measures of the same scale share a panel.
 
     Args:
         history: one row per epoch; a measure may be missing in some rows, such as those between two measurements.
@@ -113,7 +113,7 @@ def quality_curve(history: Sequence[dict[str, Any]]) -> Figure:
 
 
 def _by_epoch(history: Sequence[dict[str, Any]], n_panels: int) -> tuple[Figure, list[Axes]]:
-    """Panels one below the other, over the epochs of `history`."""
+    """Make panels one below the other, over the epochs of `history`."""
     rows = max(1, n_panels)
     figure = Figure(figsize=(7, 1.2 + 1.9 * rows), layout="constrained")
     all_axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
@@ -131,18 +131,18 @@ def _epochs(history: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def _marker(history: Sequence[dict[str, Any]]) -> str:
-    return "." if len(history) < 40 else ""  # a single epoch has no line
+    return "." if len(history) < 40 else ""  # a single epoch makes no line
 
 
 def topic_bars(
     words: Sequence[Sequence[str]], weights: Sequence[Sequence[float]], titles: Sequence[str] | None = None
 ) -> Figure:
-    """A small panel of horizontal bars for every topic, the best word on top.
+    """Draw a small panel of horizontal bars for every topic, with the best word on top.
 
     Args:
         words: each topic's words, best first.
         weights: the length of each word's bar; a panel's longest bar fills it.
-        titles: what stands over each panel; "topic 0", "topic 1", ... unless given.
+        titles: the title of each panel; "topic 0", "topic 1", ... by default.
     """
     titles = titles or [f"topic {topic}" for topic in range(len(words))]
     fonts = fonts_for(word for text in (*words, titles) for word in text)
@@ -150,7 +150,7 @@ def topic_bars(
     rows = max(1, math.ceil(len(words) / columns))
     width, height = columns * _PANEL[0], rows * _PANEL[1]
     figure = Figure(figsize=(width, height))
-    # Fixed margins in inches: words stand inside their panels, so nothing has to be measured.
+    # Fixed margins in inches; words are inside their panels, so no text has to be measured.
     figure.subplots_adjust(
         left=0.12 / width, right=1 - 0.12 / width, bottom=0.1 / height, top=1 - 0.3 / height, wspace=0.08, hspace=0.2
     )
@@ -163,7 +163,7 @@ def topic_bars(
 
 
 def dot_panels(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -> Figure:
-    """A panel for each measure, with a row of dots for each name and a short line at their mean.
+    """Draw a panel for each measure, with a row of dots for each name and a short line at their mean.
 
     Args:
         panels: title -> series -> name -> values, which may be NaN; every panel has the same series and names.
@@ -197,15 +197,15 @@ def dot_panels(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes a picture, whole or not at all, in the format that the ending of `path` names."""
+    """Write a picture, completely or not at all, in the format that the suffix of `path` names."""
     dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
     with atomic_file(path) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has said it once
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has warned already
         figure.savefig(temporary, dpi=dpi)
 
 
 def svg(figure: Figure) -> str:
-    """The picture as an <svg> element, to stand in a page."""
+    """Return the picture as an <svg> element for a page."""
     out = io.StringIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
@@ -214,10 +214,10 @@ def svg(figure: Figure) -> str:
 
 
 def fonts_for(texts: Iterable[str]) -> list[str]:
-    """The font families to draw `texts` with, each the fallback of the one before.
+    """Return the font families to draw `texts` with; each is the fallback of the one before.
 
-    Latin text needs one. For characters that it lacks, an installed font that has the most of them follows; where
-    none has any, one warning says what to install.
+    Latin text needs a single font. For characters that it lacks, the installed font with most of them is added. If no
+    font has any of them, a warning says what to install.
     """
     wanted = {ord(character) for text in texts for character in text if character.isprintable()}
     missing = wanted - _characters(font_manager.findfont(LATIN_FONT))
@@ -242,7 +242,7 @@ def _characters(path: str) -> set[int]:
 
 
 def _bars(axes: Axes, names: Sequence[str], sizes: Sequence[float], title: str, fonts: list[str]) -> None:
-    style: dict[str, Any] = {"fontsize": 9, "fontfamily": fonts, "parse_math": False}  # "$5 or $6" is no formula
+    style: dict[str, Any] = {"fontsize": 9, "fontfamily": fonts, "parse_math": False}  # "$5 or $6" is not a formula
     axes.barh(range(len(names)), sizes, height=0.86, color=_PALE)
     for place, name in enumerate(names):
         axes.text(0, place, f" {name}", va="center", color=_BLACK, clip_on=True, **style)

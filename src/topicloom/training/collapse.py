@@ -159,7 +159,7 @@ class _WatchInputs(MeasureInputs):
 
 
 def _column(measure: Measure, value: Measured) -> Any:
-    """Return a value as a row of history_ holds it."""
+    """Return a value in the form that it has in a row of history_."""
     if value.per_dimension is not None:
         return [round(number, 5) for number in value.per_dimension.tolist()]
     return int(value) if measure.is_count else float(value)
