@@ -279,6 +279,11 @@ def test_a_corpus_without_texts_does_not_know_the_order_of_words(measure):
     corpus = tl.Corpus.from_texts(ENGLISH, language="en", min_df=2, max_df=1.0, keep_texts=False)
     with pytest.raises(InputError, match="the order of words is not known, because the corpus has counts but no texts"):
         measure([["cat", "dog"]], corpus)
+    with pytest.raises(InputError, match="counts do not include the order of words"):
+        measure([[0, 1]], corpus.counts)
+    whole = measure([["cat", "dog", "bird"]], corpus, window=None)  # needs no order
+    tokens = [corpus.tokenizer(text) for text in ENGLISH]
+    np.testing.assert_array_equal(whole.per_topic, measure([["cat", "dog", "bird"]], tokens, window=None).per_topic)
 
 
 @pytest.mark.parametrize("measure", [*WINDOWED, u_mass, document_npmi], ids=lambda measure: measure.__name__)

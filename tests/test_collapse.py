@@ -114,18 +114,18 @@ def test_healthy_models_are_silent(caplog):
     assert warnings_of(LDA(5, random_state=0), caplog) == []
 
 
-def test_a_collapsed_model_is_told_of_with_the_setting_that_did_it(caplog):
+def test_a_warning_names_the_setting_that_made_a_model_collapse(caplog):
     topics, duplicates = warnings_of(GSM(5, epochs=20, weight_decay=10.0, random_state=0), caplog)
     assert " of 5 topics are no document's main topic; try weight_decay=0.0 or epochs=60 " in topics
     assert topics.endswith("(--set weight_decay=0.0, --epochs 60)")
     assert " of topics share at least 8 of their 10 top words; try weight_decay=0.0" in duplicates
 
 
-def test_a_corpus_too_small_to_judge_by_gives_no_warning(caplog):
+def test_a_small_corpus_gives_no_warning(caplog):
     assert warnings_of(GSM(5, epochs=2, weight_decay=1.0, random_state=0), caplog, PLANTED.corpus[:24]) == []
     few_words = synthetic_lda(n_docs=100, n_topics=2, n_words=30, doc_length=20).corpus
-    told = warnings_of(GSM(4, weight_decay=1.0, random_state=0), caplog, few_words)
-    assert not any("top words" in said for said in told)
+    warnings = warnings_of(GSM(4, weight_decay=1.0, random_state=0), caplog, few_words)
+    assert not any("top words" in warning for warning in warnings)
 
 
 HEALTHY = {"epoch": 30, "active_topics": 5, "duplicate_topics": 0, "frequent_mass": 0.3}

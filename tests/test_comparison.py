@@ -164,7 +164,7 @@ def test_a_directory_that_was_emptied_forgets_its_corpus(tmp_path):
     assert rows_of(found) == rows_of(compare(CORPUS[:120], QUICK[1:], [2], 1))
 
 
-def test_a_fit_that_fails_is_told_and_tried_again(tmp_path):
+def test_a_fit_that_fails_is_reported_and_tried_again(tmp_path):
     found = compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path)  # more topics than words
     (failed,) = found.failed
     assert failed["n_topics"] == 61

@@ -279,7 +279,7 @@ def test_one_class_or_none():
     assert cross_validated_accuracy(theta[:0], []) == 0
 
 
-def test_a_class_that_topics_tell_is_told():
+def test_classes_that_follow_topics_are_predicted():
     random = np.random.default_rng(0)
     theta = np.concatenate([random.dirichlet([9, 1, 1], 40), random.dirichlet([1, 9, 1], 40)])
     labels = np.repeat(["a", "b"], 40)

@@ -83,8 +83,10 @@ def known_measures(names: Iterable[str], known: Iterable[str], argument: str) ->
     Raises:
         SettingError: a name is not allowed, or `names` is a single string.
     """
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, str):
         raise SettingError(f"{argument} should be a list of measures; give [{names!r}]")
+    if not isinstance(names, Iterable):
+        raise SettingError(f"{argument} should be a list of measures; it is {names!r}")
     allowed = list(known)
     for name in (chosen := list(dict.fromkeys(names))):
         if name not in allowed:

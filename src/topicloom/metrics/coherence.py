@@ -47,7 +47,7 @@ def c_v(
     Args:
         topics: each topic's words, best first; or word ids, if the reference is made of ids.
         reference: a `topicloom.Corpus` that keeps its texts, documents as lists of tokens, or a `Reference`, which
-            remembers what it has counted.
+            remembers what it has counted. For whole documents (window=None), counts are enough.
         top_n: the number of words of a topic that are used.
         window: tokens in a window; None is the whole document.
         epsilon: added to the share of windows that contain a pair, from 1e-15 to 1.
@@ -67,7 +67,7 @@ def c_v(
         return indirect_cosine(npmi(together[np.ix_(first, first)], n_windows, epsilon), repeats)
 
     settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_v", topics, reference_from(reference, ordered=True), confirm, settings, least=1)
+    return measure("c_v", topics, reference_from(reference, ordered=window is not None), confirm, settings, least=1)
 
 
 def c_npmi(
@@ -93,7 +93,7 @@ def c_npmi(
         return pair_mean(npmi(together, n_windows, epsilon))
 
     settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_npmi", topics, reference_from(reference, ordered=True), confirm, settings)
+    return measure("c_npmi", topics, reference_from(reference, ordered=window is not None), confirm, settings)
 
 
 def c_uci(
@@ -118,7 +118,7 @@ def c_uci(
         return pair_mean(pmi(together, n_windows, epsilon))
 
     settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_uci", topics, reference_from(reference, ordered=True), confirm, settings)
+    return measure("c_uci", topics, reference_from(reference, ordered=window is not None), confirm, settings)
 
 
 def u_mass(

@@ -159,7 +159,7 @@ def read_shares(folder: Path, n_topics: int) -> list[float] | None:
 
 
 def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:
-    """What metrics.json holds. Perplexities are of the training documents themselves, as their names say."""
+    """Return the contents of metrics.json. Perplexities are those of the training documents, as their names say."""
     ids = model.topic_ids(_WORDS_IN_TABLE).tolist()
     last = model.history_[-1] if model.history_ else {}
     measures = {
