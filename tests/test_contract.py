@@ -25,6 +25,7 @@ from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.embeddings.word_vectors import WordVectors
 from topicloom.errors import InputError, SettingError, TrainingDivergedError
+from topicloom.metrics import CATALOGUE
 from topicloom.models import (
     GMNTM,
     GSM,
@@ -39,7 +40,6 @@ from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.training.callbacks import Callback
-from topicloom.training.collapse import COLUMNS
 
 N_TOPICS = 3
 COUNTS = synthetic_lda(n_docs=80, n_topics=N_TOPICS, n_words=30, doc_length=20).corpus.counts
@@ -429,7 +429,7 @@ def test_history_adds_up(kind):
         others |= {"separation_weight", "concentration"}
         opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
         own = {name: value for name, value in row.items() if not name.startswith(opponents)}
-        extras = sum(value for name, value in own.items() if name not in others | COLUMNS)
+        extras = sum(value for name, value in own.items() if name not in others | CATALOGUE.keys())
         assert weight == 0.3
         assert row["loss"] == pytest.approx(reconstruction + weight * divergence + extras, rel=1e-5)
 

@@ -54,7 +54,7 @@ class FittedTopics:
             raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
         return matrix, getattr(self, "feature_names_in_", None)
 
-    def _documents(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
+    def documents(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
         """Turn X, as for `transform`, into a corpus over the model's words."""
         check_is_fitted(self, "components_")
         return corpus_over(
@@ -79,7 +79,7 @@ class FittedTopics:
 
     def _infer(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
         """Infer with another posterior than the network's, if one is given."""
-        corpus = self._documents(X)
+        corpus = self.documents(X)
         return document_topics(self.network_, corpus, posterior)
 
     def transform(self, X: Any) -> Array:
@@ -145,7 +145,7 @@ class FittedTopics:
         Raises:
             InputError: no document has a word that the model knows, or the method cannot be used on X.
         """
-        corpus = self._documents(X)
+        corpus = self.documents(X)
         if not corpus.counts.nnz:
             raise InputError("no document has a word that the model knows, so there is nothing to score")
         if method == "completion":
@@ -167,12 +167,12 @@ class FittedTopics:
             divergence: (n_docs, M), a column for each latent variable: M = L, or L + 1 where a mixture component is one
                 more; (n_docs, 0) for models whose posterior has no divergence.
         """
-        corpus = self._documents(X)
+        corpus = self.documents(X)
         return latent_codes(self.network_, corpus)
 
     def encode(self, X: Any) -> sp.csr_array:
         """Return (n_docs, V) counts of X over the model's words; X as for `transform`."""
-        return self._documents(X).counts
+        return self.documents(X).counts
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write model.safetensors, config.json and vocabulary.txt to a directory, all of them or none.

@@ -139,7 +139,7 @@ class GMNTM(NeuralTopicModel):
 
         A document without a known word, of which nothing is known, is given component 0.
         """
-        corpus, network = self._documents(X), self.network_
+        corpus, network = self.documents(X), self.network_
         assert isinstance(network, GMNTMNetwork)
         found = each_batch(network, corpus, lambda batch: network.components(batch).argmax(1))
         component: Array = np.concatenate([np.empty(0, np.int64), *found])

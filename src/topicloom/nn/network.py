@@ -154,9 +154,9 @@ class AutoencoderNetwork(TopicNetwork):
         return {"separation": self.separation(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        if "topic_diversity" not in row:
+        if "lowest_topic_diversity" not in row:
             return {}
-        return self.separation.adapt(row["topic_diversity"], row["active_topics"], row["epoch"])
+        return self.separation.adapt(row["lowest_topic_diversity"], row["active_topics"], row["epoch"])
 
     def topic_word(self) -> Tensor:
         return self.decoder.topic_word()

@@ -50,7 +50,8 @@ def choose_topics(
         (n_topics,) indices of the kept topics, ascending.
     """
     tops = [top_words(word_scores(topic_word, word_counts, relevance), SHARED_N) for relevance in RANKINGS]
-    coherence = document_npmi(np.concatenate(tops), reference, COHERENCE_N).reshape(len(tops), -1).mean(0)  # (K',)
+    per_topic = document_npmi(np.concatenate(tops), reference, COHERENCE_N).per_topic
+    coherence = per_topic.reshape(len(tops), -1).mean(0)  # (K',)
     kept = np.ones(len(topic_word), bool)
     overlap = np.stack([np.minimum(topic_word, row).sum(1) for row in topic_word])  # (K', K') 1 - total variation
     np.fill_diagonal(overlap, 0)
