@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from pydantic import Field
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -42,6 +43,7 @@ from ..training.monitors import TopicMonitor
 logger = logging.getLogger("topicloom")
 
 FORMAT_VERSION = 1
+MODEL_FILES = frozenset({"config.json", "model.safetensors", "vocabulary.txt"})
 Array = npt.NDArray[Any]
 Perplexity = Literal["bound", "completion"]
 _COUNTS = ("word_counts_", "document_counts_")
@@ -429,8 +431,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             InputError: the directory holds something and `overwrite` is off.
         """
         check_is_fitted(self, "components_")
-        with atomic_directory(Path(directory), "config.json", overwrite=overwrite) as folder:
-            self._save_into(folder)
+        try:
+            with atomic_directory(Path(directory), "config.json", overwrite=overwrite, known=MODEL_FILES) as folder:
+                self._save_into(folder)
+        except SafetensorError as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{directory} cannot be written: {reason}; is the disk full?") from None
 
     def _save_into(self, folder: Path) -> None:
         weights = {name: tensor.cpu().contiguous() for name, tensor in self.network_.state_dict().items()}
