@@ -38,14 +38,18 @@ class TrainingDivergedError(ArithmeticError):
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a clause that offers the names most like `name`, or lists all of them if none is similar."""
+    """Return a clause that offers the names most like `name`, or lists up to a hundred if none is similar."""
     known = sorted(names)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(close)}?" if close else f"choose one of {', '.join(known)}"
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
+    return f"choose one of {', '.join(known[:_LISTED])}{more}"
 
 
 # Arguments that have another name on the command line. Some commands call the same thing by different options.
 _RENAMED = {"n_topics": "topics", "random_state": "seed", "n_jobs": "jobs", "top_n": "words"}
+_LISTED = 100  # names in a message
 _ARGUMENT = re.compile(r"`([A-Za-z_]\w*)(?:=([^`]+))?`")
 
 

@@ -31,7 +31,7 @@ from ..errors import (
 from ..files import atomic_file, read_json, write_json
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
-from ..settings import check_settings, refuse_unknown
+from ..settings import check_settings, refuse_unknown, settings_as_text
 from .protocol import Judge, digest, split
 
 logger = logging.getLogger("topicloom")
@@ -121,7 +121,7 @@ def tune(
     judge = Judge(split(corpus, validation, test))
     plan = {
         "model": type(estimator).__name__,
-        "settings": {name: repr(value) for name, value in estimator.get_params(deep=False).items()},
+        "settings": settings_as_text(estimator),
         "n_topics": n_topics,
         "objective": weights,
         "space": {name: list(values) for name, values in searched.items()},

@@ -32,7 +32,7 @@ from ..files import atomic_directory, write_json, write_lines
 from ..nn.network import TopicNetwork
 from ..nn.sparse import SparseBatch
 from ..ranking import top_words, word_scores
-from ..settings import check_settings, from_text, refuse_unknown
+from ..settings import ReadableSettings, check_settings, from_text, refuse_unknown
 from ..text import AnyTokenizer, Pretokenized, tokenizer_from_settings
 from ..training.batches import BatchReader, choose_device, sparse_batch
 from ..training.callbacks import Callback
@@ -66,7 +66,7 @@ class Words:
 
 
 @dataclass(eq=False, repr=False)
-class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class TopicModel(ReadableSettings, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all models: data in, topics and document-topic shares out, files.
 
     A model is a scikit-learn estimator. The constructor stores its settings, `fit` checks them, and what is learned
@@ -190,8 +190,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         corpus = self._corpus(X, vocabulary)
         if self.n_topics > corpus.n_words:
             raise InputError(
-                f"n_topics is {self.n_topics} and the vocabulary has only {corpus.n_words} words; "
-                "ask for fewer topics or keep more words (min_df, max_df)"
+                f"`n_topics={self.n_topics}` is more than the {corpus.n_words} words of the vocabulary; "
+                "ask for fewer topics, or keep more words (`min_df`, `max_df`)"
             )
         if corpus.is_empty.all():
             raise InputError("every document is empty: there is nothing to learn from")
