@@ -282,7 +282,7 @@ def with_count(value: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("X", "settings", "said"),
     [
-        pytest.param(CORPUS, {"n_topics": 1}, "n_topics .* 1", id="one topic"),
+        pytest.param(CORPUS, {"n_topics": 1}, "`n_topics` of .* it is 1", id="one topic"),
         pytest.param(
             CORPUS,
             {"n_topics": 31},
