@@ -90,7 +90,7 @@ def test_the_history_is_saved_with_the_model(tmp_path):
     ("documents", "options", "says"),
     [
         (PLANTED, {"monitor": ["c_vv"]}, "monitor names 'c_vv'; did you mean c_v"),
-        (PLANTED, {"monitor": ["perplexity"]}, "monitor names 'perplexity'; there are"),
+        (PLANTED, {"monitor": ["perplexity"]}, "monitor names 'perplexity'; choose one of"),
         (PLANTED, {"monitor": "c_v"}, "list of names"),
         (PLANTED, {"monitor": ["c_v"]}, "c_v cannot be measured: the order of words is not known"),
         (PLANTED.counts, {"monitor": ["c_npmi"]}, "c_npmi cannot be measured"),
