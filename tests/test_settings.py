@@ -28,7 +28,7 @@ ALIASES = ("AtLeastOne", "Rate", "Share", "Positive", "NotNegative", "Annotated"
 # What readers see.
 
 
-@pytest.mark.parametrize("kind", [topicloom.NeuralTopicModel, *MODELS])
+@pytest.mark.parametrize("kind", [topicloom.TopicModel, topicloom.NeuralTopicModel, *MODELS])
 def test_signatures_and_help_show_plain_types(kind):
     signature = inspect.signature(kind)
     assert str(inspect.signature(kind.__init__)) == str(signature).replace("(", "(self, ", 1)

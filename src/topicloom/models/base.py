@@ -32,7 +32,7 @@ from ..files import atomic_directory, write_json, write_lines
 from ..nn.network import TopicNetwork
 from ..nn.sparse import SparseBatch
 from ..ranking import top_words, word_scores
-from ..settings import ReadableSettings, check_settings, from_text, refuse_unknown
+from ..settings import ReadableSettings, check_settings, from_text
 from ..text import AnyTokenizer, Pretokenized, tokenizer_from_settings
 from ..training.batches import BatchReader, choose_device, sparse_batch
 from ..training.callbacks import Callback
@@ -97,11 +97,6 @@ class TopicModel(ReadableSettings, ClassNamePrefixFeaturesOutMixin, TransformerM
     fractional_counts: bool = False
     device: str = "auto"
     verbose: Literal[0, 1] | bool = 0
-
-    def __new__(cls, *args: Any, **settings: Any) -> Self:
-        refuse_unknown(cls, list(settings))
-        model: Self = super().__new__(cls)
-        return model
 
     # What a model provides.
 

@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
@@ -36,10 +36,14 @@ class ReadableSettings:
     """A base for estimators whose settings are fields of a dataclass with limits, as in `Annotated[int, Field(ge=1)]`.
 
     Each subclass keeps the limits for `check_settings`. Its annotations become plain types such as `int`, so that its
-    signature and `help` are readable.
+    signature and `help` are readable. An unknown setting is refused with a suggestion.
     """
 
     _limited_types: ClassVar[dict[str, Any]] = {}
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        refuse_unknown(cls, list(settings))
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
