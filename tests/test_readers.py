@@ -138,7 +138,7 @@ def test_encodings(write):
         ("a.txt", "x", {"id": "n"}, "plain text has no columns"),
         ("a.docx", "x", {}, "a.docx ends in '.docx', which is no known format; name one of txt, csv.*by format="),
         ("a", "x", {}, "a has no ending, which is no known format"),
-        ("a.txt", "x", {"format": "xml"}, "format='xml' is not known; choose one of csv"),
+        ("a.txt", "x", {"format": "xml"}, "format='xml' is not known; there are: csv"),
         ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; there are: body, n; name it by text="),
         ("a.csv", "text,n\nx,1\n", {"label": "m"}, "a.csv has no column 'm'; there are: text, n; name it by label="),
         ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3: 1 fields, and the header has 2"),

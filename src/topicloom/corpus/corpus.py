@@ -13,6 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from .builder import (
+    Built,
+    TokenizerLike,
+    build,
+    choose_tokenizer,
+)
 from ..errors import InputError
 from ..files import (
     atomic_directory,
@@ -42,12 +48,6 @@ from ..text.storage import (
     damaged,
     load_array,
     write_texts,
-)
-from .builder import (
-    Built,
-    TokenizerLike,
-    build,
-    choose_tokenizer,
 )
 from .vocabulary import Filters, index_type
 
