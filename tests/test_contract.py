@@ -263,7 +263,7 @@ def test_names_of_the_topics(fitted):
 @pytest.mark.parametrize("name", ["n_components", "num_topics", "k", "nr_topics", "n_topic"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_other_names_of_n_topics_are_corrected(kind, name):
-    with pytest.raises(SettingError, match=f"{kind.__name__} has no setting '{name}': here it is called 'n_topics'"):
+    with pytest.raises(SettingError, match=f"{kind.__name__} has no setting '{name}'; it is called `n_topics` here"):
         kind(**{name: 5})
 
 
@@ -285,8 +285,13 @@ def with_count(value: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("X", "settings", "said"),
     [
-        pytest.param(CORPUS, {"n_topics": 1}, "n_topics .* 1", id="one topic"),
-        pytest.param(CORPUS, {"n_topics": 31}, "n_topics is 31 .* only 30 words", id="more topics than words"),
+        pytest.param(CORPUS, {"n_topics": 1}, "`n_topics` of .* it is 1", id="one topic"),
+        pytest.param(
+            CORPUS,
+            {"n_topics": 31},
+            "`n_topics=31` is more than the 30 words of the vocabulary",
+            id="more topics than words",
+        ),
         pytest.param(with_count(-1), {}, "row 2, column 1 is -1", id="negative"),
         pytest.param(with_count(np.nan), {}, "row 2, column 1 is nan", id="nan"),
         pytest.param(with_count(np.inf), {}, "row 2, column 1 is inf", id="infinite"),
@@ -730,7 +735,7 @@ def test_every_setting_is_tried(kind):
 @pytest.mark.parametrize("alpha", [0, -0.5])
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if "alpha" in settings_of(kind)])
 def test_alpha_is_above_zero(kind, alpha):
-    says = f"alpha of {kind.__name__} should be greater than 0; it is {alpha}"
+    says = f"`alpha` of {kind.__name__} should be greater than 0; it is {alpha}"
     with pytest.raises(SettingError, match=says) as caught:
         small(kind, alpha=alpha).fit(CORPUS)
     assert "\n" not in str(caught.value)

@@ -340,7 +340,7 @@ def test_settings_at_their_limits_are_accepted(settings):
     ],
 )
 def test_settings_beyond_their_limits_are_refused_in_one_sentence(name, value, wanted):
-    with pytest.raises(SettingError, match=f"{name} of Loom should be {wanted}.*; it is {value}") as caught:
+    with pytest.raises(SettingError, match=f"`{name}` of Loom should be {wanted}.*; it is {value}") as caught:
         small(**{name: value}).fit(CORPUS)
     assert "\n" not in str(caught.value)
 

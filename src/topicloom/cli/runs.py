@@ -367,10 +367,11 @@ def _stem(source: str) -> str:
 def _require_free(out: Path | None, overwrite: bool) -> None:
     """Into a directory, --overwrite writes a run's own files and no others, whatever else is there."""
     from ..files import require_free
+    from ..models.saving import MODEL_FILES
     from ..reports.run import is_unfinished
 
     if out is None or is_unfinished(out):
         return
     if not (overwrite and out.is_dir()):
         require_free(out, "log.jsonl")
-    require_free(out / "model", "config.json", overwrite)
+    require_free(out / "model", "config.json", overwrite, MODEL_FILES)

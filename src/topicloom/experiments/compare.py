@@ -32,7 +32,7 @@ from ..errors import InputError, SettingError
 from ..files import atomic_file, read_json, write_json
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
-from ..settings import check_settings
+from ..settings import check_settings, settings_as_text
 from . import jobs as cells
 from .comparison import Comparison, Row
 from .protocol import (
@@ -155,9 +155,9 @@ def _prepared(folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], va
     return _Begun(folder, plan["corpus"], (validation, test), parts)
 
 
-def _settings(model: TopicModel) -> dict[str, Any]:
-    own = model.get_params(deep=False)
-    return {name: repr(value) for name, value in own.items() if name not in ("n_topics", "random_state", "verbose")}
+def _settings(model: TopicModel) -> dict[str, str]:
+    own = settings_as_text(model)
+    return {name: value for name, value in own.items() if name not in ("n_topics", "random_state", "verbose")}
 
 
 def _compared(

@@ -30,7 +30,7 @@ from ..files import atomic_file, read_json, write_json
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
-from ..settings import check_settings, refuse_unknown
+from ..settings import check_settings, refuse_unknown, settings_as_text
 from .protocol import Evaluator, digest, split
 
 logger = logging.getLogger("topicloom")
@@ -128,7 +128,7 @@ def tune(
             raise InputError(f"this corpus does not allow {name} in the objective: {reason}")
     plan = {
         "model": type(estimator).__name__,
-        "settings": {name: repr(value) for name, value in estimator.get_params(deep=False).items()},
+        "settings": settings_as_text(estimator),
         "n_topics": n_topics,
         "objective": weights,
         "space": {name: list(values) for name, values in searched.items()},

@@ -21,7 +21,7 @@ from ..corpus.inputs import corpus_of
 from ..corpus.reference import CorpusReference
 from ..errors import InputError, SettingError
 from ..nn.network import TopicNetwork
-from ..settings import check_settings, refuse_unknown
+from ..settings import ReadableSettings, check_settings
 from ..text import AnyTokenizer
 from ..training.batches import BatchReader
 from ..training.callbacks import Callback
@@ -38,7 +38,7 @@ logger = logging.getLogger("topicloom")
 
 
 @dataclass(eq=False, repr=False)
-class TopicModel(FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all models: data in, topics and document-topic shares out, files.
 
     A model is a scikit-learn estimator. The constructor stores its settings, `fit` checks them, and what is learned
@@ -69,11 +69,6 @@ class TopicModel(FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     fractional_counts: bool = False
     device: str = "auto"
     verbose: Literal[0, 1] | bool = 0
-
-    def __new__(cls, *args: Any, **settings: Any) -> Self:
-        refuse_unknown(cls, list(settings))
-        model: Self = super().__new__(cls)
-        return model
 
     # What a model provides.
 
@@ -183,8 +178,8 @@ class TopicModel(FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
         if self.n_topics > corpus.n_words:
             raise InputError(
-                f"n_topics is {self.n_topics} and the vocabulary has only {corpus.n_words} words; "
-                "ask for fewer topics or keep more words (min_df, max_df)"
+                f"`n_topics={self.n_topics}` is more than the {corpus.n_words} words of the vocabulary; "
+                "ask for fewer topics, or keep more words (`min_df`, `max_df`)"
             )
         if corpus.is_empty.all():
             raise InputError("every document is empty, so there are no words to learn from")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from safetensors import SafetensorError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import metrics
@@ -23,7 +24,7 @@ from ..ranking import top_words, word_scores
 from ..text import AnyTokenizer
 from ..topics.document_topics import DocumentTopics, empty_warning
 from .inference import Array, Inference, document_topics, evidence_bound, latent_codes, log_likelihood
-from .saving import save_into
+from .saving import MODEL_FILES, save_into
 
 if TYPE_CHECKING:
     from .base import TopicModel
@@ -181,8 +182,12 @@ class FittedTopics:
             InputError: the directory holds something and `overwrite` is off.
         """
         check_is_fitted(self, "components_")
-        with atomic_directory(Path(directory), "config.json", overwrite=overwrite) as folder:
-            save_into(cast("TopicModel", self), folder)
+        try:
+            with atomic_directory(Path(directory), "config.json", overwrite=overwrite, known=MODEL_FILES) as folder:
+                save_into(cast("TopicModel", self), folder)
+        except SafetensorError as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{directory} cannot be written: {reason}; is the disk full?") from None
 
 
 def theta_of(found: DocumentTopics) -> Array:
