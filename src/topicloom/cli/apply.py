@@ -21,7 +21,7 @@ from .train import reading_of
 if TYPE_CHECKING:
     from ..models.base import TopicModel
     from ..text import Document
-    from ..topics import DocumentTopics
+    from ..topics.document_topics import DocumentTopics
 
 logger = logging.getLogger("topicloom")
 
