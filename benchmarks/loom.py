@@ -168,7 +168,7 @@ def left_in(*, documents: bool, words: bool) -> AbstractContextManager[None]:
         shares, of_docs = doc_topics + alpha, torch.zeros_like(doc_topics)
         step = max(1, (1 << 17) // len(alpha))  # small blocks; slower than where the package's own loop is compiled
         for rows, ids, x in zip(
-            batch.rows.split(step), batch.indices.split(step), values[:, None].split(step), strict=True
+            batch.documents.split(step), batch.indices.split(step), values[:, None].split(step), strict=True
         ):
             theta, beta = shares[rows], topics.beta_t[ids]  # (n, K) each
             own = theta * beta

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import topicloom as tl
+from topicloom.models.inference import log_likelihood
 from topicloom.training.collapse import duplicates
 
 CORPORA = ("20ng", "20news-avitm", "bbc-news", "m10", "cnews10k")
@@ -203,5 +204,5 @@ def judged(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str
 def completion(model: tl.TopicModel, theta: Any, scored: Any) -> float:
     """Perplexity of the scored halves given theta of the observed ones, by the model's own likelihood."""
     scored = sp.csr_array(scored)
-    total = model._log_likelihood(theta, scored).sum()
+    total = log_likelihood(model.network_, theta, tl.Corpus.from_counts(scored, model.vocabulary_)).sum()
     return float(np.exp(-total / scored.sum()))

@@ -11,7 +11,7 @@ from scipy import sparse
 from topicloom.datasets import synthetic_lda
 from topicloom.models import BATM
 from topicloom.nn.adversaries import PairCritic, draw_documents
-from topicloom.nn.sparse import SparseBatch
+from topicloom.nn.sparse import SparseCounts
 from topicloom.training.batches import sparse_batch
 
 CPU = torch.device("cpu")
@@ -28,8 +28,8 @@ def simplex(*size: int, seed: int = 0) -> torch.Tensor:
     return torch.softmax(3 * torch.randn(*size, generator=seeded(seed)), dim=-1)
 
 
-def batch_of(counts: np.ndarray) -> SparseBatch:
-    return sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), CPU)
+def batch_of(counts: np.ndarray) -> SparseCounts:
+    return sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), CPU).counts
 
 
 def critic(seed: int = 0) -> PairCritic:
@@ -55,7 +55,7 @@ def test_drawn_documents_have_their_lengths():
     batch = draw_documents(theta, beta, lengths, seeded())
     assert batch.totals.tolist() == [3, 0, 3, 7]
     values, right = torch.ones(len(batch.indices)), torch.randn(4, 2, generator=seeded(2))
-    dense = torch.zeros(4, N_WORDS).index_put_((batch.rows, batch.indices), values, accumulate=True)
+    dense = torch.zeros(4, N_WORDS).index_put_((batch.documents, batch.indices), values, accumulate=True)
     assert dense.sum() == 13
     assert batch.n_words == N_WORDS
     torch.testing.assert_close(batch.times(values, right.new_ones(N_WORDS, 1))[:, 0], batch.totals)
@@ -66,7 +66,7 @@ def test_drawn_words_follow_theta_beta():
     theta, beta = simplex(2, N_TOPICS), simplex(N_TOPICS, N_WORDS, seed=1)
     beta = torch.cat([beta[:2], torch.eye(N_WORDS)[:1]])  # a topic of one word; the others are impossible in it
     drawn = draw_documents(theta, beta, torch.full((2,), 200_000.0), seeded())
-    counts = torch.stack([torch.bincount(drawn.indices[drawn.rows == row], minlength=N_WORDS) for row in range(2)])
+    counts = torch.stack([torch.bincount(drawn.indices[drawn.documents == row], minlength=N_WORDS) for row in range(2)])
     torch.testing.assert_close(counts / 200_000, theta @ beta, atol=4e-3, rtol=0)
     only = draw_documents(torch.eye(N_TOPICS)[2:], beta, torch.tensor([1000.0]), seeded())
     assert set(only.indices.tolist()) == {0}
@@ -125,7 +125,7 @@ def test_the_gradient_passes_drawn_words_as_if_they_were_their_expectation():
     network.posterior(batch)
     theta = network.prior.sample(50, network.generator)
     fake = dense_critic(network.critic, theta, theta @ network.topic_word())
-    (theirs,) = torch.autograd.grad((-batch.totals.mean() * fake).mean(), weight)
+    (theirs,) = torch.autograd.grad((-batch.counts.totals.mean() * fake).mean(), weight)
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 

@@ -29,15 +29,15 @@ from topicloom.models import (
     GMNTM,
     GSM,
     LDA,
+    MODELS,
     Loom,
 )
 from topicloom.models.base import TopicModel
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.models.persistence import load
-from topicloom.models.registry import MODELS
+from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork
-from topicloom.nn.sparse import SparseBatch
 from topicloom.training.callbacks import Callback
 from topicloom.training.collapse import COLUMNS
 
@@ -179,7 +179,10 @@ def test_documents_without_a_word_keep_their_rows(fitted, caplog):
     documents = [TOKENS[0], [], ["unheard", "of"], TOKENS[1]]
     with caplog.at_level(logging.WARNING, "topicloom"):
         theta = fitted.transform(documents)
-    assert caplog.messages == ["2 of 4 documents have no word that the model knows; they get the prior's mean"]
+    assert caplog.messages == [
+        "2 of 4 documents contain no word that the model knows; no topic can be assigned to them, and they get "
+        "the model's average shares"
+    ]
     prior = fitted.network_.prior_theta().detach()
     np.testing.assert_allclose(theta[1:3], np.tile(prior, (2, 1)), rtol=1e-6)
     np.testing.assert_allclose(theta[[0, 3]], fitted.transform(TOKENS[:2]), atol=1e-5)
@@ -521,7 +524,7 @@ class Spoiler(Callback):
         self.left = last_good_step
         whole = kind.players
 
-        def spoilt(loss: Callable[[SparseBatch], Loss | None], batch: SparseBatch) -> Loss | None:
+        def spoilt(loss: Callable[[Batch], Loss | None], batch: Batch) -> Loss | None:
             terms = loss(batch)
             if terms is None or self.left > 0:
                 return terms

@@ -27,7 +27,7 @@ def test_products_agree_with_the_cpu(corpus: tl.Corpus) -> None:
     beta_t = torch.softmax(torch.randn(100, 7, generator=generator), 0)
     results = []
     for device in ("cpu", "cuda"):
-        batch = sparse_batch(corpus.counts, rows, torch.device(device))
+        batch = sparse_batch(corpus.counts, rows, torch.device(device)).counts
         left = theta.to(device).detach().requires_grad_()
         right = beta_t.to(device).detach().requires_grad_()
         (mixture_log_likelihood(left, right, batch).sum() + bag_product(right, batch.values, batch).sum()).backward()

@@ -33,7 +33,7 @@ from topicloom.nn.priors import laplace_dirichlet, standard_normal
 from topicloom.nn.softmax import column_softmax
 from topicloom.nn.sparse import (
     TINY,
-    SparseBatch,
+    SparseCounts,
     bag_product,
     mixture_log_likelihood,
 )
@@ -60,9 +60,9 @@ def simplex(*size: int, seed: int = 0) -> torch.Tensor:
     return torch.softmax(2 * uniform(*size, seed=seed), dim=-1)
 
 
-def batch_of(counts: np.ndarray) -> SparseBatch:
+def batch_of(counts: np.ndarray) -> SparseCounts:
     """In float64, so that what is compared differs by nothing but rounding."""
-    batch = sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), CPU)
+    batch = sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), CPU).counts
     return replace(batch, values=batch.values.double())
 
 

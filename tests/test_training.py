@@ -17,17 +17,13 @@ from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import TrainingDivergedError
 from topicloom.models import GSM
+from topicloom.nn.batch import Batch
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
-from topicloom.nn.sparse import SparseBatch
 from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback, JsonLines
-from topicloom.training.loop import (
-    TrainingPlan,
-    TrainingState,
-    evaluate,
-    train,
-)
+from topicloom.training.loop import evaluate, train
+from topicloom.training.state import TrainingPlan, TrainingState
 
 CPU = torch.device("cpu")
 
@@ -42,21 +38,21 @@ class Line(TopicNetwork):
         self.seen: list[list[int]] = []
         self.evaluations = 0
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         if self.training:
-            self.seen.append(batch.indices.tolist())
+            self.seen.append(batch.counts.indices.tolist())
         else:
             self.evaluations += 1
         loss = self.change(self, (self.weight - 1).pow(2).expand(batch.n_docs))
         return Loss(loss, torch.ones(batch.n_docs))
 
-    def posterior(self, batch: SparseBatch) -> Posterior:
+    def posterior(self, batch: Batch) -> Posterior:
         raise NotImplementedError
 
     def topic_word(self) -> Tensor:
         raise NotImplementedError
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
         raise NotImplementedError
 
     def prior_theta(self) -> Tensor:
@@ -66,7 +62,7 @@ class Line(TopicNetwork):
 class Noisy(Line):
     """Its loss is noise from its generator."""
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         noise = torch.rand(batch.n_docs, generator=self.generator)
         return Loss(noise + self.weight, torch.zeros(batch.n_docs))
 
@@ -133,7 +129,7 @@ def test_the_order_is_the_seeds():
 
 def test_batches_hold_the_counts():
     counts = sparse.random_array((11, 7), density=0.4, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
-    batches = [batch.to_dense() for batch in BatchReader(counts, 4, CPU)]
+    batches = [batch.counts.to_dense() for batch in BatchReader(counts, 4, CPU)]
     np.testing.assert_array_equal(torch.cat(batches), counts.toarray())
     assert list(BatchReader(counts[:0], 4, CPU)) == []
 
@@ -255,16 +251,16 @@ class Duel(Line):
             Player([self.rival], self.rival_loss, "rival", every=self.every, after=self.clip),
         ]
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         self.moves.append(("line", len(self.seen)))
         own = super().loss(batch)
-        return Loss(own.reconstruction, own.divergence, {"both": 0 * batch.totals + self.weight * self.rival})
+        return Loss(own.reconstruction, own.divergence, {"both": 0 * batch.counts.totals + self.weight * self.rival})
 
-    def rival_loss(self, batch: SparseBatch) -> Loss:
+    def rival_loss(self, batch: Batch) -> Loss:
         self.moves.append(("rival", len(self.seen) - 1))
         self.rival_sizes.append(batch.n_docs)
         # Of each document, its only word: means over other documents than the rival saw would show.
-        words = batch.indices.to(self.rival.dtype)
+        words = batch.counts.indices.to(self.rival.dtype)
         loss = words + (self.rival - self.weight + 3).pow(2)
         if len(self.rival_sizes) == self.spoiled_at:
             loss = loss * math.nan

@@ -32,8 +32,9 @@ from topicloom.models.loom.cvb0 import (
     sharpened,
     tinted,
 )
+from topicloom.nn.batch import Batch
 from topicloom.nn.posteriors import DirichletPosterior
-from topicloom.nn.sparse import SparseBatch
+from topicloom.nn.sparse import SparseCounts
 from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
@@ -47,11 +48,11 @@ def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def batch_of(counts: np.ndarray) -> SparseBatch:
+def batch_of(counts: np.ndarray) -> SparseCounts:
     """In float64, so that what is compared differs by nothing but rounding."""
     batch = sparse_batch(
         sparse.csr_array(np.atleast_2d(counts)), np.arange(len(np.atleast_2d(counts))), torch.device("cpu")
-    )
+    ).counts
     return replace(batch, values=batch.values.double())
 
 
@@ -168,7 +169,7 @@ def test_what_is_compiled_need_not_be_kept(monkeypatch, uncompiled):
 @pytest.mark.parametrize("n_topics", [1, 3, 50])
 def test_what_is_compiled_does_the_same_in_single_precision(counts, n_topics, monkeypatch):
     pytest.importorskip("numba")
-    batch = single(counts)
+    batch = single(counts).counts
     topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, n_topics, seed=1)).float(), ETA)
     topics = replace(topics, beta_t=topics.beta_t.index_fill(0, torch.tensor([2]), 0.0))  # a word that no topic has
     docs, alpha = torch.from_numpy(positive(len(counts), n_topics)).float(), torch.full((n_topics,), 0.1)
@@ -183,7 +184,7 @@ def test_what_is_compiled_does_the_same_in_single_precision(counts, n_topics, mo
 
 def test_what_is_not_finite_does_not_get_lost_where_it_is_compiled():
     pytest.importorskip("numba")
-    batch = single(COUNTS)
+    batch = single(COUNTS).counts
     topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)).float(), ETA)
     docs = torch.from_numpy(positive(N_DOCS, N_TOPICS)).float()
     docs[2, 1] = torch.nan
@@ -399,7 +400,7 @@ def begun(kept: bool = True, counts: np.ndarray = COUNTS, usage=(0.5, 0.1, 0.4),
     return new
 
 
-def single(counts: np.ndarray) -> SparseBatch:
+def single(counts: np.ndarray) -> SparseCounts:
     return sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), torch.device("cpu"))
 
 
@@ -457,7 +458,7 @@ def test_a_stream_after_a_fit_starts_where_inference_says():
     new.end(torch.ones(3))
     assert new.common.tolist() == [False, True, False]
     start = new._start(batch, theta, torch.from_numpy(COUNTS.sum(1))[:, None])
-    torch.testing.assert_close(start, expected_counts(batch, new.beta_t, new.alpha, theta, _NEW_STEPS))
+    torch.testing.assert_close(start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _NEW_STEPS))
 
 
 @pytest.mark.parametrize("damping", [1.0, 0.5])
@@ -533,7 +534,7 @@ def test_a_token_is_left_out_the_more_the_fewer_there_are():
 def test_a_pass_does_not_put_documents_in_the_order_of_words():
     batch = single(COUNTS)
     begun().weave(batch, encoded(), seeded())
-    assert "by_word" not in vars(batch)
+    assert "by_word" not in vars(batch.counts)
 
 
 @pytest.mark.parametrize(("n_tokens", "sharpness"), [(4.0, 2.5), (25.0, 1 + 10 / 8), (400.0, 1 + 10 / 23)])
@@ -775,7 +776,7 @@ def bound(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray, counts: np.ndarray
     new = Weft(len(x), 2, eta=ETA, damping=1.0, sharpness=1.0, n_common=0).double()
     beta_t, prior, of_doc = tensors(beta.T, alpha, counts)
     new.beta_t.copy_(beta_t)
-    loss = new.loss(DirichletPosterior((prior + of_doc)[None], prior), batch_of(x))
+    loss = new.loss(DirichletPosterior((prior + of_doc)[None], prior), Batch(batch_of(x)))
     return -float(loss.without_extras())
 
 
@@ -806,7 +807,7 @@ def test_part_of_a_documents_prior_is_what_the_encoder_says(steps):
     new.alpha = torch.tensor([0.2, 0.7, 0.1])
     alpha = (1 - _TRUST) * new.alpha + _TRUST * theta  # alpha sums to 1
     posterior = new.infer(batch, theta, steps)
-    torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch, new.beta_t, alpha, theta, steps))
+    torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch.counts, new.beta_t, alpha, theta, steps))
     torch.testing.assert_close(posterior.prior, new.alpha)
 
 

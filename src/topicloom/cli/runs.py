@@ -160,17 +160,18 @@ def models(
     as_json: AsJson = False,
 ) -> None:
     """List the models, or the settings of one: what each may be, its default, and what it means."""
-    from ..models.persistence import model_class
-    from ..models.registry import MODELS
-    from ..settings import describe_settings
+    from ..models.registry import REGISTRY
 
     if name is None:
-        summaries = {kind.__name__: (kind.__doc__ or "").splitlines()[0] for kind in MODELS}
+        summaries = {kind: entry.summary for kind, entry in REGISTRY.items()}
         if as_json:
             print_json({"models": [{"name": kind, "summary": said} for kind, said in summaries.items()]})
         else:
             print_table(["model", "what it is"], summaries.items())
         return
+    from ..models.persistence import model_class
+    from ..settings import describe_settings
+
     kind = model_class(name)
     settings = describe_settings(kind)
     if as_json:
@@ -279,9 +280,9 @@ def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:
     """The topics of a file's documents, a bounded number at a time; one warning at the end counts the empty ones."""
     import numpy as np
 
-    from ..corpus.corpus import counts_of
     from ..reports.run import Part
     from ..text import read
+    from ..text.counting import counts_of
 
     documents = read(file, **asdict(options))
     n_done = n_empty = 0
@@ -366,7 +367,7 @@ def _stem(source: str) -> str:
 def _require_free(out: Path | None, overwrite: bool) -> None:
     """Into a directory, --overwrite writes a run's own files and no others, whatever else is there."""
     from ..files import require_free
-    from ..models.base import MODEL_FILES
+    from ..models.saving import MODEL_FILES
     from ..reports.run import is_unfinished
 
     if out is None or is_unfinished(out):

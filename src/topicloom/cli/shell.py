@@ -6,6 +6,7 @@ import functools
 import inspect
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -32,7 +33,12 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """The entry of the command `topicloom`."""
+    """Run the command `topicloom`."""
+    # A thread that waits for another spins before it sleeps. By default it spins for so long that a training step takes
+    # several times its time beside a second busy process. PyTorch reads this when it is first imported; your own
+    # setting stands. The library never does this: the environment of a process belongs to its program.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     app(prog_name="topicloom")
 
 
@@ -62,7 +68,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def run(context: typer.Context, **given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        options = [option for parameter in context.command.params for option in parameter.opts]
+        known = context.command.params
+        options = [option for parameter in known for option in (*parameter.opts, *parameter.secondary_opts)]
         log_to_stderr(given.get("quiet", False), options)
         try:
             function(**given)

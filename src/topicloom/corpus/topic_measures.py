@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from .. import metrics
-from .corpus import Corpus
 from ..errors import InputError, SettingError, nearest
 from ..metrics import Coherence, Measured, Reference
 from ..text import Pretokenized
+from .corpus import Corpus
 
 Topics: TypeAlias = "list[list[str]]"
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import joblib
 
-from ..corpus.corpus import Corpus, Text
+from ..corpus import Corpus
 from ..corpus.inputs import as_texts, is_matrix
 from ..errors import InputError, MissingExtraError, SettingError
 from ..text import (
@@ -19,6 +19,7 @@ from ..text import (
     Tokenizer,
     make_tokenizer,
 )
+from ..text.counting import Text
 from .word_vectors import WordVectors, require_whole
 
 _LONGEST_SENTENCE = 10_000  # tokens; gensim ignores the rest of a longer one

@@ -10,13 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import metrics
-from ..corpus.corpus import Corpus, counts_of
+from ..corpus import Corpus
+from ..corpus.fields import Fields
 from ..corpus.inputs import as_texts, is_matrix
 from ..corpus.topic_measures import LONGEST, Source
 from ..errors import InputError
 from ..metrics import Average, Measured, Reference
-from ..models.base import Perplexity, TopicModel
+from ..models.base import TopicModel
+from ..models.fitted import Perplexity
 from ..text import Pretokenized
+from ..text.counting import counts_of
 
 Array = npt.NDArray[Any]
 
@@ -37,7 +40,7 @@ class Documents:
                 tokenizer = Pretokenized()  # tokens for a model that cuts texts: they are cut already
             counts = counts_of(tokens, model.vocabulary_, tokenizer)
         ids = [str(row) for row in range(counts.shape[0])]
-        self.corpus = Corpus(counts, model.vocabulary_, ids, texts=texts, tokenizer=tokenizer)
+        self.corpus = Corpus(counts, model.vocabulary_, Fields(ids, texts=texts), tokenizer=tokenizer)
         self.source = Source.of_corpus(name, self.corpus, tokens)
         self.labels = None if labels is None else np.array(["" if x is None else str(x) for x in labels], dtype=object)
         if self.labels is not None and len(self.labels) != self.corpus.n_docs:

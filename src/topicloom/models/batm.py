@@ -26,21 +26,21 @@ import torch
 from torch import Tensor
 
 from ..nn.adversaries import PairCritic, draw_documents
+from ..nn.batch import Batch
 from ..nn.decoders import FreeTopics, MixtureDecoder
 from ..nn.layers import BatchNorm, linear
 from ..nn.network import AutoencoderNetwork, Loss, Player
 from ..nn.posteriors import PointPosterior
 from ..nn.priors import laplace_dirichlet
 from ..nn.samplers import DirichletSampler
-from ..nn.sparse import SparseBatch
 from ..settings import (
     AtLeastOne,
     NotNegative,
     Positive,
     Rate,
 )
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class BATMNetwork(AutoencoderNetwork):
@@ -59,7 +59,7 @@ class BATMNetwork(AutoencoderNetwork):
         self.reconstruction_weight = settings.reconstruction_weight
         self.critic_steps = settings.critic_steps
 
-    def posterior(self, batch: SparseBatch) -> PointPosterior:
+    def posterior(self, batch: Batch) -> PointPosterior:
         z = self.spread * self.norm(self.code(self.encoder(batch, self.noise)))  # (B, K)
         return PointPosterior(torch.softmax(z, dim=1))
 
@@ -70,40 +70,42 @@ class BATMNetwork(AutoencoderNetwork):
             Player(others, self.loss, every=self.critic_steps),
         ]
 
-    def critic_loss(self, batch: SparseBatch) -> Loss:
+    def critic_loss(self, batch: Batch) -> Loss:
         """Minus the gap between real pairs and drawn ones."""
         with torch.no_grad():
             real_theta = self.posterior(batch).point()  # (B, K)
             theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
-            drawn = draw_documents(theta, self.topic_word(), batch.totals, self.generator)
-        real = self.critic(real_theta, self.critic.read(batch))  # (B,)
+            drawn = draw_documents(theta, self.topic_word(), batch.counts.totals, self.generator)
+        real = self.critic(real_theta, self.critic.read(batch.counts))  # (B,)
         gap = real - self.critic(theta, self.critic.read(drawn))  # (B,)
         zero = torch.zeros_like(gap)
         return Loss(zero, zero, {"gap": -gap})
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         """The document said again, and the critic's gap, taken as nats a token; outside training, the bound alone.
 
         How far a critic is deceived says nothing of how far training is.
         """
         if not self.training:
-            return Loss(-self.bound(batch), torch.zeros_like(batch.totals))
+            return Loss(-self.bound(batch, self.generator), torch.zeros_like(batch.counts.totals))
         real_theta = self.posterior(batch).point()  # (B, K)
         theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
         topic_word = self.topic_word()  # (K, V)
-        drawn = draw_documents(theta, topic_word, batch.totals, self.generator)
+        drawn = draw_documents(theta, topic_word, batch.counts.totals, self.generator)
         with torch.no_grad():
-            seen = self.critic.read(batch), self.critic.read(drawn)  # (B, H) both
+            seen = self.critic.read(batch.counts), self.critic.read(drawn)  # (B, H) both
         # Drawn words pass no gradient; their expectation, theta beta W, does. Nothing here is (B, V).
         expected = theta @ (topic_word @ self.critic.words)  # (B, K) (K, V) (V, H)
         straight_through = seen[1] + expected - expected.detach()  # (B, H)
         gap = self.critic(real_theta, seen[0]) - self.critic(theta, straight_through)  # (B,)
-        score = self.decoder.score(real_theta, batch, self.criterion)  # (B,)
-        return Loss(-self.reconstruction_weight * score, batch.totals.mean() * gap, self.apart(real_theta, batch))
+        score = self.decoder.score(real_theta, batch.counts, self.criterion)  # (B,)
+        return Loss(
+            -self.reconstruction_weight * score, batch.counts.totals.mean() * gap, self.apart(real_theta, batch)
+        )
 
-    def bound(self, batch: SparseBatch) -> Tensor:
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """The log likelihood at the encoder's theta: a point posterior has no evidence lower bound."""
-        return self.decoder.log_likelihood(self.posterior(batch).point(), batch)
+        return self.decoder.log_likelihood(self.posterior(batch).point(), batch.counts)
 
     def prior_theta(self) -> Tensor:
         return self.prior.mean()

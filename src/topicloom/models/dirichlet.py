@@ -29,6 +29,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from ..nn.batch import Batch
 from ..nn.decoders import (
     Decoder,
     FreeTopics,
@@ -53,10 +54,9 @@ from ..nn.encoders import (
 )
 from ..nn.network import VariationalNetwork
 from ..nn.priors import laplace_dirichlet
-from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive, Share
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 # What each needs to have all topics alive and apart on long texts and short ones.
 _LAPLACE_ALPHA, _ALPHA_OF_ALL = 0.3, 0.5
@@ -99,7 +99,7 @@ class DirichletNetwork(VariationalNetwork):
             return WeibullHead(settings.hidden_size, self.alpha, generator, concentration=concentration, shape=shape)
         return DirichletHead(settings.hidden_size, self.alpha, generator, concentration=concentration)
 
-    def posterior(self, batch: SparseBatch) -> SimplexPosterior:
+    def posterior(self, batch: Batch) -> SimplexPosterior:
         h = self.encoder(batch, self.noise)  # (B, H)
         weights = self._weights(h)
         if self.presence is None or self.sparsity is None:

@@ -32,15 +32,15 @@ from ..corpus import Corpus
 from ..embeddings.inputs import KeyedVectors, as_word_vectors
 from ..embeddings.word_vectors import Floats, WordVectors, nearest_rows
 from ..errors import SettingError
+from ..nn.batch import Batch
 from ..nn.decoders import EmbeddedTopics, MixtureDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import TopicNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
-from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 _FAINTEST = 1e-3  # of the mean variance: directions with less of it are taken to have this much
 _SIZE = 300  # dimensions, where neither the user nor the word vectors say another number
@@ -64,7 +64,7 @@ class ETMNetwork(VariationalNetwork):
         self.prior = laplace_dirichlet(alpha) if laplace else standard_normal(n_topics)
         self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)
 
-    def posterior(self, batch: SparseBatch) -> GaussianPosterior:
+    def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
         return GaussianPosterior(mean, log_var, self.prior, lambda z: torch.softmax(z, dim=1))
 

@@ -18,6 +18,7 @@ frequencies, and words hidden from the encoder, as in GSM.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -26,18 +27,20 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
+from ..corpus import Corpus
 from ..errors import InputError
+from ..nn.batch import Batch
 from ..nn.decoders import FreeTopics, make_decoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import Loss, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
-from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
-from ..training.loop import TrainingState, evaluate, train
-from .base import Array, Words
+from ..training.state import Stage, TrainingState
+from .inference import Array, each_batch
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class GMNTMNetwork(VariationalNetwork):
@@ -63,18 +66,18 @@ class GMNTMNetwork(VariationalNetwork):
         """(B, K) -> (B, K), W = spread * I"""
         return torch.softmax(self.spread * z, dim=1)
 
-    def posterior(self, batch: SparseBatch) -> GaussianPosterior:
+    def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
         return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         if self.pretraining:
             theta = self.posterior(batch).point()  # (B, K)
-            score = self.decoder.score(theta, batch, self.criterion)  # (B,)
+            score = self.decoder.score(theta, batch.counts, self.criterion)  # (B,)
             return Loss(-score, torch.zeros_like(score), self.apart(theta, batch))
         return super().loss(batch)
 
-    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """What holds topics apart, and what keeps all components: the same for all documents."""
         terms = super().extras(posterior, theta, batch)
         if self.separation:
@@ -87,7 +90,15 @@ class GMNTMNetwork(VariationalNetwork):
             terms["balance"] = -self.balance * (shares * len(shares)).log().mean().expand(batch.n_docs)
         return terms
 
-    def components(self, batch: SparseBatch) -> Tensor:
+    def begin_stage(self, name: str) -> None:
+        self.pretraining = name == "pretraining"
+
+    def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
+        """Start the mixture at a Gaussian mixture that is fitted to the codes of all documents."""
+        codes, shares = _codes(self, documents)
+        self.prior.set(*_mixture(codes, shares, seed))
+
+    def components(self, batch: Batch) -> Tensor:
         """q(c | x): (B, K)"""
         posterior = self.posterior(batch)
         return self.prior.responsibilities(posterior.mean, posterior.log_var)
@@ -127,39 +138,37 @@ class GMNTM(NeuralTopicModel):
 
         A document without a known word, of which nothing is known, is given component 0.
         """
-        counts = self.encode(X)
-        found = self._read(counts, lambda batch, _: self.network_.components(batch).argmax(1))  # type: ignore[operator]
+        corpus, network = self._documents(X), self.network_
+        assert isinstance(network, GMNTMNetwork)
+        found = each_batch(network, corpus, lambda batch: network.components(batch).argmax(1))
         component: Array = np.concatenate([np.empty(0, np.int64), *found])
-        component[np.diff(counts.indptr) == 0] = 0  # components are even: one is as good as another
+        component[corpus.is_empty] = 0  # components are even: one is as good as another
         return component
 
     def _network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
         return GMNTMNetwork(self, words, generator)
 
-    def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
-        if reader.n_docs < self.n_topics:
+    def _reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
+        reader = super()._reader(corpus, state)
+        if not hasattr(self, "network_") and reader.n_docs < self.n_topics:
             raise InputError(
                 f"{self.n_topics} components need as many documents with words: n_samples = {reader.n_docs}"
             )
-        network = state.network
-        assert isinstance(network, GMNTMNetwork)
+        return reader
+
+    def _stages(self) -> list[Stage]:
         plan = replace(self._plan(), epochs=self.pretrain_epochs, patience=None)
-        network.pretraining = True
-        train(TrainingState.start(network, plan, self._seed(), state.device), reader, plan)
-        network.pretraining = False
-        codes, shares = _codes(network, reader)
-        network.prior.set(*_mixture(codes, shares, self._seed()))
+        return [Stage("pretraining", plan, recorded=False), *super()._stages()]
 
 
-def _codes(network: GMNTMNetwork, reader: BatchReader) -> tuple[Array, Array]:
+@torch.inference_mode()
+def _codes(network: GMNTMNetwork, documents: Iterable[Batch]) -> tuple[Array, Array]:
     """The means of the documents' codes and their theta: (D, K) each."""
-
-    def read(batch: SparseBatch) -> tuple[Array, Array]:
-        posterior = network.posterior(batch)
-        return posterior.mean.cpu().numpy(), posterior.point().cpu().numpy()
-
-    codes, shares = zip(*evaluate(network, reader, read), strict=True)
-    return np.concatenate(codes).astype(np.float64), np.concatenate(shares).astype(np.float64)
+    network.eval()
+    posteriors = [network.posterior(batch) for batch in documents]
+    codes = np.concatenate([posterior.mean.cpu().numpy() for posterior in posteriors])
+    shares = np.concatenate([posterior.point().cpu().numpy() for posterior in posteriors])
+    return codes.astype(np.float64), shares.astype(np.float64)
 
 
 def _mixture(codes: Array, shares: Array, seed: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -22,6 +22,7 @@ from pydantic import Field
 from torch import Tensor
 
 from ..errors import SettingError
+from ..nn.batch import Batch
 from ..nn.decoders import (
     Decoder,
     EmbeddedTopics,
@@ -35,10 +36,9 @@ from ..nn.layers import linear
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
-from ..nn.sparse import SparseBatch
 from ..settings import AtLeastOne, Positive
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class GSMNetwork(VariationalNetwork):
@@ -57,10 +57,10 @@ class GSMNetwork(VariationalNetwork):
         projected = settings.latent_size is not None
         self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
 
-    def posterior(self, batch: SparseBatch) -> SampledPosterior:
+    def posterior(self, batch: Batch) -> SampledPosterior:
         return self.code(batch)
 
-    def code(self, batch: SparseBatch) -> GaussianPosterior:
+    def code(self, batch: Batch) -> GaussianPosterior:
         """q(z | x)"""
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, L), (B, L)
         return GaussianPosterior(mean, log_var, self.prior, self.to_theta)

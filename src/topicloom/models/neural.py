@@ -6,13 +6,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.decoders import Criterion
 from ..nn.encoders import BagEncoder, EncoderInput
+from ..nn.network import TopicNetwork
 from ..nn.separation import Distinctness
 from ..settings import (
     AtLeastOne,
@@ -23,14 +24,10 @@ from ..settings import (
 )
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
-from ..training.loop import (
-    Monitor,
-    Schedule,
-    TrainingPlan,
-    TrainingState,
-    train,
-)
-from .base import TopicModel, Words
+from ..training.loop import Monitor, train_stages
+from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
+from .base import TopicModel
+from .words import Words
 
 logger = logging.getLogger("topicloom")
 
@@ -85,62 +82,86 @@ class NeuralTopicModel(TopicModel):
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
 
-    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = (), monitors: Sequence[Monitor] = ()) -> None:
-        state = self._start()
-        reader = self._reader(counts, state.device)
+    def _fit(
+        self,
+        corpus: Corpus,
+        callbacks: Sequence[Callback] = (),
+        monitors: Sequence[Monitor] = (),
+        snapshot: Snapshot | None = None,
+    ) -> None:
+        state, stages = self._start(fit=True), self._stages()
+        reader = self._reader(corpus, state)
         validation = None
         if self.patience is not None:
             if reader.n_docs < 2:
                 raise InputError("patience needs at least two documents that are not empty")
             reader, validation = reader.split(self.validation_fraction, state.shuffle)
-        shown = [ProgressBar()] if self.verbose else []
+            state.keep_first_shuffle()
         watch = self._watch(reader)
-        self._warm_start(state, reader)
+        self._prepare(state.network, reader)
+        if snapshot is not None:
+            state.restore(snapshot, stages[snapshot.values["stage"]].plan)
+        shown = [ProgressBar()] if self.verbose else []
         try:
-            train(
+            train_stages(
                 state,
                 reader,
-                self._plan(),
+                stages,
                 validation=validation,
                 monitors=[watch, *monitors],
                 callbacks=[*shown, *callbacks],
             )
         finally:
-            if state.epoch:
+            if state.stage == len(stages) - 1 and state.epoch:
                 self._finish(state)
         self._advise(watch)
 
-    def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
-        """What a model does to its network before the loop; by default nothing. It leaves nothing on disk."""
+    def _stages(self) -> list[Stage]:
+        """The stages of training; the last is recorded, and its plan is the settings'."""
+        return [Stage("training", self._plan())]
 
-    def _partial_fit(self, counts: sp.csr_array) -> None:
+    def _prepare(self, network: TopicNetwork, reader: BatchReader) -> None:
+        """What a model does to a network that `fit` is about to train on the documents of `reader`; nothing here."""
+
+    def _partial_fit(self, corpus: Corpus) -> None:
         """One epoch at a constant rate, which suits a stream that has no known end."""
         state: TrainingState | None = getattr(self, "state_", None)
+        stages = self._stages()
         if state is None and hasattr(self, "network_"):  # loaded from a file, with its weights and no optimizer
             state = TrainingState.start(self.network_, self._plan(), self._seed(), choose_device(self.device))
             state.history, state.epoch = list(self.history_), len(self.history_)
+            state.stage = len(stages) - 1
         elif state is None:
-            state = self._start()
-            self._warm_start(state, self._reader(counts, state.device))
-        reader = self._reader(counts, state.device)
-        plan = replace(self._plan(), epochs=state.epoch + 1, schedule="constant")
+            state = self._start(fit=False)
+        reader = self._reader(corpus, state)
+        epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
+        stages[-1] = replace(stages[-1], plan=replace(self._plan(), epochs=epochs, schedule="constant"))
         try:
-            train(state, reader, plan, monitors=[self._watch(reader)])
+            train_stages(state, reader, stages, monitors=[self._watch(reader)])
         finally:
-            if state.epoch:
+            if state.stage == len(stages) - 1 and state.epoch:
                 self._finish(state)
 
-    def _start(self) -> TrainingState:
-        """A new network, before its first step."""
+    def _start(self, *, fit: bool) -> TrainingState:
+        """A new network, before its first step.
+
+        Args:
+            fit: whether it is for `fit`, which sees all documents again and again, and not for a stream.
+        """
         seed = self._seed()
         device = choose_device(self.device)
         logger.info("training on %s", device)
-        network = self._network(self._words(), torch.Generator().manual_seed(seed))
-        return TrainingState.start(network, self._plan(), seed, device)
+        make = self._fitting_network if fit else self._network
+        network = make(self._words(), torch.Generator().manual_seed(seed))
+        return TrainingState.start(network, self._stages()[0].plan, seed, device)
 
-    def _reader(self, counts: sp.csr_array, device: torch.device) -> BatchReader:
-        """The documents with words, in batches: of the size asked for, or of one that suits their number."""
-        reader = BatchReader(counts, _LARGEST_BATCH, device).without_empty()
+    def _fitting_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
+        """The network that `fit` trains; by default that of `_network`, which streams and loaded models have."""
+        return self._network(words, generator)
+
+    def _reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
+        """Return a reader of the documents with words, in batches of the size asked for or of one that suits them."""
+        reader = BatchReader.of(corpus, _LARGEST_BATCH, state.device, state.network.fields).without_empty()
         suited = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_AN_EPOCH))
         reader.batch_size = self.batch_size or suited
         return reader

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..nn.batch import Batch
 from ..nn.decoders import FreeTopics, LogRatioDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
-from ..nn.sparse import SparseBatch
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class NVDMNetwork(VariationalNetwork):
@@ -42,7 +42,7 @@ class NVDMNetwork(VariationalNetwork):
         self.prior = standard_normal(settings.n_topics)
         self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)
 
-    def posterior(self, batch: SparseBatch) -> GaussianPosterior:
+    def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
         return GaussianPosterior(mean, log_var, self.prior, lambda z: torch.softmax(z, dim=1))
 

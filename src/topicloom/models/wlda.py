@@ -25,6 +25,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from ..nn.batch import Batch
 from ..nn.decoders import FreeTopics, make_decoder
 from ..nn.discrepancies import mmd
 from ..nn.layers import BatchNorm, linear
@@ -36,10 +37,9 @@ from ..nn.samplers import (
     FittedMixture,
     Sampler,
 )
-from ..nn.sparse import SparseBatch
 from ..settings import Positive, Rate
-from .base import Words
 from .neural import NeuralTopicModel
+from .words import Words
 
 
 class WLDANetwork(AutoencoderNetwork):
@@ -64,22 +64,22 @@ class WLDANetwork(AutoencoderNetwork):
         )
         self.nats = words.mean_length * math.log(len(words))  # s log V
 
-    def codes(self, batch: SparseBatch) -> Tensor:
+    def codes(self, batch: Batch) -> Tensor:
         """z: (B, K)"""
         normal: Tensor = self.norm(self.code(self.encoder(batch, self.noise)))
         return self.spread * normal
 
-    def posterior(self, batch: SparseBatch) -> PointPosterior:
+    def posterior(self, batch: Batch) -> PointPosterior:
         return PointPosterior(torch.softmax(self.codes(batch), dim=1))
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         z = self.codes(batch)  # (B, K)
         theta = torch.softmax(z, dim=1)
         if self.training:
             self.prior.watch(z.detach())
         discrepancy = mmd(self.prior.sample(len(z), self.generator), theta, self.tau)  # ()
         with self.decoder.held():
-            score = self.decoder.score(self._disturbed(theta), batch, self.criterion)  # (B,)
+            score = self.decoder.score(self._disturbed(theta), batch.counts, self.criterion)  # (B,)
             return Loss(-score, self.nats * discrepancy.expand(len(z)), self.apart(theta, batch))
 
     def _disturbed(self, theta: Tensor) -> Tensor:
@@ -88,8 +88,8 @@ class WLDANetwork(AutoencoderNetwork):
             return theta
         return (1 - self.share) * theta + self.share * self.eta.sample(len(theta), self.generator)
 
-    def bound(self, batch: SparseBatch) -> Tensor:
-        return self.decoder.log_likelihood(self.posterior(batch).point(), batch)
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        return self.decoder.log_likelihood(self.posterior(batch).point(), batch.counts)
 
     def prior_theta(self) -> Tensor:
         return self.prior.mean()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .encoders import TINY_TOTAL
 from .layers import linear, normal_parameter
-from .sparse import SparseBatch, bag_product, starts_of
+from .sparse import SparseCounts, bag_product, starts_of
 
 _SLOPE = 0.1  # of the leaky rectifiers below zero
 
@@ -40,10 +40,10 @@ class PairCritic(nn.Module):
         # The largest singular vector of A changes little in a move: one step of the power iteration follows it.
         self.register_buffer("direction", F.normalize(torch.ones(n_hidden), dim=0))
 
-    def read(self, batch: SparseBatch) -> Tensor:
+    def read(self, counts: SparseCounts) -> Tensor:
         """x W / n, the mean of a document's words: (B, H)"""
-        shares = batch.values / batch.totals.clamp_min(TINY_TOTAL)[batch.rows]  # (N,)
-        return bag_product(self.words, shares, batch)
+        shares = counts.values / counts.totals.clamp_min(TINY_TOTAL)[counts.documents]  # (N,)
+        return bag_product(self.words, shares, counts)
 
     def forward(self, theta: Tensor, document: Tensor) -> Tensor:
         """theta (B, K) and what `read` says of the documents (B, H) -> (B,), higher for a pair taken to be real."""
@@ -62,7 +62,7 @@ class PairCritic(nn.Module):
 
 
 @torch.no_grad()
-def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator: torch.Generator) -> SparseBatch:
+def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator: torch.Generator) -> SparseCounts:
     """Documents drawn as topic models say they come about: for each token a topic from theta, a word from the topic.
 
     Args:
@@ -77,7 +77,7 @@ def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator
     rows = torch.repeat_interleave(lengths.ceil().long())  # (N,) document of each token
     topics = _choose(theta, rows, generator)  # (N,)
     words = _choose(topic_word, topics, generator)  # (N,)
-    return SparseBatch(
+    return SparseCounts(
         indices=words,
         values=torch.ones(len(words), dtype=theta.dtype, device=theta.device),
         offsets=starts_of(rows, n_docs),

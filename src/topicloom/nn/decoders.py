@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .layers import FoldedNorm, linear, normal_parameter
 from .product import product_log_likelihood
 from .softmax import column_softmax
-from .sparse import SparseBatch, mixture_log_likelihood
+from .sparse import SparseCounts, mixture_log_likelihood
 
 Criterion = Literal["cross_entropy", "bernoulli"]
 
@@ -155,21 +155,21 @@ class Decoder(nn.Module, ABC):
         """In it the weights do not change, so that what is derived from them may be kept."""
         yield
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+    def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
         """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
-        return batch.sum_by_document(batch.values * batch.at_counts(self.log_probabilities(theta)))
+        return counts.sum_by_document(counts.values * counts.at_counts(self.log_probabilities(theta)))
 
-    def presence_log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+    def presence_log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
         """sum_v w_dv log g_v + (1 - w_dv) log(1 - g_v), w = 1 where the word is there, g = p(v | theta): -> (B,)"""
         log_g = self.log_probabilities(theta).clamp(max=-1e-6)  # (B, V)
         log_absent = torch.log1p(-log_g.exp())  # (B, V)
-        present = batch.at_counts(log_g) - batch.at_counts(log_absent)  # (N,)
-        return log_absent.sum(1) + batch.sum_by_document(present)
+        present = counts.at_counts(log_g) - counts.at_counts(log_absent)  # (N,)
+        return log_absent.sum(1) + counts.sum_by_document(present)
 
-    def score(self, theta: Tensor, batch: SparseBatch, criterion: Criterion) -> Tensor:
+    def score(self, theta: Tensor, counts: SparseCounts, criterion: Criterion) -> Tensor:
         """The log likelihood that `criterion` names: (B,)"""
         likelihood = self.log_likelihood if criterion == "cross_entropy" else self.presence_log_likelihood
-        return likelihood(theta, batch)
+        return likelihood(theta, counts)
 
 
 class MixtureDecoder(Decoder):
@@ -198,8 +198,8 @@ class MixtureDecoder(Decoder):
     def log_probabilities(self, theta: Tensor) -> Tensor:
         return (theta @ self.topic_word()).clamp_min(torch.finfo(theta.dtype).tiny).log()
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return mixture_log_likelihood(theta, self.beta_t(), batch)
+    def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
+        return mixture_log_likelihood(theta, self.beta_t(), counts)
 
 
 class ProductDecoder(Decoder):
@@ -223,8 +223,8 @@ class ProductDecoder(Decoder):
         weight, bias = self._normalised(theta)
         return F.log_softmax(torch.addmm(bias, theta, weight.mT), dim=1)  # (B, V)
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return product_log_likelihood(theta, *self._normalised(theta), batch)
+    def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
+        return product_log_likelihood(theta, *self._normalised(theta), counts)
 
     def _normalised(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Weights (V, K) and biases (V,) that give the logits of these documents (B, K), the norm folded in."""
@@ -245,8 +245,8 @@ class LogRatioDecoder(ProductDecoder):
     the k-th dimension.
     """
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return super().log_likelihood(_log_ratio(theta), batch)
+    def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
+        return super().log_likelihood(_log_ratio(theta), counts)
 
     def log_probabilities(self, theta: Tensor) -> Tensor:
         return super().log_probabilities(_log_ratio(theta))

@@ -52,6 +52,9 @@ class SimplexPosterior(SampledPosterior):
     def point(self) -> Tensor:
         return torch.softmax(self.log_point(), dim=1)
 
+    def code(self) -> Tensor:
+        return self.log_point()
+
 
 @dataclass(frozen=True)
 class LaplacePosterior(SimplexPosterior):

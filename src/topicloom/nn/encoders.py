@@ -9,31 +9,32 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .batch import Batch
 from .layers import (
     BatchNorm,
     dropout,
     linear,
     normal_parameter,
 )
-from .sparse import SparseBatch, bag_product
+from .sparse import SparseCounts, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
 
 
-def encoder_values(batch: SparseBatch, kind: EncoderInput, idf: Tensor) -> Tensor:
+def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Tensor:
     """What the encoder sees in place of the counts: (N,).
 
     raw: x. l1: x / sum x. log1p: log(1 + x). tfidf: x idf_v, divided by the document's Euclidean norm.
     """
     if kind == "log1p":
-        return batch.values.log1p()
+        return counts.values.log1p()
     if kind == "l1":
-        return batch.values / batch.totals.clamp_min(TINY_TOTAL)[batch.rows]
+        return counts.values / counts.totals.clamp_min(TINY_TOTAL)[counts.documents]
     if kind == "tfidf":
-        weighted = batch.values * idf[batch.indices]
-        norm = batch.sum_by_document(weighted**2).sqrt().clamp_min(TINY_TOTAL)
-        return weighted / norm[batch.rows]
-    return batch.values
+        weighted = counts.values * idf[counts.indices]
+        norm = counts.sum_by_document(weighted**2).sqrt().clamp_min(TINY_TOTAL)
+        return weighted / norm[counts.documents]
+    return counts.values
 
 
 TINY_TOTAL = 1e-12  # stands for the length of an empty document
@@ -71,10 +72,10 @@ class BagEncoder(nn.Module):
         self.input_dropout = input_dropout
         self.output_dropout = output_dropout
 
-    def forward(self, batch: SparseBatch, generator: torch.Generator | None) -> Tensor:
+    def forward(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """-> (B, H). `generator` drives the dropout; None, as outside training, turns it off."""
-        values = dropout(encoder_values(batch, self.input, self.idf), self.input_dropout, generator)  # (N,)
-        h = F.softplus(bag_product(self.weight, values, batch) + self.bias)  # (B, H)
+        values = dropout(encoder_values(batch.counts, self.input, self.idf), self.input_dropout, generator)  # (N,)
+        h = F.softplus(bag_product(self.weight, values, batch.counts) + self.bias)  # (B, H)
         return dropout(F.softplus(self.hidden(h)), self.output_dropout, generator)
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .batch import Batch
 from .network import Loss, TopicNetwork
 from .posteriors import DirichletPosterior
-from .sparse import TINY, SparseBatch, mixture_log_likelihood
+from .sparse import TINY, SparseCounts, mixture_log_likelihood
 
 _MAX_STEPS = 100
 _TOLERANCE = 1e-3  # mean change of gamma at which a document's inference ends
 
 
-def lda_loss(posterior: DirichletPosterior, beta_t: Tensor, batch: SparseBatch) -> Loss:
+def lda_loss(posterior: DirichletPosterior, beta_t: Tensor, counts: SparseCounts) -> Loss:
     """Minus the variational bound of LDA given its topics, the word assignments summed out, in its two terms.
 
     What is summed out is in the posterior's log means: sum_v x_dv log sum_k exp(E[log theta_dk]) beta_kv.
@@ -21,7 +22,7 @@ def lda_loss(posterior: DirichletPosterior, beta_t: Tensor, batch: SparseBatch) 
     Args:
         beta_t: (V, K) topics, columns in the simplex.
     """
-    likelihood = mixture_log_likelihood(posterior.expected_log().exp(), beta_t, batch)  # (B,)
+    likelihood = mixture_log_likelihood(posterior.expected_log().exp(), beta_t, counts)  # (B,)
     return Loss(-likelihood, posterior.divergence().sum(1))
 
 
@@ -36,14 +37,15 @@ class MeanFieldNetwork(TopicNetwork):
         self.register_buffer("beta_t", torch.full((n_words, n_topics), 1 / n_words))
         self.register_buffer("alpha", torch.ones(n_topics))
 
-    def posterior(self, batch: SparseBatch) -> DirichletPosterior:
+    def posterior(self, batch: Batch) -> DirichletPosterior:
         """gamma_k = alpha_k + sum_v x_v phi_vk, phi_vk proportional to exp(E[log theta_k]) beta_kv, to convergence."""
-        gamma = self.alpha + (batch.totals / len(self.alpha))[:, None]  # (B, K)
+        counts = batch.counts
+        gamma = self.alpha + (counts.totals / len(self.alpha))[:, None]  # (B, K)
         moving = torch.ones(batch.n_docs, 1, dtype=torch.bool, device=batch.device)
         for _ in range(_MAX_STEPS):
             weights = DirichletPosterior(gamma, self.alpha).expected_log().exp()  # (B, K)
-            mass = batch.sampled_product(weights, self.beta_t) + TINY  # (N,)
-            update = self.alpha + weights * batch.times(batch.values / mass, self.beta_t)  # (B, K)
+            mass = counts.sampled_product(weights, self.beta_t) + TINY  # (N,)
+            update = self.alpha + weights * counts.times(counts.values / mass, self.beta_t)  # (B, K)
             change = (update - gamma).abs().mean(1, keepdim=True)  # (B, 1)
             # A document that has settled stays as it is, so that its theta does not depend on its neighbours.
             gamma = torch.where(moving, update, gamma)
@@ -55,15 +57,15 @@ class MeanFieldNetwork(TopicNetwork):
     def topic_word(self) -> Tensor:
         return self.beta_t.mT
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         return self.loss_of(self.posterior(batch), batch)
 
-    def loss_of(self, posterior: DirichletPosterior, batch: SparseBatch) -> Loss:
+    def loss_of(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
         """The same where the batch's posterior, most of the work, is there already."""
-        return lda_loss(posterior, self.beta_t, batch)
+        return lda_loss(posterior, self.beta_t, batch.counts)
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return mixture_log_likelihood(theta, self.beta_t, batch)
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
+        return mixture_log_likelihood(theta, self.beta_t, batch.counts)
 
     def prior_theta(self) -> Tensor:
         return self.alpha / self.alpha.sum()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
+from .batch import Batch
 from .decoders import Criterion, Decoder
 from .encoders import BagEncoder
 from .posteriors import Posterior, SampledPosterior
 from .separation import Distinctness
-from .sparse import SparseBatch
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Player:
     """Who moves in a step: a set of weights with a loss of its own. Most networks have one; adversaries are two."""
 
     parameters: Sequence[nn.Parameter]
-    loss: Callable[[SparseBatch], Loss | None]  # None where a batch teaches it nothing by gradients
+    loss: Callable[[Batch], Loss | None]  # None where a batch teaches it nothing by gradients
     name: str = ""  # what its terms are called by in history_
     every: int = 1  # moves at every so many steps
     after: Callable[[], None] | None = None  # called after each move
@@ -59,9 +59,10 @@ class TopicNetwork(nn.Module, ABC):
     """
 
     generator: torch.Generator
+    fields: tuple[str, ...] = ()  # names of the documents' fields that batches must bring
 
     @abstractmethod
-    def posterior(self, batch: SparseBatch) -> Posterior:
+    def posterior(self, batch: Batch) -> Posterior:
         """q(theta | x), the one object that the loss and `transform` read."""
 
     @abstractmethod
@@ -69,19 +70,32 @@ class TopicNetwork(nn.Module, ABC):
         """(K, V), every row a distribution, whatever the decoder."""
 
     @abstractmethod
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         """The terms to be minimised, per document."""
 
     @abstractmethod
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
         """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
 
     def players(self) -> Sequence[Player]:
         """Who is trained, in the order of their moves."""
         return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
 
+    def begin_stage(self, name: str) -> None:
+        """Prepare for a stage of training, such as "pretraining"; by default do nothing."""
+
+    def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
+        """Do what follows a stage, such as fitting a prior to the codes of all documents; by default nothing."""
+
     def end_pass(self) -> None:
-        """Called after the batches of an epoch, before anything measures the network; by default nothing."""
+        """Do what follows the batches of an epoch, before anything measures the network; by default nothing."""
+
+    def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return what changes while training and is not in `state_dict()`, as tensors and as JSON values, by name."""
+        return {}, {}
+
+    def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Take back what `run_state` returned. It is called before `load_state_dict`, and may change shapes for it."""
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """What the network changes in itself after an epoch, as columns of its row; by default nothing.
@@ -95,8 +109,12 @@ class TopicNetwork(nn.Module, ABC):
         """Whether training may end here for want of progress. One of several parts would end before the next began."""
         return True
 
-    def bound(self, batch: SparseBatch) -> Tensor:
-        """The evidence lower bound of each document's counts, whatever the loss is made of: (B,)"""
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        """Return the evidence lower bound of each document's counts, whatever the loss is made of: (B,).
+
+        Args:
+            generator: draws the noise of an expectation that has no closed form.
+        """
         loss = self.loss(batch)
         return -(loss.reconstruction + loss.divergence)
 
@@ -129,11 +147,11 @@ class AutoencoderNetwork(TopicNetwork):
         self.encoder = encoder
         self.distinctness = distinctness
 
-    def apart(self, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def apart(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """The extra term that holds topics apart, (B,); theta (B, K) says by its mean how much each topic counts."""
         if not self.distinctness.aim:
             return {}
-        return {"distinctness": self.distinctness(self.decoder.beta_t(), theta.detach().mean(0), batch.totals)}
+        return {"distinctness": self.distinctness(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if "topic_diversity" not in row:
@@ -143,8 +161,8 @@ class AutoencoderNetwork(TopicNetwork):
     def topic_word(self) -> Tensor:
         return self.decoder.topic_word()
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return self.decoder.log_likelihood(theta, batch)
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
+        return self.decoder.log_likelihood(theta, batch.counts)
 
 
 class VariationalNetwork(AutoencoderNetwork):
@@ -167,28 +185,29 @@ class VariationalNetwork(AutoencoderNetwork):
         self.n_samples = n_samples
 
     @abstractmethod
-    def posterior(self, batch: SparseBatch) -> SampledPosterior: ...
+    def posterior(self, batch: Batch) -> SampledPosterior: ...
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         with self.decoder.held():
             posterior = self.posterior(batch)
-            loss, theta = self._free_energy(posterior, batch, self.criterion)
+            loss, theta = self._free_energy(posterior, batch, self.criterion, self.generator)
             return replace(loss, extras=self.extras(posterior, theta, batch))
 
-    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """What a loss adds to the bound, (B,) each; theta (B, K) is a draw from the posterior."""
         return self.apart(theta, batch)
 
-    def bound(self, batch: SparseBatch) -> Tensor:
-        loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy")
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy", generator)
         return -loss.total()
 
     def _free_energy(
-        self, posterior: SampledPosterior, batch: SparseBatch, criterion: Criterion
+        self, posterior: SampledPosterior, batch: Batch, criterion: Criterion, generator: torch.Generator
     ) -> tuple[Loss, Tensor]:
         """Minus the bound, in its two terms, and a draw of theta (B, K)."""
-        draws = [posterior.sample(self.generator) for _ in range(self.n_samples)]
+        draws = [posterior.sample(generator) for _ in range(self.n_samples)]
         scores = [
-            draw.surrogate(self.decoder.score(draw.theta, batch, criterion), batch.totals) for draw in draws
+            draw.surrogate(self.decoder.score(draw.theta, batch.counts, criterion), batch.counts.totals)
+            for draw in draws
         ]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta

@@ -22,7 +22,12 @@ class Posterior(ABC):
 
     @abstractmethod
     def divergence(self) -> Tensor:
-        """From the prior, per document and latent dimension: (B, L)."""
+        """Return the divergence from the prior, by document and latent variable: (B, M)."""
+
+    def code(self) -> Tensor:
+        """Return where a document is in the latent space: (B, L). By default the centred log-ratio of `point`."""
+        log_theta = self.point().clamp_min(1e-12).log()  # (B, K)
+        return log_theta - log_theta.mean(1, keepdim=True)
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,9 @@ class GaussianPosterior(SampledPosterior):
 
     def point(self) -> Tensor:
         return self.to_theta(self.mean)
+
+    def code(self) -> Tensor:
+        return self.mean
 
     def divergence(self) -> Tensor:
         return self.prior.divergence(self.mean, self.log_var)

@@ -11,15 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .sparse import SparseBatch
+from .sparse import SparseCounts
 
 _BLOCK = 1 << 18  # elements of a block of rows that the processor's cache holds while it is exponentiated
 
 
 class _ProductLogLikelihood(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, theta: Tensor, weight: Tensor, batch: SparseBatch) -> Tensor:
-        scores = batch.sampled_product(theta, weight)  # (N,)
+    def forward(ctx: Any, theta: Tensor, weight: Tensor, counts: SparseCounts) -> Tensor:
+        scores = counts.sampled_product(theta, weight)  # (N,)
         exponentials = theta.new_empty(len(theta), len(weight))  # (B, V), each row divided by its largest
         normaliser = theta.new_empty(len(theta))  # (B,) log of its sum
         sums = theta.new_empty(len(theta))
@@ -30,32 +30,32 @@ class _ProductLogLikelihood(torch.autograd.Function):
             top = block.amax(1)  # (step,)
             sums[rows] = block.sub_(top[:, None]).exp_().sum(1)
             normaliser[rows] = top + sums[rows].log()
-        ctx.batch = batch
+        ctx.counts = counts
         ctx.save_for_backward(theta, weight, exponentials, sums)
-        return batch.sum_by_document(batch.values * scores) - batch.totals * normaliser
+        return counts.sum_by_document(counts.values * scores) - counts.totals * normaliser
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
-        batch = ctx.batch
+        counts = ctx.counts
         theta, weight, exponentials, sums = ctx.saved_tensors
-        counts = grad[batch.rows] * batch.values  # (N,)
-        expected = (grad * batch.totals / sums)[:, None]  # (B, 1): times the exponentials, the counts expected
-        theta_grad = batch.times(counts, weight) - expected * (exponentials @ weight)  # (B, K)
-        weight_grad = batch.transposed_times(counts, theta).addmm_(
+        weights = grad[counts.documents] * counts.values  # (N,)
+        expected = (grad * counts.totals / sums)[:, None]  # (B, 1): times the exponentials, the counts expected
+        theta_grad = counts.times(weights, weight) - expected * (exponentials @ weight)  # (B, K)
+        weight_grad = counts.transposed_times(weights, theta).addmm_(
             exponentials.mT, expected * theta, alpha=-1
         )  # (V, K)
         return theta_grad, weight_grad, None
 
 
-def product_log_likelihood(theta: Tensor, weight: Tensor, bias: Tensor, batch: SparseBatch) -> Tensor:
+def product_log_likelihood(theta: Tensor, weight: Tensor, bias: Tensor, counts: SparseCounts) -> Tensor:
     """log p(x_d | theta_d) = sum_v x_dv log softmax(theta_d W + b)_v, up to the multinomial coefficient.
 
     Args:
         theta: (B, K).
         weight: (V, K), W transposed.
         bias: (V,).
-        batch: the counts x.
+        counts: the counts x.
 
     Returns:
         (B,), differentiable once in theta, weight and bias.
@@ -63,5 +63,5 @@ def product_log_likelihood(theta: Tensor, weight: Tensor, bias: Tensor, batch: S
     # A topic that every document has all of, whose weights are the bias: its gradient comes with the others'.
     theta = torch.cat([theta, torch.ones_like(theta[:, :1])], dim=1)  # (B, K + 1)
     weight = torch.cat([weight, bias[:, None]], dim=1)  # (V, K + 1)
-    out: Tensor = _ProductLogLikelihood.apply(theta, weight, batch)  # type: ignore[no-untyped-call]
+    out: Tensor = _ProductLogLikelihood.apply(theta, weight, counts)  # type: ignore[no-untyped-call]
     return out

@@ -27,7 +27,7 @@ with warnings.catch_warnings():
 
 
 @dataclass(frozen=True)
-class SparseBatch:
+class SparseCounts:
     """B documents over V words. N is the number of non-zeros.
 
     Backward products need the non-zeros ordered by word; the order is found when the first of them asks for it.
@@ -37,7 +37,6 @@ class SparseBatch:
     values: Tensor  # (N,) float, count of each non-zero
     offsets: Tensor  # (B + 1,) int64, where each document starts
     n_words: int
-    documents: Tensor | None = None  # (B,) int64, which rows of the corpus they are; drawn ones are none
     find_by_word: Callable[[], Tensor] | None = None  # finds `by_word` of these `indices`, faster than a sort does
 
     @property
@@ -49,10 +48,10 @@ class SparseBatch:
         return self.values.device
 
     @cached_property
-    def rows(self) -> Tensor:
+    def documents(self) -> Tensor:
         """(N,) int64, document of each non-zero."""
-        documents = torch.arange(self.n_docs, device=self.device)
-        return torch.repeat_interleave(documents, self.offsets.diff(), output_size=len(self.indices))
+        numbers = torch.arange(self.n_docs, device=self.device)
+        return torch.repeat_interleave(numbers, self.offsets.diff(), output_size=len(self.indices))
 
     @cached_property
     def by_word(self) -> Tensor:
@@ -60,9 +59,9 @@ class SparseBatch:
         return self.indices.argsort(stable=True) if self.find_by_word is None else self.find_by_word()
 
     @cached_property
-    def word_rows(self) -> Tensor:
+    def word_documents(self) -> Tensor:
         """(N,) int64, document of each of them."""
-        return self.rows[self.by_word]
+        return self.documents[self.by_word]
 
     @cached_property
     def word_offsets(self) -> Tensor:
@@ -77,18 +76,20 @@ class SparseBatch:
     def sum_by_document(self, values: Tensor) -> Tensor:
         """(N,) -> (B,)"""
         if self.device.type == "mps":
-            return torch.zeros(self.n_docs, dtype=values.dtype, device=self.device).index_add_(0, self.rows, values)
+            return torch.zeros(self.n_docs, dtype=values.dtype, device=self.device).index_add_(
+                0, self.documents, values
+            )
         return torch.segment_reduce(values, "sum", offsets=self.offsets, initial=0)
 
     def to_dense(self, values: Tensor | None = None) -> Tensor:
         """(B, V), for the few places where a single batch may be dense."""
         values = self.values if values is None else values
         dense = torch.zeros(self.n_docs, self.n_words, dtype=values.dtype, device=self.device)
-        return dense.index_put_((self.rows, self.indices), values)
+        return dense.index_put_((self.documents, self.indices), values)
 
     def at_counts(self, dense: Tensor) -> Tensor:
         """Entries of a (B, V) tensor where this batch has counts: (N,)."""
-        return dense[self.rows, self.indices]
+        return dense[self.documents, self.indices]
 
     def sampled_product(self, left: Tensor, right: Tensor) -> Tensor:
         """(left right^T) at the non-zeros: (B, K), (V, K) -> (N,)."""
@@ -99,7 +100,7 @@ class SparseBatch:
         step = max(1, _CHUNK // left.shape[1])
         parts = [
             (left[rows] * right[words]).sum(1)  # (step, K) -> (step,)
-            for rows, words in zip(self.rows.split(step), self.indices.split(step), strict=True)
+            for rows, words in zip(self.documents.split(step), self.indices.split(step), strict=True)
         ]
         return torch.cat(parts)
 
@@ -107,17 +108,17 @@ class SparseBatch:
         """S right, with `values` (N,) in S (B, V) and right (V, K): (B, K)."""
         if self.device.type == "mps":
             out = torch.zeros(self.n_docs, right.shape[1], dtype=right.dtype, device=self.device)
-            return out.index_add_(0, self.rows, right[self.indices] * values[:, None])
+            return out.index_add_(0, self.documents, right[self.indices] * values[:, None])
         return _product(self._by_document(values), right)
 
     def transposed_times(self, values: Tensor, right: Tensor) -> Tensor:
         """S^T right, with `values` (N,) in S (B, V) and right (B, K): (V, K)."""
         if self.device.type == "mps":
             out = torch.zeros(self.n_words, right.shape[1], dtype=right.dtype, device=self.device)
-            return out.index_add_(0, self.indices, right[self.rows] * values[:, None])
+            return out.index_add_(0, self.indices, right[self.documents] * values[:, None])
         size = (self.n_words, self.n_docs)
         by_word = torch.sparse_csr_tensor(
-            self.word_offsets, self.word_rows, values[self.by_word], size, check_invariants=False
+            self.word_offsets, self.word_documents, values[self.by_word], size, check_invariants=False
         )
         return _product(by_word, right)
 
@@ -145,53 +146,53 @@ def _has_sampled_product(device: torch.device) -> bool:
 
 class _MixtureLogLikelihood(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, theta: Tensor, beta_t: Tensor, batch: SparseBatch) -> Tensor:
-        probability = batch.sampled_product(theta, beta_t) + TINY  # (N,)
-        ctx.batch = batch
+    def forward(ctx: Any, theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
+        probability = counts.sampled_product(theta, beta_t) + TINY  # (N,)
+        ctx.counts = counts
         ctx.save_for_backward(theta, beta_t, probability)
-        return batch.sum_by_document(batch.values * probability.log())  # (B,)
+        return counts.sum_by_document(counts.values * probability.log())  # (B,)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        batch = ctx.batch
+        counts = ctx.counts
         theta, beta_t, probability = ctx.saved_tensors
-        ratio = grad[batch.rows] * batch.values / probability  # (N,)
-        theta_grad = batch.times(ratio, beta_t) if ctx.needs_input_grad[0] else None  # (B, K)
-        beta_grad = batch.transposed_times(ratio, theta) if ctx.needs_input_grad[1] else None  # (V, K)
+        ratio = grad[counts.documents] * counts.values / probability  # (N,)
+        theta_grad = counts.times(ratio, beta_t) if ctx.needs_input_grad[0] else None  # (B, K)
+        beta_grad = counts.transposed_times(ratio, theta) if ctx.needs_input_grad[1] else None  # (V, K)
         return theta_grad, beta_grad, None
 
 
-def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, batch: SparseBatch) -> Tensor:
+def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
     """log p(x_d | theta_d) = sum_v x_dv log (theta_d beta)_v, up to the multinomial coefficient.
 
     Args:
         theta: (B, K), rows in the simplex.
         beta_t: (V, K), columns in the simplex: the topic-word matrix transposed, so that a word is one run of memory.
-        batch: the counts x.
+        counts: the counts x.
 
     Returns:
         (B,), differentiable once in theta and beta_t.
     """
-    out: Tensor = _MixtureLogLikelihood.apply(theta, beta_t, batch)  # type: ignore[no-untyped-call]
+    out: Tensor = _MixtureLogLikelihood.apply(theta, beta_t, counts)  # type: ignore[no-untyped-call]
     return out
 
 
 class _BagProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, values: Tensor, batch: SparseBatch) -> Tensor:
-        ctx.batch = batch
+    def forward(ctx: Any, weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:
+        ctx.counts = counts
         ctx.save_for_backward(values)
-        return batch.times(values, weight)
+        return counts.times(values, weight)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (values,) = ctx.saved_tensors
-        return ctx.batch.transposed_times(values, grad.contiguous()), None, None
+        return ctx.counts.transposed_times(values, grad.contiguous()), None, None
 
 
-def bag_product(weight: Tensor, values: Tensor, batch: SparseBatch) -> Tensor:
+def bag_product(weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:
     """The embedding-bag: each document's sum of its words' rows of `weight`, weighted by `values`.
 
     The same as embedding_bag(mode="sum", per_sample_weights=values), with a backward that reuses the batch's order
@@ -204,5 +205,5 @@ def bag_product(weight: Tensor, values: Tensor, batch: SparseBatch) -> Tensor:
     Returns:
         (B, H).
     """
-    out: Tensor = _BagProduct.apply(weight, values, batch)  # type: ignore[no-untyped-call]
+    out: Tensor = _BagProduct.apply(weight, values, counts)  # type: ignore[no-untyped-call]
     return out

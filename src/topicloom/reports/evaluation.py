@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..corpus import Corpus
+from ..corpus.fields import Fields
 from ..embeddings.files import read_word_vectors
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate
@@ -133,14 +134,9 @@ def _with_labels(model: TopicModel, documents: _Read) -> Any:
     """Training documents with their labels, over the model's words."""
     if isinstance(documents.X, Corpus) or documents.labels is None:
         return documents.X
-    return Corpus(
-        model.encode(documents.X),
-        model.vocabulary_,
-        [str(row) for row in range(len(documents))],
-        ["" if label is None else label for label in documents.labels],
-        texts=documents.X,
-        tokenizer=model.tokenizer_,
-    )
+    labels = ["" if label is None else label for label in documents.labels]
+    fields = Fields([str(row) for row in range(len(documents))], labels, texts=documents.X)
+    return Corpus(model.encode(documents.X), model.vocabulary_, fields, model.tokenizer_)
 
 
 def _read_labels(path: Path) -> list[str]:

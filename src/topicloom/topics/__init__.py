@@ -1,1 +1,5 @@
-"""Topics as people meet them: tables of topics and of documents with their topics. Nothing here needs PyTorch."""
+"""Topics as people meet them: documents with their topics, and tables of topics. Nothing here needs PyTorch."""
+
+from .document_topics import DocumentTopics
+
+__all__ = ["DocumentTopics"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
+from ..corpus import Corpus
 from ..errors import InputError
-from ..nn.sparse import SparseBatch
+from ..nn.batch import Batch
+from ..nn.sparse import SparseCounts
 
 
 def choose_device(name: str) -> torch.device:
@@ -40,15 +43,34 @@ class BatchReader:
         batch_size: the most documents a batch holds.
         device: where the batches go.
         rows: the documents to read; all by default.
+        fields: (D, ...) numbers of each document that batches bring along, by name.
     """
 
     def __init__(
-        self, counts: sp.csr_array, batch_size: int, device: torch.device, rows: np.ndarray[Any, Any] | None = None
+        self,
+        counts: sp.csr_array,
+        batch_size: int,
+        device: torch.device,
+        rows: np.ndarray[Any, Any] | None = None,
+        fields: Mapping[str, np.ndarray[Any, Any]] | None = None,
     ) -> None:
         self.counts = counts
         self.batch_size = batch_size
         self.device = device
         self.rows = np.arange(counts.shape[0]) if rows is None else rows
+        self.fields = fields or {}
+
+    @classmethod
+    def of(cls, corpus: Corpus, batch_size: int, device: torch.device, fields: Iterable[str] = ()) -> BatchReader:
+        """Return a reader of all documents of a corpus.
+
+        Args:
+            fields: the names of the fields that batches are to bring (see `Fields.array`).
+
+        Raises:
+            InputError: the corpus has no such field.
+        """
+        return cls(corpus.counts, batch_size, device, fields={name: corpus.fields.array(name) for name in fields})
 
     @property
     def n_docs(self) -> int:
@@ -62,18 +84,23 @@ class BatchReader:
         """Batches in one pass."""
         return -(-self.n_docs // self.batch_size)
 
-    def __iter__(self) -> Iterator[SparseBatch]:
+    def __iter__(self) -> Iterator[Batch]:
         """Documents in their order."""
         return self._batches(self.rows)
 
-    def shuffled(self, generator: torch.Generator) -> Iterator[SparseBatch]:
-        """Documents in an order drawn from `generator` (on the CPU)."""
-        return self._batches(self.rows[torch.randperm(self.n_docs, generator=generator).numpy()])
+    def chunks(self) -> Iterator[Batch]:
+        """Documents in their order, in batches that are full but for the last: what is inferred does not change."""
+        for start in range(0, self.n_docs, self.batch_size):
+            yield self._batch(self.rows[start : start + self.batch_size])
 
-    def sample(self, n_docs: int) -> SparseBatch:
+    def ordered(self, order: torch.Tensor, skip: int = 0) -> Iterator[Batch]:
+        """Documents in the order (n_docs,) given, without the first `skip` batches."""
+        return self._batches(self.rows[order.numpy()], skip)
+
+    def sample(self, n_docs: int) -> Batch:
         """Up to `n_docs` documents, evenly from all, always the same."""
         some = np.linspace(0, self.n_docs - 1, min(n_docs, self.n_docs)).astype(np.intp)
-        return sparse_batch(self.counts, self.rows[some], self.device)
+        return self._batch(self.rows[some])
 
     def without_empty(self) -> BatchReader:
         """The same documents less those without a count, which have nothing to teach."""
@@ -87,17 +114,24 @@ class BatchReader:
         return self._of(np.sort(order[n_held:])), self._of(np.sort(order[:n_held]))
 
     def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
-        return BatchReader(self.counts, self.batch_size, self.device, rows)
+        return BatchReader(self.counts, self.batch_size, self.device, rows, self.fields)
 
-    def _batches(self, order: np.ndarray[Any, Any]) -> Iterator[SparseBatch]:
+    def _batches(self, order: np.ndarray[Any, Any], skip: int = 0) -> Iterator[Batch]:
         if len(order) == 0:
             return
         # Even shares: a last batch of a document or two would be noise for batch statistics.
-        for rows in np.array_split(order, len(self)):
-            yield sparse_batch(self.counts, rows, self.device)
+        for rows in np.array_split(order, len(self))[skip:]:
+            yield self._batch(rows)
+
+    def _batch(self, rows: np.ndarray[Any, Any]) -> Batch:
+        batch = sparse_batch(self.counts, rows, self.device)
+        if not self.fields:
+            return batch
+        fields = {name: torch.from_numpy(np.ascontiguousarray(field[rows])) for name, field in self.fields.items()}
+        return replace(batch, fields={name: field.to(self.device) for name, field in fields.items()})
 
 
-def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> SparseBatch:
+def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> Batch:
     """The documents `rows` of `counts`, on `device`."""
     starts = counts.indptr[rows].astype(np.int64)
     lengths = counts.indptr[rows + 1] - starts
@@ -117,11 +151,11 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
         by_word = sp.csr_array((positions, indices, offsets), shape=(len(offsets) - 1, n_words)).tocsc()
         return send(by_word.data, torch.int64)
 
-    return SparseBatch(
+    sparse = SparseCounts(
         indices=send(indices, torch.int64),
         values=send(counts.data[where], torch.float32),
         offsets=send(offsets, torch.int64),
         n_words=n_words,
-        documents=send(rows, torch.int64),
         find_by_word=by_word,
     )
+    return Batch(sparse, send(rows, torch.int64))

@@ -6,10 +6,20 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from .state import Snapshot
+
+
+class HasSnapshot(Protocol):
+    """The state of a run, of whatever method."""
+
+    def snapshot(self) -> Snapshot:
+        """Return all that is needed to go on from here."""
 
 
 class Callback:
@@ -23,6 +33,9 @@ class Callback:
 
     def on_epoch(self, row: dict[str, Any]) -> None:
         """After each epoch: its row of history_."""
+
+    def on_state(self, state: HasSnapshot) -> None:
+        """After each epoch, pretraining's included: `state.snapshot()` is all that is needed to go on from here."""
 
     def on_end(self) -> None:
         """After the last epoch, or when training fails."""

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from torch import Tensor
 
 from .. import metrics
+from ..nn.batch import Batch
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
 from ..nn.separation import TOP_N as DIVERSITY_N
-from ..nn.sparse import SparseBatch
 from ..ranking import top_words, word_scores
 from .batches import BatchReader
 
@@ -43,7 +43,7 @@ _SUSPECTS = (
 class CollapseWatch:
     """Measures a network on the same documents after every epoch."""
 
-    batch: SparseBatch  # some documents of the training corpus
+    batch: Batch  # some documents of the training corpus
     word_counts: Array  # (V,)
 
     @classmethod

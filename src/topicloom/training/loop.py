@@ -1,4 +1,4 @@
-"""The loop: it trains any TopicNetwork and names no model. All that a run is made of stands in TrainingState."""
+"""The loop: it trains any TopicNetwork and names no model. All that changes in a run is in its TrainingState."""
 
 from __future__ import annotations
 
@@ -6,75 +6,52 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import TrainingDivergedError
+from ..nn.batch import Batch
 from ..nn.network import Player, TopicNetwork
-from ..nn.sparse import SparseBatch
 from .batches import BatchReader
 from .callbacks import Callback, watched
+from .state import Row, Stage, Sums, TrainingPlan, TrainingState
 
-Schedule = Literal["one_cycle", "constant"]
-Row = dict[str, Any]  # numbers, and lists of them
 Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")
+EVALUATION_SEED = 20_201  # the same noise at every evaluation, so that epochs can be compared
 _SMALL = 2_000_000  # parameters
-_EVALUATION_SEED = 20_201  # the same noise at every evaluation, so that epochs can be compared
 
 
-@dataclass(frozen=True)
-class TrainingPlan:
-    """How to train; see NeuralTopicModel for what each setting means."""
+def train_stages(
+    state: TrainingState,
+    reader: BatchReader,
+    stages: Sequence[Stage],
+    *,
+    validation: BatchReader | None = None,
+    monitors: Sequence[Monitor] = (),
+    callbacks: Sequence[Callback] = (),
+) -> None:
+    """Train through the stages that `state` has not finished.
 
-    epochs: int
-    learning_rate: float
-    schedule: Schedule = "one_cycle"
-    weight_decay: float = 0.0
-    beta1: float = 0.9
-    kl_weight: float = 1.0
-    kl_warmup: float = 0.0
-    patience: int | None = None
+    Args:
+        stages: in their order; the last is recorded.
+        validation, monitors, callbacks: as for `train`, for the stages that are recorded. Other stages tell callbacks
+            of their states only.
 
-
-@dataclass
-class TrainingState:
-    """Everything that changes while training: weights, optimizers, both generators, counters, and the best so far."""
-
-    network: TopicNetwork  # with the generator of its noise, on its device
-    optimizers: list[torch.optim.Optimizer]  # one a player
-    shuffle: torch.Generator  # the order of the documents, on the CPU
-    epoch: int = 0
-    step: int = 0
-    history: list[Row] = field(default_factory=list)
-    best_loss: float = math.inf
-    best_weights: dict[str, Tensor] | None = None
-    stale_epochs: int = 0
-
-    @property
-    def device(self) -> torch.device:
-        """Where the network is."""
-        return self.network.generator.device
-
-    @classmethod
-    def start(cls, network: TopicNetwork, plan: TrainingPlan, seed: int, device: torch.device) -> TrainingState:
-        """A state before the first step, its two generators seeded from `seed`."""
-        network.on(device, seed)
-        fused = device.type in ("cpu", "cuda")  # unfused, Adam on a wide first layer costs more than the forward pass
-        optimizers: list[torch.optim.Optimizer] = [
-            torch.optim.Adam(
-                player.parameters,
-                lr=plan.learning_rate,
-                betas=(plan.beta1, 0.999),
-                weight_decay=plan.weight_decay,
-                fused=fused,
-            )
-            for player in network.players()
-        ]
-        return cls(network, optimizers, torch.Generator().manual_seed(seed))
+    Raises:
+        TrainingDivergedError: as `train`.
+    """
+    while True:
+        stage = stages[state.stage]
+        state.network.begin_stage(stage.name)
+        watching = {"validation": validation, "monitors": monitors} if stage.recorded else {}
+        train(state, reader, stage.plan, callbacks=callbacks, recorded=stage.recorded, **watching)  # type: ignore[arg-type]
+        if state.stage + 1 == len(stages):
+            return
+        state.network.end_stage(stage.name, reader, state.seed)
+        state.next_stage(stages[state.stage + 1].plan)
 
 
 def train(
@@ -85,21 +62,24 @@ def train(
     validation: BatchReader | None = None,
     monitors: Sequence[Monitor] = (),
     callbacks: Sequence[Callback] = (),
+    recorded: bool = True,
 ) -> None:
-    """Trains `state.network` until `state.epoch` is `plan.epochs`, or no longer improves on `validation`.
+    """Train `state.network` until `state.epoch` is `plan.epochs`, or the loss on `validation` no longer improves.
 
     Args:
         reader: the documents to learn from, none of them empty.
         validation: documents held out. With them and a patience, training stops after that many epochs without a
-            lower loss, and the best weights come back.
-        monitors: what measures the network after each epoch, for its row of history.
+            lower loss, and the best weights are taken back.
+        monitors: each measures the network after each epoch, for the epoch's row of the history.
+        recorded: whether epochs become rows of the history, and callbacks see them.
 
     Raises:
-        TrainingDivergedError: a loss or a gradient was not finite; the weights are those of the last whole epoch.
+        TrainingDivergedError: a loss or a gradient was not finite. The weights are those of the last whole epoch.
     """
-    with watched(callbacks, plan.epochs, len(reader)), _denormals_flushed(), _threads_that_pay(state.network):
-        while state.epoch < plan.epochs:
-            row = _epoch(state, reader, plan, callbacks)
+    seen = callbacks if recorded else ()
+    with watched(seen, plan.epochs, len(reader)), _denormals_flushed(), _threads_that_pay(state.network):
+        while state.epoch < plan.epochs and not (validation is not None and _out_of_patience(state, plan)):
+            row = _epoch(state, reader, plan, seen)
             state.network.end_pass()
             if validation is not None:
                 row["validation_loss"] = _mean_loss(state.network, validation, plan.kl_weight)
@@ -109,19 +89,23 @@ def train(
             for monitor in monitors:
                 row |= evaluated(state.network, state.device, monitor)
             row |= state.network.adapt(row)
-            state.history.append(row)
-            for callback in callbacks:
+            if recorded:
+                state.history.append(row)
+            for callback in seen:
                 callback.on_epoch(row)
             patient = validation is not None and plan.patience is not None and state.network.may_end()
-            if patient and _stale(state, row["validation_loss"], plan):
+            ended = patient and _stale(state, row["validation_loss"], plan)
+            for callback in callbacks:
+                callback.on_state(state)
+            if ended:
                 break
     if validation is not None and state.best_weights is not None:
         state.network.load_state_dict(state.best_weights)
-        state.best_weights = None  # what is learned from here on is not to be undone
+        state.best_weights = None  # what is learned from here on must not be undone
     state.network.eval()
 
 
-def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[SparseBatch], Result]) -> list[Result]:
+def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:
     """What `measure`, such as network.loss or network.bound, says of each batch, in order, outside training.
 
     Its noise is drawn from a seed of its own: the network's generator is left as it was, and epochs compare.
@@ -132,7 +116,7 @@ def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Spar
 def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[TopicNetwork], Result]) -> Result:
     """What `measure` says of the network outside training, as `evaluate` does."""
     own = network.generator
-    network.generator = torch.Generator(device).manual_seed(_EVALUATION_SEED)
+    network.generator = torch.Generator(device).manual_seed(EVALUATION_SEED)
     network.eval()
     try:
         with torch.inference_mode():
@@ -150,12 +134,12 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
     network = state.network
     players = list(zip(network.players(), state.optimizers, strict=True))
     kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    first_step = state.step
-    sums: dict[str, tuple[Tensor, int]] = {}  # of each term, and of how many documents
+    first_step = state.step - state.batch
     started = time.perf_counter()
     network.train()
     rate = weight = 0.0
-    for number, batch in enumerate(reader.shuffled(state.shuffle), start=1):
+    batches = reader.ordered(state.draw_order(reader.n_docs), skip=state.batch)
+    for number, batch in enumerate(batches, start=state.batch + 1):
         rate = plan.learning_rate * _rate_factor(plan, state.step / (plan.epochs * len(reader)))
         weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (number - 1) / len(reader))
         for player, optimizer in players:
@@ -168,25 +152,29 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
                 advice = "a lower learning_rate often cures it" if state.step else "look at the counts and the settings"
                 network.load_state_dict(kept)
                 network.eval()
-                state.step = first_step
+                state.step, state.batch, state.sums = first_step, 0, {}
                 for _, each in players:
                     each.state.clear()  # its moments led here
                 where = f"epoch {state.epoch + 1}, batch {number}"
                 raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
-            for name, term in terms.items():
-                total, n_docs = sums.get(name, (torch.zeros((), device=term.device), 0))
-                sums[name] = (total + term.detach().sum(), n_docs + batch.n_docs)
-        state.step += 1
+            _add(state.sums, terms, batch.n_docs)
+        state.step, state.batch = state.step + 1, number
         for callback in callbacks:
             callback.on_batch()
-    state.epoch += 1
-    means = {name: float(total) / n_docs for name, (total, n_docs) in sums.items()}
+    means = {name: float(total) / n_docs for name, (total, n_docs) in state.sums.items()}
+    state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
     elapsed = time.perf_counter() - started
     return {"epoch": state.epoch, **means, "kl_weight": weight, "learning_rate": rate, "seconds": elapsed}
 
 
+def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
+    for name, term in terms.items():
+        total, counted = sums.get(name, (torch.zeros((), device=term.device), 0))
+        sums[name] = (total + term.detach().sum(), counted + n_docs)
+
+
 def _move(
-    player: Player, optimizer: torch.optim.Optimizer, batch: SparseBatch, kl_weight: float
+    player: Player, optimizer: torch.optim.Optimizer, batch: Batch, kl_weight: float
 ) -> tuple[dict[str, Tensor], str | None]:
     """One step of one player: its terms per document, and the name of what is not finite, where it did not move."""
     loss = player.loss(batch)
@@ -233,6 +221,10 @@ def _stale(state: TrainingState, loss: float, plan: TrainingPlan) -> bool:
         state.stale_epochs = 0
     else:
         state.stale_epochs += 1
+    return _out_of_patience(state, plan)
+
+
+def _out_of_patience(state: TrainingState, plan: TrainingPlan) -> bool:
     return plan.patience is not None and state.stale_epochs >= plan.patience
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ...nn.sparse import SparseBatch
+from ...nn.sparse import SparseCounts
 from . import cvb0 as collapsed
 from .cvb0 import CountedTopics
 
@@ -26,7 +26,7 @@ _LEAST = np.float32(collapsed.LEAST)
 
 
 def reassign(
-    batch: SparseBatch,
+    counts: SparseCounts,
     values: Tensor,
     doc_topics: Tensor,
     topics: CountedTopics,
@@ -38,10 +38,10 @@ def reassign(
     """`collapsed.reassign` but for rounding: compiled if it can be."""
     loop = _compiled() if values.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
-        return collapsed.reassign(batch, values, doc_topics, topics, alpha, word_topics, left_out=left_out)
+        return collapsed.reassign(counts, values, doc_topics, topics, alpha, word_topics, left_out=left_out)
     of_docs = doc_topics.new_zeros(doc_topics.shape)
     inputs = (
-        batch.offsets, batch.indices, values, doc_topics + alpha, topics.beta_t, -left_out / topics.sizes,
+        counts.offsets, counts.indices, values, doc_topics + alpha, topics.beta_t, -left_out / topics.sizes,
         topics.least, alpha,
     )  # fmt: skip
     loop(*(each.contiguous().numpy() for each in inputs), of_docs.numpy(), word_topics.numpy(), _LEAST)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ...nn.batch import Batch
 from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
-from ...nn.sparse import SparseBatch
 from .cvb0 import (
     CountedTopics,
     dirichlet_step,
@@ -210,7 +210,7 @@ class Weft(nn.Module):
         if not self.crowded:
             self.choice = None
 
-    def weave(self, batch: SparseBatch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
+    def weave(self, batch: Batch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
         """Shares out the tokens of a batch anew, and counts them.
 
         The counts of each document are drawn first, nearly from Gamma(N_dk), about as noisy as a sampler's sums of
@@ -224,15 +224,15 @@ class Weft(nn.Module):
         """
         self.woven += 1
         self.tally = tally = self.tally or self._start_pass(generator)
-        values = batch.values**self.damping  # (N,)
-        counts = self._start(batch, theta, batch.sum_by_document(values)[:, None])  # (B, K)
+        values = batch.counts.values**self.damping  # (N,)
+        counts = self._start(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
         drawn = noisy(counts, tally.noise, generator)
         counts = self.reassign(
-            batch, values, drawn, tally.topics, self.alpha, tally.word_topics, left_out=tally.left_out
+            batch.counts, values, drawn, tally.topics, self.alpha, tally.word_topics, left_out=tally.left_out
         )
         if self.local is not None:
-            self.local[batch.documents] = counts
-        tally.tokens.index_add_(0, batch.indices, batch.values)
+            self.local[batch.rows] = counts
+        tally.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
         for total, part in zip(tally.alpha, dirichlet_step(counts, self.alpha), strict=True):
             total += part
         return DirichletPosterior(counts + self.alpha, self.alpha)
@@ -255,17 +255,19 @@ class Weft(nn.Module):
     def _tokens_a_word(self) -> float:
         return float(self.tokens.sum()) / len(self.tokens)
 
-    def _start(self, batch: SparseBatch, theta: Tensor | None, sizes: Tensor) -> Tensor:
+    def _start(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
         """N_dk to start a pass with: those of the pass before, or as theta says: (B, K)"""
         if self.local is not None and self.passes:
-            return self.local[batch.documents]
+            return self.local[batch.rows]
         assert theta is not None
         if self.local is not None and self.common.any():  # of which no encoder knows yet
             theta = (1 - _COMMON_SHARE) * theta
             theta[:, self.common] = _COMMON_SHARE / self.common.sum()
             theta /= theta.sum(1, keepdim=True)
         elif self.local is None:
-            theta = expected_counts(batch, self.beta_t, self.alpha, theta, _NEW_STEPS) / batch.totals[:, None]
+            theta = (
+                expected_counts(batch.counts, self.beta_t, self.alpha, theta, _NEW_STEPS) / batch.counts.totals[:, None]
+            )
         return sizes * theta
 
     def gather(self) -> None:
@@ -289,15 +291,15 @@ class Weft(nn.Module):
         if self.choice is not None and n_left < len(self.alpha):
             self._leave(self.choice(self.beta_t.mT, self.tokens, n_left, self.held))
 
-    def infer(self, batch: SparseBatch, theta: Tensor, steps: int) -> DirichletPosterior:
+    def infer(self, batch: Batch, theta: Tensor, steps: int) -> DirichletPosterior:
         """Dirichlet(alpha_d + N_d) of documents given the topics, by `steps` from what an encoder says, theta (B, K).
 
         alpha_d is as large as alpha, part of it where the encoder says: it has seen which topics go together.
         """
         alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, _TRUST)  # (B, K)
-        counts = expected_counts(batch, self.beta_t, alpha, theta, steps)  # (B, K)
+        counts = expected_counts(batch.counts, self.beta_t, alpha, theta, steps)  # (B, K)
         return DirichletPosterior(alpha + counts, self.alpha)
 
-    def loss(self, posterior: DirichletPosterior, batch: SparseBatch) -> Loss:
+    def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
         """See `lda_loss`."""
-        return lda_loss(posterior, self.beta_t, batch)
+        return lda_loss(posterior, self.beta_t, batch.counts)

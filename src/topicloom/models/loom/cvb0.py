@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ...nn.sparse import TINY, SparseBatch
+from ...nn.sparse import TINY, SparseCounts
 
 _CHUNK = 1 << 17  # elements of a block that is (non-zeros, K): a few of them stay in a core's cache
 LEAST = 1e-30  # below any product of a count and a probability
@@ -46,7 +46,7 @@ class CountedTopics:
 
 
 def reassign(
-    batch: SparseBatch,
+    counts: SparseCounts,
     values: Tensor,
     doc_topics: Tensor,
     topics: CountedTopics,
@@ -78,7 +78,7 @@ def reassign(
     of_docs, per_size, ones = torch.zeros_like(doc_topics), -left_out / topics.sizes, torch.ones_like(alpha)[:, None]
     step = max(1, _CHUNK // len(alpha))
     for rows, words, x in zip(
-        batch.rows.split(step), batch.indices.split(step), values[:, None].split(step), strict=True
+        counts.documents.split(step), counts.indices.split(step), values[:, None].split(step), strict=True
     ):
         theta, beta = shares.index_select(0, rows), topics.beta_t.index_select(0, words)  # (n, K) each
         own = theta * beta
@@ -125,7 +125,7 @@ def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     return rises.sum(0), (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
 
 
-def expected_counts(batch: SparseBatch, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
+def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
     """Expected counts of topics in documents of given topics: (B, K)
 
     Args:
@@ -134,14 +134,14 @@ def expected_counts(batch: SparseBatch, beta_t: Tensor, alpha: Tensor, start: Te
         start: (B, K) theta to start from, rows in the simplex.
         steps: of the fixed point N_dk = sum_v x_dv theta_dk beta_kv / p_dv, theta_dk proportional to N_dk + alpha_k.
     """
-    counts = batch.totals[:, None] * start
+    counts = documents.totals[:, None] * start
     theta = start
     for step in range(steps):
         if step:
             theta = counts + alpha
             theta = theta / theta.sum(1, keepdim=True)
-        ratio = batch.values / (batch.sampled_product(theta, beta_t) + TINY)  # (N,)
-        counts = theta * batch.times(ratio, beta_t)
+        ratio = documents.values / (documents.sampled_product(theta, beta_t) + TINY)  # (N,)
+        counts = theta * documents.times(ratio, beta_t)
     return counts
 
 

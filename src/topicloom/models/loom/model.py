@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ...errors import SettingError
-from ...nn.network import Loss, Player
+from ...nn.batch import Batch
+from ...nn.network import Loss, Player, TopicNetwork
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
-from ...nn.sparse import SparseBatch, mixture_log_likelihood
+from ...nn.sparse import mixture_log_likelihood
 from ...settings import (
     AtLeastOne,
     NotNegative,
@@ -32,10 +33,11 @@ from ...settings import (
     Share,
 )
 from ...training.batches import BatchReader
-from ...training.loop import TrainingPlan, TrainingState
-from ..base import Array, Words
+from ...training.state import TrainingPlan, TrainingState
 from ..gsm import GSM, GSMNetwork
+from ..inference import Array
 from ..neural import NeuralTopicModel
+from ..words import Words
 from .compiled import reassign
 from .counting import Weft
 from .pruning import TopicChoice
@@ -74,7 +76,7 @@ class LoomNetwork(GSMNetwork):
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
 
-    def posterior(self, batch: SparseBatch) -> SampledPosterior:
+    def posterior(self, batch: Batch) -> SampledPosterior:
         code = self.code(batch)
         return self.weft.infer(batch, code.point(), self.refine) if self.weft.begun else code
 
@@ -88,15 +90,15 @@ class LoomNetwork(GSMNetwork):
     def topic_word(self) -> Tensor:
         return self.beta_t().mT
 
-    def log_likelihood(self, theta: Tensor, batch: SparseBatch) -> Tensor:
-        return mixture_log_likelihood(theta, self.beta_t(), batch)
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
+        return mixture_log_likelihood(theta, self.beta_t(), batch.counts)
 
     def prior_theta(self) -> Tensor:
         alpha = self.weft.alpha
         return alpha / alpha.sum() if self.weft.begun else super().prior_theta()
 
-    def bound(self, batch: SparseBatch) -> Tensor:
-        return -self.loss(batch).without_extras() if self.weft.begun else super().bound(batch)
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        return -self.loss(batch).without_extras() if self.weft.begun else super().bound(batch, generator)
 
     def may_end(self) -> bool:
         return bool(self.weft.begun) and not self.weft.crowded
@@ -104,14 +106,14 @@ class LoomNetwork(GSMNetwork):
     def players(self) -> list[Player]:
         return [replace(player, loss=self.lesson) for player in super().players()]
 
-    def loss(self, batch: SparseBatch) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         if not self.weft.begun:
             return super().loss(batch)
         posterior = self.posterior(batch)
         assert isinstance(posterior, DirichletPosterior)
         return self.weft.loss(posterior, batch)
 
-    def lesson(self, batch: SparseBatch) -> Loss | None:
+    def lesson(self, batch: Batch) -> Loss | None:
         """What gradients are taken of: in the weft, of how far the encoder is from the counts, now and then."""
         if not self.weft.begun:
             return self.loss(batch)
@@ -126,12 +128,12 @@ class LoomNetwork(GSMNetwork):
         amortisation = (theta * (theta.log() - said)).sum(1)  # (B,) KL(theta || encoder's)
         return Loss(loss.reconstruction, loss.divergence, {"amortisation": amortisation})
 
-    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: SparseBatch) -> dict[str, Tensor]:
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         if self.training:
             self.steps += 1
             self.usage.lerp_(theta.detach().mean(0), 0.02)
             if self.weft.local is None:
-                self.weft.tokens.index_add_(0, batch.indices, batch.values)
+                self.weft.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
         return super().extras(posterior, theta, batch)
 
     def end_pass(self) -> None:
@@ -178,8 +180,6 @@ class Loom(NeuralTopicModel):
     eta: Annotated[float, Field(ge=1e-6, allow_inf_nan=False)] = 0.01
     refine: Annotated[int, Field(ge=0)] = 5
 
-    _fitting = False  # not a stream, nor read from a file
-
     def transform(self, X: Any, refine: int | None = None) -> Array:
         """(n_docs, K) float32, as for every model.
 
@@ -216,25 +216,18 @@ class Loom(NeuralTopicModel):
         return self._plan().epochs
 
     def _network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
+        return LoomNetwork(self, words, 0, generator)
+
+    def _fitting_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         n_spare = min(round(self.spare * self.n_topics), _MOST_SPARE, len(words) - self.n_topics)
-        return LoomNetwork(self, words, max(0, n_spare) if self._fitting else 0, generator)
+        return LoomNetwork(self, words, max(0, n_spare), generator)
 
-    def _warm_start(self, state: TrainingState, reader: BatchReader) -> None:
-        if self._fitting:
-            network = state.network
-            assert isinstance(network, LoomNetwork)
-            tokens, choice = torch.from_numpy(self.word_counts_), TopicChoice(reader) if self.spare else None
-            network.weft.keep(reader.counts.shape[0], tokens, network.weft_epochs, choice)
-
-    def _fit(self, *args: Any, **kwargs: Any) -> None:
-        self._fitting = True
-        try:
-            super()._fit(*args, **kwargs)
-        finally:
-            self._fitting = False
+    def _prepare(self, network: TopicNetwork, reader: BatchReader) -> None:
+        assert isinstance(network, LoomNetwork)
+        tokens, choice = torch.from_numpy(self.word_counts_), TopicChoice(reader) if self.spare else None
+        network.weft.keep(reader.counts.shape[0], tokens, network.weft_epochs, choice)
 
     def _finish(self, state: TrainingState) -> None:
-        self._fitting = False
         network = state.network
         assert isinstance(network, LoomNetwork)
         network.weft.end(network.usage)

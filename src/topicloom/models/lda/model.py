@@ -21,14 +21,20 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from ..errors import InputError, MissingExtraError, SettingError
-from ..nn.mean_field import MeanFieldNetwork
-from ..settings import AtLeastOne, Positive
-from ..training.batches import BatchReader, choose_device
-from ..training.callbacks import Callback, ProgressBar, watched
-from ..training.collapse import CollapseWatch
-from ..training.loop import Monitor
-from .base import Array, TopicModel, Words
+from ...corpus import Corpus
+from ...errors import InputError, SettingError
+from ...nn.mean_field import MeanFieldNetwork
+from ...settings import AtLeastOne, Positive
+from ...training.batches import BatchReader, choose_device
+from ...training.callbacks import Callback, ProgressBar, watched
+from ...training.collapse import CollapseWatch
+from ...training.loop import Monitor
+from ...training.state import Row, Snapshot
+from ..base import TopicModel
+from ..inference import Array
+from ..words import Words, seed_weights
+from .gibbs import GibbsRun
+from .online import OnlineRun
 
 _SAMPLER_STEP = 10  # iterations of the sampler between two rows of history_
 _EPOCHS = {"variational": 20, "gibbs": 1000}
@@ -66,46 +72,65 @@ class LDA(TopicModel):
     def _network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
         return MeanFieldNetwork(len(words), self.n_topics)
 
-    def _fit(self, counts: sp.csr_array, callbacks: Sequence[Callback] = (), monitors: Sequence[Monitor] = ()) -> None:
+    def _fit(
+        self,
+        corpus: Corpus,
+        callbacks: Sequence[Callback] = (),
+        monitors: Sequence[Monitor] = (),
+        snapshot: Snapshot | None = None,
+    ) -> None:
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
-        counts = counts[np.diff(counts.indptr) > 0]
+        counts = corpus.counts[np.diff(corpus.counts.indptr) > 0]
         epochs = self.epochs or _EPOCHS[self.method]
         watch = self._watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
+        run: OnlineRun | GibbsRun
         if self.method == "gibbs":
-            rows = self._sample(self._sampler(counts), epochs, watch, bool(monitors))
+            run = self._gibbs_run(counts)
+            if snapshot is not None:
+                run.restore(snapshot, _SAMPLER_STEP)
+            rows = self._sample(run, epochs, watch, bool(monitors))
         else:
-            rows = self._learn(self._online_lda(counts.shape[0]), counts, epochs, watch)
+            run = self._online_run(counts.shape[0])
+            if snapshot is not None:
+                run.restore(snapshot)
+            rows = self._learn(run, counts, epochs, watch)
+        self.history_ = run.history
+        if snapshot is not None:
+            self._take(run.topics, run.alpha)
         with watched(watchers, epochs, 1):
             for row in rows:
                 row |= {name: value for monitor in monitors for name, value in monitor(self.network_).items()}
-                self.history_.append(row)
+                run.history.append(row)
                 for watcher in watchers:
                     watcher.on_epoch(row)
+                for watcher in watchers:
+                    watcher.on_state(run)
         self._advise(watch)
 
     @property
     def _n_rows(self) -> int:
         return -(-(self.epochs or _EPOCHS[self.method]) // (1 if self.method == "variational" else _SAMPLER_STEP))
 
-    def _partial_fit(self, counts: sp.csr_array) -> None:
+    def _partial_fit(self, corpus: Corpus) -> None:
         if self.method == "gibbs":
             raise InputError('LDA(method="gibbs") has no partial_fit; use method="variational"')
         if not hasattr(self, "network_"):
-            self.online_ = self._online_lda(_STREAM)
+            self.online_ = self._online_run(_STREAM)
         elif not hasattr(self, "online_"):
             raise InputError("an LDA that was loaded or sampled has no running counts to go on from; fit it again")
-        counts = counts[np.diff(counts.indptr) > 0]
+        counts = corpus.counts[np.diff(corpus.counts.indptr) > 0]
         watch = self._watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
-        self.history_ += self._learn(self.online_, counts, 1, watch)
+        self.online_.begin()
+        for row in self._learn(self.online_, counts, len(self.history_) + 1, watch):
+            self.history_.append(row)
 
-    def _learn(self, model: Any, counts: sp.csr_array, epochs: int, watch: CollapseWatch) -> Iterator[dict[str, Any]]:
-        """Online variational Bayes; after each pass, the row of it."""
-        self.online_ = model
-        order = np.random.default_rng(model.random_state)
-        for _ in range(epochs):
+    def _learn(self, run: OnlineRun, counts: sp.csr_array, epochs: int, watch: CollapseWatch) -> Iterator[Row]:
+        """Go over the documents until there are so many rows; yield the row of each pass."""
+        self.online_ = run
+        while len(self.history_) < epochs:
             began = time.perf_counter()
-            model.partial_fit(counts[order.permutation(counts.shape[0])])  # in batches of its batch_size
-            self._take(model.components_, np.full(self.n_topics, model.doc_topic_prior_))
+            run.learn(counts)
+            self._take(run.topics, run.alpha)
             row = {"epoch": len(self.history_) + 1, **self._measured(watch)}
             yield row | {"seconds": time.perf_counter() - began}
 
@@ -118,78 +143,55 @@ class LDA(TopicModel):
             loss = float(network.loss_of(posterior, watch.batch).total().mean())
             return {"loss": loss, **watch.figures(posterior, network.topic_word())}
 
-    def _online_lda(self, n_docs: int) -> Any:
-        """scikit-learn's model, for that many documents in all."""
-        from sklearn.decomposition import LatentDirichletAllocation
-
+    def _online_run(self, n_docs: int) -> OnlineRun:
+        """A run of "variational" for that many documents in all, before its first pass."""
         for name in ("alpha", "eta"):
             if (getattr(self, name) or 0) > 1:  # scikit-learn's limit
                 raise SettingError(
                     f'{name} of LDA(method="variational") should be at most 1; it is {getattr(self, name)!r}'
                 )
-        model = LatentDirichletAllocation(
+        return OnlineRun(
             self.n_topics,
-            doc_topic_prior=self.alpha,
-            topic_word_prior=self.eta,
+            self.n_features_in_,
+            n_docs,
+            alpha=self.alpha,
+            eta=self.eta,
             batch_size=self.batch_size,
-            total_samples=n_docs,
-            random_state=self._seed(),
+            seed=self._seed(),
+            pseudo_counts=self._pseudo_counts(),
         )
-        pseudo_counts = self._pseudo_counts()
-        if pseudo_counts is not None:
-            nothing = sp.csr_array((1, self.n_features_in_), dtype=np.float64)
-            model.partial_fit(nothing)  # sets up its arrays
-            model.topic_word_prior_ = model.topic_word_prior_ + pseudo_counts  # a number becomes (K, V)
-            model.components_ += pseudo_counts
-            model.partial_fit(nothing)  # whatever it derives from them follows
-        return model
+
+    def _gibbs_run(self, counts: sp.csr_array) -> GibbsRun:
+        """A run of "gibbs" before its first iteration."""
+        return GibbsRun(
+            counts,
+            self.n_topics,
+            alpha=self.alpha or 0.1,
+            eta=self.eta or 0.01,
+            seed=self._seed(),
+            n_jobs=self.n_jobs,
+            pseudo_counts=self._pseudo_counts(),
+        )
 
     def _pseudo_counts(self) -> Array | None:
         """(K, V) what seed_words adds to the Dirichlet parameter of the topics, or None."""
-        seeds = self._seeds()
+        seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics)
         return None if seeds is None else (seeds.mT.numpy() > 0) * np.minimum(self.word_counts_, _SEED_COUNT)
 
-    def _sampler(self, counts: sp.csr_array) -> Any:
-        """tomotopy's model, with the documents in it."""
-        try:
-            import tomotopy
-        except ImportError:
-            raise MissingExtraError.of('LDA(method="gibbs")', "tomotopy", "eval") from None
-        if not np.array_equal(counts.data, np.floor(counts.data)):
-            raise InputError('LDA(method="gibbs") needs whole counts; use method="variational" for weights')
-        seed = self._seed()
-        eta = self.eta or 0.01
-        model = tomotopy.LDAModel(k=self.n_topics, alpha=self.alpha or 0.1, eta=eta, seed=seed)
-        tokens = np.repeat(counts.indices, counts.data.astype(np.int64)).astype(str)
-        ends = np.cumsum(counts.sum(axis=1)).astype(np.int64)
-        for document in np.split(tokens, ends[:-1]):
-            model.add_doc(document.tolist())
-        pseudo_counts = self._pseudo_counts()
-        if pseudo_counts is not None:
-            for word in np.flatnonzero(pseudo_counts.any(axis=0)):
-                model.set_word_prior(str(word), (eta + pseudo_counts[:, word]).tolist())
-        return model
+    def _sample(self, run: GibbsRun, epochs: int, watch: CollapseWatch, read: bool) -> Iterator[Row]:
+        """Sample until `epochs` iterations are done; yield a row every few.
 
-    def _sample(self, model: Any, epochs: int, watch: CollapseWatch, read: bool) -> Iterator[dict[str, Any]]:
-        """Collapsed Gibbs sampling; every few iterations, the row of them, with the network of then if it is `read`."""
-        tokens_a_document = model.num_words / len(model.docs)
-        for done in range(0, epochs, _SAMPLER_STEP):
+        Args:
+            read: whether the network follows at every row, and not only at the last.
+        """
+        while run.iterations < epochs:
             began = time.perf_counter()
-            model.train(min(_SAMPLER_STEP, epochs - done), workers=self.n_jobs)
-            row = {"epoch": float(model.global_step), "loss": -model.ll_per_word * tokens_a_document}
-            row["seconds"] = time.perf_counter() - began
-            if read or done + _SAMPLER_STEP >= epochs:
-                self._take_sample(model)
-            if done + _SAMPLER_STEP < epochs:
-                yield row
-        yield self._measured(watch) | row
-
-    def _take_sample(self, model: Any) -> None:
-        topics = np.full((self.n_topics, self.n_features_in_), 1e-12)  # words that no document has
-        topics[:, [int(word) for word in model.used_vocabs]] = [
-            model.get_topic_word_dist(k) for k in range(self.n_topics)
-        ]
-        self._take(topics, model.alpha)
+            run.sample(min(_SAMPLER_STEP, epochs - run.iterations))
+            row: Row = {"epoch": float(run.iterations), "loss": run.loss, "seconds": time.perf_counter() - began}
+            last = run.iterations >= epochs
+            if read or last:
+                self._take(run.topics, run.alpha)
+            yield (self._measured(watch) | row) if last else row
 
     def _take(self, topics: Array, alpha: Array) -> None:
         """Topics (K, V), not yet normalised, and alpha (K,) become the network's."""

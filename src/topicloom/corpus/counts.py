@@ -1,0 +1,144 @@
+"""Counts and words that were made elsewhere, checked before anything is computed with them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ..errors import InputError
+from ..text.counting import Counts, refuse_line_breaks
+from .vocabulary import index_type
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountedDocuments:
+    """Documents as counts of words.
+
+    Attributes:
+        counts: (n_docs, n_words) CSR, float32, without explicit zeros or duplicates, columns sorted within a row.
+        vocabulary: the word of each column.
+    """
+
+    counts: Counts
+    vocabulary: list[str]
+
+    @cached_property
+    def is_empty(self) -> npt.NDArray[np.bool_]:
+        """(n_docs,) True where a document has no word of the vocabulary."""
+        empty: npt.NDArray[np.bool_] = np.diff(self.counts.indptr) == 0
+        return empty
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether all counts are whole numbers."""
+        return bool(np.array_equal(self.counts.data, np.floor(self.counts.data)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_docs, n_words), as scikit-learn asks of what it splits."""
+        return self.n_docs, self.n_words
+
+    @property
+    def n_docs(self) -> int:
+        """The number of documents."""
+        return int(self.counts.shape[0])
+
+    @property
+    def n_words(self) -> int:
+        """The size of the vocabulary."""
+        return int(self.counts.shape[1])
+
+    @cached_property
+    def n_tokens(self) -> int:
+        """The sum of all counts."""
+        return round(float(self.counts.data.sum(dtype=np.float64)))
+
+    @cached_property
+    def digest(self) -> str:
+        """A short digest of the words, counts and labels: equal for equal corpora, wherever they were made."""
+        digest = hashlib.sha256(
+            "\n".join([*self.vocabulary, "", *(getattr(self, "labels", None) or ())]).encode("utf-8", "surrogatepass")
+        )
+        counts = self.counts
+        for array in (counts.indptr.astype(np.int64), counts.indices.astype(np.int64), counts.data.astype(np.float64)):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return self.n_docs
+
+    def __repr__(self) -> str:
+        return f"Corpus({self.n_docs:,} documents, {self.n_words:,} words, {self.n_tokens:,} tokens)"
+
+
+def checked_counts(counts: Any, fractional: bool) -> Counts:
+    """Return a copy of counts as CSR float32.
+
+    Raises:
+        InputError: a shape, type, index or number that is not allowed; its place is named.
+    """
+    if not sparse.issparse(counts):
+        counts = np.asarray(counts)
+    if counts.ndim != 2 or 0 in counts.shape:
+        raise InputError(f"counts have shape {counts.shape}; (documents, words) is needed, with one of each at least")
+    if counts.dtype.kind not in "biuf":
+        raise InputError(f"counts are of type {counts.dtype}; numbers are needed")
+    _check_indices(counts)
+    matrix = sparse.csr_array(counts).astype(np.float32)  # always a copy
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    faults = {
+        "not finite": ~np.isfinite(matrix.data),
+        "negative": matrix.data < 0,
+        "not a whole number (fractional=True allows it, in a model fractional_counts=True)": matrix.data
+        != np.trunc(matrix.data),
+    }
+    if fractional:
+        faults.popitem()
+    for fault, bad in faults.items():
+        if bad.any():
+            entry = int(bad.argmax())
+            row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+            column = int(matrix.indices[entry])
+            raise InputError(f"the count in row {row}, column {column} is {matrix.data[entry]:g}, which is {fault}")
+    index = index_type(matrix.nnz)
+    arrays = (matrix.data, matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False))
+    return sparse.csr_array(arrays, shape=matrix.shape)
+
+
+def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[str]:
+    """Return the word of each column: "word0", "word1", ... unless given.
+
+    Raises:
+        InputError: another number of words than columns, a word that is there twice, or one with a line break.
+    """
+    words = [f"word{i}" for i in range(n_words)] if vocabulary is None else [str(word) for word in vocabulary]
+    if len(words) != n_words:
+        raise InputError(f"the vocabulary has {len(words)} words, and the counts have {n_words} columns")
+    if len(set(words)) < n_words:
+        seen: set[str] = set()
+        twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+        raise InputError(f"the vocabulary holds {twice!r} twice; every column needs a word of its own")
+    refuse_line_breaks(words)
+    return words
+
+
+def _check_indices(counts: Any) -> None:
+    """SciPy and compiled code trust the indices of a sparse matrix, and read any memory that a wrong one points to."""
+    if getattr(counts, "format", None) not in ("csr", "csc") or not len(counts.indices):
+        return
+    most = counts.shape[1 if counts.format == "csr" else 0]
+    low, high = int(counts.indices.min()), int(counts.indices.max())
+    rising = bool((np.diff(counts.indptr) >= 0).all()) and counts.indptr[0] == 0
+    if low < 0 or high >= most or not rising or counts.indptr[-1] > len(counts.indices):
+        raise InputError(
+            f"the sparse matrix is damaged: its indices go from {low} to {high}, and it has {most} "
+            f"{'columns' if counts.format == 'csr' else 'rows'}; make it again"
+        )

@@ -1,0 +1,107 @@
+"""Documents in data frames: pandas, polars and Arrow tables, read through narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, nearest
+from .fields import is_missing
+
+
+@dataclass(frozen=True)
+class FrameColumns:
+    """What the columns of a frame say of its documents, by the names that `Corpus.from_texts` has for it."""
+
+    texts: list[str]
+    ids: list[Any] | None
+    labels: list[Any] | None
+    timestamps: Any
+    vectors: Any
+    covariates: dict[str, list[Any]]
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a table with named columns, of whatever library."""
+    return hasattr(X, "columns") and (hasattr(X, "dtypes") or hasattr(X, "schema"))
+
+
+def column_names(frame: Any) -> list[str]:
+    """Return the names of the columns."""
+    return [str(name) for name in _narwhals(frame).columns]
+
+
+def is_numeric(frame: Any) -> bool:
+    """Whether all columns hold numbers, as a document-term matrix does."""
+    return all(kind.is_numeric() or kind == _boolean() for kind in _narwhals(frame).schema.values())
+
+
+def read_frame(
+    frame: Any,
+    text: str = "text",
+    *,
+    id: str | None = None,
+    label: str | None = None,
+    timestamp: str | None = None,
+    covariates: Sequence[str] = (),
+    vectors: str | None = None,
+) -> FrameColumns:
+    """Read the columns of a frame.
+
+    Args:
+        frame: a pandas or polars DataFrame, or a pyarrow Table.
+        text: the column with the texts; a missing value is an empty document.
+        id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if there is
+            one.
+        covariates: columns with numbers or categories.
+        vectors: a column with a list of numbers in each row.
+
+    Raises:
+        InputError: there is no such column, or it holds something else.
+    """
+    table = _narwhals(frame)
+    present = [str(name) for name in table.columns]
+
+    def column(role: str, name: str | None) -> list[Any] | None:
+        if name is None:
+            return table[role].to_list() if role in present else None
+        if name not in present:
+            raise InputError(f"the data frame has no column {name!r} for {role}=; {nearest(name, present)}")
+        return list(table[name].to_list())
+
+    texts = column("text", text) or []
+    for row, value in enumerate(texts):
+        if not isinstance(value, str) and not is_missing(value):
+            raise InputError(
+                f"the column {text!r} holds {value!r:.40} in row {row}, which is no text; name the column with texts "
+                "by text="
+            )
+    rows = None if vectors is None else column("vectors", vectors)
+    return FrameColumns(
+        ["" if is_missing(value) else value for value in texts],
+        column("id", id),
+        column("label", label),
+        column("timestamp", timestamp),
+        None if rows is None else [np.asarray(row) for row in rows],
+        {name: column("covariates", name) or [] for name in covariates},
+    )
+
+
+def _narwhals(frame: Any) -> Any:
+    import narwhals
+
+    try:
+        return narwhals.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"{type(frame).__name__} cannot be read; give a pandas or polars DataFrame, or a pyarrow Table"
+        ) from None
+
+
+def _boolean() -> Any:
+    import narwhals
+
+    return narwhals.Boolean

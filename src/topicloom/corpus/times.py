@@ -1,0 +1,92 @@
+"""Dates and times of documents: read from what files and tables hold, and kept as datetime64 in UTC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+
+Times: TypeAlias = "npt.NDArray[np.datetime64]"
+
+_UNIT = "datetime64[us]"
+# 2021, 2021-5, 2021/05/03, 2021.5.3, 2021年5月3日, each with or without a time of day behind it.
+_LOOSE = re.compile(
+    r"(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?)?年?"
+    r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
+)
+_SECONDS, _MILLISECONDS = 1e8, 1e11  # the least numbers that are taken for so many since 1970
+
+
+def parse_times(values: Iterable[Any]) -> Times:
+    """Read dates and times.
+
+    Args:
+        values: ISO 8601 strings ("2021-05-03", "2021-05-03T10:00:00+02:00"), years and months ("2021", "2021-05"),
+            "2021/05/03", "2021年5月3日", dates as in e-mail, date, datetime, datetime64 or pandas values, years as
+            numbers, or seconds or milliseconds since 1970. None, "" and NaN are not known. A time without a zone is
+            taken as UTC.
+
+    Returns:
+        (n,) datetime64[us]; NaT where the time is not known.
+
+    Raises:
+        InputError: a value cannot be read; its row is named.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        return values.astype(_UNIT)
+    if isinstance(values, str | bytes):
+        raise InputError("timestamps is a single string; give a list with one value for each document")
+    return np.array([_parsed(value, row) for row, value in enumerate(values)], _UNIT)
+
+
+def _parsed(value: Any, row: int) -> np.datetime64 | None:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    try:
+        if value != value:  # NaN and NaT
+            return None
+        return _read(value)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(
+            f"the timestamp of document {row} is {value!r:.60}, which cannot be read as a date; write it as 2021-05-03 "
+            "or 2021-05-03T10:00:00"
+        ) from None
+
+
+def _read(value: Any) -> np.datetime64:
+    if isinstance(value, np.datetime64):
+        return np.datetime64(value.astype(_UNIT).item(), "us")
+    if isinstance(value, datetime):
+        in_utc = value.astimezone(UTC) if value.tzinfo else value
+        return np.datetime64(in_utc.replace(tzinfo=None), "us")
+    if isinstance(value, date):
+        return np.datetime64(value, "us")
+    if isinstance(value, int | float | np.number):
+        return _from_number(float(value))
+    text = str(value).strip()
+    try:
+        return _read(datetime.fromisoformat(text))
+    except ValueError:
+        pass
+    if loose := _LOOSE.fullmatch(text):
+        year, month, day, hour, minute, second = (int(part) if part else None for part in loose.groups())
+        return np.datetime64(datetime(year or 1, month or 1, day or 1, hour or 0, minute or 0, second or 0), "us")
+    if re.fullmatch(r"-?\d+(\.\d+)?", text):
+        return _from_number(float(text))
+    return _read(parsedate_to_datetime(text))
+
+
+def _from_number(number: float) -> np.datetime64:
+    if number.is_integer() and 1000 <= number <= 3000:
+        return np.datetime64(date(int(number), 1, 1), "us")
+    if abs(number) < _SECONDS:
+        raise ValueError
+    seconds = number / 1000 if abs(number) >= _MILLISECONDS else number
+    return np.datetime64(round(seconds * 1e6), "us")

@@ -1,0 +1,90 @@
+"""Inference: what a trained network says of documents. Nothing here changes the network, so threads can share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from ..corpus import Corpus
+from ..nn.batch import Batch
+from ..nn.network import TopicNetwork
+from ..nn.posteriors import Posterior
+from ..topics.document_topics import DocumentTopics
+from ..training.batches import BatchReader
+from ..training.loop import EVALUATION_SEED
+
+Array = npt.NDArray[Any]
+Inference = Callable[[Batch], Posterior]
+_BATCH = 1024  # documents at a time where no gradient is kept
+
+
+def device_of(network: TopicNetwork) -> torch.device:
+    """Return where the network is."""
+    some: Tensor = next(iter(network.state_dict().values()))
+    return some.device
+
+
+def each_batch(
+    network: TopicNetwork, corpus: Corpus, read: Callable[[Batch], Tensor], *, even: bool = False
+) -> Iterator[Array]:
+    """Yield what `read` says of each batch of documents, in order and without gradients.
+
+    Args:
+        even: batches of even sizes, as in training, rather than full ones and a rest.
+    """
+    reader = BatchReader.of(corpus, _BATCH, device_of(network), network.fields)
+    for batch in reader if even else reader.chunks():
+        with torch.inference_mode():
+            result = read(batch).cpu().numpy()
+        yield result
+
+
+def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference | None = None) -> DocumentTopics:
+    """Infer the topics of documents.
+
+    Args:
+        corpus: documents over the network's words.
+        posterior: q(theta | x) of a batch; that of the network by default.
+    """
+    infer = posterior or network.posterior
+    shares = list(each_batch(network, corpus, lambda batch: infer(batch).point()))
+    average = network.prior_theta().detach().cpu().numpy()
+    theta = np.concatenate([np.empty((0, len(average)), np.float32), *shares])
+    theta[corpus.is_empty] = average
+    return DocumentTopics(theta, corpus.is_empty, corpus.fields)
+
+
+def log_likelihood(network: TopicNetwork, theta: Array, corpus: Corpus) -> Array:
+    """Return sum_v x_dv log p(v | theta_d) of each document, (n_docs,), given theta (n_docs, K)."""
+
+    def read(batch: Batch) -> Tensor:
+        assert batch.rows is not None
+        return network.log_likelihood(torch.from_numpy(theta[batch.rows.cpu().numpy()]).to(batch.device), batch)
+
+    return np.concatenate([np.empty(0), *each_batch(network, corpus, read)])
+
+
+def evidence_bound(network: TopicNetwork, corpus: Corpus) -> Array:
+    """Return the evidence lower bound of each document, (n_docs,); the same noise is drawn at every call."""
+    noise = torch.Generator(device_of(network)).manual_seed(EVALUATION_SEED)
+    bounds = each_batch(network, corpus, lambda batch: network.bound(batch, noise), even=True)
+    return np.concatenate([np.empty(0), *bounds])
+
+
+def latent_codes(network: TopicNetwork, corpus: Corpus) -> tuple[Array, Array]:
+    """Return each document's code (n_docs, L), and its divergence from the prior by latent variable (n_docs, M)."""
+    sizes = [0]
+
+    def read(batch: Batch) -> Tensor:
+        posterior = network.posterior(batch)
+        code = posterior.code()
+        sizes[0] = code.shape[1]
+        return torch.cat([code, posterior.divergence()], dim=1)
+
+    both = np.concatenate(list(each_batch(network, corpus, read)) or [np.empty((0, 0), np.float32)])
+    return both[:, : sizes[0]], both[:, sizes[0] :]

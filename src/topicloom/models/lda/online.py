@@ -1,0 +1,111 @@
+"""Online variational Bayes for LDA (Hoffman, Blei & Bach 2010), as scikit-learn has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from ...training.state import Snapshot
+from ..inference import Array
+
+
+class OnlineRun:
+    """scikit-learn's model with the order of the documents: all that changes from pass to pass.
+
+    Args:
+        n_topics: K.
+        n_words: V.
+        n_docs: the number of documents in all.
+        alpha: Dirichlet parameter of theta; None is 1/K.
+        eta: Dirichlet parameter of the topics; None is 1/K.
+        batch_size: documents in a step.
+        seed: seeds the start and the order of the documents.
+        pseudo_counts: (K, V) tokens that words have in topics beforehand; None for none.
+    """
+
+    def __init__(
+        self,
+        n_topics: int,
+        n_words: int,
+        n_docs: int,
+        *,
+        alpha: float | None,
+        eta: float | None,
+        batch_size: int,
+        seed: int,
+        pseudo_counts: Array | None,
+    ) -> None:
+        from sklearn.decomposition import LatentDirichletAllocation
+
+        self.seed = seed
+        self.history: list[dict[str, Any]] = []
+        self.model = LatentDirichletAllocation(
+            n_topics,
+            doc_topic_prior=alpha,
+            topic_word_prior=eta,
+            batch_size=batch_size,
+            total_samples=n_docs,
+            random_state=seed,
+        )
+        self._nothing = sp.csr_array((1, n_words), dtype=np.float64)
+        if pseudo_counts is not None:
+            self.model.partial_fit(self._nothing)  # sets up its arrays
+            self.model.topic_word_prior_ = self.model.topic_word_prior_ + pseudo_counts  # a number becomes (K, V)
+            self.model.components_ += pseudo_counts
+            self.model.partial_fit(self._nothing)  # whatever it derives from them follows
+        self.begin()
+
+    def begin(self) -> None:
+        """Start with the order of documents from its first draw."""
+        self._order = np.random.default_rng(self.seed)
+
+    def learn(self, counts: sp.csr_array) -> None:
+        """Go once over (D, V) counts, in steps of the batch size."""
+        self.model.partial_fit(counts[self._order.permutation(counts.shape[0])])
+
+    @property
+    def topics(self) -> Array:
+        """(K, V), not normalised."""
+        components: Array = self.model.components_
+        return components
+
+    @property
+    def alpha(self) -> Array:
+        """(K,) the Dirichlet parameter of theta."""
+        return np.full(self.model.n_components, self.model.doc_topic_prior_)
+
+    def snapshot(self) -> Snapshot:
+        """Return all that `restore` needs, after at least one pass."""
+        model = self.model
+        generator = model.random_state_.get_state(legacy=False)
+        arrays = {
+            "components": model.components_,
+            "exp_components": model.exp_dirichlet_component_,
+            "topic_word_prior": np.asarray(model.topic_word_prior_, np.float64),
+            "generator": generator["state"]["key"].astype(np.int64),
+        }
+        values = {
+            "batches": int(model.n_batch_iter_),
+            "generator": {name: generator[name] for name in ("bit_generator", "has_gauss", "gauss")},
+            "position": int(generator["state"]["pos"]),
+            "order": self._order.bit_generator.state,
+            "history": [dict(row) for row in self.history],
+        }
+        return Snapshot({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}, values)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to where `snapshot` was taken."""
+        arrays = {name: tensor.numpy().copy() for name, tensor in snapshot.tensors.items()}
+        model, values = self.model, snapshot.values
+        model.partial_fit(self._nothing)  # sets up its arrays
+        model.components_, model.exp_dirichlet_component_ = arrays["components"], arrays["exp_components"]
+        prior = arrays["topic_word_prior"]
+        model.topic_word_prior_ = float(prior) if prior.ndim == 0 else prior
+        model.n_batch_iter_ = values["batches"]
+        key, position = arrays["generator"].astype(np.uint32), values["position"]
+        model.random_state_.set_state({**values["generator"], "state": {"key": key, "pos": position}})
+        self._order.bit_generator.state = values["order"]
+        self.history = [dict(row) for row in values["history"]]

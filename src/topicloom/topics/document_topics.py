@@ -1,0 +1,63 @@
+"""DocumentTopics: what inference says of documents, with the fields that the documents came with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..corpus.fields import Fields, WithFields
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DocumentTopics(WithFields):
+    """Topic shares of documents; row i is document i, always.
+
+    Attributes:
+        theta: (n_docs, K) float32, rows sum to 1. A document without a known word has the model's average shares.
+        empty: (n_docs,) True for a document without a known word.
+        fields: what is known of the documents; `ids`, `labels`, `times` and `texts` are its parts.
+    """
+
+    theta: npt.NDArray[Any]
+    empty: npt.NDArray[np.bool_]
+    fields: Fields
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+    def __repr__(self) -> str:
+        return f"DocumentTopics({len(self):,} documents, {self.theta.shape[1]} topics)"
+
+    def __getitem__(self, rows: Any) -> DocumentTopics:
+        chosen = np.atleast_1d(np.arange(len(self))[rows])
+        return replace(self, theta=self.theta[chosen], empty=self.empty[chosen], fields=self.fields.take(chosen))
+
+    @property
+    def main_topics(self) -> list[int | None]:
+        """The largest topic of each document; None where the document is empty."""
+        largest = self.theta.argmax(axis=1).tolist()
+        return [None if empty else topic for topic, empty in zip(largest, self.empty, strict=True)]
+
+    @property
+    def shares(self) -> npt.NDArray[Any]:
+        """(K,) the mean of theta over the documents that are not empty; zeros where all are."""
+        known = self.theta[~self.empty]
+        mean: npt.NDArray[Any] = known.mean(axis=0) if len(known) else np.zeros(self.theta.shape[1], np.float32)
+        return mean
+
+    def parts(self, n_docs: int) -> Iterator[DocumentTopics]:
+        """Yield the documents in parts of at most `n_docs`."""
+        for start in range(0, len(self), n_docs):
+            yield self[start : start + n_docs]
+
+
+def empty_warning(n_empty: int, n_docs: int) -> str:
+    """Say how many documents got the model's average shares, and why."""
+    return (
+        f"{n_empty} of {n_docs} documents contain no word that the model knows; no topic can be assigned to them, and "
+        "they get the model's average shares"
+    )

@@ -1,0 +1,211 @@
+"""The state of a training run as one value that can be written as tensors and JSON, and read back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ..nn.network import TopicNetwork
+
+Schedule = Literal["one_cycle", "constant"]
+Row = dict[str, Any]  # numbers, and lists of them
+Sums = dict[str, tuple[Tensor, int]]  # of each loss term: its sum, and the number of documents
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How to train; NeuralTopicModel describes each setting."""
+
+    epochs: int
+    learning_rate: float
+    schedule: Schedule = "one_cycle"
+    weight_decay: float = 0.0
+    beta1: float = 0.9
+    kl_weight: float = 1.0
+    kl_warmup: float = 0.0
+    patience: int | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of training with a plan of its own, such as the pretraining of an autoencoder.
+
+    Attributes:
+        name: what the network is told when the stage begins (`TopicNetwork.begin_stage`).
+        plan: how this stage is trained.
+        recorded: whether its epochs are rows of `history_` that monitors and callbacks see.
+    """
+
+    name: str
+    plan: TrainingPlan
+    recorded: bool = True
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a run at one moment, on the CPU.
+
+    Attributes:
+        tensors: by name; no two share memory, so that they can be written with safetensors.
+        values: what JSON can hold, by name.
+    """
+
+    tensors: dict[str, Tensor]
+    values: dict[str, Any]
+
+
+@dataclass
+class TrainingState:
+    """Everything that changes while a network is trained.
+
+    The weights and the generator of the noise are in `network`, and so are the running counts of models that have some
+    (`TopicNetwork.run_state`).
+    """
+
+    network: TopicNetwork
+    plan: TrainingPlan  # of the stage that the run is in
+    optimizers: list[torch.optim.Optimizer]  # one for each player
+    shuffle: torch.Generator  # draws the order of the documents, on the CPU
+    seed: int
+    stage: int = 0
+    epoch: int = 0  # finished epochs of this stage
+    step: int = 0  # steps of this stage
+    batch: int = 0  # finished batches of the epoch that has begun
+    sums: Sums = field(default_factory=dict)  # of the epoch that has begun
+    history: list[Row] = field(default_factory=list)
+    best_loss: float = math.inf
+    best_weights: dict[str, Tensor] | None = None
+    stale_epochs: int = 0
+    _first_shuffle: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.uint8))  # where a stage begins
+    _epoch_shuffle: Tensor | None = None  # where the epoch that has begun drew its order
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return self.network.generator.device
+
+    @classmethod
+    def start(
+        cls,
+        network: TopicNetwork,
+        plan: TrainingPlan,
+        seed: int,
+        device: torch.device,
+    ) -> TrainingState:
+        """Return a state before the first step.
+
+        Args:
+            seed: seeds the generator of the network's noise, and that of the order of documents.
+        """
+        network.on(device, seed)
+        shuffle = torch.Generator().manual_seed(seed)
+        state = cls(network, plan, _optimizers(network, plan, device), shuffle, seed)
+        state.keep_first_shuffle()
+        return state
+
+    def keep_first_shuffle(self) -> None:
+        """Note where the generator of orders is now, which is where every stage begins."""
+        self._first_shuffle = self.shuffle.get_state()
+
+    def next_stage(self, plan: TrainingPlan) -> None:
+        """Begin the next stage: new optimizers, no epoch done, and documents in the order of the first stage."""
+        self.plan, self.stage = plan, self.stage + 1
+        self.epoch = self.step = self.batch = 0
+        self.sums, self._epoch_shuffle = {}, None
+        self.optimizers = _optimizers(self.network, plan, self.device)
+        self.shuffle.set_state(self._first_shuffle)
+
+    def draw_order(self, n_docs: int) -> Tensor:
+        """Return the order of the documents in this epoch, (n_docs,), the same one if the epoch had begun before."""
+        if self.batch and self._epoch_shuffle is not None:
+            self.shuffle.set_state(self._epoch_shuffle)
+        self._epoch_shuffle = self.shuffle.get_state()
+        return torch.randperm(n_docs, generator=self.shuffle)
+
+    def snapshot(self) -> Snapshot:
+        """Return a copy of the state as tensors and JSON values; `restore` reads it."""
+        running, values = self.network.run_state()
+        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        tensors |= {f"run.{name}": tensor for name, tensor in running.items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in (self.best_weights or {}).items()}
+        tensors |= {f"sum.{name}": total for name, (total, _) in self.sums.items()}
+        tensors["generator.noise"] = self.network.generator.get_state()
+        tensors["generator.shuffle"] = self.shuffle.get_state()
+        tensors["generator.first_shuffle"] = self._first_shuffle
+        if self._epoch_shuffle is not None:
+            tensors["generator.epoch_shuffle"] = self._epoch_shuffle
+        for number, optimizer in enumerate(self.optimizers):
+            for parameter, moments in optimizer.state_dict()["state"].items():
+                tensors |= {f"optimizer.{number}.{parameter}.{name}": moment for name, moment in moments.items()}
+        counters = {
+            name: getattr(self, name) for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "history")
+        }
+        return Snapshot(
+            {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()},
+            {
+                **counters,
+                "history": [dict(row) for row in self.history],
+                "best_loss": None if math.isinf(self.best_loss) else self.best_loss,
+                "has_best": self.best_weights is not None,
+                "sums": {name: n_docs for name, (_, n_docs) in self.sums.items()},
+                "network": values,
+            },
+        )
+
+    def restore(self, snapshot: Snapshot, plan: TrainingPlan) -> None:
+        """Put this state where another one was when it made `snapshot`; this one is of a new network of that model.
+
+        Args:
+            plan: that of the stage which the snapshot is of.
+        """
+        tensors, values = snapshot.tensors, snapshot.values
+        for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs"):
+            setattr(self, name, values[name])
+        self.plan = plan
+        self.history = [dict(row) for row in values["history"]]
+        self.best_loss = math.inf if values["best_loss"] is None else values["best_loss"]
+        self.best_weights = _under(tensors, "best.", self.device) if values["has_best"] else None
+        sums = _under(tensors, "sum.", self.device)
+        self.sums = {name: (sums[name], n_docs) for name, n_docs in values["sums"].items()}
+        self.network.load_run_state(_under(tensors, "run.", self.device), values["network"])
+        self.network.load_state_dict(_under(tensors, "network.", self.device))
+        self.network.generator.set_state(tensors["generator.noise"])
+        self.shuffle.set_state(tensors["generator.shuffle"])
+        self._first_shuffle = tensors["generator.first_shuffle"]
+        self._epoch_shuffle = tensors.get("generator.epoch_shuffle")
+        self.optimizers = _optimizers(self.network, plan, self.device)
+        for number, optimizer in enumerate(self.optimizers):
+            moments: dict[int, dict[str, Tensor]] = {}
+            for name, tensor in _under(tensors, f"optimizer.{number}.", self.device).items():
+                parameter, _, moment = name.partition(".")
+                moments.setdefault(int(parameter), {})[moment] = tensor
+            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device) -> list[torch.optim.Optimizer]:
+    """Adam for each player."""
+    fused = device.type in ("cpu", "cuda")  # unfused, Adam on a wide first layer costs more than the forward pass
+    return [
+        torch.optim.Adam(
+            player.parameters,
+            lr=plan.learning_rate,
+            betas=(plan.beta1, 0.999),
+            weight_decay=plan.weight_decay,
+            fused=fused,
+        )
+        for player in network.players()
+    ]
+
+
+def _under(tensors: Mapping[str, Tensor], prefix: str, device: torch.device) -> dict[str, Tensor]:
+    """Return copies of the tensors whose names begin with `prefix`, without it."""
+    return {
+        name.removeprefix(prefix): tensor.clone().to(device)
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,128 @@
+"""The fields of documents: read from what users have, of one type and length each, saved and subset with the rows."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pytest
+
+from topicloom.corpus import Corpus
+from topicloom.corpus.fields import Categories
+from topicloom.corpus.times import parse_times
+from topicloom.errors import InputError
+
+TEXTS = ["the cat sat", "dog and cat", "", "mouse and dog"]
+OPEN = {"min_df": 1, "max_df": 1.0}
+VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def full() -> Corpus:
+    return Corpus.from_texts(
+        TEXTS,
+        **OPEN,
+        ids=["a", "b", "c", "d"],
+        labels=["x", None, float("nan"), "y"],
+        timestamps=["2021", "2021-05-03T10:00:00+02:00", None, "2021年5月3日"],
+        vectors=VECTORS,
+        covariates={"price": [1, None, 2.5, 3], "source": ["web", "print", None, "web"]},
+    )
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+def test_fields_are_saved_and_loaded(tmp_path, mmap):
+    corpus = full()
+    corpus.save(tmp_path / "corpus")
+    loaded = Corpus.load(tmp_path / "corpus", mmap=mmap)
+    for one in (corpus, loaded):
+        assert one.ids == ["a", "b", "c", "d"]
+        assert one.labels == ["x", "", "", "y"]
+        assert [str(time)[:13] for time in one.times] == ["2021-01-01T00", "2021-05-03T08", "NaT", "2021-05-03T00"]
+        np.testing.assert_array_equal(one.vectors, VECTORS)
+        np.testing.assert_array_equal(one.covariates["price"], [1, np.nan, 2.5, 3])
+        source = one.covariates["source"]
+        assert isinstance(source, Categories)
+        assert source.values() == ["web", "print", None, "web"]
+    assert loaded.digest == corpus.digest
+
+
+def test_a_subset_takes_its_fields_along(tmp_path):
+    full().save(tmp_path / "corpus")
+    for corpus in (full(), Corpus.load(tmp_path / "corpus")):
+        part = corpus[[3, 0]]
+        assert (part.ids, part.labels, list(part.texts)) == (["d", "a"], ["y", "x"], [TEXTS[3], TEXTS[0]])
+        np.testing.assert_array_equal(part.vectors, VECTORS[[3, 0]])
+        assert part.covariates["source"].values() == ["web", "web"]
+        assert part.times[1] == np.datetime64("2021-01-01")
+
+
+def test_fields_as_numbers():
+    fields = full().fields
+    assert fields.array("vectors").shape == (4, 3)
+    assert fields.array("times")[0] == (np.datetime64("2021-01-01") - np.datetime64("1970-01-01")).astype(int)
+    assert fields.array("source").tolist() == [1, 0, -1, 1]
+    assert np.isnan(fields.array("price")[1])
+    with pytest.raises(InputError, match="the field 'length'"):
+        fields.array("length")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"ids": ["a"]}, "1 ids and 4 documents"),
+        ({"labels": list("abcde")}, "5 labels and 4 documents"),
+        ({"timestamps": ["2021"]}, "1 timestamps and 4 documents"),
+        ({"timestamps": ["2021", "soon", "", ""]}, "timestamp of document 1 is 'soon', which cannot be read as a date"),
+        ({"vectors": VECTORS[:2]}, "2 vectors and 4 documents"),
+        ({"vectors": VECTORS[0]}, r"vectors have shape \(3,\)"),
+        ({"vectors": VECTORS * [1, np.nan, 1]}, "vector of document 0 holds a number that is not finite"),
+        ({"covariates": {"price": [1, 2]}}, "2 values of 'price' and 4 documents"),
+        ({"covariates": {"tags": [["a"], ["b"], [], []]}}, "'tags' holds a list"),
+    ],
+)
+def test_fields_that_cannot_be_used(given, told):
+    with pytest.raises(InputError, match=told):
+        Corpus.from_texts(TEXTS, **OPEN, **given)
+
+
+def test_times_in_many_forms():
+    given = [
+        "2021-05-03", "2021/5/3", "20210503", "2021年5月3日", datetime.date(2021, 5, 3), datetime.datetime(2021, 5, 3),
+        np.datetime64("2021-05-03"), 1620000000, "1620000000000", "Mon, 03 May 2021 00:00:00 GMT",
+    ]  # fmt: skip
+    days = parse_times(given).astype("datetime64[D]")
+    assert set(days.tolist()) == {datetime.date(2021, 5, 3)}
+    assert [str(day)[:7] for day in parse_times(["2021", 2021, "2021-12", "2021年12月", "1850"])] == [
+        "2021-01", "2021-01", "2021-12", "2021-12", "1850-01",
+    ]  # fmt: skip
+    assert np.isnat(parse_times([None, "", " ", float("nan"), np.datetime64("NaT")])).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_from_frame(library):
+    module = pytest.importorskip(library)
+    columns = {
+        "body": ["the cat sat", None, "dog and cat"],
+        "label": ["x", "y", None],
+        "when": [datetime.datetime(2021, 5, 3), None, datetime.datetime(2022, 1, 1)],
+        "price": [1.5, None, 2.0],
+        "source": ["web", "print", None],
+    }
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    corpus = Corpus.from_frame(frame, "body", timestamp="when", covariates=["price", "source"], **OPEN)
+    assert list(corpus.texts) == ["the cat sat", "", "dog and cat"]
+    assert corpus.labels == ["x", "y", ""]
+    assert [str(time)[:10] for time in corpus.times] == ["2021-05-03", "NaT", "2022-01-01"]
+    assert corpus.covariates["source"].values() == ["web", "print", None]
+    np.testing.assert_array_equal(corpus.covariates["price"], [1.5, np.nan, 2.0])
+    with pytest.raises(InputError, match="no column 'bodi' for text=; did you mean body"):
+        Corpus.from_frame(frame, "bodi")
+    with pytest.raises(InputError, match=r"holds 1\.5 in row 0, which is no text"):
+        Corpus.from_frame(frame, "price")
+    with pytest.raises(InputError, match=r"use Corpus\.from_frame"):
+        Corpus.from_texts(frame)
+
+
+def test_no_other_thing_is_a_frame():
+    with pytest.raises(InputError, match="list cannot be read"):
+        Corpus.from_frame([1, 2])

@@ -1,0 +1,121 @@
+"""What users hand to models is recognised once, and turned into a corpus with its fields."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import topicloom as tl
+from topicloom.corpus import Corpus
+from topicloom.corpus.inputs import kind_of
+from topicloom.errors import InputError
+
+TEXTS = ["cat and dog", "stocks and rates", "dog and cat", "rates and stocks", ""] * 8
+
+
+@pytest.fixture(scope="module")
+def model() -> tl.TopicModel:
+    corpus = Corpus.from_texts(TEXTS, min_df=1, max_df=1.0)
+    return tl.GSM(2, epochs=2, hidden_size=8, random_state=0).fit(corpus)
+
+
+def test_kinds():
+    pandas = pytest.importorskip("pandas")
+    assert kind_of(Corpus.from_counts([[1, 2]])) == "corpus"
+    for counts in ([[1, 2]], np.ones((2, 2)), sparse.eye_array(3), pandas.DataFrame({"a": [1], "b": [True]})):
+        assert kind_of(counts) == "counts"
+    for texts in (["a"], [["a", "b"]], pandas.Series(["a"]), np.array(["a"]), iter(["a"]), []):
+        assert kind_of(texts) == "texts"
+    assert kind_of(pandas.DataFrame({"text": ["a"]})) == "frame"
+    for other in ("text", 3, None, {"a": 1}):
+        with pytest.raises(InputError, match=r"\[text\]|are needed"):
+            kind_of(other)
+
+
+def test_inference_brings_the_fields_along(model):
+    corpus = Corpus.from_texts(TEXTS[:5], min_df=1, max_df=1.0, ids=list("abcde"), labels=[*list("xyxy"), None])
+    found = model.infer(corpus)
+    assert (found.ids, found.labels, list(found.texts)) == (list("abcde"), ["x", "y", "x", "y", ""], TEXTS[:5])
+    assert found.empty.tolist() == [False] * 4 + [True]
+    assert found.main_topics[4] is None
+    np.testing.assert_array_equal(found.theta, model.transform(corpus))
+    np.testing.assert_allclose(found.shares, found.theta[:4].mean(0))
+    part = found[[4, 1]]
+    assert (part.ids, part.empty.tolist()) == (["e", "b"], [True, False])
+    assert list(model.infer(TEXTS[:2]).texts) == TEXTS[:2]
+    assert [len(part) for part in found.parts(2)] == [2, 2, 1]
+
+
+def test_frames_of_texts_are_documents(model):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": TEXTS[:5], "label": ["x"] * 5, "n": range(5)})
+    found = model.infer(frame)
+    np.testing.assert_array_equal(found.theta, model.transform(TEXTS[:5]))
+    assert found.labels == ["x"] * 5
+    fitted = tl.GSM(2, epochs=1, hidden_size=8).fit(pandas.DataFrame({"text": TEXTS}))
+    assert "dog" in fitted.vocabulary_
+    with pytest.raises(InputError, match=r"no column 'text' .its columns: body.*from_frame"):
+        model.fit(pandas.DataFrame({"body": TEXTS}))
+
+
+def test_token_lists_are_documents_of_any_model(model):
+    np.testing.assert_array_equal(model.transform([["cat", "dog"]]), model.transform(["cat dog"]))
+
+
+def test_a_mistake_costs_no_fitted_model(model):
+    """The earlier fit is there after documents, callbacks or monitors that cannot be used."""
+    before = model.components_.copy()
+    for X, options in [
+        ([], {}),
+        ([[0.5, 1.0]], {}),
+        (TEXTS, {"callbacks": [print]}),
+        (TEXTS, {"callbacks": tl.Callback()}),
+        (TEXTS, {"monitor": ["npmi_of_documents"]}),
+        (TEXTS, {"monitor": ["document_npmi"], "monitor_every": 0}),
+    ]:
+        with pytest.raises(InputError):
+            model.fit(X, **options)
+        np.testing.assert_array_equal(model.components_, before)
+        assert len(model.transform(TEXTS)) == len(TEXTS)
+
+
+def test_a_corpus_with_weights_needs_fractional_counts(model):
+    weights = Corpus.from_counts([[0.5, 1.0], [1.0, 2.0]], ["cat", "dog"], fractional=True)
+    for call in (model.transform, tl.GSM(2, epochs=1).fit, model.perplexity):
+        with pytest.raises(InputError, match="not whole numbers; fractional_counts=True"):
+            call(weights)
+    assert tl.GSM(2, epochs=1, hidden_size=8, fractional_counts=True).fit(weights).transform(weights).shape == (2, 2)
+
+
+@pytest.mark.parametrize("wrong", [-1, 5, 2**30])
+def test_indices_out_of_range_are_refused(model, wrong):
+    matrix = sparse.csr_array(np.eye(5, dtype=np.float32))
+    matrix.indices = matrix.indices.astype(np.int64)
+    matrix.indices[2] = wrong
+    for call in (model.fit, lambda X: model.transform(X), Corpus.from_counts):
+        with pytest.raises(InputError, match=r"indices|features"):
+            call(matrix)
+
+
+def test_a_corpus_on_disk_with_damaged_indices_is_refused(tmp_path):
+    Corpus.from_counts(np.eye(4)).save(tmp_path / "corpus")
+    for name, wrong in [("indices", 2**30), ("indices", -1), ("indptr", -7), ("data", np.nan)]:
+        array = np.load(tmp_path / "corpus" / f"{name}.npy")
+        spoilt = array.copy()
+        spoilt[1] = wrong
+        np.save(tmp_path / "corpus" / f"{name}.npy", spoilt)
+        with pytest.raises(InputError, match=f"{name}.npy is damaged"):
+            Corpus.load(tmp_path / "corpus")
+        np.save(tmp_path / "corpus" / f"{name}.npy", array)
+
+
+def test_streams_count_the_words_of_every_chunk():
+    """Ranking, and the weight of rare words, go by all documents and not by those of the first call."""
+    model = tl.GSM(2, epochs=1, hidden_size=8, random_state=0)
+    counts = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 5]])
+    for part in (counts[:2], counts[2:]):
+        model.partial_fit(part)
+    np.testing.assert_array_equal(model.word_counts_, counts.sum(0))
+    np.testing.assert_array_equal(model.document_counts_, (counts > 0).sum(0))
+    assert model.n_documents_ == 3

@@ -1,0 +1,132 @@
+"""A run that is written after any epoch, and goes on in another process, ends as the run that was never stopped."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file, save_file
+
+import topicloom as tl
+from topicloom.training.callbacks import HasSnapshot
+from topicloom.training.state import Snapshot
+
+CORPUS = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
+SMALL: dict[str, Any] = {"n_topics": 3, "hidden_size": 8, "batch_size": 40, "epochs": 4, "random_state": 3}
+RUNS: dict[str, dict[str, Any]] = {
+    "BATM": {"critic_steps": 2},
+    "DirichletVAE": {"estimator": "rsvi"},
+    "ETM": {},
+    "GMNTM": {"pretrain_epochs": 3},
+    "GSM": {"patience": 2},
+    "LDA": {"method": "variational", "hidden_size": None},
+    "LDA gibbs": {"method": "gibbs", "hidden_size": None, "epochs": 40},
+    "Loom": {"epochs": 8},
+    "NVDM": {},
+    "NVLDA": {"kl_warmup": 3.0},
+    "ProdLDA": {"batch_norm": True},
+    "WLDA": {"prior": "gmm-ctm"},
+}
+GO_ON = """
+import sys, json, numpy as np, topicloom as tl
+from safetensors.torch import load_file
+from topicloom.training.state import Snapshot
+folder = sys.argv[1]
+plan = json.load(open(folder + "/plan.json"))
+corpus = tl.Corpus.load(folder + "/corpus")
+for name in plan["snapshots"]:
+    values = json.load(open(f"{folder}/{name}.json"))
+    snapshot = Snapshot(load_file(f"{folder}/{name}.safetensors"), values)
+    model = getattr(tl, plan["model"])(**plan["settings"]).fit(corpus, resume_from=snapshot)
+    np.savez(f"{folder}/{name}.npz", components=model.components_, theta=model.transform(corpus))
+    json.dump(model.history_, open(f"{folder}/{name}.history.json", "w"))
+"""
+
+
+class Keeper(tl.Callback):
+    """Takes a snapshot after every epoch."""
+
+    def __init__(self) -> None:
+        self.snapshots: list[Snapshot] = []
+
+    def on_state(self, state: HasSnapshot) -> None:
+        self.snapshots.append(state.snapshot())
+
+
+def make(name: str) -> tuple[str, dict[str, Any]]:
+    settings = {key: value for key, value in (SMALL | RUNS[name]).items() if value is not None}
+    return name.split()[0], settings
+
+
+def timeless(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in history]
+
+
+def write(folder: Path, name: str, snapshot: Snapshot) -> None:
+    save_file(snapshot.tensors, folder / f"{name}.safetensors")
+    (folder / f"{name}.json").write_text(json.dumps(snapshot.values, allow_nan=False), encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_goes_on_as_if_it_had_never_stopped(name, tmp_path):
+    if name == "LDA gibbs":
+        pytest.importorskip("tomotopy")
+    model, settings = make(name)
+    keeper = Keeper()
+    whole = getattr(tl, model)(**settings).fit(CORPUS, callbacks=[keeper])
+    names = []
+    for number, snapshot in enumerate(keeper.snapshots):
+        write(tmp_path, f"after-{number}", snapshot)
+        names.append(f"after-{number}")
+    assert len(names) >= 3
+    CORPUS.save(tmp_path / "corpus")
+    plan = {"model": model, "settings": settings, "snapshots": names}
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    subprocess.run([sys.executable, "-c", GO_ON, str(tmp_path)], check=True)
+    for each in names:
+        resumed = np.load(tmp_path / f"{each}.npz")
+        np.testing.assert_array_equal(resumed["components"], whole.components_, err_msg=each)
+        np.testing.assert_array_equal(resumed["theta"], whole.transform(CORPUS), err_msg=each)
+        history = json.loads((tmp_path / f"{each}.history.json").read_text(encoding="utf-8"))
+        assert timeless(history) == timeless(json.loads(json.dumps(whole.history_))), each
+
+
+class StopsWithin(tl.Callback):
+    """Takes a snapshot within an epoch, after so many of its batches."""
+
+    def __init__(self, epoch: int, batches: int) -> None:
+        self.epoch, self.left, self.state, self.snapshot = epoch, batches, None, None
+
+    def on_state(self, state: Any) -> None:
+        if state.epoch == self.epoch:
+            self.state = state
+
+    def on_batch(self) -> None:
+        if self.state is not None and self.snapshot is None:
+            self.left -= 1
+            if not self.left:
+                self.snapshot = self.state.snapshot()
+
+
+@pytest.mark.parametrize("name", ["GSM", "BATM"])
+def test_a_run_goes_on_within_an_epoch(name, tmp_path):
+    model, settings = make(name)
+    stopper = StopsWithin(2, 2)
+    whole = getattr(tl, model)(**settings).fit(CORPUS, callbacks=[stopper])
+    write(tmp_path, "within", stopper.snapshot)
+    values = json.loads((tmp_path / "within.json").read_text(encoding="utf-8"))
+    assert (values["epoch"], values["batch"]) == (2, 2)
+    snapshot = Snapshot(load_file(tmp_path / "within.safetensors"), values)
+    resumed = getattr(tl, model)(**settings).fit(CORPUS, resume_from=snapshot)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    assert timeless(resumed.history_) == timeless(whole.history_)
+
+
+def test_taking_snapshots_changes_nothing():
+    plain = tl.GSM(**SMALL).fit(CORPUS)
+    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, callbacks=[Keeper()]).components_, plain.components_)
