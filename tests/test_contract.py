@@ -25,6 +25,7 @@ from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.embeddings.word_vectors import WordVectors
 from topicloom.errors import InputError, SettingError, TrainingDivergedError
+from topicloom.metrics import CATALOGUE
 from topicloom.models import (
     GMNTM,
     GSM,
@@ -39,7 +40,6 @@ from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.training.callbacks import Callback
-from topicloom.training.collapse import COLUMNS
 
 N_TOPICS = 3
 COUNTS = synthetic_lda(n_docs=80, n_topics=N_TOPICS, n_words=30, doc_length=20).corpus.counts
@@ -431,10 +431,10 @@ def test_history_adds_up(kind):
     for row in history:
         reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["kl_weight"]
         others = {"epoch", "loss", "kl_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
-        others |= {"distinctness_weight", "concentration"}
+        others |= {"separation_weight", "concentration"}
         opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
         own = {name: value for name, value in row.items() if not name.startswith(opponents)}
-        extras = sum(value for name, value in own.items() if name not in others | COLUMNS)
+        extras = sum(value for name, value in own.items() if name not in others | CATALOGUE.keys())
         assert weight == 0.3
         assert row["loss"] == pytest.approx(reconstruction + weight * divergence + extras, rel=1e-5)
 
@@ -545,7 +545,7 @@ NEURAL = [pytest.param(partial(small, kind), id=kind.__name__) for kind in MODEL
 @pytest.mark.parametrize("make_neural", NEURAL)
 def test_a_model_whose_training_diverged_keeps_its_last_whole_epoch(make_neural, monkeypatch, interrupted_after):
     model, whole = make_neural(batch_size=20), make_neural(batch_size=20)  # four steps an epoch
-    good, seen = (8, 1) if isinstance(model, Loom) else (9, 2)  # its weft takes gradients at the first batch alone
+    good, seen = (8, 1) if isinstance(model, Loom) else (9, 2)  # counting takes gradients at the first batch alone
     with pytest.raises(KeyboardInterrupt):
         whole.fit(CORPUS, callbacks=[interrupted_after(2)])  # a fit of two epochs would plan them otherwise
     with monkeypatch.context() as patch:
@@ -621,19 +621,19 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "GMNTM": [
         {"pretrain_epochs": 2},
         {"spread": 1.0},
-        {"separation": 0.0},
+        {"component_separation": 0.0},
         {"balance": 0.0},
         {"decoder": "product"},
     ],
     "Loom": [
         {"alpha": 1.0},
-        {"common": 0.4},
-        {"damping": 1.0},
+        {"background_topics": 0.4},
+        {"count_power": 1.0},
         {"eta": 0.1},
         {"refine": 0},
         {"sharpness": 1.0},
-        {"spare": 0.0},
-        {"warp": 0.3},
+        {"spare_topics": 0.0},
+        {"pretrain_share": 0.3},
     ],
     "NVDM": [],
     "ProdLDA": [{"min_diversity": 0.5}],

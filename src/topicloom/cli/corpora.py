@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def need_order(measures: Iterable[str]) -> bool:
-    from ..corpus.topic_measures import WINDOWED
+    from ..metrics import CATALOGUE
 
-    return not WINDOWED.isdisjoint(measures)
+    return any("token order" in CATALOGUE[name].needs for name in measures)
 
 
 def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: bool = False) -> Corpus:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ..errors import InputError
 from .corpora import need_order, open_corpus
@@ -38,6 +37,7 @@ from .options import (
 from .shell import (
     command,
     muted,
+    print_evaluation,
     print_json,
     print_table,
     show_topics,
@@ -264,16 +264,16 @@ def evaluate(
     if as_json:
         print_json({"run": str(run), **found.to_dict()})
     else:
-        Console(markup=False, highlight=False).print(found.table())
+        print_evaluation(found)
     if path is not None:
         logger.info("written to %s", path)
 
 
 def _monitored(text: str) -> list[str]:
-    """The measures that --monitor names, so that a mistake is told before anything is read."""
-    from ..corpus.topic_measures import TOPIC_MEASURES, known_names
+    """Return the measures that --monitor names, so that a mistake is reported before anything is read."""
+    from ..metrics.catalogue import known_measures, measures_of
 
-    return [] if text == "none" else known_names(read_names(text), TOPIC_MEASURES, "--monitor")
+    return [] if text == "none" else known_measures(read_names(text), measures_of("monitor"), "--monitor")
 
 
 def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:

@@ -20,6 +20,7 @@ from .._version import __version__
 from ..errors import InputError, TrainingDivergedError, on_command_line
 
 if TYPE_CHECKING:
+    from ..evaluation import Evaluation
     from ..reports.run import Topic
 
 logger = logging.getLogger("topicloom")
@@ -121,6 +122,16 @@ def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int =
         column.justify = "right"
     for row in rows:
         table.add_row(*row)
+    Console(markup=False, highlight=False).print(table)
+
+
+def print_evaluation(found: Evaluation) -> None:
+    """Print an evaluation as a table with a line for each measure."""
+    table = Table("measure", "value", "settings", box=None, pad_edge=False, header_style="bold")
+    table.columns[1].justify = "right"
+    table.title, table.title_justify, table.title_style = found.title, "left", ""
+    for line in found.lines():
+        table.add_row(*line)
     Console(markup=False, highlight=False).print(table)
 
 

@@ -19,6 +19,7 @@ from .builder import Built, TokenizerLike, build, choose_tokenizer
 from .counts import CountedDocuments, checked_counts, checked_vocabulary
 from .fields import Fields, WithFields
 from .frames import is_frame, read_frame
+from .order import WithOrder
 from .saving import load_parts, save_into
 from .vocabulary import Filters
 
@@ -26,7 +27,7 @@ logger = logging.getLogger("topicloom")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Corpus(CountedDocuments, WithFields):
+class Corpus(CountedDocuments, WithFields, WithOrder):
     """Documents as counts of words; row i is document i, always, however few of its words are in the vocabulary.
 
     Attributes:
@@ -278,6 +279,15 @@ class Corpus(CountedDocuments, WithFields):
     def __getitem__(self, rows: Any) -> Corpus:
         return self.subset(rows[0] if isinstance(rows, tuple) else rows)  # scikit-learn asks for [rows, ...]
 
+    def with_labels(self, labels: Iterable[Any]) -> Corpus:
+        """Return the same documents with these classes; None and "" are not known.
+
+        Raises:
+            InputError: there are more or fewer labels than documents.
+        """
+        known = Fields.of(self.n_docs, labels=labels)
+        return replace(self, fields=replace(self.fields, labels=known.labels))
+
     def subset(self, rows: Any) -> Corpus:
         """Return some of the documents, over the same vocabulary.
 
@@ -302,21 +312,6 @@ class Corpus(CountedDocuments, WithFields):
     def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
         """(n, n_words) counts of new texts, split as this corpus was; words outside the vocabulary are left out."""
         return counts_of(texts, self.vocabulary, self.tokenizer, n_jobs)
-
-    def tokens(self) -> Iterator[Sequence[str]]:
-        """Yield each document's tokens in their order, words outside the vocabulary among them.
-
-        Raises:
-            InputError: only counts are known.
-        """
-        if self.fields.tokens is not None:
-            return iter(self.fields.tokens)
-        if self.texts is None or isinstance(self.tokenizer, Pretokenized):
-            raise InputError(
-                "the order of the words is not known, because this corpus holds counts without texts; give lists of "
-                "tokens, or make the corpus of raw texts with keep_texts=True"
-            )
-        return map(self.tokenizer, self.texts)
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the corpus to a directory.

@@ -11,14 +11,10 @@ from typing import Literal
 import joblib
 
 from ..corpus import Corpus
-from ..corpus.inputs import as_texts, is_matrix
+from ..corpus.frames import read_frame
+from ..corpus.inputs import kind_of
 from ..errors import InputError, MissingExtraError, SettingError
-from ..text import (
-    CustomTokenizer,
-    Pretokenized,
-    Tokenizer,
-    make_tokenizer,
-)
+from ..text import AnyTokenizer, Pretokenized, make_tokenizer
 from ..text.counting import Text
 from .word_vectors import WordVectors, require_whole
 
@@ -97,26 +93,22 @@ def _sentences(X: Corpus | Iterable[Text]) -> Iterator[list[str]]:
 
 
 def _tokens(X: Corpus | Iterable[Text]) -> Iterator[list[str]]:
+    kind = kind_of(X)
     if isinstance(X, Corpus):
-        if X.texts is None or isinstance(X.tokenizer, Pretokenized):
-            raise InputError(
-                "this corpus has counts but not the order of its words, which training word vectors needs; give the "
-                "lists of tokens, or a corpus made from raw texts with keep_texts=True"
-            )
         known = dict(zip(X.vocabulary, X.vocabulary, strict=True))  # one string for a word, however often it occurs
-        for text in X.texts:
-            yield [known[word] for word in X.tokenizer(text) if word in known]
+        for tokens in X.tokens():
+            yield [known[word] for word in tokens if word in known]
         return
-    if is_matrix(X):
+    if kind == "counts":
         raise InputError("counts have no word order, which training word vectors needs; give texts or lists of tokens")
-    documents = iter(as_texts(X))
+    documents = iter(read_frame(X).texts if kind == "frame" else X)
     first = list(islice(documents, 200))
-    tokenize: Tokenizer | CustomTokenizer | Pretokenized = Pretokenized()
+    tokenize: AnyTokenizer = Pretokenized()
     if any(isinstance(document, str) for document in first):
         tokenize = make_tokenizer(sample=[document for document in first if isinstance(document, str)])
     same: dict[str, str] = {}
     for number, document in enumerate(chain(first, documents)):
         try:
-            yield [same.setdefault(word, word) for word in tokenize(document)]
+            yield [same.setdefault(word, word) for word in tokenize(document)]  # type: ignore[arg-type]
         except InputError as error:
             raise InputError(f"document {number}: {error}") from None

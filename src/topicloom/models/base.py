@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..corpus import Corpus
 from ..corpus.inputs import corpus_of
-from ..corpus.topic_measures import Source
+from ..corpus.reference import CorpusReference
 from ..errors import InputError, SettingError
 from ..nn.network import TopicNetwork
 from ..settings import ReadableSettings, check_settings
@@ -27,7 +27,7 @@ from ..training.batches import BatchReader
 from ..training.callbacks import Callback
 from ..training.collapse import CollapseWatch
 from ..training.loop import Monitor, evaluated
-from ..training.monitors import TopicMonitor
+from ..training.monitors import TopicMonitor, check_monitors
 from ..training.state import Snapshot
 from .fitted import FittedTopics
 from .inference import Array, device_of
@@ -38,7 +38,7 @@ logger = logging.getLogger("topicloom")
 
 
 @dataclass(eq=False, repr=False)
-class TopicModel(ReadableSettings, FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all models: data in, topics and document-topic shares out, files.
 
     A model is a scikit-learn estimator. The constructor stores its settings, `fit` checks them, and what is learned
@@ -127,10 +127,11 @@ class TopicModel(ReadableSettings, FittedTopics, ClassNamePrefixFeaturesOutMixin
             TrainingDivergedError: a loss was not finite; the model keeps its state of the last whole epoch.
         """
         _check_callbacks(callbacks)
+        names = check_monitors(monitor, monitor_every)
         with self._kept_on_mistakes():
             corpus = self._begin(X, vocabulary)
-            source = Source.of_corpus("the training corpus", corpus, corpus.fields.tokens)
-            watcher = TopicMonitor(monitor, monitor_every, self._n_rows, source, self.vocabulary_, self.word_counts_)
+            reference = CorpusReference(corpus, "the training corpus")
+            watcher = TopicMonitor(names, monitor_every, self._n_rows, reference, self.vocabulary_, self.word_counts_)
         self._fit(corpus, callbacks, [watcher] if watcher.names else [], resume_from)
         return self
 
@@ -153,7 +154,7 @@ class TopicModel(ReadableSettings, FittedTopics, ClassNamePrefixFeaturesOutMixin
         check_settings(self)
         if self.n_topics != len(self.components_):
             raise SettingError(f"n_topics is {self.n_topics}, and learning began with {len(self.components_)}")
-        corpus = self._documents(X, vocabulary)
+        corpus = self.documents(X, vocabulary)
         if corpus.counts.nnz:
             self._partial_fit(corpus)
             self._count_words(corpus)

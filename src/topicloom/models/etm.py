@@ -54,7 +54,7 @@ class ETMNetwork(VariationalNetwork):
         super().__init__(
             MixtureDecoder(topics),
             settings._encoder(words, generator),
-            settings._distinctness(words),
+            settings._separation(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )

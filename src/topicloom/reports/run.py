@@ -159,7 +159,7 @@ def read_shares(folder: Path, n_topics: int) -> list[float] | None:
 
 
 def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:
-    """What metrics.json holds. Perplexities are of the training documents themselves, as their names say."""
+    """Return the contents of metrics.json. Perplexities are those of the training documents, as their names say."""
     ids = model.topic_ids(_WORDS_IN_TABLE).tolist()
     last = model.history_[-1] if model.history_ else {}
     measures = {
@@ -173,8 +173,8 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "perplexity_bound_training": model.perplexity(corpus),
         "perplexity_completion_training": _completion(model, corpus),
         "topic_diversity": metrics.topic_diversity(ids),  # of the 25 best words
-        "topic_uniqueness": metrics.topic_uniqueness(ids),  # 10
-        "document_npmi": float(metrics.document_npmi(ids, corpus.counts).mean()),  # 10
+        "topic_uniqueness": metrics.topic_uniqueness(ids),  # of the 10 best
+        "document_npmi": metrics.document_npmi(ids, corpus.counts),  # of the 10 best
         "model": type(model).__name__,
         "settings": settings_as_json(model),
         "versions": {"topicloom": __version__, "torch": torch.__version__, "python": platform.python_version()},
