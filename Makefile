@@ -64,5 +64,5 @@ bench-unseen: setup  ## Loom beside the Gibbs sampler on corpora made of install
 		for each in *.deb; do dpkg-deb -x $$each . || exit 1; done
 	$(BIN)/python benchmarks/unseen.py
 
-bench-loom: setup  ## what each part of Loom is worth, on held-out training documents: benchmarks/loom.md
+bench-loom: setup  ## the effect of each part of Loom, on held-out training documents: benchmarks/loom.md
 	$(BIN)/python benchmarks/loom.py
