@@ -22,7 +22,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-import cells
+import jobs
 import shared
 import topicloom as tl
 from topicloom.models.loom import counting as weft_module
@@ -331,7 +331,7 @@ EXPERIMENTS = {
 }
 
 
-def all_cells(names: list[str], corpora: tuple[str, ...], topics: tuple[int, ...], seeds: range) -> list[cells.Cell]:
+def all_cells(names: list[str], corpora: tuple[str, ...], topics: tuple[int, ...], seeds: range) -> list[jobs.Job]:
     """Seed by seed, so that a run that is cut short has all corpora; within a seed, cheap ones first."""
     return [
         {"experiment": name, "corpus": corpus, "n_topics": n_topics, "seed": seed}
@@ -339,15 +339,15 @@ def all_cells(names: list[str], corpora: tuple[str, ...], topics: tuple[int, ...
     ]
 
 
-def fit_and_judge(folder: Path, cell: cells.Cell) -> dict[str, Any]:
+def fit_and_judge(folder: Path, cell: jobs.Job) -> dict[str, Any]:
     """The figures of one cell."""
     data, experiment = shared.held_out(shared.load(folder, cell["corpus"])), EXPERIMENTS[cell["experiment"]]
     model = experiment.make(cell["n_topics"], cell["seed"])
     with experiment.during():
         began = time.process_time()
-        model, seconds = shared.fitted(model, data)
+        model, seconds = shared.fit(model, data)
         cpu = time.process_time() - began
-        return {"seconds": seconds, "cpu": cpu, **shared.judged(folder, data, model)}
+        return {"seconds": seconds, "cpu": cpu, **shared.evaluate(folder, data, model)}
 
 
 # The page.
@@ -405,7 +405,7 @@ def _summary(found: Found, told: bool = True) -> str:
         spread = (shown(name, chance(seeds, name), sign="") for name in names)
         body.append(["± of a seed", str(len(seeds)), str(sum(map(len, seeds))), "-", *spread, ""])
     header = ["experiment", "corpora", "fits", "time", *(COLUMNS[name][0] for name in names), "what to expect"]
-    return cells.markdown(header, body) if told else cells.markdown(header[:-1], [line[:-1] for line in body])
+    return jobs.markdown(header, body) if told else jobs.markdown(header[:-1], [line[:-1] for line in body])
 
 
 def chance(seeds: list[list[dict[str, Any]]], name: str) -> float:
@@ -434,13 +434,13 @@ def tables(rows: list[dict[str, Any]]) -> str:
             good, bad = list(here.get(name, {}).values()), failed.get((place, name), 0)
             if not good and not bad:
                 continue
-            figures = [cells.spread(good, column, digits) for column, (_, digits) in COLUMNS.items()]
+            figures = [jobs.spread(good, column, digits) for column, (_, digits) in COLUMNS.items()]
             if name not in (OURS, REFERENCE):
                 figures = [figure.split(" ± ")[0] for figure in figures]
             note = f" ({bad} of {bad + len(good)} failed)" if bad else ""
             body.append([name + note, str(len(good)), *figures])
         header = ["experiment", "seeds", *(title for title, _ in COLUMNS.values())]
-        pages.append(f"\n## {place[0]}, K={place[1]}\n\n{cells.markdown(header, body)}")
+        pages.append(f"\n## {place[0]}, K={place[1]}\n\n{jobs.markdown(header, body)}")
     return "".join(pages)
 
 
@@ -466,7 +466,7 @@ def chosen(names: str | None) -> list[str]:
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    cells.arguments(parser, OUT)
+    jobs.add_arguments(parser, OUT)
     parser.add_argument("--experiments", help="names of experiments; all by default")
     parser.add_argument("--corpora", default=",".join(CHEAPEST_FIRST))
     parser.add_argument("--topics", default="50")
@@ -475,12 +475,12 @@ def main() -> None:
     corpora = tuple(name for name in CHEAPEST_FIRST if name in options.corpora.split(","))
     topics = tuple(map(int, options.topics.split(",")))
     asked = all_cells(chosen(options.experiments), corpora, topics, range(options.seeds))
-    cells.run(asked, partial(fit_and_judge, options.shared), options)
-    kept = cells.read(options.out)
+    jobs.run(asked, partial(fit_and_judge, options.shared), options)
+    kept = jobs.read(options.out)
     numbers = tuple(sorted({row["n_topics"] for row in kept}))
     seeds = range(max((row["seed"] for row in kept), default=-1) + 1)
     whole = all_cells(list(EXPERIMENTS), CHEAPEST_FIRST, numbers, seeds)
-    write(tables(cells.latest(options.out, whole)))
+    write(tables(jobs.latest(options.out, whole)))
 
 
 if __name__ == "__main__":
