@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 import jobs
 import shared
 from shared import VARIANTS, Variant
-from topicloom.training.collapse import duplicates
+from topicloom.metrics import duplicate_topics
 
 PAGE = Path(__file__).with_name("best.md")
 OURS, REFERENCE = "Loom", "LDA gibbs 1000"
@@ -148,7 +148,7 @@ def peer_figures(folder: Path, python: Path, epochs: int, threads: int, job: job
         "epochs": epochs,
         **score,
         **own,
-        "twins": duplicates(best[:, :10]),
+        "twins": int(duplicate_topics(best[:, :10])),
         "alive": len(np.unique(thetas[0].argmax(1))),
     }
 

@@ -28,7 +28,7 @@ from topicloom import metrics
 
 PAGE = Path(__file__).with_suffix(".md")
 CORPORA = ("bbc-news", "emnlp2020")
-WINDOWED: dict[str, Callable[..., metrics.Coherence]] = {
+WINDOWED: dict[str, Callable[..., metrics.Measured]] = {
     "c_v": metrics.c_v,
     "c_npmi": metrics.c_npmi,
     "c_uci": metrics.c_uci,
@@ -89,7 +89,7 @@ def equality(shared: Path, name: str) -> list[str]:
     vectors = KeyedVectors(20)
     known = sorted(dictionary.token2id)
     vectors.add_vectors(known, np.random.default_rng(0).normal(size=(len(known), 20)).astype(np.float32))
-    ours: dict[str, Callable[[Tokens], metrics.Coherence]] = {
+    ours: dict[str, Callable[[Tokens], metrics.Measured]] = {
         **{measure: lambda topics, f=f: f(topics, reference) for measure, f in WINDOWED.items()},
         "u_mass": lambda topics: metrics.u_mass(topics, reference),
         "c_w2v": lambda topics: metrics.c_w2v(topics, vectors),

@@ -35,7 +35,7 @@ def corpus(name: str, shared: Path) -> tl.Corpus:
 
 def figures(model: tl.TopicModel, documents: tl.Corpus, relevance: float, added: float) -> str:
     ids = top_words(word_scores(model.components_, model.word_counts_, relevance, added), 25).tolist()
-    return f"{document_npmi(ids, documents.counts).mean():.3f} / {topic_diversity(ids):.2f}"
+    return f"{document_npmi(ids, documents.counts):.3f} / {topic_diversity(ids):.2f}"
 
 
 def main() -> None:

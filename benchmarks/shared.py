@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import topicloom as tl
+from topicloom.metrics import duplicate_topics
 from topicloom.models.inference import log_likelihood
-from topicloom.training.collapse import duplicates
 
 CORPORA = ("20ng", "20news-avitm", "bbc-news", "m10", "cnews10k")
 RAW = ("cnews10k", "emnlp2020")  # folders with lines.txt, which judge.py cannot read
@@ -200,15 +200,15 @@ def evaluate(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[s
         # Words ranked by lift alone. The authors of ProdLDA rank in this way, by the rows of B.
         "npmi0": float(independent.npmi(lifted, sp.csr_matrix(data["train"])).mean()),
         "td0": float(independent.diversity(lifted)),
-        "twins": duplicates(np.array(relevant)),
-        "twins_own": duplicates(model.topic_ids(10)),
+        "twins": int(duplicate_topics(np.array(relevant))),
+        "twins_own": int(duplicate_topics(model.topic_ids(10))),
         # Perplexity by document completion with the model's own decoder, which need not be a mixture.
         "own_ppl": completion_perplexity(model, theta_half, scored),
         "alive": len(np.unique(theta_train.argmax(1))),
     }
     last = model.history_[-1] if model.history_ else {}
-    if "active_units" in last:
-        row |= {"active_units": last["active_units"], "units": len(last["kl_per_dimension"])}
+    if "active_units_by_divergence" in last:
+        row |= {"active_units": last["active_units_by_divergence"], "units": len(last["kl_per_dimension"])}
     return row
 
 

@@ -21,7 +21,7 @@ import cells
 import shared
 import topicloom as tl
 from topicloom import metrics
-from topicloom.training.collapse import duplicates
+from topicloom.metrics import duplicate_topics
 
 OUT = shared.RESULTS / "vocabulary.jsonl"
 PAGE = Path(__file__).with_name("vocabulary.md")
@@ -74,10 +74,10 @@ def figures(folder: Path, cell: cells.Cell) -> dict[str, Any]:
         "seconds": seconds,
         "n_words": train.n_words,
         "perplexity": model.perplexity(test, method="completion"),
-        "npmi_p": float(metrics.document_npmi(probable.tolist(), train.counts).mean()),
-        "npmi_own": float(metrics.document_npmi(own.tolist(), train.counts).mean()),
+        "npmi_p": float(metrics.document_npmi(probable.tolist(), train.counts)),
+        "npmi_own": float(metrics.document_npmi(own.tolist(), train.counts)),
         "td_own": len(np.unique(own)) / own.size,
-        "twins": duplicates(own[:, :10]),
+        "twins": int(duplicate_topics(own[:, :10])),
     }
 
 

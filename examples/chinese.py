@@ -1,6 +1,6 @@
-"""Chinese text: sentences are cut into words, stop words go, and the topics are read like any others.
+"""Topics of Chinese text: sentences are segmented into words, and stop words are removed.
 
-Needs the extra `zh`: pip install 'topicloom[zh]'. Run it: python examples/chinese.py
+Install the extra `zh` first: pip install 'topicloom[zh]'. Run the example with: python examples/chinese.py
 """
 
 import topicloom as tl
@@ -23,7 +23,7 @@ MARKET = [
 
 def main(epochs: int = 200) -> list[list[str]]:
     texts = (SPORT + MARKET) * 20
-    corpus = tl.Corpus.from_texts(texts, language="zh")  # "auto" would find it out from the script
+    corpus = tl.Corpus.from_texts(texts, language="zh")  # the default, "auto", would recognise the script
     print("分词:", *corpus.tokenizer(SPORT[0]))
     model = tl.GSM(n_topics=2, epochs=epochs, batch_size=20, random_state=0).fit(corpus)
     topics = model.topics(top_n=6)

@@ -1,6 +1,6 @@
-"""A model on disk knows how to cut raw text: load it, and ask for the topics of documents that it never saw.
+"""Topics of new documents: save a model, load it, and apply it to raw text that it was not trained on.
 
-Run it: python examples/new_documents.py
+A saved model includes its tokenizer. Run the example with: python examples/new_documents.py
 """
 
 import tempfile
@@ -18,7 +18,7 @@ def main(epochs: int = 60) -> np.ndarray:
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         loaded = tl.load(Path(folder) / "model")
-    theta = loaded.transform(NEW)  # (3, 10), rows sum to 1; the empty text gets the prior's mean
+    theta = loaded.transform(NEW)  # (3, 10), rows sum to 1; the empty text gets the model's average shares
     topics = loaded.topics(top_n=5)
     for text, shares in zip(NEW, theta, strict=True):
         best = shares.argmax()

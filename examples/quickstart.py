@@ -1,6 +1,6 @@
-"""Texts in, topics out: the documentation of your own Python, in a few lines.
+"""The shortest way from texts to topics, with the documentation of your own Python as the texts.
 
-Run it: python examples/quickstart.py
+Run the example with: python examples/quickstart.py
 """
 
 import topicloom as tl

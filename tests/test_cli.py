@@ -169,6 +169,19 @@ def test_overwrite_replaces_the_run_and_nothing_else(data, tmp_path):
     refused("prepare", data / "pets.txt", "--out", out, "--overwrite", says=["holds other files"])
 
 
+def test_overwrite_takes_what_remains_of_a_model_and_follows_links(data, tmp_path):
+    out = tmp_path / "run"
+    arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out", out, "--quiet")
+    (out / "model").mkdir(parents=True)
+    (out / "model" / "vocabulary.txt").write_text("cat\n")
+    assert call(*arguments, "--overwrite").exit_code == 0
+    (out / "model").rename(tmp_path / "elsewhere")
+    (out / "model").symlink_to(tmp_path / "elsewhere")
+    assert call(*arguments, "--overwrite", "--seed", 1).exit_code == 0
+    assert (out / "model").is_symlink()
+    assert tl.load(tmp_path / "elsewhere").random_state == 1
+
+
 def test_an_earlier_run_stays_whole_until_the_new_one_is(data, tmp_path, monkeypatch):
     out = tmp_path / "run"
     arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 2, "--out", out, "--quiet")
@@ -303,9 +316,12 @@ def test_seed_words_on_the_command_line(data, tmp_path):
         ("c.yaml", "settings: {1: 3}", ["no setting '1'"]),
         ("c.yaml", "settings: {seed_words: [cat]}", ["seed_words", "dictionary"]),
         ("c.yaml", "model: gms", ["did you mean gsm"]),
-        ("c.yaml", "a: 1\na: 2", ["c.yaml, line 2, column 1", "'a' stands here a second time"]),
+        ("c.yaml", "a: 1\na: 2", ["c.yaml, line 2, column 1", "'a' occurs a second time"]),
         ("c.yaml", "a: [1", ["c.yaml, line 1", "YAML"]),
         ("c.yaml", "- a", ["c.yaml", "names with values"]),
+        pytest.param("c.yaml", "a: " + "9" * 5000, ["c.yaml is not valid YAML"], id="a number of 5,000 digits"),
+        pytest.param("c.toml", "a = " + "9" * 5000, ["c.toml is not valid TOML"], id="such a number in TOML"),
+        pytest.param("c.yaml", "a: " + "[" * 5000, ["c.yaml is not valid YAML"], id="too deep"),
         ("c.yaml", "a: !!python/name:os.system x", ["c.yaml, line 1", "YAML"]),
         ("c.toml", "a = ", ["c.toml", "TOML"]),
         ("c.json", "{}", [".toml", ".yaml"]),
@@ -336,7 +352,7 @@ def test_yaml_is_of_this_century(tmp_path):
 
 def test_models_are_listed_with_what_they_are():
     said = json.loads(call("models", "--json").stdout)["models"]
-    assert [model["name"] for model in said] == [kind.__name__ for kind in tl.MODELS]
+    assert {model["name"] for model in said} == {kind.__name__ for kind in tl.MODELS}
     assert all(len(model["summary"]) > 10 and "\n" not in model["summary"] for model in said)
     assert len(call("models").stdout.splitlines()) > len(tl.MODELS)
 
@@ -369,6 +385,15 @@ def test_what_collapsed_is_said_unless_asked_to_be_quiet(data, tmp_path, monkeyp
     arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out")
     assert call(*arguments, tmp_path / "a").stderr.count("the topics have collapsed\n") == 1
     assert call(*arguments, tmp_path / "b", "--quiet").stderr == ""
+
+
+def test_advice_names_options_and_not_arguments(data, tmp_path, monkeypatch):
+    def advice(self, model, row):
+        yield "only 1 of 2 topics is the main topic of a document; try `n_topics=6`, `alpha=0.1` or `epochs=120`"
+
+    monkeypatch.setattr("topicloom.training.collapse.CollapseWatch.advice", advice)
+    result = call("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out", tmp_path / "run")
+    assert "of a document; try --topics 6, --set alpha=0.1 or --epochs 120\n" in result.stderr
 
 
 def test_topics_of_a_run_and_of_a_bare_model(trained):
@@ -437,16 +462,16 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
     ("source", "options", "says"),
     [
         ("nosuch.txt", (), ["nosuch.txt does not exist"]),
-        ("empty", (), ["without .txt files"]),
-        ("void.txt", (), ["holds no document"]),
+        ("empty", (), ["without .txt and .md files"]),
+        ("void.txt", (), ["contains no documents"]),
         ("bad.txt", (), ["bad.txt, line 2", "--errors replace"]),
         ("binary.txt", (), ["line 2", "not utf-8"]),
         ("bad.jsonl", (), ["bad.jsonl, line 2, column 2"]),
         ("other.csv", (), ["no column 'text'", "title, body"]),
         ("pets.txt", ("--min-df", "1000"), ["no word is left", "min_df"]),
         ("pets.txt", ("--min-df", "1.5"), ["min_df"]),
-        ("pets.txt", ("--topics", "1"), ["n_topics", "it is 1"]),
-        ("pets.txt", ("--topics", "500"), ["vocabulary"]),
+        ("pets.txt", ("--topics", "1"), ["--topics of Loom should", "it is 1"]),
+        ("pets.txt", ("--topics", "500"), ["--topics 500 is more than", "--min-df"]),
         ("pets.txt", ("--language", "klingon"), ["language", "klingon"]),
         ("pets.txt", ("--stop-words", "nosuch"), ["nosuch"]),
         ("pets.txt", ("--model", "gms"), ["did you mean gsm"]),

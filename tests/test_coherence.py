@@ -8,25 +8,24 @@ import warnings
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import topicloom as tl
 from topicloom import metrics
+from topicloom.errors import InputError
 from topicloom.metrics import (
     Reference,
+    bitsets,
     c_npmi,
     c_uci,
     c_v,
     c_w2v,
     cooccurrence,
     document_npmi,
+    intervals,
     u_mass,
-)
-from topicloom.metrics import (
-    bitsets as presence,
-)
-from topicloom.metrics import (
-    intervals as stretches,
 )
 
 EPSILON = 1e-12
@@ -96,23 +95,22 @@ def test_counts_do_not_depend_on_the_pieces_they_are_made_in(monkeypatch, counti
     whole = Reference.from_tokens(texts).joint(groups, window, counting)
     monkeypatch.setattr(cooccurrence, "_TOKENS_AT_ONCE", 17)
     monkeypatch.setattr(cooccurrence, "_DOCUMENTS_AT_ONCE", 3)
-    monkeypatch.setattr(stretches, "_STRETCHES_AT_ONCE", 5)
-    monkeypatch.setattr(stretches, "_OVERLAPS_AT_ONCE", 2)
-    monkeypatch.setattr(presence, "_CELLS_AT_ONCE", 9)
+    monkeypatch.setattr(intervals, "_INTERVALS_AT_ONCE", 5)
+    monkeypatch.setattr(intervals, "_OVERLAPS_AT_ONCE", 2)
+    monkeypatch.setattr(bitsets, "_NUMBERS_AT_ONCE", 9)
     for one, other in zip(whole, Reference.from_tokens(iter(texts)).joint(groups, window, counting), strict=True):
         assert one.sum() > 0
         np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("counting", ["gensim", "exact"])
-@pytest.mark.parametrize("of_a_stretch", [0, 1e9])
-def test_whole_documents_are_counted_as_windows_are(monkeypatch, of_a_stretch, counting):
+@pytest.mark.parametrize("per_interval", [0, 1e9])
+def test_whole_documents_are_counted_as_windows_are(monkeypatch, per_interval, counting):
     """By bits or not; and a document that is longer, of another word, makes windows of the others that hold all."""
-    monkeypatch.setattr(presence, "_OF_A_STRETCH", of_a_stretch)
+    monkeypatch.setattr(bitsets, "_OPERATIONS_PER_INTERVAL", per_interval)
     by_bits = []
-    monkeypatch.setattr(
-        cooccurrence, "presence_sums", lambda *rest: (by_bits.append(rest), presence.presence_sums(*rest))[1]
-    )
+    count = bitsets.joint_document_counts
+    monkeypatch.setattr(cooccurrence, "joint_document_counts", lambda *rest: (by_bits.append(rest), count(*rest))[1])
     texts = [*made_texts(3, n_docs=70), [], ["w1"], ["w99", "w1"]]
     longer = ["other"] * (max(map(len, texts)) + 1)
     documents, beside = Reference.from_tokens(texts), Reference.from_tokens([*texts, longer])
@@ -121,7 +119,7 @@ def test_whole_documents_are_counted_as_windows_are(monkeypatch, of_a_stretch, c
     expected = beside.joint(groups, len(longer) - 1, counting)
     assert not by_bits
     found = documents.joint(groups, None, counting)
-    assert bool(by_bits) == bool(of_a_stretch)
+    assert bool(by_bits) == bool(per_interval)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
     in_w1 = sum("w1" in text for text in texts)
@@ -131,9 +129,9 @@ def test_whole_documents_are_counted_as_windows_are(monkeypatch, of_a_stretch, c
 def test_bits_are_for_words_that_are_in_many_documents():
     tokens = np.tile(np.arange(20, dtype=np.int32), 500)
     groups = [np.arange(10), np.arange(10, 20)]
-    assert presence.bits_pay(tokens, 500, groups, 20)
-    assert not presence.bits_pay(tokens, 500 * 500, groups, 20)
-    assert not presence.bits_pay(np.full_like(tokens, -1), 500, groups, 20)
+    assert bitsets.bits_are_faster(tokens, 500, groups, 20)
+    assert not bitsets.bits_are_faster(tokens, 500 * 500, groups, 20)
+    assert not bitsets.bits_are_faster(np.full_like(tokens, -1), 500, groups, 20)
 
 
 def test_a_reference_without_documents():
@@ -161,7 +159,7 @@ def test_counts_are_kept(monkeypatch):
 @pytest.mark.parametrize("window", [10, None])
 def test_memory_does_not_grow_with_the_reference(monkeypatch, window):
     monkeypatch.setattr(cooccurrence, "_TOKENS_AT_ONCE", 1000)
-    monkeypatch.setattr(presence, "_CELLS_AT_ONCE", 1000)
+    monkeypatch.setattr(bitsets, "_NUMBERS_AT_ONCE", 1000)
     groups = [np.arange(5)]
 
     def peak(n_tokens: int) -> int:
@@ -253,6 +251,69 @@ def test_chinese_tokens():
 def test_what_cannot_be_is_said(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+# A corpus, and what cannot be a reference.
+
+ENGLISH = [
+    "the cat sees a dog and a bird",
+    "a dog and the cat",
+    "stocks and bonds fall",
+    "bonds rise , stocks fall",
+] * 3
+
+
+@pytest.mark.parametrize("measure", [*WINDOWED, u_mass, document_npmi], ids=lambda measure: measure.__name__)
+def test_a_corpus_is_a_reference(measure):
+    corpus = tl.Corpus.from_texts(ENGLISH, language="en", min_df=2, max_df=1.0)
+    topics = [["cat", "dog", "bird"], ["stocks", "bonds", "fall", "rise"]]
+    tokens = [corpus.tokenizer(text) for text in ENGLISH]
+    found = measure(topics, corpus)
+    np.testing.assert_array_equal(found.per_topic, measure(topics, tokens).per_topic)
+    assert (found.per_topic != 0).all()
+    assert found.settings["reference"] == "the corpus"
+
+
+@pytest.mark.parametrize("measure", WINDOWED, ids=lambda measure: measure.__name__)
+def test_a_corpus_without_texts_does_not_know_the_order_of_words(measure):
+    corpus = tl.Corpus.from_texts(ENGLISH, language="en", min_df=2, max_df=1.0, keep_texts=False)
+    with pytest.raises(InputError, match="the order of words is not known, because the corpus has counts but no texts"):
+        measure([["cat", "dog"]], corpus)
+    with pytest.raises(InputError, match="counts do not include the order of words"):
+        measure([[0, 1]], corpus.counts)
+    whole = measure([["cat", "dog", "bird"]], corpus, window=None)  # needs no order
+    tokens = [corpus.tokenizer(text) for text in ENGLISH]
+    np.testing.assert_array_equal(whole.per_topic, measure([["cat", "dog", "bird"]], tokens, window=None).per_topic)
+
+
+@pytest.mark.parametrize("measure", [*WINDOWED, u_mass, document_npmi], ids=lambda measure: measure.__name__)
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (pd.DataFrame({"text": [["cat"], ["dog"]]}), "a data frame cannot be the reference corpus"),
+        ({"cat": ["dog"]}, "of type dict"),
+        ([{"text": "cat dog"}], "document 0 of the reference corpus is of type dict"),
+        ([["cat", "dog"], "cat dog"], "document 1 of the reference corpus is a string"),
+        ([["cat"], [["cat", "dog"]]], "something else than tokens"),
+        ([3, 4], "document 0 of the reference corpus is of type int"),
+        ([[0.0, 2.0], [1.0, 0.0]], "contains the number 0.0"),
+        ([[0, 2], [1, 0]], "both must be words or both must be ids"),
+        ([tl.Corpus.from_counts([[1, 2]], ["cat", "dog"])], "document 0 of the reference corpus is of type Corpus"),
+        (None, "of type NoneType"),
+    ],
+)
+def test_what_cannot_be_a_reference_is_refused(measure, reference, message):
+    with pytest.raises(InputError, match=message):
+        measure([["cat", "dog"]], reference)
+
+
+def test_words_and_ids_are_not_mixed_up():
+    counts = sp.csr_array([[1, 1], [0, 2]])
+    for measure in (u_mass, document_npmi):
+        with pytest.raises(InputError, match="only word ids; give it the vocabulary"):
+            measure([["cat", "dog"]], counts)
+        with pytest.raises(InputError, match="topics have words such as 0"):
+            measure([[0, 1]], [["cat", "dog"]])
 
 
 # Values by hand.
@@ -358,7 +419,7 @@ def test_a_result_says_how_it_was_taken():
     result = c_v([["w1", "w2"], ["nowhere"]], reference, top_n=5, window=7)
     about = result.to_dict()
     assert json.loads(json.dumps(about)) == about
-    assert about["mean"] == float(result) == result.mean == result.per_topic[0]
+    assert about["value"] == float(result) == result.per_topic[0]
     expected = {
         "measure": "c_v",
         "top_n": 5,
@@ -375,7 +436,7 @@ def test_a_result_says_how_it_was_taken():
     assert {name: about[name] for name in expected} == expected
     numbered = c_uci(np.array([[0, 99]]), Reference.from_ids([0], [0, 1])).to_dict()
     assert json.loads(json.dumps(numbered))["unseen"] == [99]
-    assert u_mass([["w1", "w2"]], texts).to_dict()["window"] is None
+    assert u_mass([["w1", "w2"]], texts).settings["window"] is None
 
 
 # Whole documents.
@@ -384,12 +445,15 @@ def test_a_result_says_how_it_was_taken():
 def test_document_npmi_of_words_and_of_references():
     counts = sp.csr_array([[2, 1, 1, 0], [1, 0, 1, 0], [0, 3, 1, 0], [0, 0, 1, 0]])
     by_id = document_npmi([[0, 1], [1, 2]], counts)
-    np.testing.assert_array_equal(document_npmi([["a", "b"], ["b", "c"]], counts, vocabulary=list("abcd")), by_id)
+    by_word = document_npmi([["a", "b"], ["b", "c"]], counts, vocabulary=list("abcd"))
+    np.testing.assert_array_equal(by_word.per_topic, by_id.per_topic)
     reference = Reference.from_counts(counts)
-    np.testing.assert_array_equal(document_npmi([[0, 1], [1, 2]], reference), by_id)
+    np.testing.assert_array_equal(document_npmi([[0, 1], [1, 2]], reference).per_topic, by_id.per_topic)
     # A word in no document, and one that there is not, meet no other.
-    np.testing.assert_array_equal(document_npmi([[0, 3], [0, 9], [], [0]], counts), [-1, -1, 0, 0])
-    np.testing.assert_array_equal(document_npmi([], counts), [])
+    found = document_npmi([[0, 3], [0, 9], [], [0]], counts)
+    np.testing.assert_array_equal(found.per_topic, [-1, -1, 0, 0])
+    assert (found, found.unseen, found.undefined) == (-0.5, (3, 9), ())
+    assert (document_npmi([], counts), len(document_npmi([], counts).per_topic)) == (0, 0)
 
 
 # gensim.
@@ -483,7 +547,7 @@ def test_odd_topics_are_gensims_where_it_has_a_value(gensim):
 
 
 def test_public_names():
-    assert {"Coherence", "Reference", *(measure.__name__ for measure in (*WINDOWED, u_mass, c_w2v))} <= set(
+    assert {"Measured", "Reference", *(measure.__name__ for measure in (*WINDOWED, u_mass, c_w2v))} <= set(
         metrics.__all__
     )
     assert all(hasattr(metrics, name) for name in metrics.__all__)

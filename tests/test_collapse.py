@@ -9,14 +9,18 @@ import pytest
 import torch
 from scipy import sparse
 
+from topicloom.cli.options import read_setting
 from topicloom.datasets import synthetic_lda
+from topicloom.metrics import duplicate_topics
+from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM, LDA
 from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.training.batches import BatchReader
-from topicloom.training.collapse import COLUMNS, CollapseWatch, duplicates
+from topicloom.training.collapse import CollapseWatch
 from topicloom.training.loop import evaluated
 
+COLUMNS = set(measures_of("watch"))
 PLANTED = synthetic_lda(n_docs=300, n_topics=5, n_words=250, doc_length=60)
 
 
@@ -53,15 +57,16 @@ def watch(n_docs=4, n_words=60, n_topics=3, word_counts=None):
 
 
 def test_figures_by_hand():
-    theta = [[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.9, 0.1, 0], [0.2, 0.8, 0]]  # topics 0 and 1 lead
+    theta = [[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.9, 0.1, 0], [0.2, 0.8, 0]]  # the main topics are 0 and 1
     topics = np.zeros((3, 60))
     topics[0, :10] = topics[1, 2:12] = topics[2, 50:] = 0.1  # the first two share 8 words; the last is of rare ones
     kl = [[0.5, 0.0, 0.02], [1.5, 0.0, 0.0], [0.0, 0.02, 0.02], [0.0, 0.0, 0.0]]
     assert watch()(Given(theta, topics, kl)) == {
         "kl_per_dimension": [0.5, 0.005, 0.01],
-        "active_units": 1,
+        "active_units_by_divergence": 1,
         "active_topics": 2,
         "topic_diversity": pytest.approx(37 / 75),
+        "lowest_topic_diversity": pytest.approx(37 / 75),
         "duplicate_topics": 1,
         "frequent_mass": pytest.approx(2 / 3),
     }
@@ -69,14 +74,14 @@ def test_figures_by_hand():
 
 def test_a_posterior_without_a_divergence_has_no_units():
     found = watch()(Given(np.eye(3), np.full((3, 60), 1 / 60), np.zeros((3, 0))))
-    assert found.keys() == COLUMNS - {"kl_per_dimension", "active_units"}
+    assert found.keys() == COLUMNS - {"kl_per_dimension", "active_units_by_divergence"}
 
 
 def test_duplicates_are_pairs_with_eight_words_of_ten():
     words = np.arange(10)
-    assert duplicates(np.stack([words, words + 2, words + 3, words + 30])) == 2  # 8 and 9 words; 0 and 3 share 7
-    assert duplicates(np.stack([words, words[::-1], words])) == 3
-    assert duplicates(np.stack([words[:5], words[1:6]])) == 1  # a vocabulary of few words: 4 of 5
+    assert duplicate_topics(np.stack([words, words + 2, words + 3, words + 30])) == 2  # 8 and 9 words; 0 and 3 share 7
+    assert duplicate_topics(np.stack([words, words[::-1], words])) == 3
+    assert duplicate_topics(np.stack([words[:5], words[1:6]])) == 1  # a vocabulary of few words: 4 of 5
 
 
 def test_all_models_are_measured_by_the_same_code():
@@ -109,18 +114,18 @@ def test_healthy_models_are_silent(caplog):
     assert warnings_of(LDA(5, random_state=0), caplog) == []
 
 
-def test_a_collapsed_model_is_told_of_with_the_setting_that_did_it(caplog):
-    topics, twins = warnings_of(GSM(5, epochs=20, weight_decay=10.0, random_state=0), caplog)
-    assert topics.startswith("only ")
-    assert " of 5 topics lead any document; try weight_decay=0.0" in topics
-    assert " of topics share 8 of 10 words; try weight_decay=0.0" in twins
+def test_a_warning_names_the_setting_that_made_a_model_collapse(caplog):
+    topics, duplicates = warnings_of(GSM(5, epochs=20, weight_decay=10.0, random_state=0), caplog)
+    assert " of 5 topics are no document's main topic; try weight_decay=0.0 or epochs=60 " in topics
+    assert topics.endswith("(--set weight_decay=0.0, --epochs 60)")
+    assert " of topics share at least 8 of their 10 top words; try weight_decay=0.0" in duplicates
 
 
-def test_a_corpus_too_small_to_judge_by_gives_no_warning(caplog):
+def test_a_small_corpus_gives_no_warning(caplog):
     assert warnings_of(GSM(5, epochs=2, weight_decay=1.0, random_state=0), caplog, PLANTED.corpus[:24]) == []
     few_words = synthetic_lda(n_docs=100, n_topics=2, n_words=30, doc_length=20).corpus
-    told = warnings_of(GSM(4, weight_decay=1.0, random_state=0), caplog, few_words)
-    assert not any("share 8" in said for said in told)
+    warnings = warnings_of(GSM(4, weight_decay=1.0, random_state=0), caplog, few_words)
+    assert not any("top words" in warning for warning in warnings)
 
 
 HEALTHY = {"epoch": 30, "active_topics": 5, "duplicate_topics": 0, "frequent_mass": 0.3}
@@ -133,15 +138,26 @@ def advice(model, **row):
 @pytest.mark.parametrize("model", [GSM(5), LDA(5)])
 def test_advice_names_settings_that_the_model_has(model):
     assert advice(model) == []
-    told = advice(
-        model, kl_per_dimension=[0.0] * 5, active_units=0, active_topics=1, duplicate_topics=3, frequent_mass=0.9
+    collapsed = {"kl_per_dimension": [0.0] * 5, "active_units_by_divergence": 0, "active_topics": 1}
+    sentences = advice(model, **collapsed, duplicate_topics=3, frequent_mass=0.9)
+    assert len(sentences) == 4
+    starts = (
+        "posterior collapse: only 0 of 5",
+        "4 of 5 topics are no",
+        "3 pairs",
+        "the 50 most frequent words have 90",
     )
-    assert len(told) == 4
-    starts = ("posterior collapse: only 0 of 5", "only 1 of 5", "3 pairs", "topics put 90%")
-    for sentence, start in zip(told, starts, strict=True):
+    names_of = {"--topics": "n_topics", "--epochs": "epochs"}
+    for sentence, start in zip(sentences, starts, strict=True):
         assert sentence.startswith(start)
-        advised = sentence.partition("try ")[2].replace(" or ", ", ").split(", ")
+        advised, _, options = sentence.partition("try ")[2].rstrip(")").partition(" (")
+        advised = advised.replace(" or ", ", ").split(", ")
         names = {text.partition("=")[0] for text in advised}
+        for option, text in zip(options.split(", "), advised, strict=True):
+            name, value = option.split(" ")
+            assert read_setting(value if name == "--set" else f"{names_of[name]}={value}") == read_setting(
+                text.replace("'", "")
+            )
         assert names
         assert names <= set(model.get_params())
         changed = {name: value for name, _, value in (text.partition("=") for text in advised)}
@@ -149,10 +165,12 @@ def test_advice_names_settings_that_the_model_has(model):
 
 
 def test_advice_comes_back_to_the_defaults_first():
+    diversity = f"{(1 + GSM().min_diversity) / 2:.2f}"
     (said,) = advice(GSM(5, prior="standard", background=False, epochs=5), duplicate_topics=1, epoch=5)
     assert said == (
-        "1 pair of topics shares 8 of 10 words; "
-        f"try background=True, prior='laplace', min_diversity={(1 + GSM().min_diversity) / 2:.2f} or epochs=60"
+        "1 pair of topics shares at least 8 of their 10 top words; "
+        f"try background=True, prior='laplace', min_diversity={diversity} or epochs=60 "
+        f"(--set background=True, --set prior=laplace, --set min_diversity={diversity}, --epochs 60)"
     )
 
 
@@ -161,6 +179,7 @@ def test_one_pair_more_is_one_topic_less():
         row = HEALTHY | {"active_topics": 20, "duplicate_topics": pairs}
         (said,) = watch(n_docs=100, n_words=250, n_topics=20).advice(LDA(20), row)
         assert f"n_topics={n_topics}" in said
+        assert f"--topics {n_topics}" in said
 
 
 def test_training_holds_topics_to_the_diversity_asked_for():
@@ -168,7 +187,7 @@ def test_training_holds_topics_to_the_diversity_asked_for():
     ends = {}
     for asked in (0.0, 0.95):
         model = GSM(8, min_diversity=asked, epochs=40, random_state=0, device="cpu").fit(corpus)
-        ends[asked] = model.history_[-1]["topic_diversity"]
-        weights = [row.get("distinctness_weight") for row in model.history_]
+        ends[asked] = model.history_[-1]["lowest_topic_diversity"]
+        weights = [row.get("separation_weight") for row in model.history_]
         assert (weights == [None] * 40) == (asked == 0)
     assert ends[0.95] > ends[0.0] + 0.05

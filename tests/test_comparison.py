@@ -16,13 +16,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from topicloom import metrics
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments import jobs as cells
 from topicloom.experiments.compare import compare, select_n_topics
-from topicloom.experiments.comparison import BETTER, Comparison
-from topicloom.experiments.protocol import split
+from topicloom.experiments.comparison import Comparison
+from topicloom.experiments.protocol import Evaluator, split
+from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM
 from topicloom.reports.comparison_page import csv_lines, page
 
@@ -45,11 +47,11 @@ def rows_of(comparison):
     ]
 
 
-def made(values):
-    """A comparison whose perplexities are given, by model, number of topics and seed."""
+def made(values, measure="perplexity"):
+    """A comparison whose figures are given, by model, number of topics and seed."""
     rows = [
         {"model": model, "n_topics": k, "seed": seed, "words": [["a"]],
-         "figures": {part: {"perplexity": value} for part in ("validation", "test")}}
+         "figures": {part: {measure: value} for part in ("validation", "test")}}
         for (model, k), each in values.items()
         for seed, value in enumerate(each)
         if value is not None
@@ -79,7 +81,7 @@ def test_every_model_size_and_seed_is_measured(tmp_path):
         (model, k, seed) for model in QUICK for k in (2, 3) for seed in (0, 1)
     }
     assert {"document_npmi", "topic_diversity", "perplexity", "nmi", "accuracy", "topic_distance"} <= {*found.measures}
-    assert set(found.measures) <= set(BETTER)
+    assert set(found.measures) <= set(measures_of("comparison"))
     for line in found.table("validation"):
         assert line["fits"] == 2
         assert all(np.isfinite(value) for value in line.values() if not isinstance(value, str))
@@ -122,7 +124,8 @@ def test_killed_and_taken_up_again(tmp_path):
     code = (
         "import sys; from topicloom.experiments.compare import compare; from topicloom.corpus import Corpus\n"
         "if __name__ == '__main__':\n"
-        "    compare(Corpus.load(sys.argv[1]), ['gsm:epochs=2', 'lda:epochs=2'], [2, 3], 2, out=sys.argv[2], jobs=2)\n"
+        "    models = ['gsm:epochs=2', 'lda:epochs=2']\n"
+        "    compare(Corpus.load(sys.argv[1]), models, [2, 3], 2, out=sys.argv[2], n_jobs=2)\n"
     )
     (tmp_path / "run.py").write_text(code)
     out = tmp_path / "out"
@@ -161,7 +164,7 @@ def test_a_directory_that_was_emptied_forgets_its_corpus(tmp_path):
     assert rows_of(found) == rows_of(compare(CORPUS[:120], QUICK[1:], [2], 1))
 
 
-def test_a_fit_that_fails_is_told_and_tried_again(tmp_path):
+def test_a_fit_that_fails_is_reported_and_tried_again(tmp_path):
     found = compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path)  # more topics than words
     (failed,) = found.failed
     assert failed["n_topics"] == 61
@@ -209,6 +212,47 @@ def test_candidates_are_within_a_deviation_of_the_best():
     assert found.candidates() == {"perplexity": [5, 10]}  # 110 ± 10, 117, 131
 
 
+def test_active_topics_are_compared_as_shares():
+    found = made({("a", 5): [5.0] * 3, ("a", 10): [9.0] * 3, ("a", 20): [12.0] * 3}, "active_topics")
+    assert found.candidates() == {"active_topics": [5]}
+
+
+def test_a_misspelt_measure_is_refused():
+    found = made({("a", 5): [1.0], ("b", 5): [2.0]})
+    for call in (
+        lambda: found.values("perplexty", "a", 5),
+        lambda: found.best("perplexty"),
+        lambda: found.paired("perplexty", "a"),
+    ):
+        with pytest.raises(SettingError, match=r"unknown measure 'perplexty'; did you mean .*perplexity"):
+            call()
+    with pytest.raises(SettingError, match="unknown model 'c'"):
+        found.values("perplexity", "c", 5)
+    assert np.isnan(found.values("nmi", "a", 5)).all()  # a measure that this corpus does not allow
+    assert found.best("nmi") is None
+
+
+def test_it_is_printed_in_a_line_and_saved_anywhere(tmp_path):
+    found = made({("a", 5): [1.0, None, 2.0], ("b", 5): [2.0, 2.0, 2.0]})
+    assert repr(found) == "Comparison(2 models, 1 number of topics, 3 seeds, 5 fits, 0 failed)"
+    found.save(str(tmp_path / "new" / "folder"))
+    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == {"comparison.csv", "index.html"}
+
+
+def test_documents_without_a_label_are_no_class():
+    some = ["", *LABELS[1:]]
+    corpus = Corpus.from_counts(PLANTED.counts, PLANTED.vocabulary, labels=some)
+    evaluator = Evaluator(split(corpus))
+    model = GSM(3, epochs=2, random_state=0).fit(evaluator.parts.train)
+    found = evaluator.figures(model)
+    known = [row for row, label in enumerate(evaluator.parts.test.labels) if label]
+    theta = model.transform(evaluator.parts.test)[known]
+    expected = metrics.purity([evaluator.parts.test.labels[row] for row in known], theta.argmax(axis=1))
+    assert found["test"]["purity"] == pytest.approx(float(expected))
+    assert evaluator.unavailable("c_v", "test") is not None
+    assert "c_v" not in found["test"]
+
+
 def test_numbers_of_topics():
     found = select_n_topics(CORPUS, [2, 3], "lda:epochs=2", seeds=2)
     assert found.models == ["lda:epochs=2"]
@@ -232,7 +276,7 @@ def test_the_page_needs_nothing_else():
 
 def test_processes_give_the_same(tmp_path):
     alone = compare(CORPUS, QUICK, [2], 2)
-    together = compare(CORPUS, QUICK, [2], 2, jobs=2, out=tmp_path)
+    together = compare(CORPUS, QUICK, [2], 2, n_jobs=2, out=tmp_path)
     for one, other in zip(rows_of(alone), rows_of(together), strict=True):
         assert one["words"] == other["words"]
     assert len(json.loads((tmp_path / "comparison.json").read_text())["models"]) == 2

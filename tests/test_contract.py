@@ -25,21 +25,21 @@ from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.embeddings.word_vectors import WordVectors
 from topicloom.errors import InputError, SettingError, TrainingDivergedError
+from topicloom.metrics import CATALOGUE
 from topicloom.models import (
     GMNTM,
     GSM,
     LDA,
+    MODELS,
     Loom,
 )
 from topicloom.models.base import TopicModel
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.models.persistence import load
-from topicloom.models.registry import MODELS
 from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.training.callbacks import Callback
-from topicloom.training.collapse import COLUMNS
 
 N_TOPICS = 3
 COUNTS = synthetic_lda(n_docs=80, n_topics=N_TOPICS, n_words=30, doc_length=20).corpus.counts
@@ -263,7 +263,7 @@ def test_names_of_the_topics(fitted):
 @pytest.mark.parametrize("name", ["n_components", "num_topics", "k", "nr_topics", "n_topic"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_other_names_of_n_topics_are_corrected(kind, name):
-    with pytest.raises(SettingError, match=f"{kind.__name__} has no setting '{name}': here it is called 'n_topics'"):
+    with pytest.raises(SettingError, match=f"{kind.__name__} has no setting '{name}'; it is called `n_topics` here"):
         kind(**{name: 5})
 
 
@@ -285,8 +285,13 @@ def with_count(value: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("X", "settings", "said"),
     [
-        pytest.param(CORPUS, {"n_topics": 1}, "n_topics .* 1", id="one topic"),
-        pytest.param(CORPUS, {"n_topics": 31}, "n_topics is 31 .* only 30 words", id="more topics than words"),
+        pytest.param(CORPUS, {"n_topics": 1}, "`n_topics` of .* it is 1", id="one topic"),
+        pytest.param(
+            CORPUS,
+            {"n_topics": 31},
+            "`n_topics=31` is more than the 30 words of the vocabulary",
+            id="more topics than words",
+        ),
         pytest.param(with_count(-1), {}, "row 2, column 1 is -1", id="negative"),
         pytest.param(with_count(np.nan), {}, "row 2, column 1 is nan", id="nan"),
         pytest.param(with_count(np.inf), {}, "row 2, column 1 is inf", id="infinite"),
@@ -426,10 +431,10 @@ def test_history_adds_up(kind):
     for row in history:
         reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["kl_weight"]
         others = {"epoch", "loss", "kl_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
-        others |= {"distinctness_weight", "concentration"}
+        others |= {"separation_weight", "concentration"}
         opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
         own = {name: value for name, value in row.items() if not name.startswith(opponents)}
-        extras = sum(value for name, value in own.items() if name not in others | COLUMNS)
+        extras = sum(value for name, value in own.items() if name not in others | CATALOGUE.keys())
         assert weight == 0.3
         assert row["loss"] == pytest.approx(reconstruction + weight * divergence + extras, rel=1e-5)
 
@@ -540,7 +545,7 @@ NEURAL = [pytest.param(partial(small, kind), id=kind.__name__) for kind in MODEL
 @pytest.mark.parametrize("make_neural", NEURAL)
 def test_a_model_whose_training_diverged_keeps_its_last_whole_epoch(make_neural, monkeypatch, interrupted_after):
     model, whole = make_neural(batch_size=20), make_neural(batch_size=20)  # four steps an epoch
-    good, seen = (8, 1) if isinstance(model, Loom) else (9, 2)  # its weft takes gradients at the first batch alone
+    good, seen = (8, 1) if isinstance(model, Loom) else (9, 2)  # counting takes gradients at the first batch alone
     with pytest.raises(KeyboardInterrupt):
         whole.fit(CORPUS, callbacks=[interrupted_after(2)])  # a fit of two epochs would plan them otherwise
     with monkeypatch.context() as patch:
@@ -616,19 +621,19 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "GMNTM": [
         {"pretrain_epochs": 2},
         {"spread": 1.0},
-        {"separation": 0.0},
+        {"component_separation": 0.0},
         {"balance": 0.0},
         {"decoder": "product"},
     ],
     "Loom": [
         {"alpha": 1.0},
-        {"common": 0.4},
-        {"damping": 1.0},
+        {"background_topics": 0.4},
+        {"count_power": 1.0},
         {"eta": 0.1},
         {"refine": 0},
         {"sharpness": 1.0},
-        {"spare": 0.0},
-        {"warp": 0.3},
+        {"spare_topics": 0.0},
+        {"pretrain_share": 0.3},
     ],
     "NVDM": [],
     "ProdLDA": [{"min_diversity": 0.5}],
@@ -730,7 +735,7 @@ def test_every_setting_is_tried(kind):
 @pytest.mark.parametrize("alpha", [0, -0.5])
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if "alpha" in settings_of(kind)])
 def test_alpha_is_above_zero(kind, alpha):
-    says = f"alpha of {kind.__name__} should be greater than 0; it is {alpha}"
+    says = f"`alpha` of {kind.__name__} should be greater than 0; it is {alpha}"
     with pytest.raises(SettingError, match=says) as caught:
         small(kind, alpha=alpha).fit(CORPUS)
     assert "\n" not in str(caught.value)

@@ -28,6 +28,7 @@ TEXTS = [
     "Dogs chase the dog; mat, mat!",
     "the of and",
 ]
+DOGS = ["dog", "chase", "dogs"]
 OPEN = {"min_df": 1, "max_df": 1.0}
 
 
@@ -86,6 +87,46 @@ def test_chinese_is_found():
     assert corpus.vocabulary == ["新闻", "iphone", "system", "北京大学"]
 
 
+CHINESE = ["北京大学的新闻", "经济增长与利率", "天气预报说明天有雨"] * 5
+
+
+def test_texts_in_another_language_than_the_one_that_was_named(caplog):
+    sentence = r'the texts look Chinese \(zh\), but language="en" \(--language en\) was given; .*--language zh'
+    with pytest.raises(InputError, match=f"^{sentence}"):
+        Corpus.from_texts(CHINESE, language="en")
+    assert Corpus.from_texts(CHINESE, language="zh").tokenizer.language == "zh"
+    with pytest.raises(InputError, match=f"^no word is left: {sentence}"):
+        Corpus.from_texts(CHINESE, tokenizer=make_tokenizer("en"), min_df=6)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        Corpus.from_texts(["новости о погоде", "экономика и рынок"], language="en", **OPEN)
+    assert len(caplog.messages) == 1
+    assert 'the texts look Russian (ru), but language="en" (--language en) was given' in caplog.messages[0]
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        Corpus.from_texts(["новини про погоду", "економіка та ринок"], language="uk", **OPEN)
+        Corpus.from_texts(["the weather", *CHINESE[:1]], language="en", **OPEN)
+    assert not caplog.messages
+
+
+def test_stop_words_are_added_or_replaced(tmp_path):
+    path = tmp_path / "own.txt"
+    path.write_text("cat\nsat\n")
+    (tmp_path / "texts.txt").write_text("\n".join(text or " " for text in TEXTS))
+    for given in (["cat", "sat"], path):
+        assert Corpus.from_texts(TEXTS, **OPEN, language="en", stop_words=given).vocabulary == ["mat", *DOGS]
+        own = Corpus.from_texts(TEXTS, **OPEN, language="en", stop_words=given, replace_stop_words=True)
+        assert "the" in own.vocabulary
+        assert "cat" not in own.vocabulary
+        both = Corpus.from_file(tmp_path / "texts.txt", **OPEN, stop_words=given, replace_stop_words=True)
+        assert both.vocabulary == own.vocabulary
+    for source in ([["a"]], TEXTS):
+        with pytest.raises(SettingError, match=r"replace_stop_words=True .* needs the words"):
+            Corpus.from_texts(source, **OPEN, replace_stop_words=True)
+    with pytest.raises(InputError, match="tokenizer= has its own stop words"):
+        Corpus.from_texts(TEXTS, tokenizer=make_tokenizer("en"), replace_stop_words=True)
+
+
 def test_filters():
     def vocabulary(**filters):
         return Corpus.from_texts(
@@ -117,14 +158,17 @@ def test_filters_that_cannot_be(filters):
 def test_no_word_left():
     with pytest.raises(
         InputError,
-        match=r"no word is left of 6 in 5 documents: min_df=2 drops 3, max_df=0.1 drops 3, remove_top=0 drops 0;",
+        match=r"no word is left of 6 in 5 documents: min_df=2 drops 3, max_df=0.1 drops 3, remove_top=0 drops 0; "
+        r"loosen these filters \(--min-df",
     ):
         Corpus.from_texts(TEXTS, min_df=2, max_df=0.1)
     with pytest.raises(InputError, match="remove_top=9 drops 6"):
         Corpus.from_texts(TEXTS, **OPEN, remove_top=9)
-    with pytest.raises(InputError, match="no word was found in 1 document; check the language and the stop words"):
+    with pytest.raises(
+        InputError, match=r"no word was found in 1 document; check the language \(language=, --language\)"
+    ):
         Corpus.from_texts(["the"], **OPEN)
-    with pytest.raises(InputError, match="there is no document"):
+    with pytest.raises(InputError, match="no documents were given"):
         Corpus.from_texts([])
 
 
@@ -132,12 +176,12 @@ def test_no_word_left():
     ("texts", "message"),
     [
         ("one string", "texts is a single string"),
-        (["a", None], "document 1: a text is needed, and this is a NoneType"),
-        ([float("nan")], "document 0: a text is needed, and this is a float: nan"),
-        (["a", ["b"]], "document 1: a text is needed, and this is a list"),
-        ([["a"], "b"], "document 1: raw text was given"),
-        ([["a"], ["b", 3]], "document 1: a token is an int, not a string: 3"),
-        ([["a\nb"]], r"the word 'a\\nb' is blank or holds a line break"),
+        (["a", None], "document 1: expected a text, got a NoneType"),
+        ([float("nan")], "document 0: expected a text, got a float: nan"),
+        (["a", ["b"]], "document 1: expected a text, got a list"),
+        ([["a"], "b"], "document 1: this document is raw text"),
+        ([["a"], ["b", 3]], "document 1: expected tokens that are strings, got an int: 3"),
+        ([["a\nb"]], r"the word 'a\\nb' is blank or contains a line break"),
     ],
 )
 def test_documents_that_cannot_be(texts, message):
@@ -157,7 +201,7 @@ def test_own_tokenizer():
     assert "the" not in corpus.vocabulary
     other = Corpus.from_texts(TEXTS, **OPEN, tokenizer=make_tokenizer("en", None))
     assert "the" in other.vocabulary
-    with pytest.raises(InputError, match="tokenizer= has stop words of its own"):
+    with pytest.raises(InputError, match="tokenizer= has its own stop words"):
         Corpus.from_texts(TEXTS, tokenizer=make_tokenizer("en"), stop_words=None)
     with pytest.raises(InputError, match="user_dictionary= belongs to"):
         Corpus.from_texts(TEXTS, tokenizer=str.split, user_dictionary="own.txt")
@@ -172,11 +216,11 @@ def test_workers_change_nothing(monkeypatch):
     assert same(one, Corpus.from_texts(texts, min_df=2))
     own = Corpus.from_texts(texts, min_df=2, n_jobs=2, tokenizer=lambda text: text.split())
     assert (own.counts != one.counts).nnz == 0
-    with pytest.raises(InputError, match="document 99: a text is needed"):
+    with pytest.raises(InputError, match="document 99: expected a text"):
         Corpus.from_texts([*texts[:-1], 5], n_jobs=2)
     with pytest.raises(InputError, match="the reader's own error"):
         Corpus.from_texts(broken_after_two(), n_jobs=2)
-    with pytest.raises(SettingError, match="n_jobs=0 means nothing"):
+    with pytest.raises(SettingError, match=r"n_jobs=0 \(--jobs 0\) is not possible"):
         Corpus.from_texts(texts, n_jobs=0)
 
 
@@ -204,6 +248,12 @@ def test_columns_of_a_file(tmp_path):
     corpus = Corpus.from_file(tmp_path / "a.csv", min_df=1, max_df=1.0, label="kind", timestamp="when")
     assert (corpus.ids, corpus.labels) == (["0", "1"], ["x", ""])
     assert [str(time)[:10] for time in corpus.times] == ["1999-01-01", "NaT"]
+
+
+def test_tables_of_other_kinds(tmp_path):
+    (tmp_path / "a.csv").write_text("x;cat, dog\ny;'dog' bird\n", encoding="utf-8")
+    corpus = Corpus.from_file(tmp_path / "a.csv", **OPEN, text="2", label="1", header=False, delimiter=";")
+    assert (corpus.vocabulary, corpus.labels) == (["dog", "bird", "cat"], ["x", "y"])
 
 
 def test_save_and_load(tmp_path):
@@ -242,7 +292,24 @@ def test_texts_that_are_all_empty_or_have_no_utf8(tmp_path):
     Corpus.from_counts([[1.0]], texts=[""]).save(tmp_path / "a")
     assert list(Corpus.load(tmp_path / "a").texts) == [""]
     corpus = Corpus.from_texts(["fine \ud800"], **OPEN)
-    assert list(corpus.texts) == ["fine ?"]
+    assert list(corpus.texts) == ["fine \ufffd"]
+
+
+def test_surrogates_are_saved_as_the_replacement_character(tmp_path):
+    tokens = [["a\ud800", "a\ud801", "b"], ["a\ud802", "\ud83d\ude00"]]
+    corpus = Corpus.from_texts(tokens, **OPEN, stop_words=["c\ud800"])
+    assert corpus.vocabulary == ["a\ufffd", "b", "😀"]
+    np.testing.assert_array_equal(corpus.counts.toarray(), [[2, 1, 0], [1, 0, 1]])
+    np.testing.assert_array_equal(corpus.encode([["a\ud805", "b"]]).toarray(), [[1, 1, 0]])
+    corpus.save(tmp_path / "tokens")
+    assert same(corpus, Corpus.load(tmp_path / "tokens"))
+    (tmp_path / "a.jsonl").write_text('{"text": "cat \\ud800", "id": "\\udc00", "label": "x\\ud800"}\n')
+    corpus = Corpus.from_file(tmp_path / "a.jsonl", **OPEN, stop_words=["dog\ud800"])
+    assert (corpus.ids, corpus.labels, list(corpus.texts)) == (["\ufffd"], ["x\ufffd"], ["cat \ufffd"])
+    corpus.save(tmp_path / "texts")
+    assert same(corpus, Corpus.load(tmp_path / "texts"))
+    with pytest.raises(InputError, match=r"the word '.ud800' contains a lone surrogate"):
+        Corpus.from_counts([[1]], ["\ud800"])
 
 
 def test_load_faults(tmp_path):
@@ -329,7 +396,7 @@ def test_from_counts_mends_a_copy():
         ([["a"]], {}, "counts are of type <U1; numbers are needed"),
         ([[1, 2]], {"vocabulary": ["a"]}, "the vocabulary has 1 words, and the counts have 2 columns"),
         ([[1, 2, 3]], {"vocabulary": ["a", "b", "a"]}, "the vocabulary holds 'a' twice"),
-        ([[1]], {"vocabulary": ["a\n"]}, "blank or holds a line break"),
+        ([[1]], {"vocabulary": ["a\n"]}, "blank or contains a line break"),
         ([[1]], {"texts": []}, "there are 0 texts and 1 documents; give one for each"),
         ([[1]], {"ids": "ab"}, "there are 2 ids and 1 documents; give one for each"),
     ],
@@ -366,7 +433,7 @@ def test_new_texts_and_other_vocabularies():
     assert counts.dtype == np.float32
     assert corpus.encode([]).shape == (0, 6)
     np.testing.assert_array_equal(counts_of([["b", "b"]], ["a", "b"], Pretokenized()).toarray(), [[0, 2]])
-    with pytest.raises(InputError, match="document 1: a text is needed"):
+    with pytest.raises(InputError, match="document 1: expected a text"):
         corpus.encode(["a", 3])
     aligned = corpus.over(["new", "dog", "cat"]).counts
     np.testing.assert_array_equal(aligned.toarray(), [[0, 0, 2], [0, 1, 1], [0] * 3, [0, 1, 0], [0] * 3])

@@ -49,17 +49,17 @@ def test_a_model_trained_on_the_gpu_reads_on_the_cpu(
 
 
 def test_topics_counted_on_the_gpu_read_on_the_cpu(corpus: tl.Corpus, tmp_path: Path) -> None:
-    model = tl.Loom(5, epochs=20, common=0.4, random_state=0, device="cuda").fit(corpus)
-    assert model.network_.weft.common.sum() == 2
-    assert model.network_.weft.beta_t.is_cuda
+    model = tl.Loom(5, epochs=20, background_topics=0.4, random_state=0, device="cuda").fit(corpus)
+    assert model.network_.counting.background.sum() == 2
+    assert model.network_.counting.beta_t.is_cuda
     model.save(tmp_path / "model")
     loaded = tl.load(tmp_path / "model", device="cpu")
     np.testing.assert_allclose(loaded.transform(corpus), model.transform(corpus), atol=1e-4)
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 4])
-def test_spare_topics_go_on_the_gpu(epochs: int, corpus: tl.Corpus) -> None:
-    """From the warp alone, after a single pass of the weft, and in its course."""
+def test_spare_topics_are_pruned_on_the_gpu(epochs: int, corpus: tl.Corpus) -> None:
+    """After pretraining alone, after a single pass of counting, and between passes."""
     model = tl.Loom(5, epochs=epochs, random_state=0, device="cuda").fit(corpus)
     assert model.components_.shape[0] == 5
     assert model.transform(corpus).shape[1] == 5

@@ -75,7 +75,7 @@ def test_twenty_newsgroups(monkeypatch):
         InputError, match=r"cannot be downloaded \(Name or .*\); connect to the network, or use python_docs"
     ):
         twenty_newsgroups()
-    with pytest.raises(SettingError, match="subset='dev'"):
+    with pytest.raises(SettingError, match="`subset='dev'` should be"):
         twenty_newsgroups("dev")
 
     def posts(**options):

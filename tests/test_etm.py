@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,10 +18,14 @@ from topicloom import (
     InputError,
     TrainingDivergedError,
     WordVectors,
+    compare,
     load,
+    read_word_vectors,
 )
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
+from topicloom.reports import run
+from topicloom.settings import settings_as_json, settings_as_text
 
 N_TOPICS = 4
 CORPUS = synthetic_lda(n_docs=200, n_topics=N_TOPICS, n_words=40, doc_length=30).corpus
@@ -94,6 +100,45 @@ def test_a_file_is_as_good_as_the_object(path, caplog):
     np.testing.assert_array_equal(from_file.components_, etm(word_vectors=str(path)).fit(CORPUS).components_)
 
 
+def test_a_dictionary_and_gensims_vectors_are_as_good_as_the_object(tmp_path):
+    expected = etm(word_vectors=VECTORS).fit(CORPUS)
+    by_word = dict(zip(VECTORS.words, VECTORS.vectors, strict=True))
+    lists = {word: vector.tolist() for word, vector in by_word.items()}
+    keyed = SimpleNamespace(index_to_key=list(VECTORS.words), vectors=VECTORS.vectors)
+    for given in (by_word, lists, keyed):
+        model = etm(word_vectors=given).fit(CORPUS)
+        np.testing.assert_array_equal(model.components_, expected.components_)
+    model.set_params(word_vectors=lists).fit(CORPUS).save(tmp_path / "model")
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["settings"]["word_vectors"] is None
+
+
+def test_metrics_of_a_run_describe_the_vectors(path):
+    model = etm(word_vectors=VECTORS).fit(CORPUS)
+    measured = run.measure(model, CORPUS, seconds=1.0)
+    assert json.loads(json.dumps(measured, allow_nan=False))["settings"]["word_vectors"] == {
+        "words": 40, "size": 8, "digest": VECTORS.digest
+    }  # fmt: skip
+    assert settings_as_json(etm(word_vectors=path))["word_vectors"] == str(path)
+
+
+def test_other_vectors_make_another_plan(path):
+    texts = [settings_as_text(etm(word_vectors=given)) for given in (VECTORS, VECTORS, path, str(path))]
+    assert texts[0] == texts[1]
+    assert texts[2] == texts[3]
+    WordVectors(VECTORS.words, VECTORS.vectors + 1).save(path)
+    changed = [settings_as_text(etm(word_vectors=given)) for given in (read_word_vectors(path), path)]
+    assert changed[0] != texts[0]
+    assert changed[1] != texts[2]
+
+
+def test_a_comparison_does_not_go_on_with_other_vectors(tmp_path):
+    models = {"etm": etm(word_vectors=VECTORS, epochs=1)}
+    compare(CORPUS, models, [2], 1, out=tmp_path)
+    models["etm"].set_params(word_vectors=WordVectors(VECTORS.words, -VECTORS.vectors))
+    with pytest.raises(InputError, match="has etm with other settings"):
+        compare(CORPUS, models, [2], 1, out=tmp_path)
+
+
 def test_words_without_a_vector_are_drawn():
     some = WordVectors(VECTORS.words[:30], VECTORS.vectors[:30])
     one, other = (
@@ -114,10 +159,13 @@ def test_vectors_of_one_dimension_or_of_one_place_do_no_harm():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"word_vectors": VECTORS, "embedding_size": 9}, "embedding_size is 9, and word_vectors have 8 dimensions"),
+        (
+            {"word_vectors": VECTORS, "embedding_size": 9},
+            "`embedding_size=9` does not fit word vectors of 8 dimensions",
+        ),
         ({"word_vectors": WordVectors(["unheard"], [[1.0]])}, "none of the 40 words of the vocabulary"),
         ({"word_vectors": "nowhere.txt"}, "nowhere.txt does not exist"),
-        ({"word_vectors": 3}, "word_vectors of ETM"),
+        ({"word_vectors": 3}, "`word_vectors` of ETM should be an instance of WordVectors or"),
     ],
 )
 def test_vectors_that_cannot_be_used(settings, said):
@@ -127,7 +175,7 @@ def test_vectors_that_cannot_be_used(settings, said):
 
 
 def test_a_file_of_another_size(path):
-    with pytest.raises(InputError, match="has vectors of 8 numbers, and 9 are asked for"):
+    with pytest.raises(InputError, match="has vectors of 8 numbers, not 9"):
         etm(word_vectors=path, embedding_size=9).fit(CORPUS)
     assert etm(word_vectors=path, embedding_size=8).fit(CORPUS).word_embeddings_.shape == (40, 8)
 

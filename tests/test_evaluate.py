@@ -11,8 +11,7 @@ from scipy import sparse
 import topicloom as tl
 from test_cli import call
 from topicloom import metrics
-from topicloom.corpus.topic_measures import COHERENCES, DIVERSITIES, WINDOWED
-from topicloom.evaluation import MEASURES
+from topicloom.metrics.catalogue import measures_of
 
 PETS = "the cat and the dog see a vet , animals and pets eat fish every day at home"
 MONEY = "the stock and the bond market move , banks and money earn interest in every year"
@@ -29,7 +28,9 @@ def texts(n, seed):
 TRAIN, TEST = texts(60, seed=1), [*texts(20, seed=2), "unheard of"]
 LABELS = ["pets", "money"] * 10 + ["pets"]
 CORPUS = tl.Corpus.from_texts(TRAIN, language="en", min_df=2, max_df=1.0, labels=["pets", "money"] * 30)
-NEEDS = {"c_w2v": "vectors", "embedding_diversity": "vectors"}
+MEASURES = measures_of("evaluation")
+NEEDS = {name for name, measure in MEASURES.items() if "word vectors" in measure.needs}
+WINDOWED = {name for name, measure in MEASURES.items() if "token order" in measure.needs}
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +48,8 @@ def whole(found):
 
 def test_all_of_it(model):
     found = tl.evaluate(model, TEST, labels=LABELS, training=CORPUS)
-    assert set(found) == set(MEASURES) - set(NEEDS)
-    assert set(found.skipped) == set(NEEDS)
+    assert set(found) == set(MEASURES) - NEEDS
+    assert set(found.skipped) == NEEDS
     said = whole(found)
     assert (said["documents"], said["empty_documents"], said["held_out"]) == (21, 1, True)
     assert said["measures"]["c_v"]["window"] == 110
@@ -60,7 +61,7 @@ def test_figures_are_those_of_the_functions(model):
     words, ids, theta = model.topics(25), model.topic_ids(25), model.transform(TEST)
     tokens = [CORPUS.tokenizer(text) for text in TRAIN]
     expected = {
-        "document_npmi": metrics.document_npmi(ids, CORPUS.counts).mean(),
+        "document_npmi": metrics.document_npmi(ids, CORPUS.counts),
         "c_v": metrics.c_v(words, tokens),
         "c_npmi": metrics.c_npmi(words, tokens),
         "c_uci": metrics.c_uci(words, tokens),
@@ -78,7 +79,7 @@ def test_figures_are_those_of_the_functions(model):
         assert float(found[name]) == pytest.approx(float(value), abs=1e-9), name
     assert found["perplexity_bound"] != pytest.approx(float(found["perplexity_bound_by_document"]))
     divergence = model.latent(TEST[:-1])[1]
-    assert found["kl_per_dimension"].settings["per_dimension"] == pytest.approx(divergence.mean(axis=0), rel=1e-5)
+    assert found["kl_per_dimension"].per_dimension == pytest.approx(divergence.mean(axis=0), rel=1e-5)
 
 
 def test_what_a_model_says_of_each_document(model):
@@ -110,8 +111,8 @@ def test_what_coherence_is_measured_against(model):
     assert [found["c_v"].settings["n_documents"] for found in (given, trained, other)] == [21, 60, 2]
     assert given["perplexity_bound"] == trained["perplexity_bound"] == other["perplexity_bound"]
     assert given["document_npmi"] != trained["document_npmi"]
-    assert "cat" not in other["c_v"].settings["unseen"]
-    assert len(other["c_v"].settings["unseen"]) > 10
+    assert "cat" not in other["c_v"].unseen
+    assert len(other["c_v"].unseen) > 10
 
     counted = metrics.Reference.from_counts(CORPUS.counts, CORPUS.vocabulary, name="the news")
     found = tl.evaluate(model, TEST, reference=counted)
@@ -159,7 +160,7 @@ def test_labels(model):
 
 def test_vectors(model):
     vectors = tl.WordVectors(CORPUS.vocabulary, RANDOM.normal(size=(len(CORPUS.vocabulary), 5)))
-    found = tl.evaluate(model, TEST, vectors=vectors, measures=list(NEEDS), top_n=4)
+    found = tl.evaluate(model, TEST, vectors=vectors, measures=sorted(NEEDS), top_n=4)
     words = model.topics(4)
     assert float(found["c_w2v"]) == pytest.approx(float(metrics.c_w2v(words, vectors)))
     assert found["embedding_diversity"] == metrics.embedding_diversity(words, vectors)
@@ -168,7 +169,7 @@ def test_vectors(model):
 
 def test_words_of_a_topic_and_their_ranking(model):
     found = tl.evaluate(model, TEST, top_n=5, relevance=1.0)
-    assert {found[name].settings["top_n"] for name in (*COHERENCES, *DIVERSITIES)} == {5}
+    assert {found[name].settings["top_n"] for name in measures_of("monitor")} == {5}
     assert found["topic_diversity"] == metrics.topic_diversity(model.topics(5, relevance=1.0))
     assert found.about["relevance"] == 1.0
 
@@ -195,7 +196,7 @@ def test_every_model_can_be_evaluated(kind):
     found = tl.evaluate(model, CORPUS)
     whole(found)
     coded = {"kl_per_dimension", "active_units_by_divergence", "active_units_by_variance"}
-    assert set(MEASURES) - set(found) <= coded | set(NEEDS)
+    assert set(MEASURES) - set(found) <= coded | NEEDS
     assert ("kl_per_dimension" in found) == ("kl_per_dimension" in model.history_[-1])
     mean, divergence = model.latent(CORPUS)
     assert (len(mean), len(divergence)) == (60, 60)
@@ -204,14 +205,13 @@ def test_every_model_can_be_evaluated(kind):
         assert divergence.mean(axis=0) == pytest.approx(model.history_[-1]["kl_per_dimension"], abs=1e-4)
 
 
-def test_it_is_shown_with_a_line_for_each(model):
-    from rich.console import Console
+def test_it_is_shown_with_a_line_for_each(model, monkeypatch, capsys):
+    from topicloom.cli.shell import print_evaluation
 
+    monkeypatch.setenv("COLUMNS", "150")
     found = tl.evaluate(model, TEST)
-    console = Console(width=150)
-    with console.capture() as capture:
-        console.print(found.table())
-    for shown in (capture.get(), repr(found)):
+    print_evaluation(found)
+    for shown in (capsys.readouterr().out, repr(found)):
         lines = shown.strip().splitlines()
         for name in MEASURES:
             assert sum(line.split()[0] == name for line in lines) == 1
@@ -224,8 +224,8 @@ def test_it_is_shown_with_a_line_for_each(model):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"measures": ["c_w"]}, "measures names 'c_w'; did you mean"),
-        ({"measures": "c_v"}, "list of names"),
+        ({"measures": ["c_w"]}, "unknown measure 'c_w' in measures; did you mean"),
+        ({"measures": "c_v"}, "list of measures"),
         ({"measures": ["purity"]}, "purity cannot be measured: no labels were given"),
         ({"measures": ["c_w2v"]}, "no word vectors"),
         ({"top_n": 0}, "top_n should be a whole number"),
@@ -235,6 +235,31 @@ def test_it_is_shown_with_a_line_for_each(model):
 def test_what_cannot_be_is_said(model, options, says):
     with pytest.raises(tl.InputError, match=says):
         tl.evaluate(model, TEST, **options)
+
+
+def test_a_model_that_is_not_fitted_or_none():
+    with pytest.raises(tl.InputError, match="this GSM is not fitted yet; call fit before evaluate"):
+        tl.evaluate(tl.GSM(3), CORPUS)
+    with pytest.raises(tl.InputError, match="model should be a fitted topic model; it is of type list"):
+        tl.evaluate([], CORPUS)
+
+
+def test_the_table_has_plain_rows(model):
+    rows = {row["name"]: row for row in tl.evaluate(model, TEST).table()}
+    assert json.loads(json.dumps(rows)) == rows
+    assert set(rows) == set(MEASURES)
+    assert rows["c_npmi"]["title"] == "C_NPMI"
+    assert rows["c_npmi"]["settings"]["window"] == 10
+    assert rows["c_npmi"]["skipped"] is None
+    assert isinstance(rows["active_topics"]["value"], int)
+    assert (rows["purity"]["value"], rows["purity"]["skipped"]) == (None, "no labels were given")
+
+
+def test_a_topics_own_values_are_there(model):
+    found = tl.evaluate(model, TEST)
+    for name in ("document_npmi", "c_v", "c_npmi", "c_uci", "u_mass"):
+        assert found[name] == pytest.approx(found[name].per_topic.mean())
+        assert len(found.to_dict()["measures"][name]["per_topic"]) == 3
 
 
 def test_a_single_text_is_no_list(model):
@@ -283,7 +308,7 @@ def test_a_run_is_measured_on_what_it_was_trained_on(run):
     after = json.loads((run / "metrics.json").read_text())
     assert {name: after[name] for name in before} == before
     found = evaluations(run)["training"]
-    assert set(found["measures"]) == set(MEASURES) - set(NEEDS)
+    assert set(found["measures"]) == set(MEASURES) - NEEDS
     assert (found["documents"], found["held_out"]) == (60, False)
     assert found["measures"]["accuracy"]["folds"] == 5
     assert found["measures"]["document_npmi"]["value"] == pytest.approx(before["document_npmi"])
@@ -291,6 +316,12 @@ def test_a_run_is_measured_on_what_it_was_trained_on(run):
     lines = [line.split() for line in result.stdout.splitlines()]
     shown = {line[0]: line[1] for line in lines if len(line) > 1}
     assert shown["c_npmi"] == f"{found['measures']['c_npmi']['value']:.4f}"
+
+
+def test_metrics_json_has_one_definition_of_diversity(run):
+    found = json.loads((run / "metrics.json").read_text())
+    assert found["topic_diversity"] == found["final"]["topic_diversity"]
+    assert found["final"]["lowest_topic_diversity"] <= found["topic_diversity"]
 
 
 def test_a_run_is_measured_on_new_texts(run, tmp_path):
@@ -349,7 +380,7 @@ def test_a_run_on_a_prepared_corpus(tmp_path):
     arguments = ("--topics", 2, "--epochs", 1, "--out", tmp_path / "run", "--quiet")
     assert call("train", tmp_path / "corpus", *arguments).exit_code == 0
     assert call("evaluate", tmp_path / "run").exit_code == 0
-    assert set(evaluations(tmp_path / "run")["training"]["measures"]) == set(MEASURES) - set(NEEDS)
+    assert set(evaluations(tmp_path / "run")["training"]["measures"]) == set(MEASURES) - NEEDS
 
 
 def test_training_is_watched_from_the_command_line(tmp_path):
@@ -364,7 +395,9 @@ def test_training_is_watched_from_the_command_line(tmp_path):
     assert ["document_npmi" in row for row in rows] == [False, False, False, True]
     assert call(*arguments, tmp_path / "c", "--monitor", "none").exit_code == 0
     assert "npmi" not in (tmp_path / "c" / "log.jsonl").read_text()
-    refused(*arguments, tmp_path / "d", "--monitor", "c_vv", says=["--monitor names 'c_vv'", "did you mean"])
+    refused(
+        *arguments, tmp_path / "d", "--monitor", "c_vv", says=["unknown measure 'c_vv' in --monitor", "did you mean"]
+    )
     assert not (tmp_path / "d").exists()
 
 

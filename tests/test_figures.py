@@ -34,7 +34,7 @@ def test_loss_curve_gives_every_scale_a_panel(epochs):
 
 WATCHED = {
     "kl_per_dimension": [0.3, 0.1, 0.2],
-    "active_units": 3,
+    "active_units_by_divergence": 3,
     "active_topics": 2,
     "duplicate_topics": 1,
     "frequent_mass": 0.4,

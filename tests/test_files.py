@@ -1,18 +1,27 @@
-"""Files: whole or not at all, and refused in a sentence when they are not what they should be."""
+"""Files and directories are written whole or not at all, and damaged ones are refused with a clear message."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
 from topicloom.corpus import Corpus
 from topicloom.errors import InputError
 from topicloom.files import (
     atomic_directory,
     atomic_file,
+    lock_directory,
     read_json,
     read_lines,
     require_free,
@@ -25,8 +34,11 @@ from topicloom.models.persistence import load, model_class
 TEXTS = ["red-green", "green-blue", "blue-red-red", "green"] * 3
 
 
+SOURCE = str(Path(__file__).resolve().parents[1] / "src")
+
+
 class Cut(Exception):
-    """What ends a writer in the middle."""
+    """Ends a writer in the middle."""
 
 
 def write_half(path: Path) -> None:
@@ -67,7 +79,48 @@ def test_files_can_be_read_by_whom_the_umask_lets(tmp_path):
     assert (tmp_path / "a.json").stat().st_mode == plain.stat().st_mode
 
 
-# A directory; that it holds "mark" tells that it is one of ours.
+def in_another_process(script: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a process in `folder` that has imported topicloom.files, and wait for its first line."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import os; from pathlib import Path; from topicloom.files import *\n{script}"],
+        cwd=folder, env=os.environ | {"PYTHONPATH": SOURCE}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    process.stdout.readline()
+    return process
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "a.txt").symlink_to(tmp_path / "disk" / "b.txt")
+    for text in ("old", "new"):  # at first the link points to nothing
+        with atomic_file(tmp_path / "a.txt") as temporary:
+            temporary.write_text(text)
+    assert (tmp_path / "a.txt").is_symlink()
+    assert (tmp_path / "disk" / "b.txt").read_text() == "new"
+    assert names(tmp_path / "disk") == ["b.txt"]
+
+
+def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match=r"a\.txt") as caught, atomic_file(tmp_path / "a.txt"):
+        raise full
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "a.txt"))
+    with pytest.raises(OSError, match="model") as caught, atomic_directory(tmp_path / "model", "mark"):
+        raise full
+    assert caught.value.filename == str(tmp_path / "model")
+    with pytest.raises(OSError, match="absent") as caught, atomic_directory(tmp_path / "model", "mark") as folder:
+        (folder / "absent").read_text()
+    assert caught.value.filename == str(tmp_path / "model" / "absent")
+    assert names(tmp_path) == []
+
+
+def test_another_error_of_reading_is_not_blamed_on_the_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught, atomic_file(tmp_path / "a.txt"):
+        (tmp_path / "source").read_text()
+    assert caught.value.filename == str(tmp_path / "source")
+
+
+# A directory; it is one of ours if it holds "mark".
 
 
 @pytest.fixture
@@ -114,6 +167,180 @@ def test_what_is_not_ours_is_never_overwritten(ours, overwrite):
         require_free(ours / "mark", "mark", overwrite)
 
 
+def test_a_directory_is_under_its_name_at_any_time(ours, monkeypatch):
+    """The two renames that other systems need would leave a moment without it."""
+    if sys.platform != "linux":
+        pytest.skip("only Linux exchanges directories")
+    rename = Path.replace
+
+    def replace(self, target):
+        moved = rename(self, target)
+        assert (ours / "mark").is_file()
+        return moved
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with atomic_directory(ours, "mark", overwrite=True) as folder:
+        (folder / "mark").write_text("new")
+    assert (ours / "mark").read_text() == "new"
+    assert names(ours.parent) == ["model"]
+
+
+def test_a_directory_is_replaced_where_the_system_cannot_exchange(ours, monkeypatch):
+    monkeypatch.setattr("topicloom.files.writing.exchange", lambda one, other: False)
+    test_a_directory_is_replaced_whole(ours)
+
+
+def test_a_link_to_a_directory_stays_a_link(ours):
+    link = ours.with_name("link")
+    link.symlink_to("model")
+    with atomic_directory(link, "mark", overwrite=True) as folder:
+        (folder / "mark").write_text("new")
+    assert link.is_symlink()
+    assert (ours / "mark").read_text() == "new"
+    assert names(ours.parent) == ["link", "model"]
+
+
+def test_what_another_process_wrote_in_the_meantime_stays(tmp_path):
+    path = tmp_path / "model"
+
+    def write(text: str) -> None:
+        with atomic_directory(path, "mark") as folder:
+            (folder / "mark").write_text(text)
+            if text == "second":
+                write("first")
+
+    with pytest.raises(InputError, match="in the meantime"):
+        write("second")
+    assert (path / "mark").read_text() == "first"
+    assert names(tmp_path) == ["model"]
+
+
+def test_what_remains_of_an_earlier_directory_is_overwritten(ours):
+    (ours / "mark").rename(ours / "weights")
+    with pytest.raises(InputError, match="holds other files"):
+        require_free(ours, "mark", overwrite=True)
+    with pytest.raises(InputError, match="already holds files"):
+        require_free(ours, "mark", known={"mark", "weights"})
+    with atomic_directory(ours, "mark", overwrite=True, known={"mark", "weights"}) as folder:
+        (folder / "mark").touch()
+    assert names(ours) == ["mark"]
+    (ours / "mark").rename(ours / "diary")
+    with pytest.raises(InputError, match="holds other files"):
+        require_free(ours, "mark", overwrite=True, known={"mark", "weights"})
+
+
+KILLED = """
+with atomic_directory(Path("model"), "mark", overwrite=True) as folder, atomic_file(Path("a.txt")) as file:
+    (folder / "mark").touch()
+    print("begun", flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_leftovers_of_a_killed_process_are_removed_by_the_next_write(ours):
+    folder = ours.parent
+    (folder / ".model.backup").mkdir()  # not ours
+    in_another_process(KILLED, folder).wait()
+    assert len(names(folder)) == 4
+    with atomic_file(folder / "a.txt"), atomic_directory(ours, "mark", overwrite=True) as new:
+        (new / "mark").touch()
+        assert len(names(folder)) == 4
+        with suppress(Cut), atomic_directory(ours, "mark", overwrite=True):
+            assert new.is_dir()  # another thread's, which goes on
+            raise Cut
+    assert names(folder) == [".model.backup", "a.txt", "model"]
+
+
+def test_leftovers_of_another_machine_are_given_a_day(ours):
+    path = ours.parent / "a.txt"
+    leftover = path.with_name(".a.txt.ffffff-1-00000000.txt")
+    for age, stays in ((0, True), (90_000, False)):
+        leftover.touch()
+        os.utime(leftover, (leftover.stat().st_atime - age,) * 2)
+        with atomic_file(path):
+            assert leftover.exists() == stays
+
+
+CUT_BETWEEN_TWO_RENAMES = """
+import topicloom.files.writing
+topicloom.files.writing.exchange = lambda one, other: False
+rename = Path.replace
+def replace(self, target):
+    rename(self, target)
+    print("moved", flush=True)
+    os.kill(os.getpid(), 9)
+Path.replace = replace
+with atomic_directory(Path("model"), "mark", overwrite=True) as folder:
+    (folder / "mark").touch()
+"""
+
+
+def test_a_directory_that_was_moved_aside_and_never_replaced_is_put_back(ours):
+    in_another_process(CUT_BETWEEN_TWO_RENAMES, ours.parent).wait()
+    assert not ours.exists()
+    with pytest.raises(InputError, match="already holds files"), atomic_directory(ours, "mark"):
+        pass
+    assert (ours / "mark").read_text() == "old"
+    assert names(ours.parent) == ["model"]
+
+
+# One writer at a time.
+
+HOLDS = 'with lock_directory("run"):\n    print("locked", flush=True)\n    input()'
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs locks of POSIX")
+def test_one_process_at_a_time_writes_to_a_directory(tmp_path):
+    process = in_another_process(HOLDS, tmp_path)
+    (tmp_path / "link").symlink_to("run")
+    for name in ("run", "link"):
+        said = f"{name} is being written by process {process.pid} on"
+        with pytest.raises(InputError, match=said), lock_directory(tmp_path / name):
+            pytest.fail("it is locked")
+    process.communicate("\n")
+    with lock_directory(tmp_path / "run"):
+        assert names(tmp_path) == [".run.lock", "link"]
+    assert names(tmp_path) == ["link"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs locks of POSIX")
+def test_the_lock_of_a_killed_process_does_not_block(tmp_path):
+    process = in_another_process(HOLDS, tmp_path)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert names(tmp_path) == [".run.lock"]
+    with lock_directory(tmp_path / "run"):
+        pass
+    assert names(tmp_path) == []
+
+
+def test_one_thread_at_a_time_writes_to_a_directory(tmp_path):
+    refused = []
+
+    def write():
+        try:
+            with lock_directory(tmp_path / "run"):
+                pass
+        except InputError as error:
+            refused.append(str(error))
+
+    with lock_directory(tmp_path / "run"):
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+    write()
+    assert len(refused) == 1
+
+
+def test_a_directory_that_cannot_have_a_lock_is_written_without(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with lock_directory(tmp_path / "run"):
+        assert names(tmp_path) == []
+
+
 # JSON and lines.
 
 
@@ -122,6 +349,12 @@ def test_json_round_trip(tmp_path):
     write_json(tmp_path / "a.json", value)
     assert read_json(tmp_path / "a.json") == value
     assert "词" in (tmp_path / "a.json").read_text(encoding="utf-8")
+
+
+def test_a_lone_surrogate_is_written_as_an_escape(tmp_path):
+    value = {"a\ud800b": ["\udfff", "词"]}  # as names of files that are not UTF-8 have them
+    write_json(tmp_path / "a.json", value)
+    assert read_json(tmp_path / "a.json") == value
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -133,7 +366,7 @@ def test_json_has_no_word_for(tmp_path, value):
     assert names(tmp_path) == ["a.json"]
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b""])
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"", b"[" * 100_000, b"9" * 5_000], ids=lambda x: str(x[:2]))
 def test_unreadable_json_is_named(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(InputError, match=r"a\.json is not readable JSON"):
@@ -151,9 +384,9 @@ def test_lines_round_trip(tmp_path, lines):
     assert read_lines(tmp_path / "a.txt") == lines
 
 
-@pytest.mark.parametrize("line", ["a\nb", "a\rb"])
-def test_a_line_break_in_a_line_is_refused(tmp_path, line):
-    with pytest.raises(InputError, match=r"entry 1 of a\.txt holds a line break"):
+@pytest.mark.parametrize(("line", "why"), [("a\nb", "line break"), ("a\rb", "line break"), ("a\ud800", "Unicode")])
+def test_a_line_that_cannot_be_read_back_is_refused(tmp_path, line, why):
+    with pytest.raises(InputError, match=rf"entry 1 of .*a\.txt .*{why}"):
         write_lines(tmp_path / "a.txt", ["whole", line])
     assert names(tmp_path) == []
 
@@ -226,6 +459,23 @@ def test_a_failed_save_leaves_the_old_model(model, saved, monkeypatch):
     with pytest.raises(ValueError, match="JSON"):
         model.save(saved, overwrite=True)
     assert {name: (saved / name).read_bytes() for name in names(saved)} == before
+
+
+def test_what_remains_of_a_saved_model_is_overwritten(model, saved):
+    (saved / "config.json").unlink()
+    model.save(saved, overwrite=True)
+    assert load(saved).vocabulary_ == model.vocabulary_
+
+
+def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(model, tmp_path, monkeypatch):
+    def fail(*_):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("topicloom.models.base.save_file", fail)
+    with pytest.raises(InputError, match=r"model cannot be written: .*No space left") as caught:
+        model.save(tmp_path / "model")
+    assert "\n" not in str(caught.value)
+    assert names(tmp_path) == []
 
 
 def test_your_own_tokenizer_is_given_again(model, saved):

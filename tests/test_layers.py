@@ -106,8 +106,8 @@ def test_no_file_is_too_long(file):
         ("metrics", {"errors", "metrics"}, {"numpy", "scipy", "sklearn"}),
         ("errors", set(), set()),
         ("config", {"errors"}, {"yaml"}),
-        ("files", {"errors"}, set()),
-        ("settings", {"errors"}, {"numpy", "pydantic"}),
+        ("files", {"errors", "files"}, set()),
+        ("settings", {"errors", "settings"}, {"numpy", "pydantic"}),
         ("ranking", set(), {"numpy"}),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import pickle
@@ -15,6 +16,8 @@ from scipy import sparse
 from topicloom.metrics import (
     Measured,
     active_topics,
+    active_units_by_divergence,
+    active_units_by_variance,
     adjusted_rand_index,
     classification_accuracy,
     completion_split,
@@ -32,8 +35,6 @@ from topicloom.metrics import (
     redundancy,
     topic_diversity,
     topic_uniqueness,
-    units_by_divergence,
-    units_by_variance,
 )
 from topicloom.ranking import top_words, word_scores
 
@@ -67,6 +68,20 @@ def test_a_figure_is_a_number_that_says_how_it_was_taken():
     assert json.dumps([figure]) == "[0.75]"
     again = pickle.loads(pickle.dumps(figure))
     assert (type(again), again, again.settings) == (Measured, figure, figure.settings)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_figure_survives_pickling(protocol):
+    figure = document_npmi([[0, 1], [2, 3]], COUNTS)
+    for again in (pickle.loads(pickle.dumps(figure, protocol)), copy.deepcopy(figure), copy.copy(figure)):
+        assert (type(again), again, again.settings) == (Measured, figure, figure.settings)
+        np.testing.assert_array_equal(again.per_topic, figure.per_topic)
+
+
+def test_a_figure_as_json():
+    figure = Measured(np.inf, per_topic=np.array([1.0, 0.0]), undefined=(1,), unseen=(np.int64(7), "a"), top_n=2)
+    said = {"value": None, "top_n": 2, "per_topic": [1.0, 0.0], "undefined": [1], "unseen": [7, "a"]}
+    assert json.loads(json.dumps(figure.to_dict())) == said
 
 
 # Perplexity.
@@ -108,7 +123,7 @@ def test_perplexity_by_document_and_by_corpus():
 
 def test_perplexity_is_the_judges(judge, model):
     theta, beta = model
-    observed, scored = completion_split(COUNTS, seed=3)
+    observed, scored = completion_split(COUNTS, random_state=3)
     theirs, held = judge.split_counts(sparse.csr_matrix(COUNTS), seed=3)
     assert (sparse.csr_matrix(observed) != theirs).nnz == 0
     log_likelihood = (scored.toarray() * np.log(theta @ beta)).sum(axis=1)
@@ -208,17 +223,23 @@ def test_redundancy():
 
 def test_active_units():
     means = np.array([[1.0, 0.5, 3.0], [-1.0, 0.5, 3.3], [1.0, 0.5, 3.0], [-1.0, 0.5, 3.1]])  # variances 1, 0, .015
-    assert units_by_variance(means) == 2
-    assert units_by_variance(means, threshold=0.1) == 1
-    assert units_by_variance(means).settings == {
+    assert active_units_by_variance(means) == 2
+    assert active_units_by_variance(means, threshold=0.1) == 1
+    assert active_units_by_variance(means).settings == {
         "by": "variance of the posterior mean", "threshold": 0.01, "units": 3,
     }  # fmt: skip
     divergence = np.array([[0.5, 0.0, 0.01], [1.5, 0.018, 0.03]])
-    np.testing.assert_allclose(kl_per_dimension(divergence), [1, 0.009, 0.02])
-    assert units_by_divergence(divergence) == 2
-    assert units_by_divergence(divergence).settings["by"] == "mean divergence"
+    found = kl_per_dimension(divergence)
+    np.testing.assert_allclose(found.per_dimension, [1, 0.009, 0.02])
+    assert (found, found.settings) == (pytest.approx(1.029 / 3), {"unit": "nats", "units": 3})
+    assert active_units_by_divergence(divergence) == 2
+    assert active_units_by_divergence(divergence).settings["by"] == "mean divergence"
     nobody = np.zeros((0, 3))
-    assert (units_by_variance(nobody), units_by_divergence(nobody), units_by_divergence(means[:, :0])) == (0, 0, 0)
+    assert (
+        active_units_by_variance(nobody),
+        active_units_by_divergence(nobody),
+        active_units_by_divergence(means[:, :0]),
+    ) == (0, 0, 0)
 
 
 def test_topics_that_somebody_has_and_words_that_everybody_has():
@@ -258,13 +279,19 @@ def test_one_class_or_none():
     assert cross_validated_accuracy(theta[:0], []) == 0
 
 
-def test_a_class_that_topics_tell_is_told():
+def test_classes_that_follow_topics_are_predicted():
     random = np.random.default_rng(0)
     theta = np.concatenate([random.dirichlet([9, 1, 1], 40), random.dirichlet([1, 9, 1], 40)])
     labels = np.repeat(["a", "b"], 40)
     found = cross_validated_accuracy(theta, labels)
     assert found > 0.9
-    assert found.settings == {"classifier": "logistic regression", "c": 10.0, "folds": 5, "seed": 0, "documents": 80}
+    assert found.settings == {
+        "classifier": "logistic regression",
+        "c": 10.0,
+        "folds": 5,
+        "random_state": 0,
+        "documents": 80,
+    }
     assert cross_validated_accuracy(theta, random.permutation(labels)) < 0.7
 
 
@@ -290,15 +317,19 @@ def test_document_npmi():
     together = np.log((1 / 4) / (1 / 2 * 1 / 2)) / -np.log(1 / 4)
     topics = [[0, 1], [0, 3], [2, 2], [1, 3], [0]]
     with_three = np.log((1 / 4) / (1 / 2 * 1 / 4)) / -np.log(1 / 4)
-    np.testing.assert_allclose(document_npmi(topics, documents), [together, -1, 1, with_three, 0])
-    np.testing.assert_allclose(document_npmi([[0, 1, 3]], documents), [(together - 1 + with_three) / 3])
-    np.testing.assert_allclose(document_npmi([[0, 1, 3]], documents, top_n=2), [together])
+    found = document_npmi(topics, documents)
+    np.testing.assert_allclose(found.per_topic, [together, -1, 1, with_three, 0])
+    assert found == pytest.approx((together + with_three) / 5)
+    np.testing.assert_allclose(document_npmi([[0, 1, 3]], documents).per_topic, [(together - 1 + with_three) / 3])
+    np.testing.assert_allclose(document_npmi([[0, 1, 3]], documents, top_n=2).per_topic, [together])
 
 
 def test_topic_measures_are_the_judges(judge, model):
     topics = top_words(model[1], 25).tolist()
     topics[1][:5] = topics[0][:5]
-    np.testing.assert_allclose(document_npmi(topics, COUNTS), judge.npmi(topics, sparse.csr_matrix(COUNTS)), rtol=1e-9)
+    np.testing.assert_allclose(
+        document_npmi(topics, COUNTS).per_topic, judge.npmi(topics, sparse.csr_matrix(COUNTS)), rtol=1e-9
+    )
     assert topic_diversity(topics) == pytest.approx(judge.diversity(topics))
     assert topic_uniqueness(topics) == pytest.approx(judge.uniqueness(topics))
 

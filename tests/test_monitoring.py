@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 
 import topicloom as tl
 from topicloom import metrics
-from topicloom.corpus import topic_measures
 from topicloom.datasets import synthetic_lda
 
 PLANTED = synthetic_lda(n_docs=150, n_topics=3, n_words=120, doc_length=30).corpus
@@ -30,7 +30,7 @@ def test_every_few_epochs_and_at_the_end():
     assert measured(model, "document_npmi") == measured(model, "inverted_rbo") == [3, 6, 8]
     assert measured(model, "topic_diversity") == list(range(1, 9))
     ids = model.topic_ids(25)
-    assert model.history_[-1]["document_npmi"] == pytest.approx(metrics.document_npmi(ids, PLANTED.counts).mean())
+    assert model.history_[-1]["document_npmi"] == pytest.approx(float(metrics.document_npmi(ids, PLANTED.counts)))
     assert model.history_[-1]["inverted_rbo"] == pytest.approx(float(metrics.inverted_rbo(ids)))
 
 
@@ -45,9 +45,14 @@ def test_what_is_learned_does_not_change():
 
 
 def test_the_column_that_steers_training_stays_the_watchs(monkeypatch):
-    monkeypatch.setitem(topic_measures.TOPIC_MEASURES, "topic_diversity", lambda *_: metrics.Measured(-1))
-    model = tl.GSM(3, epochs=2, random_state=0).fit(PLANTED, monitor=["topic_diversity"], monitor_every=1)
-    assert all(row["topic_diversity"] > 0 for row in model.history_)
+    model = tl.GSM(3, epochs=2, random_state=0).fit(PLANTED)
+    other = replace(metrics.CATALOGUE["topic_diversity"], function=lambda _: metrics.Measured(-1))
+    monkeypatch.setitem(metrics.CATALOGUE, "topic_diversity", other)
+    same = tl.GSM(3, epochs=2, random_state=0).fit(PLANTED, monitor=["topic_diversity"], monitor_every=1)
+    assert [row["topic_diversity"] for row in same.history_] == [-1, -1]
+    steering = [[row["lowest_topic_diversity"] for row in each.history_] for each in (model, same)]
+    assert steering[0] == steering[1]
+    np.testing.assert_array_equal(model.components_, same.components_)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +91,22 @@ def test_the_history_is_saved_with_the_model(tmp_path):
     assert tl.load(tmp_path / "model").history_ == json.loads(json.dumps(model.history_))
 
 
+@pytest.mark.parametrize("options", [{"monitor": ["c_vv"]}, {"monitor_every": 0}, {"monitor": 3}])
+def test_a_mistake_leaves_the_earlier_fit_as_it_is(options):
+    model = tl.GSM(2, epochs=1, random_state=0).fit(PLANTED)
+    before = model.components_
+    with pytest.raises(tl.InputError):
+        model.fit(PLANTED, **options)
+    assert model.components_ is before
+    assert len(model.history_) == 1
+
+
 @pytest.mark.parametrize(
     ("documents", "options", "says"),
     [
-        (PLANTED, {"monitor": ["c_vv"]}, "monitor names 'c_vv'; did you mean c_v"),
-        (PLANTED, {"monitor": ["perplexity"]}, "monitor names 'perplexity'; there are"),
-        (PLANTED, {"monitor": "c_v"}, "list of names"),
+        (PLANTED, {"monitor": ["c_vv"]}, "unknown measure 'c_vv' in monitor; did you mean c_v"),
+        (PLANTED, {"monitor": ["perplexity"]}, "unknown measure 'perplexity' in monitor; there are"),
+        (PLANTED, {"monitor": "c_v"}, "list of measures"),
         (PLANTED, {"monitor": ["c_v"]}, "c_v cannot be measured: the order of words is not known"),
         (PLANTED.counts, {"monitor": ["c_npmi"]}, "c_npmi cannot be measured"),
         (TEXTS, {"monitor": ["c_v"], "monitor_every": 0}, "monitor_every should be a whole number from 1; it is 0"),

@@ -336,9 +336,7 @@ def test_gsm_loss_is_the_bound(settings):
         divergence = kl_divergence(posterior, Normal(prior.mean, prior.var.sqrt())).sum(1)
     torch.testing.assert_close(loss.reconstruction, -torch.stack(scores).mean(0), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(loss.divergence, divergence, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(
-        loss.total(0.5) - loss.extras["distinctness"], loss.reconstruction + 0.5 * loss.divergence
-    )
+    torch.testing.assert_close(loss.total(0.5) - loss.extras["separation"], loss.reconstruction + 0.5 * loss.divergence)
 
 
 def dense_gsm_posterior(model: GSM, x: torch.Tensor) -> Normal:

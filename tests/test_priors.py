@@ -14,7 +14,7 @@ from topicloom.nn.discrepancies import diffusion_kernel, mmd
 from topicloom.nn.divergences import topic_information
 from topicloom.nn.priors import MixturePrior
 from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture
-from topicloom.nn.separation import Distinctness
+from topicloom.nn.separation import SeparationTerm
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -113,26 +113,26 @@ def test_a_topic_without_documents_is_not_pushed():
 
 
 def test_the_push_follows_the_diversity():
-    held = Distinctness(0.8, n_topics=5, n_words=1000)
-    started = float(held.weight)
-    assert held.adapt(0.2, active=1, epoch=1) == {"distinctness_weight": started}  # topics are not settled yet
-    raised = held.adapt(0.2, active=5, epoch=2)["distinctness_weight"]
+    term = SeparationTerm(0.8, n_topics=5, n_words=1000)
+    started = float(term.weight)
+    assert term.adapt(0.2, active=1, epoch=1) == {"separation_weight": started}  # topics are not settled yet
+    raised = term.adapt(0.2, active=5, epoch=2)["separation_weight"]
     assert raised > started
-    assert held.adapt(0.75, active=5, epoch=3)["distinctness_weight"] < raised  # at that pace it is there soon
-    assert held.adapt(0.2, active=1, epoch=30)["distinctness_weight"] > raised * 0.9  # not settled, but late
+    assert term.adapt(0.75, active=5, epoch=3)["separation_weight"] < raised  # at that pace it is there soon
+    assert term.adapt(0.2, active=1, epoch=30)["separation_weight"] > raised * 0.9  # not settled, but late
     for epoch in range(31, 200):
-        held.adapt(0.9, active=5, epoch=epoch)
-    assert float(held.weight) == pytest.approx(1e-3)
-    copy = Distinctness(0.8, n_topics=5, n_words=1000)
-    copy.load_state_dict(held.state_dict())
-    assert copy.adapt(0.5, 5, 200) == held.adapt(0.5, 5, 200)
+        term.adapt(0.9, active=5, epoch=epoch)
+    assert float(term.weight) == pytest.approx(1e-3)
+    copy = SeparationTerm(0.8, n_topics=5, n_words=1000)
+    copy.load_state_dict(term.state_dict())
+    assert copy.adapt(0.5, 5, 200) == term.adapt(0.5, 5, 200)
 
 
 def test_few_words_are_asked_for_less_diversity():
-    assert Distinctness(0.8, n_topics=5, n_words=1000).aim == 0.8
-    assert Distinctness(0.8, n_topics=20, n_words=250).aim == pytest.approx(0.6 * 250 / 500)
-    off = Distinctness(0.0, n_topics=5, n_words=1000)
-    assert off.aim == 0
+    assert SeparationTerm(0.8, n_topics=5, n_words=1000).target == 0.8
+    assert SeparationTerm(0.8, n_topics=20, n_words=250).target == pytest.approx(0.6 * 250 / 500)
+    off = SeparationTerm(0.0, n_topics=5, n_words=1000)
+    assert off.target == 0
     assert off.adapt(0.1, 5, 50) == {}
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import gzip
 import io
 import json
+import os
+import random
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -67,7 +72,8 @@ def test_parquet(tmp_path):
     parquet.write_table(pyarrow.table({"text": ["a", "b"], "id": [3, 4], "timestamp": [day, None]}), path)
     assert list(read(path)) == [Document("a", "3", None, "2020-01-02"), Document("b", "4")]
     with pytest.raises(
-        InputError, match=r"a.parquet has no column 'body'; there are: text, id, timestamp; name it by text="
+        InputError,
+        match=r"a.parquet has no column 'body'; its columns are text, id, timestamp; name the column by text=",
     ):
         texts(path, text="body")
     parquet.write_table(pyarrow.table({"text": ["a", None]}), path)
@@ -88,7 +94,7 @@ def test_compressed(write):
     assert texts(write("a.txt.gz", gzip.compress(b"a\nb\n"))) == ["a", "b"]
     assert texts(write("a.csv.gz", gzip.compress(b"text\na\n"))) == ["a"]
     for broken in (b"not gzip", gzip.compress(b"abc" * 1000)[:-9]):
-        with pytest.raises(InputError, match="is not a whole gzip file"):
+        with pytest.raises(InputError, match="is not a complete gzip file"):
             texts(write("b.jsonl.gz", broken))
 
 
@@ -104,10 +110,17 @@ def test_folder(tmp_path):
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "1.txt").write_text("one\nline")
     (tmp_path / "a.txt").write_text("")
-    (tmp_path / "c.md").write_text("not read")
-    assert list(read(tmp_path)) == [Document("", "a.txt"), Document("one\nline", "b/1.txt")]
+    (tmp_path / "b" / "c.md").write_text("# Title")
+    (tmp_path / "d.csv").write_text("not read")
+    assert list(read(tmp_path)) == [
+        Document("", "a.txt"),
+        Document("one\nline", "b/1.txt"),
+        Document("# Title", "b/c.md"),
+    ]
+    with pytest.raises(InputError, match="plain text has no columns"):
+        read(tmp_path, id="name")
     (tmp_path / "d").mkdir()
-    with pytest.raises(InputError, match=r"d is a folder without .txt files"):
+    with pytest.raises(InputError, match=r"d is a folder without .txt and .md files"):
         read(tmp_path / "d")
 
 
@@ -119,37 +132,43 @@ def test_encodings(write):
     path = write("b.txt", b"good\nfine\n bad \xff\n")
     with pytest.raises(
         InputError,
-        match=r'b.txt, line 3, byte 16: not utf-8 \(byte 0xff\); .*"gb18030".*errors="replace" \(--errors replace\)',
+        match=r'b.txt, line 3, byte 16: not utf-8 \(byte 0xff\); .*encoding="gb18030" \(--encoding gb18030\).*'
+        r'errors="replace" \(--errors replace\)',
     ):
         texts(path)
-    with pytest.raises(SettingError, match="encoding='utf-9' is not known"):
-        texts(path, encoding="utf-9")
-    with pytest.raises(SettingError, match="errors='shout' is not known"):
+    for encoding in ("utf-9", "idna", "punycode", "rot13", None):
+        with pytest.raises(SettingError, match=r"encoding=.* \(--encoding\) is not known as an encoding of text"):
+            texts(path, encoding=encoding)
+    with pytest.raises(SettingError, match=r"errors='shout' \(--errors\) is not known"):
         texts(path, errors="shout")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("a.txt", "", {}, "a.txt holds no document"),
-        ("a.csv", "", {}, "a.csv holds no document"),
-        ("a.csv", "text\n", {}, "a.csv holds no document"),
-        ("a.jsonl", "\n", {}, "a.jsonl holds no document"),
+        ("a.txt", "", {}, "a.txt contains no documents"),
+        ("a.csv", "", {}, "a.csv contains no documents"),
+        ("a.csv", "text\n", {}, "a.csv contains no documents"),
+        ("a.jsonl", "\n", {}, "a.jsonl contains no documents"),
         ("a.txt", "x", {"id": "n"}, "plain text has no columns"),
-        ("a.docx", "x", {}, "a.docx ends in '.docx', which is no known format; name one of txt, csv.*by format="),
-        ("a", "x", {}, "a has no ending, which is no known format"),
-        ("a.txt", "x", {"format": "xml"}, "format='xml' is not known; there are: csv"),
-        ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; there are: body, n; name it by text="),
-        ("a.csv", "text,n\nx,1\n", {"label": "m"}, "a.csv has no column 'm'; there are: text, n; name it by label="),
+        ("a.docx", "x", {}, "a.docx ends in '.docx', which is not a known format; give format=.* of txt, md, csv"),
+        ("a", "x", {}, "a has no ending, which is not a known format"),
+        ("a.txt", "x", {"format": "xml"}, r"format='xml' \(--format\) is not known; .*xlsx"),
+        ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; its columns are body, n; name the column by text="),
+        (
+            "a.csv",
+            "text,n\nx,1\n",
+            {"label": "m"},
+            "a.csv has no column 'm'; its columns are text, n; name the column by label=",
+        ),
         ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3: 1 fields, and the header has 2"),
         ("a.csv", "text,n\nx,1,2\n", {}, "a.csv, line 2: 3 fields, and the header has 2"),
         ("a.jsonl", '{"text": "a"}\n{"text": \n', {}, "a.jsonl, line 2, column .*: not JSON .*; correct the line"),
         ("a.jsonl", '["a"]\n', {}, "a.jsonl, line 1: not a JSON object"),
         ("a.jsonl", '{"text": 5}\n', {}, "a.jsonl, line 1: 'text' is 5, not a string"),
         ("a.jsonl", '{"text": 7}\n', {}, "a.jsonl, line 1: 'text' is 7, not a string"),
-        ("a.txt", "x\n", {"encoding": "rot13"}, "encoding='rot13' is not known"),
-        ("a.jsonl", '{"body": "x"}\n', {}, "a.jsonl, line 1 has no column 'text'; there are: body"),
-        ("a.jsonl", "{}\n", {}, "a.jsonl, line 1 has no column 'text'; there are none"),
+        ("a.jsonl", '{"body": "x"}\n', {}, "a.jsonl, line 1 has no column 'text'; its columns are body; name"),
+        ("a.jsonl", "{}\n", {}, "a.jsonl, line 1 has no column 'text'; it has none; name"),
     ],
 )
 def test_faults(write, name, content, options, message):
@@ -165,3 +184,235 @@ def test_no_file(tmp_path):
 def test_a_large_file_is_not_read_whole(write):
     path = write("a.jsonl", (json.dumps({"text": "word " * 100}) + "\n") * 1000 + "broken\n")
     assert next(read(path)).text.startswith("word")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "place"),
+    [
+        (
+            "a.csv",
+            'id,text\n1,fine\n2,"open\n' + "".join(f"{n},more\n" for n in range(1000)),
+            "line 3: .* never closed",
+        ),
+        (
+            "a.csv",
+            'id,text\n1,"open\n2,"next"\n',
+            "line 3, in the record that begins on line 2: text follows a closing",
+        ),
+        ("a.csv", 'id,text\n1,"one" two\n', "line 2: text follows a closing quotation mark; .*quoting=False"),
+        ("a.tsv", 'text\tid\n"a\t1\nb\t2', "line 2: a quotation mark opens in the record that begins here"),
+    ],
+)
+def test_a_quotation_mark_that_is_not_closed(write, name, content, place):
+    with pytest.raises(InputError, match=f"{name}, {place}"):
+        texts(write(name, content))
+
+
+def test_quotation_marks_may_be_ordinary_characters(write):
+    assert texts(write("a.tsv", 'text\tid\n"A" b\t1\n"c\t2\n'), quoting=False) == ['"A" b', '"c']
+
+
+def test_a_record_of_very_many_lines_is_reported(write, caplog):
+    lines = 'text,id\n"open,1\n' + "a,2\n" * 1500 + 'b",3\n'
+    with caplog.at_level("WARNING", "topicloom"):
+        assert len(texts(write("a.csv", lines))) == 1
+    assert len(caplog.messages) == 1
+    assert "a.csv: one record goes from line 2 to line 1503; look for a quotation mark" in caplog.messages[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        ("text;label\na, b;x\nc;y\n", {}, [("a, b", "x"), ("c", "y")]),
+        ("label|text\nx|a; b, c\n", {}, [("a; b, c", "x")]),
+        ("label\ttext\nx\ta\n", {}, [("a", "x")]),
+        ('"text";"label"\n"a; b";x\n', {}, [("a; b", "x")]),
+        ("text^label\na^x\n", {"delimiter": "^"}, [("a", "x")]),
+        ("text,label\na;b,x\n", {}, [("a;b", "x")]),
+        ("text\na; b\n", {}, [("a; b", None)]),
+        ("1;a, b\n2;c\n", {"header": False, "text": "2", "label": "1"}, [("a, b", "1"), ("c", "2")]),
+        ("a,x\n", {"header": False, "text": "1"}, [("a", None)]),
+        ("\n\ntext,label\na,x\n", {}, [("a", "x")]),
+        ("\na\n", {"header": False, "text": "1"}, [("", None), ("a", None)]),
+    ],
+)
+def test_delimiters_and_headers(write, content, options, expected):
+    found = list(read(write("a.csv", content), **options))
+    assert [(document.text, document.label) for document in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("a.csv", {"header": False}, r"no column 'text'; without a header, its columns are 1, 2; name .* \(--text\)$"),
+        ("a.csv", {"text": "x"}, r"header=False \(--no-header\) if the first line is a document"),
+        ("a.csv", {"delimiter": ";;"}, r"delimiter=';;' \(--delimiter\) must be one character"),
+        ("a.txt", {"delimiter": ";"}, r"delimiter=';' \(--delimiter\) is for .csv and .tsv files"),
+        ("a.txt", {"header": False}, r"header=False \(--no-header\) is for .csv, .tsv and .xlsx files"),
+        ("a.jsonl", {"quoting": False}, r"quoting=False \(--no-quoting\) is for .csv and .tsv files"),
+    ],
+)
+def test_delimiters_and_headers_that_cannot_be(write, name, options, message):
+    with pytest.raises(InputError, match=message):
+        texts(write(name, "one,two\n"), **options)
+
+
+def test_the_process_keeps_its_limit_of_csv_fields(write):
+    before = csv.field_size_limit()
+    path = write("a.csv", "text\n" + f"{'x' * 300_000}\n" * 3)
+    documents = read(path)
+    next(documents)
+    assert csv.field_size_limit() == before
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: len(texts(path)), range(8))) == [3] * 8
+    assert csv.field_size_limit() == before
+    documents.close()
+    with pytest.raises(InputError):
+        texts(write("b.csv", 'text\n"a'))
+    assert csv.field_size_limit() == before
+
+
+def test_excel(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "a.xlsx"
+
+    def save(*rows):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.create_sheet("not read").append(["text"])
+        book.save(path)
+
+    day, moment = datetime.datetime(2020, 1, 2), datetime.datetime(2020, 1, 2, 3, 4)
+    save(["id", "text", "when", None], [7, "新闻\nb", day], [], [8.5, None, moment], ["x", 2024, None])
+    assert list(read(path, timestamp="when")) == [
+        Document("新闻\nb", "7", None, "2020-01-02"),
+        Document("", "8.5", None, "2020-01-02T03:04:00"),
+        Document("2024", "x", None, ""),
+    ]
+    assert texts(path, header=False, text="2")[0] == "text"
+    save(["text"], ["a", "b"])
+    with pytest.raises(InputError, match=r"a.xlsx, row 2: 2 fields, and the header has 1; give each column a name"):
+        texts(path)
+    save(["body"], ["a"])
+    with pytest.raises(InputError, match=r"a.xlsx has no column 'text'; its columns are body"):
+        texts(path)
+    whole = path.read_bytes()
+    for damaged in (b"not a workbook", whole[: len(whole) // 2], whole.replace(b"xl/worksheets", b"xl/worksheetz")):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"a.xlsx cannot be read as xlsx: "):
+            texts(path)
+
+
+def test_excel_needs_its_extra(write, monkeypatch):
+    path = write("a.xlsx", "")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"an .xlsx file needs openpyxl: pip install 'topicloom\[io\]'"):
+        texts(path)
+
+
+def test_markdown_is_one_document(write):
+    assert list(read(write("a.md", "# Title\n\nText\n"))) == [Document("# Title\n\nText\n", "a.md")]
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "advice"),
+    [
+        ("hello\n".encode("utf-16"), "utf-8", r'encoding="utf-16" \(--encoding utf-16\)$'),
+        ("hello\nthere\n".encode("utf-16-le"), "utf-8", r'looks like UTF-16.*"utf-16-le" or "utf-16-be" \(--'),
+        ("hello\nthere\n".encode("utf-16-be"), "utf-8", r'looks like UTF-16.*"utf-16-be" or "utf-16-le" \(--'),
+        ("中文\n新闻\n".encode("utf-16-le"), "utf-8", r'encoding="utf-16-le" or "utf-16-be" \(--encoding utf-16-le\)$'),
+        ("中文\n".encode("utf-16-le"), "utf-16", r'cannot be read as utf-16: .*encoding="utf-16-le" or "utf-16-be"'),
+        (b"odd", "utf-16", r"a.* utf-16"),
+        ("中文\n新".encode("utf-16")[:-1], "utf-16", r'line 2, byte 9: not utf-16 .*or errors="replace"'),
+    ],
+)
+def test_utf16(write, content, encoding, advice):
+    for name in ("a.txt", "a.md"):
+        with pytest.raises(InputError, match=advice) as caught:
+            texts(write(name, content), encoding=encoding)
+        assert "gb18030" not in str(caught.value)
+
+
+def test_a_pipe_with_a_bad_byte_does_not_hang(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"good\n\xff\n",), daemon=True)
+    writer.start()
+    outcome = []
+
+    def reading():
+        try:
+            outcome.append(texts(path, format="txt"))
+        except InputError as error:
+            outcome.append(str(error))
+
+    reader = threading.Thread(target=reading, daemon=True)
+    reader.start()
+    reader.join(5)
+    assert outcome
+    assert "pipe: not utf-8 (byte 0xff)" in outcome[0]
+
+
+def test_surrogates_become_the_replacement_character(write, tmp_path):
+    path = write("a.jsonl", '{"text": "a \\ud800", "id": "\\udfff", "label": "\\ud83d\\ude00"}\n')
+    assert list(read(path)) == [Document("a \ufffd", "\ufffd", "😀")]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    try:
+        (folder / os.fsdecode(b"\xff.txt")).write_text("x")
+    except OSError:
+        pytest.skip("this file system has UTF-8 names only")
+    assert list(read(folder)) == [Document("x", "\ufffd.txt")]
+    with pytest.raises(InputError, match=r"the path '.*udcff.txt' is not UTF-8.*; rename the file"):
+        read(folder / os.fsdecode(b"\xff.txt"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[" * 100_000, "line 2: the JSON is nested too deeply"),
+        ('{"text": "a", "n": ' + "9" * 5000 + "}", "line 2: the JSON has a number with too many digits"),
+        ('{"text": [' + "[" * 500 + "]" * 500 + "]}", "line 2: 'text' is .*, not a string"),
+    ],
+)
+def test_json_that_python_cannot_read(write, line, message):
+    with pytest.raises(InputError, match=message):
+        texts(write("a.jsonl", f'{{"text": "a"}}\n{line}\n'))
+
+
+def test_labels_that_are_nan_are_missing(write):
+    assert list(read(write("a.jsonl", '{"text": "a", "label": NaN}\n'))) == [Document("a")]
+
+
+def test_a_damaged_gzip_file_with_bad_bytes(write):
+    bad = random.Random(0).randbytes(100_000).replace(b"\n", b"")
+    compressed = gzip.compress(b"ok\n" * 10 + b"\xff" + bad)
+    with pytest.raises(InputError, match=r"a.txt.gz: not utf-8 \(byte 0xff\)"):
+        texts(write("a.txt.gz", compressed[:50_000]))
+
+
+def test_closed_standard_input(monkeypatch):
+    closed = io.BytesIO()
+    closed.close()
+    for stdin in (None, SimpleNamespace(buffer=closed), io.StringIO("x")):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(InputError, match="standard input is closed; give a file"):
+            texts("-")
+
+
+def test_parquet_values_that_python_has_not(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    times = pyarrow.array([10**12], pyarrow.timestamp("s"))
+    parquet.write_table(pyarrow.table({"text": ["a"], "timestamp": times}), path)
+    with pytest.raises(InputError, match=r"a.parquet cannot be read as parquet: "):
+        texts(path)
+
+
+def test_a_path_that_cannot_be(tmp_path):
+    for path in ("x" * 5000, "a\0b"):
+        with pytest.raises(InputError, match="does not exist"):
+            read(path)

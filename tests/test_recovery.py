@@ -79,7 +79,7 @@ CASES = {
     # Sharpened topics are a little off those that the corpus was drawn from; as plain LDA it finds these.
     "Loom": Case(Loom(N_TOPICS, **SMALL), 3, tolerance=0.06, correlation=0.98),
     "Loom as LDA": Case(
-        Loom(N_TOPICS, common=0.0, damping=1.0, sharpness=1.0, **{**SMALL, "epochs": 20}),
+        Loom(N_TOPICS, background_topics=0.0, count_power=1.0, sharpness=1.0, **{**SMALL, "epochs": 20}),
         3,
         tolerance=0.04,
         correlation=0.98,

@@ -71,12 +71,12 @@ def test_a_seeded_topic_keeps_its_place(make_seeded, tmp_path):
 @pytest.mark.parametrize(
     ("seeds", "says"),
     [
-        ({1: ["nosuch", WORDS[0]]}, "seed words outside the vocabulary: 'nosuch'; there are|did you mean"),
+        ({1: ["nosuch", WORDS[0]]}, "seed words outside the vocabulary: 'nosuch'; choose one|did you mean"),
         ({N_TOPICS: [WORDS[0]]}, "seed_words names topic 5; topics are numbered 0 to 4"),
         ({-1: [WORDS[0]]}, "topic -1"),
-        ([WORDS[0]], "seed_words .* should be a valid dictionary"),
-        ({1: WORDS[0]}, "seed_words .* should be a valid list"),
-        ({"1": [WORDS[0]]}, "seed_words .* should have as keys a valid integer"),
+        ([WORDS[0]], "`seed_words` .* should be a valid dictionary"),
+        ({1: WORDS[0]}, "`seed_words` .* should be a valid list"),
+        ({"1": [WORDS[0]]}, "`seed_words` .* should have as keys a valid integer"),
     ],
 )
 def test_seeds_that_cannot_be_are_refused_in_a_sentence(kind, seeds, says):

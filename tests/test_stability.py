@@ -94,10 +94,10 @@ def test_a_topic_without_mass_is_far_from_all():
 @pytest.mark.parametrize(
     ("runs", "says"),
     [
-        ([TOPICS], "two runs or more; there is 1"),
-        ([TOPICS, TOPICS[:, :9]], "30 and of 9 words"),
+        ([TOPICS], "two runs or more; 1 given"),
+        ([TOPICS, TOPICS[:, :9]], "over 30 and over 9 words"),
         ([TOPICS, TOPICS[:0]], "without topics"),
-        ([TOPICS, -TOPICS], "from 0"),
+        ([TOPICS, -TOPICS], "not negative"),
         ([TOPICS, TOPICS * np.nan], "finite"),
     ],
 )

@@ -18,10 +18,13 @@ from topicloom.text import (
     detect_language,
     languages,
     make_tokenizer,
+    segmenters,
     stop_words,
     tokenizer_from_settings,
 )
-from topicloom.text.languages import language_code
+from topicloom.text.characters import replace_surrogates
+from topicloom.text.languages import can_split, language_code, other_language
+from topicloom.text.markup import strip_html
 
 
 def words(text, language="en", stop_words=None, **settings):
@@ -115,7 +118,7 @@ def test_custom_tokenizer_saves_its_name_alone():
         InputError, match=r"your own tokenizer '.*split'; pass it again: tl.load\(dir, tokenizer=split\)"
     ):
         again("a b")
-    with pytest.raises(InputError, match="a token is an int, not a string: 1"):
+    with pytest.raises(InputError, match="expected tokens that are strings, got an int: 1"):
         CustomTokenizer.of(lambda text: [1])("a")
 
 
@@ -123,7 +126,7 @@ def test_pretokenized():
     assert Pretokenized()(["a b", "", "c"]) == ["a b", "c"]
     with pytest.raises(InputError, match="give each document as a list of tokens"):
         Pretokenized()("a b")
-    with pytest.raises(InputError, match="a list of tokens is needed, and this is a float"):
+    with pytest.raises(InputError, match=r"expected a list of tokens, got a float: 1\.5"):
         Pretokenized()(1.5)
 
 
@@ -147,15 +150,25 @@ def test_stop_words():
 def test_stop_words_argument(tmp_path):
     path = tmp_path / "stop.txt"
     path.write_text("CAT\n# no\n\ndog\n", encoding="utf-8")
-    assert words("the cat dog sat", stop_words=path) == ["the", "sat"]
-    assert words("the cat sat", stop_words=np.array(["The"])) == ["cat", "sat"]
     assert words("the cat sat", stop_words="auto") == ["cat", "sat"]
     assert words("the cat", stop_words="none") == ["the", "cat"]
-    with pytest.raises(InputError, match=r"stop_words: nowhere.txt cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"stop_words= \(--stop-words\): nowhere.txt cannot be read: No such file"):
         words("", stop_words="nowhere.txt")
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match=r"stop_words: .* is not UTF-8 \(byte 0\); save it as UTF-8"):
+    with pytest.raises(InputError, match=r"stop_words= .* is not UTF-8 \(byte 0\); save it as UTF-8"):
         words("", stop_words=path)
+
+
+def test_stop_words_of_the_user_are_added_to_the_language(tmp_path):
+    path = tmp_path / "stop.txt"
+    path.write_text("CAT\n# no\n\ndog\n", encoding="utf-8")
+    assert words("the cat dog sat", stop_words=path) == ["sat"]
+    assert words("the cat sat", stop_words=np.array(["Sat"])) == ["cat"]
+    assert words("一个新闻的公司 and the system", "zh", ["公司"]) == ["新闻", "system"]
+    assert words("the cat dog sat", stop_words=path, replace_stop_words=True) == ["the", "sat"]
+    assert words("the cat", stop_words=None, replace_stop_words=True) == ["the", "cat"]
+    with pytest.raises(SettingError, match=r"replace_stop_words=True \(--replace-stop-words\) needs the words"):
+        words("", stop_words="auto", replace_stop_words=True)
 
 
 def test_languages():
@@ -188,10 +201,8 @@ def test_detect_language(text, code):
     assert detect_language([text]) == code
 
 
-def test_missing_extras_are_told_at_once(monkeypatch):
-    from topicloom.text import tokenizers
-
-    tokenizers._segmenter.cache_clear()
+def test_missing_extras_are_reported_at_once(monkeypatch):
+    segmenters.segmenter.cache_clear()
     for module in ("rjieba", "jieba", "icu4py.breakers"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"Chinese text needs rjieba: pip install 'topicloom\[zh\]'"):
@@ -202,14 +213,16 @@ def test_missing_extras_are_told_at_once(monkeypatch):
 
 def test_user_dictionary_faults(tmp_path):
     path = tmp_path / "own.txt"
-    with pytest.raises(InputError, match="user_dictionary is for Chinese, and the language is 'en'"):
+    with pytest.raises(
+        InputError, match=r"user_dictionary= \(--user-dictionary\) is for Chinese, and the language is 'en'"
+    ):
         make_tokenizer("en", user_dictionary=path)
-    with pytest.raises(InputError, match=r"user_dictionary: .* cannot be read"):
+    with pytest.raises(InputError, match=r"user_dictionary= .* cannot be read"):
         make_tokenizer("zh", user_dictionary=path)
 
 
 def test_not_a_string():
-    with pytest.raises(InputError, match="a text is needed, and this is a float: nan"):
+    with pytest.raises(InputError, match="expected a text, got a float: nan"):
         Tokenizer(language="en")(float("nan"))
 
 
@@ -218,3 +231,88 @@ def test_time_is_linear_on_long_runs():
     for text in ("a" * 1_000_000, "a-" * 500_000, "a." * 500_000, "@" * 1_000_000, "www." * 250_000):
         words(text)
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('<p class="x">Good <b>news</b> at <a href="http://a.b/c">home</a></p>', ["good", "news", "at", "home"]),
+        ("<!DOCTYPE html><HTML><Body>one<br/>two<br />three</BODY ></html>", ["one", "two", "three"]),
+        ("<style>p { color: red }</style>seen<script type='x'>var hidden = 1 < 2;</script><!-- note > -->", ["seen"]),
+        ("<input disabled name=x>typed<o:p></o:p><img\nsrc=a.png>", ["typed"]),
+        ("fish &amp; chips&nbsp;&mdash; caf&eacute;&#39;s &lt;br&gt; &amp;quot;", ["fish", "chips", "café"]),
+        ("<script>no end, so it is text", ["no", "end", "so", "it", "is", "text"]),
+    ],
+)  # fmt: skip
+def test_html_leaves_no_tokens(text, expected):
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "a < b",
+            "if x <b and c> d",
+            "i <3 you",
+            "the <unk> token",
+            "x <y> z",
+            "mail <me@x.org>",
+            "at <http://x.y/z>",
+        ),
+        *("AT&T", "Q&A; next", "see http://x.y/?a=1&copy=2&lt=3", "<- back ->", "a <<< b >>> c", "中文<新闻>"),
+    ],
+)
+def test_text_without_html_stays_as_it_is(text):
+    assert strip_html(text) == text
+
+
+def test_strip_html_is_saved_with_the_tokenizer():
+    text = "<p>news</p>"
+    plain = make_tokenizer("en", None, strip_html=False)
+    assert plain("<br>news") == ["br", "news"]
+    for tokenizer in (plain, make_tokenizer("en", None)):
+        settings = json.loads(json.dumps(tokenizer.model_dump(mode="json")))
+        assert tokenizer_from_settings(settings) == tokenizer == pickle.loads(pickle.dumps(tokenizer))
+        assert tokenizer_from_settings(settings)(text) == tokenizer(text)
+    del settings["strip_html"]  # saved before the setting existed, by a tokenizer that left HTML in the text
+    assert not tokenizer_from_settings(settings).strip_html
+
+
+def test_time_is_linear_on_hostile_html():
+    start = time.perf_counter()
+    for piece in ("<", "<!--", "<script>", "<a ", "<a b=", "<a b", "&amp", "&", "<p " + "=" * 50, "<x:y", "< p a ="):
+        words(piece * (60_000 // len(piece)))
+        words("<p " + piece.replace("<", "") * (60_000 // len(piece)))
+    assert time.perf_counter() - start < 5
+
+
+def test_surrogates_are_joined_or_replaced():
+    assert replace_surrogates("a\ud83d\ude00\ud800b") == "a😀\ufffdb"
+    assert replace_surrogates("中文 text 😀") == "中文 text 😀"
+
+
+CHINESE = ["北京大学的新闻", "经济增长与利率", "天气预报说明天有雨"]
+RUSSIAN = ["новости о погоде", "экономика и рынок"]
+ENGLISH = ["the weather report", "an economy that grows"]
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "other"),
+    [
+        *(("en", CHINESE, "zh"), ("fr", [*CHINESE, ENGLISH[0]], "zh"), ("th", CHINESE, "zh"), ("en", RUSSIAN, "ru")),
+        *(("zh", ["ข่าวอากาศวันนี้"], "th"), ("zh", ["今日の東京はとても寒いです"], "ja"), ("zh", RUSSIAN, "ru")),
+        *(("zh", CHINESE, None), ("uk", RUSSIAN, None), ("zh", ENGLISH, None), ("ru", ENGLISH, None), ("en", [], None)),
+        *(("en", [*ENGLISH, *CHINESE[:2]], None), ("en", ["", " "], None), ("fr", ["été à Noël"], None)),
+        ("ja", ["東京都知事選挙結果", "今日は寒いですね、とても", "首相会見全文掲載"], None),
+    ],
+)
+def test_texts_in_another_language(language, texts, other):
+    assert other_language(language, texts) == other
+
+
+def test_which_tokenizers_find_words():
+    assert can_split("en", "ru")
+    assert can_split("ja", "th")
+    assert not can_split("en", "zh")
+    assert not can_split("zh", "th")

@@ -64,7 +64,7 @@ def test_a_search_goes_on(tmp_path):
 
 
 def test_a_space_of_ones_own():
-    found = tune(PLANTED, GSM(epochs=2), 3, trials=3, space={"hidden_size": [16, 32], "epochs": (1, 2)}, seed=1)
+    found = tune(PLANTED, GSM(epochs=2), 3, trials=3, space={"hidden_size": [16, 32], "epochs": (1, 2)}, random_state=1)
     assert all(trial["settings"]["hidden_size"] in (16, 32) for trial in found.trials)
     assert all(trial["settings"]["epochs"] in (1, 2) for trial in found.trials)
 
@@ -80,7 +80,7 @@ def test_a_space_of_ones_own():
         ({"space": {"alpha": (1.0, 0.1)}}, "space of alpha is empty"),
         ({"space": {"alpha": (-1.0, 0.1)}}, "alpha"),
         ({"sampler": "grid"}, "sampler"),
-        ({"objective": {"nmi": 1.0}}, "does not allow nmi"),
+        ({"objective": {"nmi": 1.0}}, "does not allow nmi in the objective: the corpus has no labels"),
     ],
 )
 def test_mistakes_are_one_sentence(options, said):

@@ -1,4 +1,4 @@
-"""Word vectors: every format is read, every fault is one sentence, and training depends on its seed alone."""
+"""Word vectors: every format is read, every fault is one sentence, and training depends only on its seed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from topicloom import (
     read_word_vectors,
     train_word_vectors,
 )
+from topicloom.embeddings import as_word_vectors
 from topicloom.errors import SettingError
 
 needs_gensim = pytest.mark.skipif(find_spec("gensim") is None, reason="needs gensim, of the extra vectors")
@@ -112,22 +113,25 @@ def test_fasttext_binary_makes_vectors_of_unseen_words(tmp_path):
 
 FAULTS = {
     "empty": (b"", "is empty"),
-    "blank": (b"\n\n", "is empty, or begins with a blank line"),
-    "a word alone": (b"river\n", "line 1: 'river' is neither a header .* nor a word's row"),
+    "blank": (b"\n\n", "is empty or begins with an empty line"),
+    "a word alone": (b"river\n", "line 1: 'river' is neither a header nor the row of a word"),
     "text": (b"once upon a time\n", "line 1: 'once upon a time' is neither a header"),
-    "header of nothing": (b"0 3\n", "line 1: a header of '0 3'"),
-    "negative header": (b"4 -3\n", "line 1: a header of '4 -3'"),
+    "header of nothing": (b"0 3\n", "line 1: the header '0 3' should be"),
+    "negative header": (b"4 -3\n", "line 1: the header '4 -3' should be"),
     "header alone": (b"4 3\n", "ends after its header"),
-    "header too high": (HEADED.replace("4 3", "5 3").encode(), "the header says 5 words, and there are 4 rows"),
-    "short row": (HEADED.replace(" 3\n舟", "\n舟").encode(), "line 3: 2 numbers, and the header says 3"),
-    "long row": (HEADED.replace("-1 -1", "-1 -1 7").encode(), "line 4: 4 numbers, and the header says 3"),
-    "short row of GloVe": (b"a 1 2 3\nb 1 2\n", "line 2: 2 numbers, and line 1 has 3"),
+    "header too high": (HEADED.replace("4 3", "5 3").encode(), "has 4 rows, but its header announces 5 words"),
+    "short row": (HEADED.replace(" 3\n舟", "\n舟").encode(), "line 3 has 2 numbers, but the header announces 3"),
+    "long row": (HEADED.replace("-1 -1", "-1 -1 7").encode(), "line 4 has 4 numbers, but the header announces 3"),
+    "short row of GloVe": (b"a 1 2 3\nb 1 2\n", "line 2 has 2 numbers, but line 1 has 3"),
     "no number": (HEADED.replace("0.25", "a.25").encode(), "line 5: 'a.25' is not a number"),
     "not a number": (HEADED.replace("0.25", "nan").encode(), "line 5: a number is not finite"),
-    "not UTF-8": (HEADED.encode("gb18030"), "line 4: not UTF-8"),
-    "binary cut short": (packed()[:-5], "cut short: the header says 4 words, and word 4 is not whole"),
-    "binary with too high a header": (packed(n_words=9), "cut short: the header says 9 words, and word 5 is not"),
-    "binary not UTF-8": (packed().replace("舟".encode(), b"\xff\xfe"), "word 3: not UTF-8"),
+    "not UTF-8": (HEADED.encode("gb18030"), "line 4 is not UTF-8"),
+    "binary cut short": (packed()[:-5], "incomplete: its header announces 4 words, but it ends in word 4"),
+    "binary with too high a header": (
+        packed(n_words=9),
+        "incomplete: its header announces 9 words, but it ends in word 5",
+    ),
+    "binary not UTF-8": (packed().replace("舟".encode(), b"\xff\xfe"), "word 3 is not UTF-8"),
     "binary not finite": (packed().replace(struct.pack("<f", 8), struct.pack("<f", np.nan)), "not finite"),
     "binary of noise": (b"4 3\n\0" + b"\1" * (1 << 20), "damaged at word 1"),
 }
@@ -144,11 +148,11 @@ def test_faults_are_one_sentence(fault, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["word2vec text", "word2vec binary", "GloVe"])
-def test_what_was_asked_for_is_not_there(kind, tmp_path):
+def test_another_size_and_another_vocabulary_are_refused(kind, tmp_path):
     (tmp_path / "vectors").write_bytes(FILES[kind])
-    with pytest.raises(InputError, match="has vectors of 3 numbers, and 300 are asked for"):
+    with pytest.raises(InputError, match="has vectors of 3 numbers, not 300"):
         read_word_vectors(tmp_path / "vectors", size=300)
-    with pytest.raises(InputError, match=r"holds no word of the vocabulary \(1 words\)"):
+    with pytest.raises(InputError, match=r"contains no word of the vocabulary \(1 words\)"):
         read_word_vectors(tmp_path / "vectors", ["unheard"])
 
 
@@ -158,7 +162,7 @@ def test_files_that_cannot_be_opened(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_word_vectors(tmp_path)
     (tmp_path / "half.gz").write_bytes(gzip.compress(HEADED.encode())[:-12])
-    with pytest.raises(InputError, match="not a whole gzip file"):
+    with pytest.raises(InputError, match="not a complete gzip file"):
         read_word_vectors(tmp_path / "half.gz")
 
 
@@ -181,12 +185,12 @@ def test_rows_follow_the_vocabulary():
     known = random.normal([5, -5], [1, 0.1], (500, 2)).astype(np.float32)
     vectors = WordVectors([f"w{i}" for i in range(500)], known)
     vocabulary = [f"w{i}" for i in range(999, -1, -1)]
-    rows = vectors.rows(vocabulary, seed=1)
+    rows = vectors.rows(vocabulary, random_state=1)
     np.testing.assert_array_equal(rows[500:], known[::-1])
     np.testing.assert_allclose(rows[:500].mean(0), [5, -5], atol=0.2)
     np.testing.assert_allclose(rows[:500].std(0), [1, 0.1], rtol=0.1)
-    np.testing.assert_array_equal(rows, vectors.rows(vocabulary, seed=1))
-    assert not np.array_equal(rows, vectors.rows(vocabulary, seed=2))
+    np.testing.assert_array_equal(rows, vectors.rows(vocabulary, random_state=1))
+    assert not np.array_equal(rows, vectors.rows(vocabulary, random_state=2))
     with pytest.raises(InputError, match="none of the 1 words"):
         vectors.rows(["unheard"])
 
@@ -195,7 +199,7 @@ def test_nearest_words():
     vectors = WordVectors(["a", "b", "c", "zero"], [[1, 0], [9, 1], [0, 1], [0, 0]])
     assert vectors.nearest("a", 2) == ["b", "c"]
     assert vectors.nearest([0, 3], 2) == ["c", "b"]
-    with pytest.raises(InputError, match="'d' has no vector"):
+    with pytest.raises(InputError, match="'d' is not among these 4 words with a vector"):
         vectors.nearest("d")
     with pytest.raises(InputError, match="a vector of 2 numbers"):
         vectors.nearest([1, 2, 3])
@@ -221,8 +225,8 @@ def test_word_vectors_are_fixed_once_made():
     [
         (["a"], [[1], [2]], "1 words cannot have vectors of shape"),
         ([], np.zeros((0, 3)), "0 words"),
-        (["a", "a"], [[1], [2]], "twice"),
-        (["a", "b"], [[1], [np.inf]], "'b' holds a number that is not finite"),
+        (["a", "b", "a"], [[1], [2], [3]], "the word 'a' occurs twice"),
+        (["a", "b"], [[1], [np.inf]], "'b' contains a number that is not finite"),
     ],
 )
 def test_vectors_that_cannot_be(words, vectors, said):
@@ -231,9 +235,80 @@ def test_vectors_that_cannot_be(words, vectors, said):
 
 
 def test_words_with_blanks_are_not_saved(tmp_path):
-    with pytest.raises(InputError, match="'new york' is empty or holds a blank"):
+    with pytest.raises(InputError, match="'new york' is empty, contains white space"):
         WordVectors(["new york"], [[1.0]]).save(tmp_path / "vectors.txt")
     assert not (tmp_path / "vectors.txt").exists()
+
+
+def test_a_digest_tells_vectors_apart():
+    vectors = WordVectors(WORDS, VECTORS)
+    same = WordVectors(tuple(WORDS), np.asfortranarray(VECTORS.astype(np.float64)))
+    assert vectors.digest == same.digest == "85244116bc13264b"
+    assert vectors.summary() == {"words": 4, "size": 3}
+    others = [
+        WordVectors(WORDS[::-1], VECTORS),
+        WordVectors(WORDS, -VECTORS),
+        WordVectors(["river", "bank", "舟", "don"], VECTORS),
+        WordVectors([*WORDS, *"ab"], VECTORS.reshape(6, 2)),
+    ]
+    assert len({vectors.digest, *(other.digest for other in others)}) == 5
+
+
+# What people have.
+
+
+class Keyed:
+    """Has the attributes of gensim's KeyedVectors."""
+
+    index_to_key = WORDS
+    vectors = VECTORS
+
+
+def test_word_vectors_in_every_form(tmp_path):
+    vectors = WordVectors(WORDS, VECTORS)
+    vectors.save(tmp_path / "v.txt")
+    by_word = dict(zip(WORDS, VECTORS, strict=True))
+    lists = {word: vector.tolist() for word, vector in by_word.items()}
+    for form in (vectors, by_word, lists, Keyed(), tmp_path / "v.txt", str(tmp_path / "v.txt")):
+        assert as_word_vectors(form).digest == vectors.digest
+        some = as_word_vectors(form, ["舟", "unheard", "bank"])
+        np.testing.assert_array_equal(some.rows(["舟", "bank"]), VECTORS[[2, 1]])
+        assert some is vectors or some.words == ("bank", "舟")
+
+
+@needs_gensim
+def test_word_vectors_of_gensim():
+    from gensim.models import KeyedVectors
+
+    theirs = KeyedVectors(3)
+    theirs.add_vectors(WORDS, VECTORS)
+    assert as_word_vectors(theirs).digest == WordVectors(WORDS, VECTORS).digest
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (3, "should be WordVectors, a dictionary .* of type int"),
+        (VECTORS, "of type ndarray"),
+        ({"a": [1, 2], "b": [1]}, r"the vector of 'b' has shape \(1,\); it should have 2 numbers"),
+        ({"a": 1.0}, r"the vector of 'a' has shape \(\); it should have one dimension"),
+        ({"a": ["x"]}, "the vector of 'a' does not consist of numbers"),
+        ({"a": [np.nan]}, "the vector of 'a' contains a number that is not finite"),
+        ({3: [1.0]}, "should be strings; 3 is of type int"),
+        ({}, "0 words cannot have vectors"),
+        ("nowhere.txt", "nowhere.txt does not exist"),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_word_vectors(form, said):
+    with pytest.raises(InputError, match=said) as caught:
+        as_word_vectors(form)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_word_of_the_vocabulary_has_a_vector():
+    with pytest.raises(InputError, match="none of the 1 words of the vocabulary"):
+        as_word_vectors({"a": [1.0]}, ["b"])
 
 
 # Training.
@@ -244,11 +319,11 @@ SETTINGS = {"size": 8, "epochs": 2}
 
 @needs_gensim
 @pytest.mark.parametrize("method", ["cbow", "skip-gram"])
-def test_a_seed_is_a_set_of_vectors_in_any_process(method, tmp_path):
-    trained = train_word_vectors(DOCUMENTS, method, seed=3, **SETTINGS)
+def test_a_seed_gives_the_same_vectors_in_any_process(method, tmp_path):
+    trained = train_word_vectors(DOCUMENTS, method, random_state=3, **SETTINGS)
     assert set(trained.words) == {word for document in DOCUMENTS for word in document}
     script = (
-        f"import topicloom as tl; tl.train_word_vectors({DOCUMENTS}, {method!r}, seed=3, size=8, epochs=2)"
+        f"import topicloom as tl; tl.train_word_vectors({DOCUMENTS}, {method!r}, random_state=3, size=8, epochs=2)"
         f".save({str(tmp_path / 'v.txt')!r})"
     )
     environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(__file__).resolve().parents[1] / "src")}
@@ -256,7 +331,7 @@ def test_a_seed_is_a_set_of_vectors_in_any_process(method, tmp_path):
     again = read_word_vectors(tmp_path / "v.txt")
     assert again.words == trained.words
     np.testing.assert_array_equal(again.vectors, trained.vectors)
-    assert not np.allclose(train_word_vectors(DOCUMENTS, method, seed=4, **SETTINGS).vectors, trained.vectors)
+    assert not np.allclose(train_word_vectors(DOCUMENTS, method, random_state=4, **SETTINGS).vectors, trained.vectors)
 
 
 @needs_gensim
@@ -270,7 +345,7 @@ def test_words_of_one_context_are_near():
 
 
 @needs_gensim
-def test_a_corpus_is_cut_again_and_keeps_to_its_vocabulary():
+def test_a_corpus_is_tokenized_again_and_keeps_its_vocabulary():
     texts = [" ".join(document) + " rarely" * (row == 0) for row, document in enumerate(DOCUMENTS)]
     corpus = Corpus.from_texts(texts, language="en", min_df=5, max_df=1.0)
     from_corpus = train_word_vectors(corpus, **SETTINGS)
@@ -292,7 +367,7 @@ def test_long_documents_are_read_to_their_end():
         pytest.param(Corpus.from_counts(np.eye(3)), "order of its words", id="corpus of counts"),
         pytest.param(np.eye(3), "counts have no word order", id="counts"),
         pytest.param("one text", "list of texts", id="one text"),
-        pytest.param([], "no word is there", id="nothing"),
+        pytest.param([], "no word occurs 1 times", id="nothing"),
         pytest.param([["a", "b"], "text"], "document 0", id="tokens and texts"),
     ],
 )
@@ -303,7 +378,16 @@ def test_what_has_no_word_order_is_refused(X, said):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"method": "glove"}, {"size": 0}, {"window": 1.5}, {"epochs": -1}, {"min_count": 0}, {"n_jobs": 0}]
+    "settings",
+    [
+        {"method": "glove"},
+        {"size": 0},
+        {"window": 1.5},
+        {"epochs": -1},
+        {"min_count": 0},
+        {"n_jobs": 0},
+        {"random_state": -1},
+    ],
 )
 def test_settings_that_cannot_be(settings):
     with pytest.raises(SettingError, match=next(iter(settings))):

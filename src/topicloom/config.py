@@ -1,4 +1,4 @@
-"""A file that says how to train, in YAML or TOML."""
+"""Configuration files for training, in YAML or TOML."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .errors import InputError
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """What a .toml, .yaml or .yml file holds.
+    """Return the names and values in a .toml, .yaml or .yml file.
 
-    YAML is read by the core schema of its version 1.2, in which 1e-3 is a number and `no` is a word (Norwegian).
+    YAML is read by the core schema of version 1.2, in which 1e-3 is a number and `no` is a string (Norwegian).
 
     Raises:
-        InputError: there is no such file, or it cannot be read; the sentence names the line and the column.
+        InputError: the file does not exist or cannot be read; the message names the line and the column.
     """
     suffix = path.suffix.lower()
     if suffix not in (".toml", ".yaml", ".yml"):
@@ -29,32 +29,36 @@ def read_config(path: Path) -> dict[str, Any]:
         text = path.read_bytes().decode("utf-8-sig")
         found = tomllib.loads(text) if suffix == ".toml" else yaml.load(text, _Loader)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}, byte {error.start}: not UTF-8; save the file as UTF-8") from None
+        raise InputError(f"{path}, byte {error.start} is not UTF-8; save the file as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is no TOML: {error}") from None
+        raise InputError(f"{path} is not valid TOML: {error}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise InputError(f"{path}{where} is no YAML: {error.problem}") from None
-    except yaml.YAMLError as error:  # characters that YAML does not allow
-        raise InputError(f"{path} is no YAML: {str(error).splitlines()[0]}") from None
+        raise InputError(f"{path}{where} is not valid YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # forbidden characters, huge numbers, deep nesting
+        kind = "TOML" if suffix == ".toml" else "YAML"
+        raise InputError(f"{path} is not valid {kind}: {str(error).splitlines()[0]}") from None
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise InputError(f"{path} holds no names with values, such as model: gsm")
+        raise InputError(f"{path} should contain names with values, such as model: gsm")
     return {str(name): value for name, value in found.items()}
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML reads YAML 1.1, where 1e-3 is a text, `no` is False and the last of two equal names wins."""
+    """A loader for YAML 1.2 that refuses a name which occurs twice.
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # PyYAML's own name, filled below
+    PyYAML itself reads YAML 1.1, where 1e-3 is a string, `no` is False, and the last of two equal names wins.
+    """
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # the name is PyYAML's; it is filled below
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = [name.value for name, _ in node.value]
         for place, (name, _) in enumerate(node.value):
             if name.value in names[:place]:
-                problem = f"the name {name.value!r} stands here a second time"
+                problem = f"the name {name.value!r} occurs a second time"
                 raise yaml.constructor.ConstructorError(None, None, problem, name.start_mark)
         return super().construct_mapping(node, deep)
 

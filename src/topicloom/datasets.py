@@ -1,4 +1,4 @@
-"""Corpora to begin with: one that every Python carries, one drawn from LDA itself, and one that is downloaded."""
+"""Corpora to start with: documentation that comes with Python, documents drawn from LDA, and 20 Newsgroups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .errors import InputError, SettingError
 from .text import Document, stop_words
 
 _NOT_SUBJECTS = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__", "pydoc_data", "lib2to3"}
-# Words that speak of any function, whatever its subject.
+# Words that occur in the documentation of any function, whatever its subject.
 _JARGON = {
     "arg", "args", "argument", "arguments", "attribute", "attributes", "bool", "call", "called", "calls",
     "class", "classes", "def", "default", "defaults", "dict", "e.g", "example", "examples", "false",
@@ -27,12 +27,12 @@ _JARGON = {
     "self", "specified", "str", "string", "subclass", "subclasses", "true", "tuple", "type", "typeerror",
     "types", "use", "used", "uses", "using", "value", "valueerror", "values", "want", "wants",
 }  # fmt: skip
-_SHORTEST = 15  # words; a shorter docstring names its subject at best
-_CHUNK = 20_000
+_SHORTEST = 15  # words; a shorter docstring hardly has a topic
+_CHUNK = 20_000  # documents drawn at a time
 
 
 class Synthetic(NamedTuple):
-    """A corpus drawn from LDA, with what it was drawn from: topics (K, V) and theta (n_docs, K), rows sum to 1."""
+    """A corpus drawn from LDA, with its topics (K, V) and theta (n_docs, K), whose rows sum to 1."""
 
     corpus: Corpus
     topics: npt.NDArray[np.float32]
@@ -40,20 +40,22 @@ class Synthetic(NamedTuple):
 
 
 def python_docs(**options: Any) -> Corpus:
-    """The docstrings of the running Python's standard library; needs no network, and imports nothing.
+    """Return the docstrings of the running Python's standard library as a corpus.
 
-    A document is a module's own docstring with its functions', or a class's with its methods'. Ids are qualified names,
-    labels the top-level modules. The corpus differs a little between versions of Python.
+    It needs no network and imports no module of the library. A document is the docstring of a module with those of its
+    functions, or the docstring of a class with those of its methods. Ids are qualified names, and labels are top-level
+    modules. The corpus differs slightly between versions of Python.
 
     Args:
-        options: for `Corpus.from_texts`; by default words in 5 documents to a tenth of all, without the words of code.
+        options: for `Corpus.from_texts`. By default, the vocabulary consists of the words that occur in at least 5
+            documents and at most a tenth of all, without the words of programming.
 
     Raises:
-        InputError: this Python comes without its library's source.
+        InputError: this Python was installed without the source of its library.
     """
     documents = list(_library_documents(Path(sysconfig.get_path("stdlib"))))
     if not documents:
-        raise InputError("this Python comes without its library's source files; use synthetic_lda() instead")
+        raise InputError("this Python was installed without the source of its library; use synthetic_lda() instead")
     options = {"language": "en", "max_df": 0.1, "stop_words": stop_words("en") | _JARGON, **options}
     return Corpus.from_texts(
         [document.text for document in documents],
@@ -73,31 +75,31 @@ def synthetic_lda(
     topics: npt.ArrayLike | None = None,
     random_state: int = 0,
 ) -> Synthetic:
-    """Documents drawn from LDA (Blei, Ng & Jordan 2003), to see whether a model finds the topics again.
+    """Draw documents from LDA (Blei, Ng & Jordan 2003), to test whether a model finds the topics again.
 
     Args:
-        n_docs: the number of documents, which are made in chunks: a million are no trouble.
-        n_topics: K.
-        n_words: V.
-        doc_length: mean of the Poisson distribution of lengths, in tokens.
-        alpha: concentration of the symmetric Dirichlet prior of theta.
-        eta: concentration of that of the topics.
-        topics: (K, V) the topics themselves; takes the place of n_topics, n_words and eta.
-        random_state: seed; no global random state is touched.
+        n_docs: the number of documents. They are drawn in chunks, so that a million fit into memory.
+        n_topics: the number of topics K.
+        n_words: the size V of the vocabulary.
+        doc_length: the mean of the Poisson distribution of document lengths, in tokens.
+        alpha: the concentration of the symmetric Dirichlet prior of theta.
+        eta: the concentration of the symmetric Dirichlet prior of the topics.
+        topics: (K, V) the topics themselves, instead of n_topics, n_words and eta.
+        random_state: a seed. No global random state is read or changed.
 
     Raises:
-        SettingError: a number that is not positive, or topics that are not distributions.
+        SettingError: a number is not positive, or the topics are not distributions.
     """
     for name, value in {"n_docs": n_docs, "n_topics": n_topics, "n_words": n_words, "doc_length": doc_length}.items():
         if value <= 0:
-            raise SettingError(f"{name}={value}: give a number above 0")
+            raise SettingError(f"`{name}={value}` should be above 0")
     for name, value in {"alpha": alpha, "eta": eta}.items():
         if value <= 0:
-            raise SettingError(f"{name}={value}: a Dirichlet's concentration is above 0")
+            raise SettingError(f"`{name}={value}` should be above 0, as it is the concentration of a Dirichlet prior")
     random = np.random.default_rng(random_state)
     beta = random.dirichlet(np.full(n_words, eta), n_topics) if topics is None else np.asarray(topics, np.float64)
     if beta.ndim != 2 or (beta < 0).any() or not np.allclose(beta.sum(1), 1, atol=1e-4):
-        raise SettingError("topics= has to be a (K, V) array whose rows are distributions")
+        raise SettingError("`topics` should be a (K, V) array whose rows are distributions")
     n_topics, n_words = beta.shape
     cumulative = beta.cumsum(1)
     cumulative /= cumulative[:, -1:]
@@ -113,23 +115,23 @@ def synthetic_lda(
 
 
 def twenty_newsgroups(subset: str = "train", **options: Any) -> Corpus:
-    """The 20 Newsgroups posts without headers, footers and quotations; downloaded once, by scikit-learn.
+    """Return the 20 Newsgroups posts without headers, footers and quotations; scikit-learn downloads them once.
 
     Args:
         subset: "train", "test" or "all".
         options: for `Corpus.from_texts`.
 
     Raises:
-        SettingError: an unknown subset.
-        InputError: the posts are not here yet and cannot be downloaded.
+        SettingError: the subset is unknown.
+        InputError: the posts were not downloaded before, and cannot be downloaded now.
     """
     from sklearn.datasets import fetch_20newsgroups
 
     if subset not in {"train", "test", "all"}:
-        raise SettingError(f'subset={subset!r}: give "train", "test" or "all"')
+        raise SettingError(f'`subset={subset!r}` should be "train", "test" or "all"')
     try:
         posts = fetch_20newsgroups(subset=subset, remove=("headers", "footers", "quotes"))
-    except OSError as error:  # no network, or no place to keep the file
+    except OSError as error:  # no network, or no room for the file
         raise InputError(
             f"20 Newsgroups cannot be downloaded ({error}); connect to the network, or use python_docs()"
         ) from None
@@ -140,7 +142,12 @@ def twenty_newsgroups(subset: str = "train", **options: Any) -> Corpus:
 def _draw_words(
     drawn: npt.NDArray[np.int64], cumulative: npt.NDArray[np.float64], random: np.random.Generator
 ) -> sparse.csr_array:
-    """(D, V) counts, given how many tokens of each topic each document has, (D, K), and the topics' sums, (K, V)."""
+    """Draw (D, V) counts.
+
+    Args:
+        drawn: (D, K) the number of tokens of each topic in each document.
+        cumulative: (K, V) cumulative sums of the topics.
+    """
     n_docs, n_words = len(drawn), cumulative.shape[1]
     rows, columns = [], []
     for topic, sums in enumerate(cumulative):
@@ -160,13 +167,13 @@ def _library_documents(root: Path) -> Iterator[Document]:
         try:
             module = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError):
-            continue  # some libraries carry faulty files on purpose
+            continue  # the library contains faulty files on purpose
         for id, text in _documents_of(module, name):
             yield Document(text, id, name.partition(".")[0])
 
 
 def _documents_of(node: ast.Module | ast.ClassDef, name: str) -> Iterator[tuple[str, str]]:
-    """The docstrings of a module or class and of its functions as one document, then those of its classes."""
+    """Yield the docstrings of a module or class and of its functions as one document, then those of its classes."""
     functions = [child for child in node.body if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))]
     docstrings = [ast.get_docstring(part) for part in (node, *functions)]
     text = "\n\n".join(docstring for docstring in docstrings if docstring)

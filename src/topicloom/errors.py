@@ -1,35 +1,82 @@
-"""The errors a user can cause, each one sentence that says what is wrong, where, and what to do."""
+"""The errors that a user can cause. Each is one sentence that says what is wrong, where, and what to do.
+
+A message writes an argument in backquotes, with its value where one is meant: `min_df`, or `n_topics=6`. That is how
+Python names it; the command line rewrites it as the option of the running command (see `on_command_line`).
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from collections.abc import Iterable
 from typing import Self
 
 
 class InputError(ValueError):
-    """Something a user gave cannot be used. The command line prints its one sentence and exits with code 2."""
+    """An input cannot be used. The command line prints the message and exits with code 2."""
 
 
 class SettingError(InputError, TypeError):
-    """A setting that does not exist, or a value that it cannot take."""
+    """A setting does not exist, or cannot have the value that was given."""
 
 
 class MissingExtraError(InputError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """An optional dependency is needed and is not installed."""
 
     @classmethod
     def of(cls, what: str, package: str, extra: str) -> Self:
-        """`what` needs `package`, which the extra `extra` installs."""
+        """Return the error that `what` needs `package`, which the extra `extra` installs."""
         return cls(f"{what} needs {package}: pip install 'topicloom[{extra}]'")
 
 
 class TrainingDivergedError(ArithmeticError):
-    """Training met a value that is not finite. The message names the epoch and the batch; the state before is kept."""
+    """Training met a value that is not finite.
+
+    The message names the epoch and the batch; the model keeps its state of the last complete epoch.
+    """
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """A sentence that offers the nearest of `names`, or lists them all when none is near."""
+    """Return a clause that offers the names most like `name`, or lists up to a hundred if none is similar."""
     known = sorted(names)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(known)}"
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
+    return f"choose one of {', '.join(known[:_LISTED])}{more}"
+
+
+# Arguments that have another name on the command line. Some commands call the same thing by different options.
+_RENAMED = {"n_topics": "topics", "random_state": "seed", "n_jobs": "jobs", "top_n": "words"}
+_LISTED = 100  # names in a message
+_ARGUMENT = re.compile(r"`([A-Za-z_]\w*)(?:=([^`]+))?`")
+
+
+def on_command_line(message: str, options: Iterable[str]) -> str:
+    """Rewrite the arguments that a message names in backquotes as options of a command.
+
+    `n_topics=6` becomes --topics 6, and `overwrite=True` becomes --overwrite. A setting of the model that has no option
+    of its own becomes --set name=value, if the command has --set. Any other argument loses its backquotes only.
+
+    Args:
+        options: the options of the command, such as "--topics".
+    """
+    known = set(options)
+
+    def rewrite(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        option = f"--{_RENAMED.get(name, name).replace('_', '-')}"
+        if option in known:
+            return option if value in (None, "True") else f"{option} {shlex.quote(_unquoted(value))}"
+        if value is not None and "--set" in known:
+            return f"--set {shlex.quote(f'{name}={_unquoted(value)}')}"
+        return found[0].strip("`")
+
+    return _ARGUMENT.sub(rewrite, message)
+
+
+def _unquoted(value: str) -> str:
+    """Return a Python literal as the command line takes it: a text without its quotation marks."""
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return value[1:-1] if quoted else value

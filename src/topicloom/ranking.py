@@ -1,8 +1,8 @@
-"""Which words speak for a topic: one rule for every model.
+"""The ranking of a topic's words, the same for every model.
 
-By probability alone, topics of long texts all start with the same frequent words; by lift alone, with words that occur
-five times. The default stands between them and does not trust the lift of a rare word: see docs/ranking.md for the
-measurements behind it.
+Ranked by probability alone, the topics of long texts all start with the same frequent words. Ranked by lift alone, they
+start with words that occur five times. The default is a compromise that shrinks the lift of rare words; docs/ranking.md
+has the measurements that it rests on.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ DEFAULT_SHRINKAGE = 50.0  # tokens
 def word_scores(
     topic_word: Array, word_counts: Array, relevance: float | None = None, shrinkage: float | None = None
 ) -> Array:
-    """How much each word speaks for each topic: relevance * log p(w|k) + (1 - relevance) * log (p(w|k) / p(w)).
+    """Score each word for each topic: relevance * log p(w|k) + (1 - relevance) * log (p(w|k) / p(w)).
 
     Args:
         topic_word: (K, V), rows sum to 1.
         word_counts: (V,) tokens of each word in the training corpus.
-        relevance: 1 ranks by probability, 0 by lift, and 0.6 is what Sievert & Shirley (2014, equation 1) recommend;
-            None is the package's rule: 0.5, and a shrinkage of 50.
-        shrinkage: tokens added to every word's count before p(w) is taken, so that a word must be frequent enough
-            before its lift counts; 1 by default when there is a relevance.
+        relevance: 1 ranks by probability and 0 by lift; Sievert & Shirley (2014, equation 1) recommend 0.6. None is the
+            package's rule, a relevance of 0.5 with a shrinkage of 50.
+        shrinkage: the tokens added to each word's count before p(w) is computed, so that the lift of a rare word has
+            little effect. The default is 1 where a relevance is given.
 
     Returns:
-        (K, V), higher is more telling.
+        (K, V) scores; the best word has the highest.
     """
     if relevance is None:
         relevance, shrinkage = DEFAULT_RELEVANCE, DEFAULT_SHRINKAGE
@@ -42,15 +42,19 @@ def word_scores(
 
 
 def top_words(scores: Array, top_n: int) -> npt.NDArray[np.intp]:
-    """(K, min(top_n, V)) word ids, best first; ties go to the lower id.
+    """Return the ids of each topic's best words, best first. Of words with equal scores, the lower id comes first.
 
     Args:
-        scores: (K, V).
+        scores: (K, V), as `word_scores` returns them.
+        top_n: the number of words for each topic.
+
+    Returns:
+        (K, min(top_n, V)) word ids.
     """
     n = min(top_n, scores.shape[1])
-    floors = -np.partition(-scores, n - 1, axis=1)[:, n - 1]  # (K,) the n-th best of each row
+    floors = -np.partition(-scores, n - 1, axis=1)[:, n - 1]  # (K,) the n-th best score of each topic
     rows = []
     for row, floor in zip(scores, floors, strict=True):
-        candidates = np.flatnonzero(row >= floor)  # n words and those level with the last: a full sort of few
+        candidates = np.flatnonzero(row >= floor)  # n words and any that equal the last, so that few are sorted
         rows.append(candidates[np.argsort(-row[candidates], kind="stable")[:n]])
     return np.stack(rows)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def need_order(measures: Iterable[str]) -> bool:
-    from ..corpus.topic_measures import WINDOWED
+    from ..metrics import CATALOGUE
 
-    return not WINDOWED.isdisjoint(measures)
+    return any("token order" in CATALOGUE[name].needs for name in measures)
 
 
 def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: bool = False) -> Corpus:
@@ -29,6 +29,7 @@ def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: boo
         return Corpus.from_file(source, **asdict(options), keep_texts=keep_texts, progress=progress)
     changed = [name for name in asdict(options) if getattr(options, name) != getattr(Preparing(), name)]
     if changed:
-        option = "--jobs" if changed[0] == "n_jobs" else "--" + changed[0].replace("_", "-")
+        options_of = {"n_jobs": "--jobs", "header": "--no-header", "quoting": "--no-quoting"}
+        option = options_of.get(changed[0], "--" + changed[0].replace("_", "-"))
         raise InputError(f"{source} is a saved corpus, to which {option} does not apply; give it to prepare")
     return Corpus.load(source)

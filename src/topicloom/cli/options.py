@@ -83,15 +83,32 @@ _documents = functools.partial(_words, parser=count_or_share, metavar="COUNT|SHA
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is read; the names are those of `topicloom.text.read`."""
+    """How a file is read. The names are those of the arguments of `topicloom.text.read`."""
 
     text: Annotated[str, _file(metavar="COLUMN", help="Column with the text.")] = "text"
     id: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' ids.")] = None
     label: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' classes.")] = None
     timestamp: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' times.")] = None
-    format: Annotated[str | None, _file(help="txt, csv, tsv, jsonl or parquet, when the name does not say it.")] = None
+    format: Annotated[
+        str | None, _file(help="txt, md, csv, tsv, xlsx, jsonl or parquet, if the file's name does not show it.")
+    ] = None
     encoding: Annotated[str, _file(help="Encoding of text files, such as gb18030.")] = "utf-8"
     errors: Annotated[str, _file(help="Undecodable bytes: strict, replace or ignore.")] = "strict"
+    delimiter: Annotated[
+        str | None, _file(metavar="CHARACTER", help="Between the fields of a .csv or .tsv file; recognised by default.")
+    ] = None
+    header: Annotated[
+        bool,
+        _file(
+            "--header/--no-header", help="Whether the first line of a table names its columns; else use numbers from 1."
+        ),
+    ] = True
+    quoting: Annotated[
+        bool,
+        _file(
+            "--quoting/--no-quoting", help="Whether quotation marks enclose fields of a .csv or .tsv file, or are text."
+        ),
+    ] = True
 
 
 @dataclass(frozen=True)
@@ -103,7 +120,12 @@ class Preparing(Reading):
     max_df: Annotated[float, _documents(help="Drop words in more documents.")] = 0.5
     max_features: Annotated[int | None, _words(help="Keep the most frequent words only.")] = None
     remove_top: Annotated[int, _words(help="Drop this many of the most frequent words.")] = 0
-    stop_words: Annotated[str, _words(metavar="auto|none|FILE", help="Words to leave out.")] = "auto"
+    stop_words: Annotated[
+        str, _words(metavar="auto|none|FILE", help="Words to remove besides the language's stop words; none keeps all.")
+    ] = "auto"
+    replace_stop_words: Annotated[
+        bool, _words("--replace-stop-words", help="Remove the words of --stop-words only, not the language's own.")
+    ] = False
     user_dictionary: Annotated[
         Path | None, _words(metavar="FILE", help="Words that Chinese segmentation keeps whole.")
     ] = None
@@ -111,7 +133,11 @@ class Preparing(Reading):
 
 
 Source = Annotated[
-    str, typer.Argument(help="A .txt (a document a line), .csv, .tsv, .jsonl or .parquet file, a folder of .txt, or -.")
+    str,
+    typer.Argument(
+        help="A .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, "
+        "a folder of .txt and .md files, or - for standard input."
+    ),
 ]
 Run = Annotated[Path, typer.Argument(help="Directory that train wrote.")]
 Config = Annotated[

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ..errors import InputError
 from .corpora import need_order, open_corpus
@@ -38,6 +37,7 @@ from .options import (
 from .shell import (
     command,
     muted,
+    print_evaluation,
     print_json,
     print_table,
     show_topics,
@@ -160,17 +160,18 @@ def models(
     as_json: AsJson = False,
 ) -> None:
     """List the models, or the settings of one: what each may be, its default, and what it means."""
-    from ..models.persistence import model_class
-    from ..models.registry import MODELS
-    from ..settings import describe_settings
+    from ..models.registry import REGISTRY
 
     if name is None:
-        summaries = {kind.__name__: (kind.__doc__ or "").splitlines()[0] for kind in MODELS}
+        summaries = {kind: entry.summary for kind, entry in REGISTRY.items()}
         if as_json:
             print_json({"models": [{"name": kind, "summary": said} for kind, said in summaries.items()]})
         else:
             print_table(["model", "what it is"], summaries.items())
         return
+    from ..models.persistence import model_class
+    from ..settings import describe_settings
+
     kind = model_class(name)
     settings = describe_settings(kind)
     if as_json:
@@ -263,16 +264,16 @@ def evaluate(
     if as_json:
         print_json({"run": str(run), **found.to_dict()})
     else:
-        Console(markup=False, highlight=False).print(found.table())
+        print_evaluation(found)
     if path is not None:
         logger.info("written to %s", path)
 
 
 def _monitored(text: str) -> list[str]:
-    """The measures that --monitor names, so that a mistake is told before anything is read."""
-    from ..corpus.topic_measures import TOPIC_MEASURES, known_names
+    """Return the measures that --monitor names, so that a mistake is reported before anything is read."""
+    from ..metrics.catalogue import known_measures, measures_of
 
-    return [] if text == "none" else known_names(read_names(text), TOPIC_MEASURES, "--monitor")
+    return [] if text == "none" else known_measures(read_names(text), measures_of("monitor"), "--monitor")
 
 
 def _inferred(model: TopicModel, file: str, options: Reading) -> Iterator[Part]:
@@ -366,10 +367,11 @@ def _stem(source: str) -> str:
 def _require_free(out: Path | None, overwrite: bool) -> None:
     """Into a directory, --overwrite writes a run's own files and no others, whatever else is there."""
     from ..files import require_free
+    from ..models.saving import MODEL_FILES
     from ..reports.run import is_unfinished
 
     if out is None or is_unfinished(out):
         return
     if not (overwrite and out.is_dir()):
         require_free(out, "log.jsonl")
-    require_free(out / "model", "config.json", overwrite)
+    require_free(out / "model", "config.json", overwrite, MODEL_FILES)

@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from .._version import __version__
-from ..errors import InputError, TrainingDivergedError
+from ..errors import InputError, TrainingDivergedError, on_command_line
 
 if TYPE_CHECKING:
+    from ..evaluation import Evaluation
     from ..reports.run import Topic
 
 logger = logging.getLogger("topicloom")
@@ -65,16 +66,17 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             )
 
     @functools.wraps(function)
-    def run(**given: Any) -> None:
+    def run(context: typer.Context, **given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        log_to_stderr(quiet=given.get("quiet", False))
+        options = [option for parameter in context.command.params for option in parameter.opts]
+        log_to_stderr(given.get("quiet", False), options)
         try:
             function(**given)
         except InputError as error:
-            stop(str(error), 2)
+            stop(on_command_line(str(error), options), 2)
         except TrainingDivergedError as error:
-            stop(str(error), 1)
+            stop(on_command_line(str(error), options), 1)
         except KeyboardInterrupt:
             stop("interrupted", 130)
         except BrokenPipeError:
@@ -82,7 +84,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except OSError as error:
             stop(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
 
-    run.__signature__ = inspect.Signature(parameters + shared)  # type: ignore[attr-defined]
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
     return app.command()(run)
 
 
@@ -121,6 +124,16 @@ def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int =
     Console(markup=False, highlight=False).print(table)
 
 
+def print_evaluation(found: Evaluation) -> None:
+    """Print an evaluation as a table with a line for each measure."""
+    table = Table("measure", "value", "settings", box=None, pad_edge=False, header_style="bold")
+    table.columns[1].justify = "right"
+    table.title, table.title_justify, table.title_style = found.title, "left", ""
+    for line in found.lines():
+        table.add_row(*line)
+    Console(markup=False, highlight=False).print(table)
+
+
 def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
@@ -135,12 +148,18 @@ def muted() -> Iterator[None]:
 
 
 class _Stderr(logging.Handler):
+    """Print log records on standard error, with the options of the running command for arguments of Python."""
+
+    def __init__(self, options: list[str]) -> None:
+        super().__init__()
+        self.options = options
+
     def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(record.getMessage(), err=True)
+        typer.echo(on_command_line(record.getMessage(), self.options), err=True)
 
 
-def log_to_stderr(quiet: bool) -> None:
-    logger.handlers = [_Stderr()]
+def log_to_stderr(quiet: bool, options: list[str]) -> None:
+    logger.handlers = [_Stderr(options)]
     logger.setLevel(logging.ERROR if quiet else logging.INFO)
 
 

@@ -19,6 +19,7 @@ from .builder import Built, TokenizerLike, build, choose_tokenizer
 from .counts import CountedDocuments, checked_counts, checked_vocabulary
 from .fields import Fields, WithFields
 from .frames import is_frame, read_frame
+from .order import WithOrder
 from .saving import load_parts, save_into
 from .vocabulary import Filters
 
@@ -26,7 +27,7 @@ logger = logging.getLogger("topicloom")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Corpus(CountedDocuments, WithFields):
+class Corpus(CountedDocuments, WithFields, WithOrder):
     """Documents as counts of words; row i is document i, always, however few of its words are in the vocabulary.
 
     Attributes:
@@ -59,6 +60,7 @@ class Corpus(CountedDocuments, WithFields):
         timestamps: Iterable[Any] | None = None,
         vectors: Any = None,
         covariates: Mapping[str, Iterable[Any]] | None = None,
+        replace_stop_words: bool = False,
         keep_texts: bool = True,
         user_dictionary: str | Path | None = None,
         n_jobs: int | None = None,
@@ -72,8 +74,9 @@ class Corpus(CountedDocuments, WithFields):
             min_df: words in fewer documents are dropped; a whole number of documents, or a share of all as a float.
             max_df: words in more documents are dropped; likewise.
             max_features: keeps the most frequent words only.
-            stop_words: "auto" is the language's list, and none for tokens or your own tokenizer; None is none; or
-                words, or a file of them.
+            stop_words: Words to remove besides the language's stop words, or a file with one word on each line. "auto"
+                removes the language's stop words only, and None or "none" removes no words. Tokens and your own
+                tokenizer have no list of stop words.
             remove_top: drops this many of the most frequent words that the document filters have left.
             tokenizer: your own function from a text to tokens, or another corpus' tokenizer.
             ids: a name for each document.
@@ -81,6 +84,7 @@ class Corpus(CountedDocuments, WithFields):
             timestamps: a date or time for each document, of any form that `topicloom.corpus.times.parse_times` reads.
             vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
             covariates: a sequence of numbers or categories, one for each document, by the covariate's name.
+            replace_stop_words: Remove `stop_words` only, and not the language's stop words.
             keep_texts: keeps the raw texts. Lists of tokens are kept as long as the corpus is in memory, and not saved.
             user_dictionary: a file of words that Chinese segmentation is to keep whole.
             n_jobs: worker processes (-1: all cores); None starts them only when there is much text.
@@ -99,7 +103,9 @@ class Corpus(CountedDocuments, WithFields):
             raise InputError(f"texts is {texts!r:.60}; give a list with a string for each document")
         documents: Iterator[Document] = (Document(cast(Any, text)) for text in texts)
         filters = Filters(min_df, max_df, max_features, remove_top)
-        chosen, documents = choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
+        chosen, documents = choose_tokenizer(
+            tokenizer, documents, language, stop_words, user_dictionary, replace_stop_words
+        )
         are_tokens = isinstance(chosen, Pretokenized)
         built = build(documents, chosen, filters, keep_texts and not are_tokens, n_jobs, progress)
         fields = Fields.of(
@@ -133,6 +139,10 @@ class Corpus(CountedDocuments, WithFields):
         format: str | None = None,
         encoding: str = "utf-8",
         errors: str = "strict",
+        delimiter: str | None = None,
+        header: bool = True,
+        quoting: bool = True,
+        replace_stop_words: bool = False,
         out: str | Path | None = None,
         overwrite: bool = False,
         keep_texts: bool = True,
@@ -143,11 +153,16 @@ class Corpus(CountedDocuments, WithFields):
         """Count the words of a file's documents; the filters are those of `from_texts`.
 
         Args:
-            source: a .txt (a document a line), .csv, .tsv, .jsonl or .parquet file, or a folder of .txt files.
+            source: A .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, or a folder of
+                .txt and .md files.
             text: the column with the text; `id`, `label` and `timestamp` likewise (see `topicloom.text.read`).
             format: the file's format, when its name does not say it.
             encoding: the encoding of text files.
             errors: what to do with undecodable bytes: "strict", "replace" or "ignore".
+            delimiter: The character between the fields of a .csv or .tsv file; None recognises it.
+            header: Whether the first line of a table names its columns; else they are named "1", "2" and so on.
+            quoting: Whether quotation marks enclose fields of a .csv or .tsv file.
+            replace_stop_words: Remove `stop_words` only, and not the language's stop words.
             out: a directory to write the corpus to while it is built, so that it need not fit in memory; what comes
                 back is memory-mapped from there.
             overwrite: replaces what `out` holds.
@@ -161,9 +176,12 @@ class Corpus(CountedDocuments, WithFields):
         if out is not None:
             require_free(Path(out), "corpus.json", overwrite)
         documents = read(
-            source, text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors
+            source, text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
+            delimiter=delimiter, header=header, quoting=quoting,
+        )  # fmt: skip
+        chosen, documents = choose_tokenizer(
+            tokenizer, documents, language, stop_words, user_dictionary, replace_stop_words
         )
-        chosen, documents = choose_tokenizer(tokenizer, documents, language, stop_words, user_dictionary)
         if out is None:
             return cls._of_file(build(documents, chosen, filters, keep_texts, n_jobs, progress), chosen, filters)
         with atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
@@ -261,6 +279,15 @@ class Corpus(CountedDocuments, WithFields):
     def __getitem__(self, rows: Any) -> Corpus:
         return self.subset(rows[0] if isinstance(rows, tuple) else rows)  # scikit-learn asks for [rows, ...]
 
+    def with_labels(self, labels: Iterable[Any]) -> Corpus:
+        """Return the same documents with these classes; None and "" are not known.
+
+        Raises:
+            InputError: there are more or fewer labels than documents.
+        """
+        known = Fields.of(self.n_docs, labels=labels)
+        return replace(self, fields=replace(self.fields, labels=known.labels))
+
     def subset(self, rows: Any) -> Corpus:
         """Return some of the documents, over the same vocabulary.
 
@@ -285,21 +312,6 @@ class Corpus(CountedDocuments, WithFields):
     def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
         """(n, n_words) counts of new texts, split as this corpus was; words outside the vocabulary are left out."""
         return counts_of(texts, self.vocabulary, self.tokenizer, n_jobs)
-
-    def tokens(self) -> Iterator[Sequence[str]]:
-        """Yield each document's tokens in their order, words outside the vocabulary among them.
-
-        Raises:
-            InputError: only counts are known.
-        """
-        if self.fields.tokens is not None:
-            return iter(self.fields.tokens)
-        if self.texts is None or isinstance(self.tokenizer, Pretokenized):
-            raise InputError(
-                "the order of the words is not known, because this corpus holds counts without texts; give lists of "
-                "tokens, or make the corpus of raw texts with keep_texts=True"
-            )
-        return map(self.tokenizer, self.texts)
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the corpus to a directory.

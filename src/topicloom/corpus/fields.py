@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..text.characters import replace_surrogates
 from ..text.storage import StoredTexts
 from .times import Times, parse_times
 
@@ -197,7 +198,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _strings(values: Iterable[Any]) -> list[str]:
-    return ["" if is_missing(value) else str(value) for value in values]
+    return ["" if is_missing(value) else replace_surrogates(str(value)) for value in values]
 
 
 def _vectors(values: Any) -> npt.NDArray[np.float32]:

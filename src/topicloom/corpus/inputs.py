@@ -146,12 +146,3 @@ def _is_matrix(X: Any) -> bool:
 def _refuse_vocabulary(vocabulary: Sequence[str] | None) -> None:
     if vocabulary is not None:
         raise InputError("vocabulary= names the columns of a matrix; a Corpus has its own, and texts make theirs")
-
-
-is_matrix = _is_matrix  # until word vectors and evaluation ask `kind_of`
-
-
-def as_texts(X: Any) -> Iterable[Any]:
-    """X as an iterable of texts or token lists."""
-    kind_of(X)
-    return X  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
-"""Word vectors in files: word2vec's text and binary, GloVe and fastText.
+"""Word vectors in files: the text and binary formats of word2vec, GloVe and fastText.
 
-Files are streamed, and with a vocabulary only its rows are kept, so that a file larger than memory can be read.
+Files are streamed. With a vocabulary, only its rows are kept, so that a file larger than memory can be read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import InputError, MissingExtraError
 from .word_vectors import (
-    WHY_NONE,
+    OTHER_WORDS,
     Floats,
     WordVectors,
     log_share,
@@ -26,28 +26,28 @@ from .word_vectors import (
 
 Row: TypeAlias = "tuple[str, Floats]"
 _FASTTEXT_MAGIC = struct.pack("<i", 793_712_314)
-_LONGEST_WORD = 1 << 16  # bytes; with no blank in so many, a binary file is no list of words
-_BLOCK = 1 << 20
-_WORST_COUNT = 1 << 40  # a header beyond it is no header
+_LONGEST_WORD = 1 << 16  # bytes; a binary file without a space in so many is not a list of words
+_BLOCK = 1 << 20  # bytes read at a time
+_LARGEST_COUNT = 1 << 40  # a first line with a larger number is not a header
 
 
 def read_word_vectors(
     path: str | Path, vocabulary: Iterable[str] | None = None, *, size: int | None = None
 ) -> WordVectors:
-    """Reads word2vec text or binary, GloVe, or fastText (.vec or .bin) files, also with .gz; content tells them apart.
+    """Read a word2vec text or binary, GloVe, or fastText (.vec or .bin) file, which may be compressed (.gz).
 
-    Of a word that is there twice the first row counts.
+    The format is recognised by the content. If a word occurs twice, its first row is used.
 
     Args:
         path: the file.
-        vocabulary: keeps these words only, and memory with them; a fastText .bin file makes vectors of unseen words
-            from their parts. The share that was found is logged.
+        vocabulary: the words to keep; others take no memory. For a word that it does not contain, a fastText .bin file
+            gives a vector made from the word's parts. The share of the words that were found is logged.
         size: the dimensions that the vectors should have.
 
     Raises:
-        InputError: the file is not such a file, is damaged (the line is named), has vectors of another size, or holds
-            no word of the vocabulary.
-        MissingExtraError: a fastText .bin file without gensim.
+        InputError: the file has none of these formats, is damaged (the message names the line), has vectors of another
+            size, or contains no word of the vocabulary.
+        MissingExtraError: the file is a fastText .bin file, and gensim is not installed.
     """
     file = Path(path)
     wanted = None if vocabulary is None else set(vocabulary)
@@ -60,7 +60,7 @@ def read_word_vectors(
             for word, vector in rows:
                 kept.setdefault(word, vector)
         if not kept:
-            raise InputError(f"{file} holds no word of the vocabulary ({len(wanted or ()):,} words); {WHY_NONE}")
+            raise InputError(f"{file} contains no word of the vocabulary ({len(wanted or ()):,} words); {OTHER_WORDS}")
         made = WordVectors(kept, np.stack(list(kept.values())))
     if size is not None and made.size != size:
         raise _other_size(str(file), made.size, size)
@@ -75,10 +75,10 @@ class _Header(NamedTuple):
 
 
 def _rows(stream: IO[bytes], name: str, wanted: Container[str] | None, size: int | None) -> Iterator[Row]:
-    """The rows of a file, whichever of the three formats it has."""
+    """Yield the rows of a file in any of the three formats."""
     line = stream.readline(_BLOCK)
     if not line.strip():
-        raise InputError(f"{name} is empty, or begins with a blank line; word vectors are needed")
+        raise InputError(f"{name} is empty or begins with an empty line; give a file of word vectors")
     header = _header(line, name)
     if header is None:
         return _text_rows(line, stream, name, wanted, None, size)
@@ -86,27 +86,29 @@ def _rows(stream: IO[bytes], name: str, wanted: Container[str] | None, size: int
         raise _other_size(name, header.size, size)
     block = stream.read(_BLOCK)
     if not block:
-        raise InputError(f"{name} ends after its header, which says {header.n_words:,} words; make it again")
+        raise InputError(f"{name} ends after its header, which announces {header.n_words:,} words; download it again")
     if _is_text(block, header.size):
         return _text_rows(b"", _Rest(block, stream), name, wanted, header, size)
     return _binary_rows(block, stream, name, wanted, header)
 
 
 def _header(line: bytes, name: str) -> _Header | None:
-    """The words and dimensions that a file's first line says, or None where it is a row already (GloVe)."""
+    """Return the header in the first line of a file, or None if that line is a row already (GloVe)."""
     fields = line.split()
     if len(fields) == 2 and all(field.removeprefix(b"-").isdigit() for field in fields):
         header = _Header(int(fields[0]), int(fields[1]))
-        if not (0 < header.n_words < _WORST_COUNT and 0 < header.size < _WORST_COUNT):
-            raise InputError(f"{name}, line 1: a header of {_shown(line)}; it should be words and dimensions, above 0")
+        if not (0 < header.n_words < _LARGEST_COUNT and 0 < header.size < _LARGEST_COUNT):
+            raise InputError(
+                f"{name}, line 1: the header {_shown(line)} should be the numbers of words and dimensions, both above 0"
+            )
         return header
     if len(fields) < 2 or not _is_number(fields[-1]):
-        raise InputError(f"{name}, line 1: {_shown(line)} is neither a header (words and dimensions) nor a word's row")
+        raise InputError(f"{name}, line 1: {_shown(line)} is neither a header nor the row of a word")
     return None
 
 
 def _is_text(block: bytes, size: int) -> bool:
-    """Whether the first row after a header is a line of text: a word and `size` fields, all of them printable."""
+    """Return whether the first row after a header is a line of text, with a word and `size` printable fields."""
     line = block.split(b"\n", 1)[0]
     if b"\0" in line or any(byte < 32 and byte not in b"\t\r" for byte in line):
         return False
@@ -114,7 +116,7 @@ def _is_text(block: bytes, size: int) -> bool:
 
 
 class _Rest:
-    """A stream some of which was read already, by lines."""
+    """The lines of a stream from which a block was read already."""
 
     def __init__(self, block: bytes, stream: IO[bytes]) -> None:
         self._block, self._stream = block, stream
@@ -136,7 +138,7 @@ def _text_rows(
     header: _Header | None,
     asked: int | None,
 ) -> Iterator[Row]:
-    """word n1 n2 ... a line; a word may hold blanks, as a few of GloVe's do."""
+    """Yield the rows of a text format, 'word n1 n2 ...'. A word may contain spaces, as a few in GloVe's files do."""
     size = None if header is None else header.size
     number, n_rows = 1, 0
     for number, line in enumerate(chain([first] if first else [], lines), 1 if header is None else 2):
@@ -151,18 +153,18 @@ def _text_rows(
         n_numbers = len(fields) - 1
         if n_numbers < size or (n_numbers > size and all(map(_is_number, fields[1:-size]))):
             raise InputError(
-                f"{name}, line {number}: {n_numbers} numbers, and "
-                f"{'line 1 has' if header is None else 'the header says'} {size}; correct or drop the line"
+                f"{name}, line {number} has {n_numbers} numbers, but "
+                f"{'line 1 has' if header is None else 'the header announces'} {size}; correct or remove the line"
             )
         try:
             word = b" ".join(fields[:-size]).decode()
         except UnicodeDecodeError:
-            raise InputError(f"{name}, line {number}: not UTF-8; convert the file to UTF-8") from None
+            raise InputError(f"{name}, line {number} is not UTF-8; convert the file to UTF-8") from None
         if wanted is None or word in wanted:
             yield word, _numbers(fields[-size:], name, number)
     if header is not None and n_rows != header.n_words:
         raise InputError(
-            f"{name}: the header says {header.n_words:,} words, and there are {n_rows:,} rows; download it again"
+            f"{name} has {n_rows:,} rows, but its header announces {header.n_words:,} words; download it again"
         )
 
 
@@ -173,14 +175,14 @@ def _numbers(fields: list[bytes], name: str, number: int) -> Floats:
         wrong = next(field for field in fields if not _is_number(field))
         raise InputError(f"{name}, line {number}: {_shown(wrong)} is not a number") from None
     if not np.isfinite(vector).all():
-        raise InputError(f"{name}, line {number}: a number is not finite; correct or drop the line")
+        raise InputError(f"{name}, line {number}: a number is not finite; correct or remove the line")
     return vector
 
 
 def _binary_rows(
     block: bytes, stream: IO[bytes], name: str, wanted: Container[str] | None, header: _Header
 ) -> Iterator[Row]:
-    """word, a blank, and 4 L bytes for each; some writers put a line feed after each row."""
+    """Yield the rows of the binary format: a word, a space and 4 L bytes; some writers add a line feed to each row."""
     place, n_bytes = 0, 4 * header.size
     for number in range(1, header.n_words + 1):
         blank = block.find(b" ", place)
@@ -188,21 +190,24 @@ def _binary_rows(
             more = stream.read(_BLOCK)
             if not more:
                 raise InputError(
-                    f"{name} is cut short: the header says {header.n_words:,} words, and word {number:,} is not whole"
+                    f"{name} is incomplete: its header announces {header.n_words:,} words, but it ends in word "
+                    f"{number:,}; download it again"
                 )
             block, place = block[place:] + more, 0
             blank = block.find(b" ")
             if blank < 0 and len(block) > _LONGEST_WORD:
-                raise InputError(f"{name} is damaged at word {number:,}: no word is that long; download it again")
+                raise InputError(f"{name} is damaged at word {number:,}, which is too long; download it again")
         try:
             word = block[place:blank].lstrip(b"\n").decode()
         except UnicodeDecodeError:
-            raise InputError(f"{name}, word {number:,}: not UTF-8; the file is damaged") from None
+            raise InputError(
+                f"{name}, word {number:,} is not UTF-8; the file is damaged, so download it again"
+            ) from None
         place = blank + 1 + n_bytes
         if wanted is None or word in wanted:
             vector = np.frombuffer(block, "<f4", header.size, blank + 1)
             if not np.isfinite(vector).all():
-                raise InputError(f"{name}, word {number:,} ({word!r}): a number is not finite; the file is damaged")
+                raise InputError(f"{name}, word {number:,} ({word!r}): a number is not finite; download the file again")
             yield word, vector.astype(np.float32)
 
 
@@ -210,29 +215,29 @@ def _fasttext_binary(file: Path, wanted: set[str] | None) -> WordVectors:
     try:
         from gensim.models.fasttext import load_facebook_vectors
     except ImportError:
-        raise MissingExtraError.of("a fastText .bin file", "gensim", "vectors") from None
+        raise MissingExtraError.of("reading a fastText .bin file", "gensim", "vectors") from None
     try:
         loaded = load_facebook_vectors(str(file))
-    except Exception as error:  # gensim raises whatever the damage leads to
+    except Exception as error:  # a damaged file leads to errors of many kinds in gensim
         raise InputError(f"{file} cannot be read as fastText: {(str(error) or repr(error)).splitlines()[0]}") from None
     if wanted is None:
         return WordVectors(loaded.index_to_key, loaded.vectors)
     kept = {word: loaded.get_vector(word) for word in sorted(wanted) if word in loaded}
     if not kept:
-        raise InputError(f"{file} holds no word of the vocabulary ({len(wanted):,} words); {WHY_NONE}")
+        raise InputError(f"{file} contains no word of the vocabulary ({len(wanted):,} words); {OTHER_WORDS}")
     return WordVectors(kept, np.stack(list(kept.values())))
 
 
 @contextmanager
 def _opened(file: Path) -> Iterator[IO[bytes]]:
-    """The file's bytes, with errors of the file as sentences."""
+    """Open a file, compressed or not, and turn errors of reading into InputError."""
     try:
         with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as stream:
             yield stream  # type: ignore[misc]
     except FileNotFoundError:
         raise InputError(f"{file} does not exist; check the path") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(f"{file} is not a whole gzip file; download it again") from None
+        raise InputError(f"{file} is not a complete gzip file; download it again") from None
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}") from None
 
@@ -243,7 +248,7 @@ def _starts_with(file: Path, magic: bytes) -> bool:
 
 
 def _other_size(name: str, size: int, asked: int | None) -> InputError:
-    return InputError(f"{name} has vectors of {size} numbers, and {asked} are asked for (embedding_size); leave it out")
+    return InputError(f"{name} has vectors of {size} numbers, not {asked}; correct the size that is asked for")
 
 
 def _is_number(field: bytes) -> bool:

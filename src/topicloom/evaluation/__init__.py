@@ -1,10 +1,10 @@
-"""Every measure of a fitted model at once, each with its settings and with the documents that it was taken on.
+"""Evaluation of a fitted model: all measures at once, each with its settings and the documents it was taken on.
 
-Coherence is measured against a reference: the one given, else the training corpus, else the documents themselves.
-Perplexity, classes and the figures of the latent code are measured on the documents, held out or not.
+Coherence is measured against the reference corpus if one is given, otherwise against the training documents, otherwise
+against the documents themselves. Perplexity, classes and the latent code are measured on the documents.
 """
 
-from .evaluate import MEASURES, evaluate
+from .evaluate import evaluate
 from .result import Evaluation
 
-__all__ = ["MEASURES", "Evaluation", "evaluate"]
+__all__ = ["Evaluation", "evaluate"]

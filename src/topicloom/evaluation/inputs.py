@@ -1,7 +1,8 @@
-"""What measures read of a model and of documents, made once and when the first of them asks for it."""
+"""What measures read of a fitted model and of documents. Everything is made when a measure first asks for it."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -9,145 +10,176 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import metrics
 from ..corpus import Corpus
-from ..corpus.fields import Fields
-from ..corpus.inputs import as_texts, is_matrix
-from ..corpus.topic_measures import LONGEST, Source
+from ..corpus.reference import CorpusReference
 from ..errors import InputError
-from ..metrics import Average, Measured, Reference
+from ..metrics import MeasureInputs, Reference
+from ..metrics.catalogue import TOP_WORDS
+from ..metrics.inputs import is_known
 from ..models.base import TopicModel
 from ..models.fitted import Perplexity
-from ..text import Pretokenized
-from ..text.counting import counts_of
 
 Array = npt.NDArray[Any]
 
 
 class Documents:
-    """Documents as a corpus over the model's vocabulary, and as a source that coherence is measured against."""
+    """Documents over a model's vocabulary, with their labels, and as a reference of coherence.
 
-    def __init__(self, model: TopicModel, X: Any, labels: Sequence[Any] | None, name: str) -> None:
-        texts, tokens, tokenizer = None, None, model.tokenizer_
-        if isinstance(X, Corpus):
-            texts, tokenizer = X.texts, X.tokenizer
-            labels = X.labels if labels is None else labels
-        if isinstance(X, Corpus) or is_matrix(X):
-            counts = model.encode(X)
-        else:
-            tokens = list(as_texts(X))  # a raw text is cut again for its order, just as a list of tokens is
-            if tokens and isinstance(tokens[0], list | tuple) and not isinstance(tokenizer, Pretokenized):
-                tokenizer = Pretokenized()  # tokens for a model that cuts texts: they are cut already
-            counts = counts_of(tokens, model.vocabulary_, tokenizer)
-        ids = [str(row) for row in range(counts.shape[0])]
-        self.corpus = Corpus(counts, model.vocabulary_, Fields(ids, texts=texts), tokenizer=tokenizer)
-        self.source = Source.of_corpus(name, self.corpus, tokens)
-        self.labels = None if labels is None else np.array(["" if x is None else str(x) for x in labels], dtype=object)
-        if self.labels is not None and len(self.labels) != self.corpus.n_docs:
-            raise InputError(
-                f"there are {len(self.labels)} labels and {self.corpus.n_docs} documents; one each, please"
-            )
+    Args:
+        corpus: the documents, over the model's vocabulary.
+        name: the name that results and messages give them.
+    """
+
+    def __init__(self, corpus: Corpus, name: str) -> None:
+        self.corpus = corpus
+        self.reference = CorpusReference(corpus, name)
+        self.labels = None if corpus.labels is None else np.array(corpus.labels, dtype=object)
+
+    @classmethod
+    def of(cls, model: TopicModel, X: Any, labels: Sequence[Any] | None, name: str) -> Documents:
+        """Read documents.
+
+        Args:
+            model: the fitted model.
+            X: as for `TopicModel.transform`.
+            labels: a class for each document, None or "" where it is unknown; a Corpus has its own.
+            name: the name that results and messages give the documents.
+
+        Raises:
+            InputError: X cannot be read, or the numbers of labels and documents differ.
+        """
+        corpus = model.documents(X)
+        return cls(corpus if labels is None else corpus.with_labels(labels), name)
 
 
-class Bench:
-    """What measures read, made when the first of them asks for it."""
+class GivenReference:
+    """A `metrics.Reference` that the user made, with a name."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.name = reference.name or "the reference"
+        self.documents = copy.copy(reference)  # shares what it has counted
+        self.documents.name = self.name
+
+    @property
+    def ordered_documents(self) -> Reference:
+        """The documents, if their order of words is known.
+
+        Raises:
+            InputError: it is not known.
+        """
+        if not self.documents.ordered:
+            raise InputError(f"the order of words is not known, because {self.name} has only counts")
+        return self.documents
+
+
+class ModelInputs(MeasureInputs):
+    """A fitted model and documents, as measures read them.
+
+    Args:
+        model: the fitted model.
+        given: the documents that perplexity, classes and the latent code are measured on.
+        reference: what coherence is measured against.
+        training: the same for the training documents, whose labels a classifier learns from; None if there are none.
+        word_vectors: a vector by word, or None.
+        top_n: the number of words of a topic to use; None is each measure's own number.
+        relevance: how topics rank their words, as for `TopicModel.topics`.
+    """
 
     def __init__(
         self,
         model: TopicModel,
-        X: Any,
-        labels: Sequence[Any] | None,
-        training: Any,
-        reference: Any,
-        vectors: Any,
-        top_n: int | None,
-        relevance: float | None,
+        given: Documents,
+        reference: CorpusReference | GivenReference,
+        training: ModelInputs | None = None,
+        word_vectors: Any = None,
+        top_n: int | None = None,
+        relevance: float | None = None,
     ) -> None:
-        self.model, self.vectors, self.top_n, self.relevance = model, vectors, top_n, relevance
-        self.given = Documents(model, X, labels, "the documents given")
-        self.training = None if training is None else Documents(model, training, None, "the training corpus")
-        self.topics = model.topics(max(LONGEST, top_n or 0), relevance)
-        if isinstance(reference, Reference):
-            self.source = Source.of_reference(reference)
-        elif reference is not None:
-            self.source = Documents(model, reference, None, "the reference").source
-        else:
-            self.source = (self.training or self.given).source
+        self.model, self.given, self.reference, self.training = model, given, reference, training
+        self.relevance = relevance
+        self._word_vectors, self._top_n = word_vectors, top_n
+        self._likelihoods: dict[Perplexity, tuple[Array, Array]] = {}
 
-    def about(self) -> dict[str, Any]:
-        """What the evaluation is of."""
-        corpus = self.given.corpus
-        return {
-            "model": type(self.model).__name__,
-            "n_topics": len(self.topics),
-            "documents": corpus.n_docs,
-            "empty_documents": int(corpus.is_empty.sum()),
-            "tokens": corpus.n_tokens,
-            "held_out": self.training is not None,
-            "coherence_against": self.source.name,
-            "relevance": "the package's rule" if self.relevance is None else self.relevance,
-        }
+    @property
+    def top_n(self) -> int | None:
+        return self._top_n
+
+    @cached_property
+    def topics(self) -> list[list[str]]:
+        return self.model.topics(max(TOP_WORDS, self.top_n or 0), self.relevance)
+
+    @cached_property
+    def relevant_topics(self) -> list[list[str]]:
+        return self.model.topics(max(TOP_WORDS, self.top_n or 0), 0.6)
+
+    @property
+    def documents(self) -> Reference:
+        return self.reference.documents
+
+    @property
+    def ordered_documents(self) -> Reference:
+        return self.reference.ordered_documents
+
+    @property
+    def word_vectors(self) -> Any:
+        if self._word_vectors is None:
+            raise InputError("no word vectors were given")
+        return self._word_vectors
+
+    @property
+    def topic_word(self) -> Array:
+        return self.model.components_
+
+    @property
+    def word_counts(self) -> Array:
+        return self.model.word_counts_
 
     @cached_property
     def theta(self) -> Array:
         return self.model.transform(self.given.corpus)
 
+    @property
+    def labels(self) -> Array:
+        if self.given.labels is None or not is_known(self.given.labels).any():
+            raise InputError("no labels were given")
+        return self.given.labels
+
     @cached_property
-    def latent(self) -> tuple[Array, Array]:
+    def training_theta(self) -> Array:
+        if self.training is None:
+            raise InputError("no training documents were given")
+        known = is_known(self.training.labels)
+        if known.all():
+            return self.training.theta
+        return self.model.transform(self.training.given.corpus.subset(known))
+
+    @property
+    def training_labels(self) -> Array | None:
+        found = None if self.training is None else self.training.given.labels
+        if found is None or not is_known(found).any():
+            return None
+        known: Array = found[is_known(found)]
+        return known
+
+    def log_likelihood(self, method: Perplexity) -> tuple[Array, Array]:
+        if method not in self._likelihoods:
+            self._likelihoods[method] = self.model.log_likelihood(self.given.corpus, method)
+        return self._likelihoods[method]
+
+    @cached_property
+    def _latent(self) -> tuple[Array, Array]:
         """Means and divergences of the documents that have words."""
         return self.model.latent(self.given.corpus.subset(~self.given.corpus.is_empty))
 
-    @cached_property
-    def means(self) -> Array:
-        if not self.latent[0].shape[1]:
-            raise InputError(f"the latent code of {type(self.model).__name__} is theta, which active_topics speaks of")
-        return self.latent[0]
+    @property
+    def latent_means(self) -> Array:
+        if not self._latent[0].shape[1]:
+            kind = type(self.model).__name__
+            raise InputError(f"the latent code of {kind} is theta itself, which active_topics measures")
+        return self._latent[0]
 
-    @cached_property
+    @property
     def divergence(self) -> Array:
-        if not self.latent[1].shape[1]:
-            raise InputError(f"{type(self.model).__name__} has no posterior that diverges from a prior")
-        return self.latent[1]
-
-    @cached_property
-    def _scores(self) -> dict[Perplexity, tuple[Array, Array]]:
-        return {}
-
-    def perplexity(self, method: Perplexity, average: Average) -> Measured:
-        if method not in self._scores:
-            self._scores[method] = self.model.log_likelihood(self.given.corpus, method)
-        found = metrics.perplexity(*self._scores[method], average)
-        found.settings["method"] = method
-        return found
-
-    def labelled(self, documents: Documents) -> npt.NDArray[np.bool_]:
-        """(D,) the documents whose class is known.
-
-        Raises:
-            InputError: there is none.
-        """
-        if documents.labels is None or not (documents.labels != "").any():
-            raise InputError("no labels were given")
-        known: npt.NDArray[np.bool_] = documents.labels != ""
-        return known
-
-    def clusters(self) -> tuple[Array, Array]:
-        """The classes of the labelled documents, and their largest topics."""
-        known = self.labelled(self.given)
-        assert self.given.labels is not None
-        return self.given.labels[known], self.theta[known].argmax(axis=1)
-
-    def accuracy(self) -> Measured:
-        known = self.labelled(self.given)
-        assert self.given.labels is not None
-        theta, labels = self.theta[known], self.given.labels[known]
-        if self.training is None or self.training.labels is None:
-            return metrics.cross_validated_accuracy(theta, labels)
-        teaching = self.labelled(self.training)
-        known_theta = self.model.transform(self.training.corpus.subset(teaching))
-        return metrics.classification_accuracy(known_theta, self.training.labels[teaching], theta, labels)
-
-    def word_vectors(self) -> Any:
-        if self.vectors is None:
-            raise InputError("no word vectors were given")
-        return self.vectors
+        if not self._latent[1].shape[1]:
+            raise InputError(f"the posterior of {type(self.model).__name__} has no divergence from a prior")
+        return self._latent[1]

@@ -1,14 +1,14 @@
-"""Comparisons: models x numbers of topics x seeds on one corpus, fitted on one part of it and judged on two others.
+"""Comparisons: models x numbers of topics x seeds, fitted on one part of a corpus and measured on two others.
 
-Settings and numbers of topics are to be chosen by the figures of the validation part; those of the test part are for
-the report. A directory keeps every finished fit, so that a comparison goes on where it was killed:
+Settings and numbers of topics should be chosen by the figures of the validation part; those of the test part are for
+the report. A directory keeps every finished fit, so that a killed comparison can be continued:
 
     comparison.json    what is compared: models, settings, the split, and a digest of the corpus
     corpus/            the documents, for the processes that fit
-    cells.jsonl        a line per fit: figures, seconds, the topics' words
-    topics/            the topics of each fit, for how far they come back with another seed
+    cells.jsonl        a line for each fit: figures, seconds, words of the topics
+    topics/            the topics of each fit, to compare those of different seeds
     comparison.csv     the table
-    index.html         the table, the plots and the topics, in one file
+    index.html         the tables, plots and topics in one file
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from ..errors import InputError, SettingError
 from ..files import atomic_file, read_json, write_json
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
-from ..settings import check_settings
+from ..settings import check_settings, settings_as_text
 from . import jobs as cells
 from .comparison import Comparison, Row
 from .protocol import (
     HELD_OUT,
-    Judge,
+    Evaluator,
     Split,
     digest,
     split,
@@ -58,33 +58,34 @@ def compare(
     out: str | Path | None = None,
     validation: float = 0.1,
     test: float = 0.2,
-    jobs: int = 1,
+    n_jobs: int = 1,
     told: Callable[[int, int, Row], None] | None = None,
 ) -> Comparison:
-    """Fits every model with every number of topics and seed, and measures all of them alike.
+    """Fit every model with every number of topics and every seed, and measure all of them in the same way.
 
     Args:
-        corpus: with labels, clustering and classification are measured too; with texts, windowed coherence.
-        models: names such as "gsm", with settings after a colon, "lda:method=gibbs+epochs=500"; or estimators by the
-            name that the table is to give them, whose n_topics and random_state are set here.
+        corpus: the documents. Labels allow measures of classes, and texts allow coherence over windows.
+        models: names such as "gsm", with settings after a colon, "lda:method=gibbs+epochs=500"; or a mapping from names
+            of your choice to estimators, whose n_topics and random_state are set here.
         n_topics: numbers of topics.
-        seeds: fits of each, with random_state 0, 1, ...
-        out: a directory that keeps the comparison, and that a killed one goes on in. None keeps nothing.
-        validation, test: the shares of documents held out.
-        jobs: processes.
-        told: called after each fit with how many are done, how many there are, and its row.
+        seeds: the number of fits of each model and number of topics, with random_state 0, 1, ...
+        out: a directory that keeps the comparison, so that a killed one can be continued. None keeps nothing.
+        validation, test: the shares of held-out documents.
+        n_jobs: the number of processes.
+        told: a function that is called after each fit with the number of finished fits, the number of all fits, and
+            the row of the fit.
 
     Raises:
-        InputError: an unknown model, a corpus too small, or an `out` that holds another comparison.
+        InputError: an unknown model, a corpus that is too small, or a directory `out` with another comparison.
     """
     if not (isinstance(seeds, int) and seeds >= 1):
-        raise SettingError(f"seeds is how many there are, from 1; it is {seeds!r}")
+        raise SettingError(f"seeds should be the number of seeds, from 1; it is {seeds!r}")
     wanted = estimators(models)
     if out is None:
         with TemporaryDirectory(prefix="topicloom-") as folder:
             begun = _prepared(Path(folder) / "comparison", corpus, wanted, validation, test)
-            return _compared(begun, wanted, n_topics, seeds, jobs, told)
-    found = _compared(_prepared(Path(out), corpus, wanted, validation, test), wanted, n_topics, seeds, jobs, told)
+            return _compared(begun, wanted, n_topics, seeds, n_jobs, told)
+    found = _compared(_prepared(Path(out), corpus, wanted, validation, test), wanted, n_topics, seeds, n_jobs, told)
     found.save(Path(out))
     return found
 
@@ -92,31 +93,35 @@ def compare(
 def select_n_topics(
     corpus: Corpus, n_topics: Sequence[int], model: str | TopicModel = "gsm", seeds: int = 3, **options: Any
 ) -> Comparison:
-    """A comparison of one model over numbers of topics; `candidates` of its result says which are as good as the best.
+    """Compare numbers of topics for one model; `Comparison.candidates` then says which are as good as the best.
 
-    There is no one right number: measures disagree, and a larger one says more of fewer documents.
+    No number is right in itself: measures disagree, and more topics describe fewer documents in more detail.
 
     Args:
-        options: as for `compare`.
+        corpus: the documents.
+        n_topics: numbers of topics.
+        model: a name, with settings after a colon as in `compare`, or an estimator.
+        seeds: the number of fits with each number of topics.
+        options: other arguments of `compare`.
     """
     models = [model] if isinstance(model, str) else {type(model).__name__.lower(): model}
     return compare(corpus, models, n_topics, seeds, **options)
 
 
 def estimators(models: Sequence[str] | Mapping[str, TopicModel]) -> dict[str, TopicModel]:
-    """What names stand for, by name; an InputError for what `compare` cannot take."""
+    """Return the estimators that names stand for, or raise InputError for what `compare` cannot take."""
     if isinstance(models, str):
         raise SettingError(f"models should be a list of names; give [{models!r}]")
     made = dict(models) if isinstance(models, Mapping) else {name: estimator_named(name) for name in models}
     if not made:
-        raise SettingError("models is empty: there is nothing to compare")
+        raise SettingError("models is empty, so there is nothing to compare; give names of models")
     for model in made.values():
         check_settings(model)
     return made
 
 
 class _Begun(NamedTuple):
-    """A comparison whose directory is there."""
+    """A comparison whose directory exists."""
 
     folder: Path
     corpus: str  # its digest
@@ -125,7 +130,7 @@ class _Begun(NamedTuple):
 
 
 def _prepared(folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], validation: float, test: float) -> _Begun:
-    """The directory with its corpus, whether new or begun before."""
+    """Prepare the directory with its corpus, whether it is new or has fits already."""
     parts = split(corpus, validation, test)
     plan: dict[str, Any] = {
         "topicloom": __version__,
@@ -139,7 +144,7 @@ def _prepared(folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], va
         before = read_json(said)
         for name in ("corpus", "validation", "test"):
             if before.get(name) != plan[name]:
-                raise InputError(f"{folder} holds a comparison with another {name}; give another directory")
+                raise InputError(f"{folder} has a comparison with another {name}; give another directory")
         for name, settings in before["models"].items():
             if plan["models"].setdefault(name, settings) != settings:
                 raise InputError(f"{folder} has {name} with other settings; give another directory")
@@ -150,9 +155,9 @@ def _prepared(folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], va
     return _Begun(folder, plan["corpus"], (validation, test), parts)
 
 
-def _settings(model: TopicModel) -> dict[str, Any]:
-    own = model.get_params(deep=False)
-    return {name: repr(value) for name, value in own.items() if name not in ("n_topics", "random_state", "verbose")}
+def _settings(model: TopicModel) -> dict[str, str]:
+    own = settings_as_text(model)
+    return {name: value for name, value in own.items() if name not in ("n_topics", "random_state", "verbose")}
 
 
 def _compared(
@@ -160,16 +165,16 @@ def _compared(
     models: Mapping[str, TopicModel],
     n_topics: Iterable[int],
     seeds: int,
-    jobs: int,
+    n_jobs: int,
     told: Callable[[int, int, Row], None] | None,
 ) -> Comparison:
     folder = begun.folder
     sizes = [int(k) for k in dict.fromkeys(n_topics)]
-    # Seed by seed, so that one that is cut short has all models.
+    # Seed by seed, so that a comparison that is cut short has all models.
     asked = [{"model": name, "n_topics": k, "seed": seed} for seed, k, name in product(range(seeds), sizes, models)]
     work = partial(_fit_and_measure, folder, begun.corpus, begun.shares, dict(models))
     n_done = len([row for row in cells.latest(folder / "cells.jsonl", asked) if "error" not in row])
-    for row in cells.run(asked, work, folder / "cells.jsonl", jobs):
+    for row in cells.run(asked, work, folder / "cells.jsonl", n_jobs):
         n_done += 1
         if told is not None:
             told(n_done, len(asked), row)
@@ -180,24 +185,28 @@ def _compared(
 
 
 @lru_cache(maxsize=1)
-def _judge(folder: Path, corpus: str, shares: tuple[float, float]) -> Judge:
-    """The parts of a comparison's corpus, read once in each process; its digest tells it from one there before."""
-    return Judge(split(Corpus.load(folder / "corpus"), *shares))
+def _evaluator(folder: Path, corpus: str, shares: tuple[float, float]) -> Evaluator:
+    """Return the evaluator of a comparison's corpus, which each process reads once.
+
+    Args:
+        corpus: its digest, so that another corpus in the same directory is read anew.
+    """
+    return Evaluator(split(Corpus.load(folder / "corpus"), *shares))
 
 
 def _fit_and_measure(
     folder: Path, corpus: str, shares: tuple[float, float], models: Mapping[str, TopicModel], cell: cells.Cell
 ) -> Row:
-    """The figures of one fit."""
-    judge = _judge(folder, corpus, shares)
+    """Fit one model and return its figures."""
+    evaluator = _evaluator(folder, corpus, shares)
     model: TopicModel = clone(models[cell["model"]])
     model.set_params(n_topics=cell["n_topics"], random_state=cell["seed"])
-    seconds = judge.fit(model)
+    seconds = evaluator.fit(model)
     target = folder / "topics" / f"{_slug(cell)}.npy"
     target.parent.mkdir(exist_ok=True)
     with atomic_file(target) as temporary, temporary.open("wb") as file:
         np.save(file, model.components_)
-    figures = judge.figures(model, HELD_OUT)
+    figures = evaluator.figures(model, HELD_OUT)
     return {
         "seconds": round(seconds, 3),
         "figures": {part: {**found, "seconds": round(seconds, 3)} for part, found in figures.items()},
@@ -206,7 +215,7 @@ def _fit_and_measure(
 
 
 def _add_stability(folder: Path, rows: Sequence[Row]) -> None:
-    """topic_distance of each fit: how far its topics are, matched one to one, from those of the other seeds, mean."""
+    """Add topic_distance to each fit: the mean distance between its topics and their partners in the other seeds."""
     groups: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         if "error" not in row:
@@ -214,10 +223,10 @@ def _add_stability(folder: Path, rows: Sequence[Row]) -> None:
     for group in groups.values():
         topics = [np.load(folder / "topics" / f"{_slug(row)}.npy") for row in group]
         for row, own in zip(group, topics, strict=True):
-            far = [metrics.match_topics(own, other).distance.mean() for other in topics if other is not own]
-            if far:
+            others = [other for other in topics if other is not own]
+            if others:
                 for part in HELD_OUT:
-                    row["figures"][part]["topic_distance"] = float(np.mean(far))
+                    row["figures"][part]["topic_distance"] = float(metrics.topic_distance(own, others))
 
 
 def _slug(row: Mapping[str, Any]) -> str:

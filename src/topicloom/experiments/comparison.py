@@ -1,4 +1,4 @@
-"""What came of a comparison: every fit, and tables, tests and choices read off them."""
+"""The result of a comparison: every fit, and the tables, tests and choices that follow from them."""
 
 from __future__ import annotations
 
@@ -10,29 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import SettingError
+from ..errors import SettingError, nearest
 from ..files import atomic_file
+from ..metrics.catalogue import CATALOGUE, measures_of
 from .protocol import HELD_OUT
 
 Array = npt.NDArray[Any]
 Row = dict[str, Any]
 
-# Which way is better; figures that are no merit, such as seconds, have no way.
-BETTER = {
-    "document_npmi": 1, "c_v": 1, "c_npmi": 1, "topic_diversity": 1, "topic_uniqueness": 1, "redundancy": -1,
-    "perplexity": -1, "purity": 1, "nmi": 1, "ari": 1, "accuracy": 1, "active_topics": 1, "seconds": -1,
-    "topic_distance": -1,
-}  # fmt: skip
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """What came of a comparison.
+    """The result of a comparison.
 
     Attributes:
-        rows: one a fit, in order: model, n_topics, seed, words, seconds, and the figures of each held-out part.
+        rows: one for each fit, in order: model, n_topics, seed, words, seconds, and the figures of each held-out part.
         models, n_topics, seeds: what was compared.
-        documents: how many there are in each part.
+        documents: the number of documents in each part.
     """
 
     rows: list[Row]
@@ -41,6 +35,16 @@ class Comparison:
     seeds: int
     documents: dict[str, int]
 
+    def __repr__(self) -> str:
+        sizes = [
+            _number(len(self.models), "model"),
+            _number(len(self.n_topics), "number of topics", "numbers of topics"),
+            _number(self.seeds, "seed"),
+            _number(len(self.rows), "fit"),
+            f"{len(self.failed)} failed",
+        ]
+        return f"Comparison({', '.join(sizes)})"
+
     @property
     def failed(self) -> list[Row]:
         """The fits that ended in an error."""
@@ -48,13 +52,29 @@ class Comparison:
 
     @property
     def measures(self) -> list[str]:
-        """The figures that some fit has, in the order of BETTER."""
+        """The measures that some fit has, in the order of the catalogue."""
         have = {name for row in self.rows for name in row.get("figures", {}).get("test", {})}
-        return [name for name in BETTER if name in have]
+        return [name for name in measures_of("comparison") if name in have]
 
     def values(self, measure: str, model: str, n_topics: int, on: str = "test") -> Array:
-        """(seeds,) a figure of the fits of one model and number of topics; NaN where a fit failed or lacks it."""
-        _known_part(on)
+        """Return a measure of every fit of one model with one number of topics.
+
+        Args:
+            measure: its name.
+            model, n_topics: as in the comparison.
+            on: "validation" or "test".
+
+        Returns:
+            (seeds,) values; NaN where a fit failed, or where the corpus does not allow the measure.
+
+        Raises:
+            SettingError: an unknown measure, model or part.
+        """
+        _check_part(on)
+        if measure not in (known := measures_of("comparison")):
+            raise SettingError(f"unknown measure {measure!r}; {nearest(str(measure), known)}")
+        if model not in self.models:
+            raise SettingError(f"unknown model {model!r}; {nearest(str(model), self.models)}")
         found = {
             row["seed"]: row["figures"][on].get(measure)
             for row in self.rows
@@ -63,11 +83,15 @@ class Comparison:
         return np.array([np.nan if found.get(seed) is None else found[seed] for seed in range(self.seeds)], float)
 
     def table(self, on: str = "test") -> list[Row]:
-        """A row for each model and number of topics: mean and standard deviation over seeds of every measure.
+        """Return a row for each model and number of topics: mean and standard deviation over seeds of every measure.
 
         Args:
             on: "validation" to choose by, "test" to report.
+
+        Raises:
+            SettingError: an unknown part.
         """
+        _check_part(on)
         lines = []
         for model, k in product(self.models, self.n_topics):
             line: Row = {"model": model, "n_topics": k}
@@ -81,12 +105,20 @@ class Comparison:
         return lines
 
     def paired(self, measure: str, against: str, on: str = "test") -> list[Row]:
-        """Each other model against one: the mean difference over pairs of fits with the same seed and number of topics.
+        """Compare every other model with one model, over pairs of fits with the same seed and number of topics.
+
+        Args:
+            measure: its name.
+            against: the model that the others are compared with.
+            on: "validation" or "test".
 
         Returns:
-            a row a model: difference (its own less that of `against`), pairs, and p, two-sided, of the paired t-test;
-            None where there are fewer than two pairs or they do not differ at all. Few pairs show only large
-            differences, and of many tests some are below .05 by chance.
+            a row for each other model: difference (its own mean minus that of `against`), pairs (their number), and p
+            (two-sided, of the paired t-test; None if there are fewer than two pairs or all differences are the same).
+            Few pairs show only large differences, and of many tests some are below .05 by chance.
+
+        Raises:
+            SettingError: an unknown measure, model or part.
         """
         from scipy.stats import ttest_rel
 
@@ -108,24 +140,36 @@ class Comparison:
         return rows
 
     def best(self, measure: str, on: str = "test") -> str | None:
-        """The model with the best mean of a measure over all numbers of topics; None where none has it."""
+        """Return the model with the best mean of a measure over all numbers of topics, or None if no fit has it.
+
+        Raises:
+            SettingError: an unknown measure or part.
+        """
         means = {}
         for model in self.models:
             values = np.concatenate([self.values(measure, model, k, on) for k in self.n_topics])
             if np.isfinite(values).any():
-                means[model] = float(np.nanmean(values)) * BETTER[measure]
+                means[model] = float(np.nanmean(values)) * CATALOGUE[measure].better
         return max(means, key=lambda name: means[name]) if means else None
 
     def candidates(self, model: str | None = None) -> dict[str, list[int]]:
-        """For each measure, the numbers of topics within one standard deviation of its best, on validation documents.
+        """Find numbers of topics within one standard deviation of the best, for each measure, on validation documents.
+
+        Numbers of active topics are compared as shares of all topics.
 
         Args:
-            model: by default the only one, or the first.
+            model: by default the only model, or the first.
         """
         model = model or self.models[0]
         found = {}
         for name in (name for name in self.measures if name != "seconds"):
-            values = {k: self.values(name, model, k, "validation") * BETTER[name] for k in self.n_topics}
+            measure = CATALOGUE[name]
+            values = {
+                k: self.values(name, model, k, "validation")
+                * measure.better
+                / (k if measure.count_of == "topics" else 1)
+                for k in self.n_topics
+            }
             means = {k: float(np.nanmean(each)) for k, each in values.items() if np.isfinite(each).any()}
             if not means:
                 continue
@@ -134,15 +178,21 @@ class Comparison:
             found[name] = [k for k in means if means[k] >= means[top] - slack]
         return found
 
-    def save(self, folder: Path) -> None:
-        """Writes comparison.csv and index.html."""
+    def save(self, folder: str | Path) -> None:
+        """Write comparison.csv and index.html into a directory, which is made if it does not exist."""
         from ..reports.comparison_page import csv_lines, page
 
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
         for name, text in {"comparison.csv": csv_lines(self), "index.html": page(self)}.items():
-            with atomic_file(folder / name) as temporary:
+            with atomic_file(target / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
 
 
-def _known_part(on: str) -> None:
+def _check_part(on: str) -> None:
     if on not in HELD_OUT:
         raise SettingError(f'on should be "validation" or "test"; it is {on!r}')
+
+
+def _number(count: int, one: str, more: str | None = None) -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"

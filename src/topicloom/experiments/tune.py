@@ -1,8 +1,8 @@
-"""Tuning: a search for a model's settings by Optuna, on validation documents only.
+"""Tuning: a search for a model's best settings with Optuna, by the figures of validation documents.
 
-A directory keeps the study, so that a search goes on where it was killed:
+A directory keeps the study, so that a killed search can be continued:
 
-    tuning.json      what is searched: model, objective, space, sampler, seed, the split, and a digest of the corpus
+    tuning.json      model, objective, space, sampler, seed, split, and a digest of the corpus
     study.journal    Optuna's journal of the trials
     best.yaml        the best settings, as `topicloom train --config` takes them
 """
@@ -10,7 +10,6 @@ A directory keeps the study, so that a search goes on where it was killed:
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,20 +25,20 @@ from ..errors import (
     InputError,
     MissingExtraError,
     SettingError,
-    nearest,
 )
 from ..files import atomic_file, read_json, write_json
+from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
-from ..settings import check_settings, refuse_unknown
-from .protocol import Judge, digest, split
+from ..settings import check_settings, refuse_unknown, settings_as_text
+from .protocol import Evaluator, digest, split
 
 logger = logging.getLogger("topicloom")
 
 Sampler = Literal["tpe", "random"]
 Space = Mapping[str, "tuple[float, float] | tuple[float, float, Literal['log']] | list[Any]"]
 
-# A choice and no finding: coherence first, and enough of the other two that it is not had by topics all alike.
+# A choice: mainly coherence, with enough weight on the others that topics which are all alike do not win.
 OBJECTIVE = {"document_npmi": 1.0, "topic_diversity": 0.5, "log_perplexity": -0.5}
 SPACE: dict[str, Any] = {
     "alpha": (0.01, 1.0, "log"),
@@ -50,23 +49,18 @@ SPACE: dict[str, Any] = {
     "hidden_size": [64, 128, 256],
     "eta": (0.005, 0.5, "log"),
 }
-_MEASURES = (
-    "document_npmi", "c_v", "c_npmi", "topic_diversity", "topic_uniqueness", "redundancy", "active_topics", "purity",
-    "nmi", "ari", "accuracy", "log_perplexity",
-)  # fmt: skip
-_COHERENCES = {"document_npmi", "c_v", "c_npmi"}
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What came of a search.
+    """The result of a search.
 
     Attributes:
         best: the settings of the best trial.
         value: its objective.
-        trials: one row each, in order: number, value (None where the fit failed), settings, figures.
+        trials: a row for each trial, in order: number, value (None if the fit failed), settings, figures.
         objective: weights by measure.
-        model, n_topics, sampler, seed: what was searched, and how.
+        model, n_topics, sampler, random_state: the arguments of the search.
     """
 
     best: dict[str, Any]
@@ -76,7 +70,7 @@ class Tuning:
     model: str
     n_topics: int
     sampler: str
-    seed: int
+    random_state: int
 
 
 def tune(
@@ -88,45 +82,58 @@ def tune(
     space: Space | None = None,
     objective: Mapping[str, float] | None = None,
     sampler: Sampler = "tpe",
-    seed: int = 0,
+    random_state: int = 0,
     out: str | Path | None = None,
     validation: float = 0.1,
     test: float = 0.2,
     told: Callable[[int, int, dict[str, Any]], None] | None = None,
 ) -> Tuning:
-    """Searches settings. The test part is held out and never looked at: it is that of `compare` with the same shares.
+    """Search for the settings of a model that make an objective largest on validation documents.
+
+    The test documents, those of `compare` with the same shares, are not used.
 
     Args:
-        model: a name, with settings after a colon as in `compare`; or an estimator, whose other settings stay.
-        trials: how many fits there are to be, those of an earlier call on the same `out` among them.
-        space: a setting's range (low, high), (low, high, "log") or list of choices; None is SPACE, as far as the model
-            has the settings.
-        objective: weights of measures, whose sum is made largest; None is OBJECTIVE. log_perplexity is the logarithm of
-            completion perplexity over that of the vocabulary's size: 1 for a model that knows nothing.
+        corpus: the documents.
+        model: a name, with settings after a colon as in `compare`; or an estimator, whose other settings stay as they
+            are.
+        n_topics: the number of topics.
+        trials: the number of fits, including those of an earlier call with the same `out`.
+        space: for each setting a range (low, high) or (low, high, "log"), or a list of choices. None is SPACE, without
+            the settings that the model does not have.
+        objective: weights of measures; their weighted sum is made largest. None is OBJECTIVE. log_perplexity is the
+            logarithm of completion perplexity divided by that of the vocabulary's size: 1 for a model that knows
+            nothing.
         sampler: "tpe" (Bergstra et al. 2011) or "random".
-        seed: of the sampler, and random_state of every fit.
+        random_state: the seed of the sampler and of every fit.
         out: a directory that keeps the study; None keeps nothing.
+        validation, test: the shares of held-out documents.
+        told: a function that is called after each trial with the number of finished trials, the number of all trials,
+            and the row of the trial.
 
     Raises:
         MissingExtraError: Optuna is not installed.
         SettingError: an unknown measure or setting, or an objective of coherence alone, which rewards topics that are
             all alike.
-        InputError: `out` holds another search, or every trial failed.
+        InputError: the corpus does not allow a measure of the objective, `out` has another search, or every trial
+            failed.
     """
     weights = _objective(OBJECTIVE if objective is None else objective)
     estimator = _estimator(model)
     searched = _space(estimator, SPACE if space is None else space, given=space is not None)
     if sampler not in ("tpe", "random"):
         raise SettingError(f'sampler should be "tpe" or "random"; it is {sampler!r}')
-    judge = Judge(split(corpus, validation, test))
+    evaluator = Evaluator(split(corpus, validation, test))
+    for name in weights:
+        if reason := evaluator.unavailable(name, "validation"):
+            raise InputError(f"this corpus does not allow {name} in the objective: {reason}")
     plan = {
         "model": type(estimator).__name__,
-        "settings": {name: repr(value) for name, value in estimator.get_params(deep=False).items()},
+        "settings": settings_as_text(estimator),
         "n_topics": n_topics,
         "objective": weights,
         "space": {name: list(values) for name, values in searched.items()},
         "sampler": sampler,
-        "seed": seed,
+        "random_state": random_state,
         "corpus": digest(corpus),
         "validation": validation,
         "test": test,
@@ -134,18 +141,14 @@ def tune(
     with TemporaryDirectory(prefix="topicloom-") as temporary:
         folder = Path(temporary) if out is None else Path(out)
         _claim(folder, plan)
-        study = _study(folder, sampler, seed)
+        study = _study(folder, sampler, random_state)
 
         def fit(trial: Any) -> float:
             settings = {name: _suggested(trial, name, values) for name, values in searched.items()}
-            tried = clone(estimator).set_params(n_topics=n_topics, random_state=seed, **settings)
-            trial.set_user_attr("seconds", round(judge.fit(tried), 3))
-            figures = judge.figures(tried, ["validation"])["validation"]
-            if "perplexity" in figures:
-                figures["log_perplexity"] = math.log(figures["perplexity"]) / math.log(corpus.n_words)
+            tried = clone(estimator).set_params(n_topics=n_topics, random_state=random_state, **settings)
+            trial.set_user_attr("seconds", round(evaluator.fit(tried), 3))
+            figures = evaluator.figures(tried, ["validation"], ("comparison", "tuning"))["validation"]
             trial.set_user_attr("figures", figures)
-            if missing := [name for name in weights if name not in figures]:
-                raise InputError(f"this corpus does not allow {', '.join(missing)}: it needs labels, texts or counts")
             return sum(weight * figures[name] for name, weight in weights.items())
 
         while (n_done := len(_finished(study))) < trials:
@@ -154,29 +157,27 @@ def tune(
                 told(n_done + 1, trials, _row(study.trials[-1]))
         good = [trial for trial in _finished(study) if trial.value is not None]
         if not good:
-            raise InputError("every trial failed: look at the space and the corpus")
+            raise InputError("every trial failed; check the space and the corpus")
         top = max(good, key=lambda trial: trial.value)
         best = dict(top.params)
         if out is not None:
-            _write_best(folder, type(estimator).__name__, n_topics, seed, best)
+            _write_best(folder, type(estimator).__name__, n_topics, random_state, best)
         rows = [_row(trial) for trial in _finished(study)]
-        return Tuning(best, top.value, rows, weights, type(estimator).__name__, n_topics, sampler, seed)
+        return Tuning(best, top.value, rows, weights, type(estimator).__name__, n_topics, sampler, random_state)
 
 
 def check(model: str | TopicModel, objective: Mapping[str, float] | None = None) -> None:
-    """Raises what `tune` would for the model or the objective."""
+    """Raise the errors that `tune` would raise for the model or the objective."""
     _estimator(model)
     _objective(OBJECTIVE if objective is None else objective)
 
 
 def _objective(weights: Mapping[str, float]) -> dict[str, float]:
-    for name in weights:
-        if name not in _MEASURES:
-            raise SettingError(f"the objective names {name!r}; {nearest(name, _MEASURES)}")
+    known_measures(weights, measures_of("tuning"), "the objective")
     kept = {name: float(weight) for name, weight in weights.items() if weight}
     if not kept:
-        raise SettingError("the objective is empty: give measures with weights")
-    if kept.keys() <= _COHERENCES:
+        raise SettingError("the objective is empty; give measures with weights")
+    if all(CATALOGUE[name].group == "coherence" for name in kept):
         raise SettingError(
             f"an objective of {' and '.join(kept)} alone rewards topics that are all alike; "
             "add topic_diversity or log_perplexity"
@@ -214,7 +215,7 @@ def _suggested(trial: Any, name: str, values: Sequence[Any]) -> Any:
     return trial.suggest_float(name, low, high, log=scale == ["log"])
 
 
-def _study(folder: Path, sampler: Sampler, seed: int) -> Any:
+def _study(folder: Path, sampler: Sampler, random_state: int) -> Any:
     try:
         import optuna
         from optuna.storages.journal import JournalFileBackend
@@ -224,13 +225,13 @@ def _study(folder: Path, sampler: Sampler, seed: int) -> Any:
     storage = optuna.storages.JournalStorage(JournalFileBackend(str(folder / "study.journal")))
     study = optuna.create_study(storage=storage, study_name="topicloom", direction="maximize", load_if_exists=True)
     kinds = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
-    # A resumed search draws on: with the first seed it would draw its first trials again.
-    study.sampler = kinds[sampler](seed=seed + 7919 * len(study.trials))
+    # With the first seed, a continued search would repeat its first trials.
+    study.sampler = kinds[sampler](seed=random_state + 7919 * len(study.trials))
     return study
 
 
 def _finished(study: Any) -> list[Any]:
-    """Trials that ended, in order; one that was running when its process was killed is none."""
+    """Return the trials that ended, in order; a trial that was running when its process was killed did not."""
     return [trial for trial in study.get_trials(deepcopy=False) if trial.state.name in ("COMPLETE", "FAIL")]
 
 
@@ -244,13 +245,13 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
         before = read_json(said)
         for name, value in plan.items():
             if before.get(name) != value:
-                raise InputError(f"{folder} holds a search with another {name}; give another directory")
+                raise InputError(f"{folder} has a search with another {name}; give another directory")
         return
     folder.mkdir(parents=True, exist_ok=True)
     write_json(said, plan | {"topicloom": __version__})
 
 
-def _write_best(folder: Path, model: str, n_topics: int, seed: int, settings: Mapping[str, Any]) -> None:
-    content = {"model": model.lower(), "topics": n_topics, "seed": seed, "settings": dict(settings)}
+def _write_best(folder: Path, model: str, n_topics: int, random_state: int, settings: Mapping[str, Any]) -> None:
+    content = {"model": model.lower(), "topics": n_topics, "seed": random_state, "settings": dict(settings)}
     with atomic_file(folder / "best.yaml") as temporary:
         temporary.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")

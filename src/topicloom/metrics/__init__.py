@@ -1,5 +1,10 @@
-"""Measures: pure functions on arrays and word lists, which need only NumPy, SciPy and, for classes, scikit-learn."""
+"""Measures of topics: pure functions on arrays and word lists, and a catalogue of all of them.
 
+The functions need NumPy and SciPy only, and scikit-learn for measures of classes. Each returns a `Measured`: a number
+with the settings it depends on.
+"""
+
+from .catalogue import CATALOGUE, Measure
 from .clustering import (
     adjusted_rand_index,
     classification_accuracy,
@@ -17,10 +22,10 @@ from .coherence import (
 )
 from .collapse import (
     active_topics,
+    active_units_by_divergence,
+    active_units_by_variance,
     frequent_mass,
     kl_per_dimension,
-    units_by_divergence,
-    units_by_variance,
 )
 from .cooccurrence import Reference
 from .diversity import (
@@ -32,25 +37,30 @@ from .diversity import (
     topic_diversity,
     topic_uniqueness,
 )
+from .inputs import MeasureInputs
 from .measured import Measured
 from .perplexity import Average, completion_split, perplexity
-from .pipeline import Coherence
 from .stability import (
     Matching,
     Stability,
     jensen_shannon,
     match_topics,
     stability,
+    topic_distance,
 )
 
 __all__ = [
+    "CATALOGUE",
     "Average",
-    "Coherence",
     "Matching",
+    "Measure",
+    "MeasureInputs",
     "Measured",
     "Reference",
     "Stability",
     "active_topics",
+    "active_units_by_divergence",
+    "active_units_by_variance",
     "adjusted_rand_index",
     "c_npmi",
     "c_uci",
@@ -73,9 +83,8 @@ __all__ = [
     "rank_biased_overlap",
     "redundancy",
     "stability",
+    "topic_distance",
     "topic_diversity",
     "topic_uniqueness",
     "u_mass",
-    "units_by_divergence",
-    "units_by_variance",
 ]

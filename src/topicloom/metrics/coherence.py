@@ -1,16 +1,19 @@
-"""How well the top words of a topic go together, by how often they meet in a reference corpus or by their vectors.
+"""Coherence: how well the top words of a topic go together, by a reference corpus or by word vectors.
 
-`c_v`, `c_npmi`, `c_uci`, `u_mass` and `c_w2v` are what gensim 4.4's CoherenceModel computes; docs/coherence.md says
-where gensim has no number and these have one. `document_npmi` is the form that topic-model papers report.
+`c_v`, `c_npmi`, `c_uci`, `u_mass` and `c_w2v` give the values of gensim 4.4's CoherenceModel; docs/coherence.md lists
+the cases in which gensim gives no number and these do. `document_npmi` is the form that papers on topic models report.
+
+All return a `Measured`: its value is the mean over topics, and `per_topic` has the value of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from .confirmation import (
     cosines,
     indirect_cosine,
@@ -20,46 +23,41 @@ from .confirmation import (
     pair_mean,
     pmi,
 )
-from .cooccurrence import Counting, Reference
-from .pipeline import (
-    Coherence,
-    Floats,
-    Ids,
-    Topics,
-    first_words,
-    ids_of,
-    measure,
-    meetings,
-    of_documents,
-    of_sequences,
-)
+from .cooccurrence import Counting
+from .measured import Measured
+from .pipeline import Floats, Ids, Topics, first_words, ids_of, joint_counts, measure, reference_from
 
 EPSILON = 1e-12
 
 
 def c_v(
     topics: Topics,
-    reference: Reference | Iterable[Sequence[Hashable]],
+    reference: Any,
     *,
     top_n: int = 10,
     window: int | None = 110,
     epsilon: float = EPSILON,
     counting: Counting = "gensim",
-) -> Coherence:
-    """Cosine between each word's NPMI with the topic's words and the sum of those of all its words, over windows.
+) -> Measured:
+    """Mean cosine between a word's NPMI vector and the sum of the NPMI vectors of all words of its topic.
 
-    The word alone in its topic has 1, as in gensim.
+    A word's NPMI vector has its NPMI with each word of the topic, counted over windows. A topic of a single word has
+    the value 1, as in gensim.
 
     Args:
-        topics: each topic's words, best first; or word ids, of a reference made of ids.
-        reference: a `Reference`, which keeps what it counted, or documents as lists of tokens.
-        top_n: words of a topic that count.
+        topics: each topic's words, best first; or word ids, if the reference is made of ids.
+        reference: a `topicloom.Corpus` that keeps its texts, documents as lists of tokens, or a `Reference`, which
+            remembers what it has counted. For whole documents (window=None), counts are enough.
+        top_n: the number of words of a topic that are used.
         window: tokens in a window; None is the whole document.
-        epsilon: added to the share of windows that hold a pair, from 1e-15 to 1.
-        counting: "gensim", or "exact" (see `Reference.joint`).
+        epsilon: added to the share of windows that contain a pair, from 1e-15 to 1.
+        counting: "gensim" or "exact" (see `Reference.joint`).
+
+    Returns:
+        Measured, with `per_topic`, `undefined` (topics without a known word) and `unseen`.
 
     Raises:
-        ValueError: a setting that cannot be, or topics that are no lists of words.
+        InputError: a setting is impossible, the topics are not lists of words, or the reference cannot be used.
 
     Source: Röder, Both & Hinneburg 2015, sections 3.3 and 4.
     """
@@ -69,22 +67,24 @@ def c_v(
         return indirect_cosine(npmi(together[np.ix_(first, first)], n_windows, epsilon), repeats)
 
     settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_v", topics, of_sequences(reference), confirm, settings, least=1)
+    return measure("c_v", topics, reference_from(reference, ordered=window is not None), confirm, settings, least=1)
 
 
 def c_npmi(
     topics: Topics,
-    reference: Reference | Iterable[Sequence[Hashable]],
+    reference: Any,
     *,
     top_n: int = 10,
     window: int | None = 10,
     epsilon: float = EPSILON,
     counting: Counting = "gensim",
-) -> Coherence:
-    """Mean normalised pointwise mutual information of a topic's word pairs, over windows; settings as in `c_v`.
+) -> Measured:
+    """Mean normalised pointwise mutual information (NPMI) of a topic's word pairs, counted over windows.
 
-    log((p(i, j) + epsilon) / (p(i) p(j))) / -log(p(i, j) + epsilon), from about -1 to 1; a pair that is in every
-    window has -1, which is what the formula gives it.
+    log((p(i, j) + epsilon) / (p(i) p(j))) / -log(p(i, j) + epsilon), from about -1 to 1. A pair that is in every window
+    has the value -1, because epsilon turns its 0 / 0 into that.
+
+    Args, Returns, Raises: as for `c_v`, but a topic needs two known words to have a value.
 
     Source: Bouma 2009; Aletras & Stevenson 2013; Röder, Both & Hinneburg 2015.
     """
@@ -93,21 +93,23 @@ def c_npmi(
         return pair_mean(npmi(together, n_windows, epsilon))
 
     settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_npmi", topics, of_sequences(reference), confirm, settings)
+    return measure("c_npmi", topics, reference_from(reference, ordered=window is not None), confirm, settings)
 
 
 def c_uci(
     topics: Topics,
-    reference: Reference | Iterable[Sequence[Hashable]],
+    reference: Any,
     *,
     top_n: int = 10,
     window: int | None = 10,
     epsilon: float = EPSILON,
     counting: Counting = "gensim",
-) -> Coherence:
-    """Mean pointwise mutual information of a topic's word pairs, over windows; settings as in `c_v`.
+) -> Measured:
+    """Mean pointwise mutual information (PMI) of a topic's word pairs, counted over windows.
 
-    log((p(i, j) + epsilon) / (p(i) p(j))), natural logarithm.
+    log((p(i, j) + epsilon) / (p(i) p(j))), with the natural logarithm.
+
+    Args, Returns, Raises: as for `c_v`, but a topic needs two known words to have a value.
 
     Source: Newman, Lau, Grieser & Baldwin 2010.
     """
@@ -116,7 +118,7 @@ def c_uci(
         return pair_mean(pmi(together, n_windows, epsilon))
 
     settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_uci", topics, of_sequences(reference), confirm, settings)
+    return measure("c_uci", topics, reference_from(reference, ordered=window is not None), confirm, settings)
 
 
 def u_mass(
@@ -126,49 +128,88 @@ def u_mass(
     *,
     top_n: int = 10,
     epsilon: float = EPSILON,
-) -> Coherence:
-    """Mean of log((p(i, j) + epsilon) / p(j)) over a topic's pairs with j ranked before i, over documents.
+) -> Measured:
+    """Mean of log((p(i, j) + epsilon) / p(j)) over a topic's pairs in which j ranks before i, counted over documents.
 
-    A word of the vocabulary that no document holds stays in its topic, as in gensim: its pairs have 0 where it is the
-    one ranked before, and log(epsilon / p(j)) otherwise. It is reported as unseen all the same.
+    A word of the vocabulary that no document contains stays in its topic, as in gensim: its pairs count 0 where it
+    ranks first, and log(epsilon / p(j)) otherwise. It is listed in `unseen` all the same.
 
     Args:
         topics: each topic's words, best first; or word ids.
-        reference: (D, V) counts, a `Reference`, or documents as lists of tokens.
-        vocabulary: the V words of counts, where topics are words.
-        top_n: words of a topic that count.
-        epsilon: added to the share of documents that hold a pair, from 1e-15 to 1.
+        reference: a `topicloom.Corpus`, (D, V) counts, documents as lists of tokens, or a `Reference`.
+        vocabulary: the V words of counts, if topics are words.
+        top_n: the number of words of a topic that are used.
+        epsilon: added to the share of documents that contain a pair, from 1e-15 to 1.
 
-    Raises:
-        ValueError: as `c_v`.
+    Returns, Raises: as for `c_v`, but a topic needs two known words to have a value.
 
-    Source: Mimno, Wallach, Talley, Leenders & McCallum 2011, with gensim's epsilon for their 1 / D.
+    Source: Mimno, Wallach, Talley, Leenders & McCallum 2011, with gensim's epsilon in place of their 1 / D.
     """
 
     def confirm(together: Floats, ids: Ids, n_documents: int) -> float:
         return mean_log_conditional(together, n_documents, epsilon)
 
     settings = {"top_n": top_n, "window": None, "epsilon": epsilon}
-    return measure("u_mass", topics, of_documents(reference, vocabulary), confirm, settings, keep_unseen=True)
+    documents = reference_from(reference, vocabulary, ordered=False)
+    return measure("u_mass", topics, documents, confirm, settings, keep_unseen=True)
+
+
+def document_npmi(
+    topics: Topics, reference: Any, top_n: int = 10, *, vocabulary: Sequence[str] | None = None
+) -> Measured:
+    """Mean normalised pointwise mutual information (NPMI) of a topic's word pairs, counted over whole documents.
+
+    log(p(i, j) / (p(i) p(j))) / -log p(i, j), where p is a share of documents. The value of a pair is -1 if no document
+    contains both words, also when one of them is unknown, and 1 if every document does. A topic without a pair has the
+    value 0.
+
+    Args:
+        topics: each topic's word ids, best first; or words.
+        reference: (D, V) counts, a `topicloom.Corpus`, documents as lists of tokens, or a `Reference`, which remembers
+            what it has counted.
+        top_n: the number of words of a topic that are used.
+        vocabulary: the V words of counts, if topics are words.
+
+    Returns:
+        Measured, the mean over all topics, with `per_topic` (from -1 to 1) and `unseen`.
+
+    Raises:
+        InputError: as for `c_v`.
+
+    Source: Bouma 2009; Lau, Newman & Baldwin 2014.
+    """
+    documents = reference_from(reference, vocabulary, ordered=False)
+    words = first_words(topics, top_n)
+    n_documents, ids = documents.n_documents, ids_of(documents, words)
+    values = np.zeros(len(words))
+    unseen: dict[Hashable, None] = {}
+    for number, together in enumerate(joint_counts(documents, ids, None)):
+        values[number] = pair_mean(npmi_without_epsilon(together, n_documents))
+        unseen |= {words[number][place]: None for place in np.flatnonzero(np.diag(together) == 0)}
+    settings: dict[str, Any] = {"measure": "document_npmi", "top_n": top_n, "reference": documents.name}
+    return Measured.mean(values, unseen=tuple(unseen), **settings, n_documents=n_documents)
 
 
 def c_w2v(
     topics: Topics, vectors: Any, words: Sequence[str] | None = None, *, top_n: int = 10, name: str = ""
-) -> Coherence:
-    """Mean cosine between the vector of each of a topic's words and the mean vector of them all.
+) -> Measured:
+    """Mean cosine between the vector of each of a topic's words and the mean vector of all its words.
 
     Args:
         topics: each topic's words; or word ids, which are rows of `vectors`.
-        vectors: (V, L) numbers, or anything that gives a word's vector by `vectors[word]` and otherwise raises
-            KeyError, such as gensim's KeyedVectors or `topicloom.WordVectors`.
-        words: the word of each row, where vectors are numbers and topics are words.
-        top_n: words of a topic that count.
-        name: what the result calls the vectors.
+        vectors: (V, L) numbers; or anything whose `vectors[word]` is a word's vector and raises KeyError for an unknown
+            word, such as gensim's KeyedVectors or `topicloom.WordVectors`.
+        words: the word of each row, if the vectors are numbers and the topics are words.
+        top_n: the number of words of a topic that are used.
+        name: the name that the result gives the vectors.
+
+    Returns:
+        Measured, with `per_topic`, `undefined` (topics without a word that has a vector) and `unseen`.
 
     Raises:
-        ValueError: words and rows differ in number, or topics that are no lists of words.
+        InputError: words and rows differ in number, or the topics are not lists of words.
 
-    Source: gensim's c_w2v; the idea is of Fang, Macdonald, Ounis & Habel 2016.
+    Source: gensim's c_w2v; the idea is from Fang, Macdonald, Ounis & Habel 2016.
     """
     find = _finder(vectors, words)
     values, undefined = [], []
@@ -180,37 +221,16 @@ def c_w2v(
         if not known:
             undefined.append(number)
         values.append(float(cosines(np.stack(known), np.mean(known, axis=0)).mean()) if known else 0.0)
-    return Coherence(np.array(values), "c_w2v", top_n, reference=name, unseen=tuple(unseen), undefined=tuple(undefined))
-
-
-def document_npmi(topics: Topics, counts: Any, top_n: int = 10, *, vocabulary: Sequence[str] | None = None) -> Floats:
-    """Normalised pointwise mutual information of a topic's word pairs, over whole documents.
-
-    log(p(i, j) / (p(i) p(j))) / -log p(i, j), with p the share of documents; -1 for words that never meet, unseen ones
-    among them, 1 for words in every document; 0 for a topic without a pair.
-
-    Args:
-        topics: each topic's word ids, best first; or words.
-        counts: (D, V) counts of the reference corpus, or a `Reference`, which keeps what it counted.
-        top_n: words of a topic that count.
-        vocabulary: the V words, where topics are words.
-
-    Returns:
-        (K,) means over the pairs of each topic, from -1 to 1.
-
-    Source: Bouma 2009; Lau, Newman & Baldwin 2014.
-    """
-    reference = of_documents(counts, vocabulary)
-    n_documents, ids = reference.n_documents, ids_of(reference, first_words(topics, top_n))
-    return np.array([pair_mean(npmi_without_epsilon(met, n_documents)) for met in meetings(reference, ids, None)])
+    settings: dict[str, Any] = {"measure": "c_w2v", "top_n": top_n, "vectors": name}
+    return Measured.mean(np.array(values), undefined=tuple(undefined), unseen=tuple(unseen), **settings)
 
 
 def _finder(vectors: Any, words: Sequence[str] | None) -> Callable[[Hashable], Floats | None]:
-    """A function from a word to its vector, None where it has none."""
+    """Return a function from a word to its vector, or to None if it has no vector."""
     if getattr(vectors, "ndim", 0) != 2:
         rows: dict[Hashable, int] | None = None
     elif words is not None and len(words) != len(vectors):
-        raise ValueError(f"there are {len(words)} words and {len(vectors)} vectors; give one for each")
+        raise InputError(f"there are {len(words)} words and {len(vectors)} vectors; give one for each")
     else:
         rows = {word: row for row, word in enumerate(range(len(vectors)) if words is None else words)}
 

@@ -1,4 +1,4 @@
-"""Figures of a model that has collapsed: a latent code that says nothing, topics that nobody has."""
+"""Signs that a model has collapsed: a latent code that carries no information, or topics that no document has."""
 
 from __future__ import annotations
 
@@ -12,56 +12,67 @@ from .measured import Measured
 Array = npt.NDArray[Any]
 
 
-def kl_per_dimension(divergence: Array) -> Array:
-    """(L,) mean divergence of each latent dimension from its prior, in nats.
+def kl_per_dimension(divergence: Array) -> Measured:
+    """Mean divergence of each latent dimension from its prior, in nats.
 
     Args:
-        divergence: (D, L) of the posterior of each document.
+        divergence: (D, L) divergence of each document's posterior from the prior.
+
+    Returns:
+        Measured, the mean over dimensions, with the value of each in `per_dimension` (L,).
     """
-    mean: Array = divergence.mean(axis=0, dtype=np.float64) if len(divergence) else np.zeros(divergence.shape[1])
-    return mean
+    per_dimension = _mean(divergence)
+    value = float(per_dimension.mean()) if len(per_dimension) else 0.0
+    return Measured(value, per_dimension=per_dimension, unit="nats", units=len(per_dimension))
 
 
-def units_by_divergence(divergence: Array, threshold: float = 0.01) -> Measured:
-    """Latent dimensions whose mean divergence from the prior is above a threshold, in nats.
+def active_units_by_divergence(divergence: Array, threshold: float = 0.01) -> Measured:
+    """Number of latent dimensions whose mean divergence from the prior is above a threshold.
 
     Args:
-        divergence: (D, L) of the posterior of each document.
+        divergence: (D, L) divergence of each document's posterior from the prior.
+        threshold: in nats.
     """
-    n_units = divergence.shape[1]
-    active = int((kl_per_dimension(divergence) > threshold).sum())
-    return Measured(active, by="mean divergence", threshold=threshold, units=n_units)
+    active = int((_mean(divergence) > threshold).sum())
+    return Measured(active, by="mean divergence", threshold=threshold, units=divergence.shape[1])
 
 
-def units_by_variance(means: Array, threshold: float = 0.01) -> Measured:
-    """Latent dimensions whose posterior mean varies over the documents by more than a threshold: "active units".
+def active_units_by_variance(means: Array, threshold: float = 0.01) -> Measured:
+    """Number of latent dimensions whose posterior mean varies over the documents by more than a threshold.
 
     Args:
-        means: (D, L) mean of the posterior of each document.
+        means: (D, L) mean of each document's posterior.
+        threshold: of the variance.
 
-    Source: Burda, Grosse & Salakhutdinov 2016, where the threshold is 0.01.
+    Source: Burda, Grosse & Salakhutdinov 2016, who call these "active units" and use the threshold 0.01.
     """
     variance = means.var(axis=0, dtype=np.float64) if len(means) else np.zeros(means.shape[1])
     active = int((variance > threshold).sum())
     return Measured(active, by="variance of the posterior mean", threshold=threshold, units=means.shape[1])
 
 
-def active_topics(theta: Array) -> int:
-    """Topics that are the largest of some document.
+def active_topics(theta: Array) -> Measured:
+    """Number of topics that are the main topic of at least one document.
 
     Args:
-        theta: (D, K) shares.
+        theta: (D, K) topic shares of the documents.
     """
-    return len(np.unique(theta.argmax(axis=1))) if len(theta) else 0
+    active = len(np.unique(theta.argmax(axis=1))) if len(theta) else 0
+    return Measured(active, topics=theta.shape[1])
 
 
 def frequent_mass(topic_word: Array, word_counts: Array, top_n: int = 50) -> Measured:
-    """Mean share of a topic that is on the most frequent words of the corpus.
+    """Mean probability that a topic gives to the most frequent words of the corpus.
 
     Args:
         topic_word: (K, V), rows sum to 1.
         word_counts: (V,) tokens of each word.
-        top_n: how many words are the most frequent.
+        top_n: the number of most frequent words.
     """
     frequent = np.argsort(-word_counts, kind="stable")[:top_n]
     return Measured(float(topic_word[:, frequent].sum(axis=1).mean()), top_n=top_n)
+
+
+def _mean(divergence: Array) -> Array:
+    mean: Array = divergence.mean(axis=0, dtype=np.float64) if len(divergence) else np.zeros(divergence.shape[1])
+    return mean

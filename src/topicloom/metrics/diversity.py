@@ -1,7 +1,7 @@
-"""How different topics are from one another, by their top words.
+"""Diversity: how much topics differ from each other, by their top words.
 
-All take topics as lists of words or of word ids, best first, which may differ in length. A measure of pairs is 1 (or 0,
-where it is of likeness) when there is no pair; `settings["pairs"]` then is 0.
+Topics are lists of words or of word ids, best first, and may differ in length. If there is no pair of topics, a measure
+of difference is 1 and a measure of similarity is 0; `settings["pairs"]` is then 0.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ..errors import InputError
 from .measured import Measured
 
 Topics: TypeAlias = "Sequence[Sequence[Hashable]] | npt.NDArray[Any]"  # (K, n) word ids
@@ -21,10 +22,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def topic_diversity(topics: Topics, top_n: int = 25) -> Measured:
-    """Different words among the top words of all topics, as a share: 1 when no two topics share a word.
+    """Share of distinct words among the top words of all topics: 1 if no two topics share a word.
 
     Args:
-        topics: each topic's words (or word ids), best first.
+        topics: each topic's words or word ids, best first.
+        top_n: the number of words of a topic that are used.
 
     Source: Dieng, Ruiz & Blei 2020, section 5.
     """
@@ -33,9 +35,12 @@ def topic_diversity(topics: Topics, top_n: int = 25) -> Measured:
 
 
 def topic_uniqueness(topics: Topics, top_n: int = 10) -> Measured:
-    """Mean over topics and their words of 1 / the number of topics that have the word among their top words.
+    """Mean of 1 / (number of topics that have the word among their top words), over topics and their words.
 
-    A topic without words is left out.
+    Topics without words are left out.
+
+    Args:
+        topics, top_n: as for `topic_diversity`.
 
     Source: Nan, Ding, Nallapati & Xiang 2019, section 4.1.
     """
@@ -45,30 +50,37 @@ def topic_uniqueness(topics: Topics, top_n: int = 10) -> Measured:
 
 
 def inverted_rbo(topics: Topics, weight: float = 0.9, top_n: int = 10) -> Measured:
-    """1 less the mean rank-biased overlap of all pairs of topics: 1 when no two share a word, 0 when all are alike.
+    """1 - mean rank-biased overlap of all pairs of topics: 1 if no two share a word, 0 if all are the same.
 
-    The overlap is extrapolated: below the last word, two topics are taken to agree as far as they did down to it.
+    The overlap is extrapolated: beyond the last word, two topics are assumed to agree to the same degree as before it.
 
     Args:
-        weight: p, above 0 and below 1; the first words count for more as it is smaller.
+        topics, top_n: as for `topic_diversity`.
+        weight: p, above 0 and below 1. The smaller it is, the more the first words count.
 
     Returns:
-        Measured, with the number of pairs; a topic without words is in none.
+        Measured, with the number of pairs in its settings. Topics without words are in no pair.
+
+    Raises:
+        InputError: the weight is not between 0 and 1.
 
     Source: Webber, Moffat & Zobel 2010, equation 32; as a diversity, Bianchi, Terragni & Hovy 2021 (.9, 10 words).
     """
     if not 0 < weight < 1:
-        raise ValueError(f"weight should be above 0 and below 1; it is {weight!r}")
+        raise InputError(f"weight should be above 0 and below 1; it is {weight!r}")
     overlaps = _pairs(rank_biased_overlap([topic for topic in topics if len(topic[:top_n])], weight, top_n))
-    settings = {"top_n": top_n, "weight": weight, "overlap": "extrapolated", "pairs": len(overlaps)}
+    settings: dict[str, Any] = {"top_n": top_n, "weight": weight, "overlap": "extrapolated", "pairs": len(overlaps)}
     return Measured(1.0 - float(overlaps.mean()) if len(overlaps) else 1.0, **settings)
 
 
 def rank_biased_overlap(topics: Topics, weight: float = 0.9, top_n: int = 10) -> Floats:
-    """(K, K) extrapolated rank-biased overlap of every two topics, none of them without words: 1 on the diagonal.
+    """(K, K) extrapolated rank-biased overlap of every two topics, 1 on the diagonal. Every topic must have words.
 
-    Source: Webber, Moffat & Zobel 2010, equation 32, whose sums are written here as one: the agreement at depth d is
-    that of the words seen, and of those beyond the end of the shorter list as many as agreed before.
+    Args:
+        topics, weight, top_n: as for `inverted_rbo`.
+
+    Source: Webber, Moffat & Zobel 2010, equation 32. Its sums are written as one here: the agreement at depth d counts
+    the words seen so far; of those beyond the end of the shorter list, the same share as before is taken to agree.
     """
     ranks = _ranks(topics, top_n)  # (K, W)
     lengths = np.isfinite(ranks).sum(axis=1)  # (K,)
@@ -81,32 +93,36 @@ def rank_biased_overlap(topics: Topics, weight: float = 0.9, top_n: int = 10) ->
     for depth in range(1, deepest + 1):
         beyond = at_shorter * np.maximum(depth - shorter, 0) / shorter
         agreement = np.where(depth <= longer, (shared[depth - 1] + beyond) / depth, agreement)
-        overlap += (1 - weight) * weight ** (depth - 1) * agreement  # past the longer list, agreement stays
+        overlap += (
+            (1 - weight) * weight ** (depth - 1) * agreement
+        )  # beyond the longer list the agreement stays the same
     return overlap + weight**deepest * agreement
 
 
 def embedding_diversity(
     topics: Topics, vectors: Mapping[Any, npt.NDArray[Any]] | npt.NDArray[Any], top_n: int = 10
 ) -> Measured:
-    """Mean over pairs of topics of 1 less the cosine of their centroids, a centroid being the mean of word vectors.
+    """Mean of 1 - cosine between the centroids of two topics, over all pairs. A centroid is the mean of word vectors.
 
-    From 0 (all point the same way) to 2; unlike the others it sees that "car" and "cars" are no two subjects.
+    Values go from 0 (all centroids point the same way) to 2. Unlike the other measures, this one knows that "car" and
+    "cars" are the same subject.
 
     Args:
-        vectors: a vector for each word, or an array with a row for each word id.
+        topics, top_n: as for `topic_diversity`.
+        vectors: a mapping from words to vectors, or an array with a row for each word id.
 
     Returns:
-        Measured, with the number of pairs, of words without a vector (left out of their topic's mean), and of topics
-        left without a centroid, which are in no pair.
+        Measured. Its settings have the number of pairs, the number of words without a vector (which their topic's mean
+        leaves out), and the number of topics without a centroid (which are in no pair).
 
-    Source: one less the word embedding-based centroid similarity (WECS) of Terragni, Fersini & Messina 2021.
+    Source: 1 - the word embedding-based centroid similarity (WECS) of Terragni, Fersini & Messina 2021.
     """
     known = _known(topics, vectors, top_n)
     means = [np.array([vectors[word] for word in words], np.float64).mean(axis=0) for words in known if words]
     centroids = [mean / np.linalg.norm(mean) for mean in means if np.any(mean)]
     unit = np.array(centroids).reshape(len(centroids), -1)
     distances = _pairs(1.0 - unit @ unit.T)
-    settings = {
+    settings: dict[str, Any] = {
         "top_n": top_n,
         "pairs": len(distances),
         "words_without_vector": sum(len(topic[:top_n]) for topic in topics) - sum(map(len, known)),
@@ -116,29 +132,44 @@ def embedding_diversity(
 
 
 def redundancy(topics: Topics, top_n: int = 10, shared: int = 8) -> Measured:
-    """The share of pairs of topics that are one topic: that have `shared` of their `top_n` words in common."""
+    """Share of the pairs of topics that have at least `shared` of their `top_n` words in common.
+
+    Args:
+        topics, top_n: as for `topic_diversity`.
+        shared: the number of common words that makes two topics duplicates.
+
+    Returns:
+        Measured, with the number of pairs in its settings.
+    """
     pairs = len(topics) * (len(topics) - 1) // 2
-    twins = duplicate_topics(topics, top_n, shared)
-    return Measured(twins / pairs if pairs else 0.0, top_n=top_n, shared=shared, pairs=pairs)
+    duplicates = duplicate_topics(topics, top_n, shared)
+    return Measured(duplicates / pairs if pairs else 0.0, top_n=top_n, shared=shared, pairs=pairs)
 
 
-def duplicate_topics(topics: Topics, top_n: int = 10, shared: int = 8) -> int:
-    """Pairs of topics that share at least `shared` of their `top_n` words, or as large a part of fewer words."""
+def duplicate_topics(topics: Topics, top_n: int = 10, shared: int = 8) -> Measured:
+    """Number of pairs of topics that have at least `shared` of their `top_n` words in common.
+
+    Of topics with fewer words, the same proportion must be common.
+
+    Args:
+        topics, top_n, shared: as for `redundancy`.
+    """
     member = np.isfinite(_ranks(topics, top_n))  # (K, W)
     lengths = member.sum(axis=1)
     shorter = np.minimum.outer(lengths, lengths)
-    return int(_pairs((_shared(member) >= shared / top_n * shorter - 1e-9) & (shorter > 0)).sum())
+    duplicates = int(_pairs((_shared(member) >= shared / top_n * shorter - 1e-9) & (shorter > 0)).sum())
+    return Measured(duplicates, top_n=top_n, shared=shared)
 
 
 def _known(topics: Topics, vectors: Any, top_n: int) -> list[list[Any]]:
-    """Each topic's words that have a vector."""
+    """Return each topic's words that have a vector."""
     if isinstance(vectors, np.ndarray):
         return [list(topic[:top_n]) for topic in topics]
     return [[word for word in topic[:top_n] if word in vectors] for topic in topics]
 
 
 def _ranks(topics: Topics, top_n: int) -> Floats:
-    """(K, W) the rank from 1 of each of the W words in each topic; infinite where it has none. Repeats do not count."""
+    """(K, W) the rank of each of the W words in each topic, from 1; infinite if it is absent. Repeats do not count."""
     lists = [list(dict.fromkeys(topic[:top_n])) for topic in topics]
     places = {word: place for place, word in enumerate(dict.fromkeys(word for words in lists for word in words))}
     ranks = np.full((len(lists), len(places)), np.inf)
@@ -148,8 +179,8 @@ def _ranks(topics: Topics, top_n: int) -> Floats:
 
 
 def _shared(member: npt.NDArray[np.bool_]) -> Floats:
-    """(K, K) words that two topics have in common; member (K, W)"""
-    # Sparse: after a dense product BLAS's threads spin for a tenth of a second, each on a core.
+    """(K, K) number of words that two topics have in common; member is (K, W)"""
+    # A sparse product, because after a dense one the threads of BLAS keep their cores busy for a tenth of a second.
     each = sp.csr_array(member.astype(np.float64))
     found = (each @ each.T).tocoo()
     shared = np.zeros(found.shape)
@@ -158,6 +189,6 @@ def _shared(member: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _pairs(square: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """(K * (K - 1) / 2,) what a (K, K) array has of every two topics."""
+    """(K * (K - 1) / 2,) the entries of a (K, K) array above its diagonal."""
     pairs: npt.NDArray[Any] = square[np.triu_indices(len(square), 1)]
     return pairs

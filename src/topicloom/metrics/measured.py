@@ -1,20 +1,72 @@
-"""A figure that says how it was taken."""
+"""The type of every figure: a number together with how it was measured."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable
 from typing import Any
+
+import numpy as np
 
 
 class Measured(float):
-    """A number with its settings: `float` in every other respect, so that it can be averaged, compared and saved.
+    """A number that knows how it was measured.
+
+    It is a `float` in every other respect, so it can be averaged, compared, pickled and written as JSON.
 
     Attributes:
-        settings: what the figure depends on, such as the number of words, and what it was taken over.
+        settings: what the value depends on, such as the number of words or the size of the reference corpus, by name.
+        per_topic: (K,) float64, the value of each topic, or None for a measure that has no value for a single topic.
+        per_dimension: (L,) float64, the value of each latent dimension, or None.
+        undefined: indices of topics that have no value. Their entry in `per_topic` is 0, and the mean leaves them out.
+        unseen: words of the topics that the reference corpus or the word vectors do not contain, each once.
     """
 
     settings: dict[str, Any]
+    per_topic: Any
+    per_dimension: Any
+    undefined: tuple[int, ...]
+    unseen: tuple[Hashable, ...]
 
-    def __new__(cls, value: float, /, **settings: Any) -> Measured:
+    def __new__(
+        cls,
+        value: float,
+        /,
+        *,
+        per_topic: Any = None,
+        per_dimension: Any = None,
+        undefined: tuple[int, ...] = (),
+        unseen: tuple[Hashable, ...] = (),
+        **settings: Any,
+    ) -> Measured:
         measured = super().__new__(cls, value)
         measured.settings = settings
+        measured.per_topic, measured.per_dimension = per_topic, per_dimension
+        measured.undefined, measured.unseen = undefined, unseen
         return measured
+
+    @classmethod
+    def mean(cls, per_topic: Any, *, undefined: tuple[int, ...] = (), **rest: Any) -> Measured:
+        """The mean over the topics that have a value, or 0 when none has.
+
+        Args:
+            per_topic: (K,) float64.
+            undefined: indices of the topics that the mean leaves out.
+            rest: the settings, and `unseen`.
+        """
+        values = np.delete(per_topic, list(undefined))
+        value = float(values.mean()) if len(values) else 0.0
+        return cls(value, per_topic=per_topic, undefined=undefined, **rest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value, the settings and everything else in types that JSON knows.
+
+        A value that is not finite becomes None, and numpy scalars become plain numbers.
+        """
+        found = {"value": float(self) if math.isfinite(self) else None, **self.settings}
+        if self.per_topic is not None:
+            words = [word.item() if isinstance(word, np.generic) else word for word in self.unseen]
+            found |= {"per_topic": self.per_topic.tolist(), "undefined": list(self.undefined), "unseen": words}
+        if self.per_dimension is not None:
+            found["per_dimension"] = self.per_dimension.tolist()
+        return found

@@ -1,12 +1,11 @@
-"""What coherence measures have in common: a topic's words, how often they meet, a value for each topic, and its mean.
+"""The steps that all coherence measures share: cut topics to their first words, count them together, score each topic.
 
 Source: the four stages of Röder, Both & Hinneburg 2015, section 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -14,60 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .cooccurrence import Counting, Reference
+from ..errors import InputError
+from .cooccurrence import ORDER_UNKNOWN, Counting, Reference
+from .measured import Measured
 
 Topics: TypeAlias = Iterable[Iterable[Hashable]]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ids: TypeAlias = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Coherence:
-    """The coherence of topics, with what it was measured by; as a float, the mean.
-
-    Attributes:
-        per_topic: (K,) always finite; 0 where `undefined`.
-        measure: its name.
-        top_n: words of a topic that count, from the first.
-        window: tokens in a window; None is the whole document, or no window at all.
-        epsilon: added to the share of windows that hold a pair.
-        counting: how words that come again in a window were counted (see `Reference.joint`).
-        reference: the reference corpus by its name, or what stands for it.
-        n_documents: of the reference.
-        n_tokens: of the reference.
-        n_windows: of the reference.
-        unseen: words of the topics that the reference never holds, each once; all measures leave them out of their
-            topic, but see `u_mass`.
-        undefined: topics with too few known words for a value, which the mean leaves out.
-    """
-
-    per_topic: Floats
-    measure: str
-    top_n: int
-    window: int | None = None
-    epsilon: float | None = None
-    counting: str | None = None
-    reference: str = ""
-    n_documents: int | None = None
-    n_tokens: int | None = None
-    n_windows: int | None = None
-    unseen: tuple[Hashable, ...] = ()
-    undefined: tuple[int, ...] = ()
-
-    @property
-    def mean(self) -> float:
-        """Over the topics that have a value; 0 when none has."""
-        values = np.delete(self.per_topic, list(self.undefined))
-        return float(values.mean()) if len(values) else 0.0
-
-    def __float__(self) -> float:
-        return self.mean
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything and the mean, in types that JSON knows (word ids become plain integers)."""
-        plain = {"per_topic": self.per_topic.tolist(), "undefined": list(self.undefined)}
-        words = [word.item() if isinstance(word, np.generic) else word for word in self.unseen]
-        return {"mean": self.mean, **asdict(self), **plain, "unseen": words}
 
 
 def measure(
@@ -79,25 +31,32 @@ def measure(
     *,
     least: int = 2,
     keep_unseen: bool = False,
-) -> Coherence:
-    """The coherence of each topic of which the reference holds at least `least` words.
+) -> Measured:
+    """Measure the coherence of each topic that has enough words in the reference, and take the mean.
 
     Args:
         name: of the measure.
         topics: each topic's words, best first.
-        reference: where they are counted.
-        confirm: a topic's value from how often its n words meet (n, n), their ids (n,), and the number of windows.
-        settings: those of the result; `top_n`, `window`, `epsilon` and `counting` are used here.
-        least: words that a value needs.
-        keep_unseen: leaves words in that are known and in no window.
+        reference: the corpus to count in.
+        confirm: gives a topic's value from its counts: windows that contain two of its n words (n, n), the words'
+            ids (n,), and the number of all windows.
+        settings: settings of the result, of which `top_n`, `window`, `epsilon` and `counting` are used here.
+        least: the number of words that a topic needs to have a value.
+        keep_unseen: keep words of the vocabulary that no window contains.
+
+    Returns:
+        Measured, with `per_topic`, `undefined` (topics with fewer than `least` known words) and `unseen`.
+
+    Raises:
+        InputError: a setting is impossible, or the topics are not lists of words.
     """
     if not 1e-15 <= settings["epsilon"] <= 1:
-        raise ValueError(f"epsilon={settings['epsilon']} is not from 1e-15 to 1")
+        raise InputError(f"epsilon={settings['epsilon']} is impossible; give a number from 1e-15 to 1")
     words = first_words(topics, settings["top_n"])
     chosen, n_windows = ids_of(reference, words), reference.n_windows(settings["window"])
     values, undefined = np.zeros(len(words)), []
     unseen: dict[Hashable, None] = {}
-    counted = meetings(reference, chosen, settings["window"], settings.get("counting", "exact"))
+    counted = joint_counts(reference, chosen, settings["window"], settings.get("counting", "exact"))
     for number, (topic, ids, together) in enumerate(zip(words, chosen, counted, strict=True)):
         seen = np.diag(together) > 0
         unseen |= {word: None for word, known in zip(topic, seen, strict=True) if not known}
@@ -106,23 +65,23 @@ def measure(
             undefined.append(number)
         else:
             values[number] = confirm(together[np.ix_(kept, kept)], ids[kept], n_windows)
-    return Coherence(
+    return Measured.mean(
         values,
-        name,
+        undefined=tuple(undefined),
+        unseen=tuple(unseen),
+        measure=name,
         **settings,
         reference=reference.name,
         n_documents=reference.n_documents,
         n_tokens=reference.n_tokens,
         n_windows=n_windows,
-        unseen=tuple(unseen),
-        undefined=tuple(undefined),
     )
 
 
-def meetings(
+def joint_counts(
     reference: Reference, chosen: list[Ids], window: int | None, counting: Counting = "exact"
 ) -> Iterator[Floats]:
-    """Of each topic of n words, repeated or unknown ones among them, (n, n) windows that hold both."""
+    """Yield, for each topic of n words, (n, n) the windows that contain two of them; 0 for unknown words (id -1)."""
     groups = [np.unique(ids[ids >= 0]) for ids in chosen]
     for ids, group, counts in zip(chosen, groups, reference.joint(groups, window, counting), strict=True):
         known = np.flatnonzero(ids >= 0)
@@ -133,35 +92,62 @@ def meetings(
 
 
 def ids_of(reference: Reference, topics: list[list[Hashable]]) -> list[Ids]:
-    """Word ids in the reference, -1 for what it does not know."""
-    return [np.array([reference.id_of(word) for word in topic], np.int64) for topic in topics]
+    """Return the ids of each topic's words in the reference, -1 for unknown words.
+
+    Raises:
+        InputError: no word is known because topics are words and the reference has ids, or the other way round.
+    """
+    found = [np.array([reference.id_of(word) for word in topic], np.int64) for topic in topics]
+    if not any((ids >= 0).any() for ids in found):
+        for word in (topic[0] for topic in topics if topic):
+            reference.require_kind_of(word)
+    return found
 
 
 def first_words(topics: Topics, top_n: int) -> list[list[Hashable]]:
-    """The first words of each topic."""
+    """Return the first `top_n` words of each topic.
+
+    Raises:
+        InputError: `top_n` is below 1, or a topic is not a list.
+    """
     if top_n < 1:
-        raise ValueError(f"top_n={top_n} leaves no word; give 1 or more")
+        raise InputError(f"top_n={top_n} leaves no word; give 1 or more")
     cut = []
     for topic in topics:
         if isinstance(topic, str) or not isinstance(topic, Iterable):
-            raise ValueError(f"{topic!r} is not a topic; give a list of topics, each a list of words or of word ids")
+            raise InputError(f"{topic!r} is not a topic; give a list of topics, each a list of words or of word ids")
         cut.append(list(islice(topic, top_n)))
     return cut
 
 
-def of_sequences(reference: Reference | Iterable[Sequence[Hashable]]) -> Reference:
-    """A reference that knows the order of words."""
-    if isinstance(reference, Reference):
-        return reference
-    if sp.issparse(reference):
-        raise ValueError("counts do not know the order of words; give lists of tokens, or a Reference")
-    return Reference.from_tokens(reference)
+def reference_from(given: Any, vocabulary: Sequence[str] | None = None, *, ordered: bool) -> Reference:
+    """Turn what a measure was given into a `Reference`.
 
+    Args:
+        given: a `Reference`; an object with a method `reference(ordered)` that returns one, such as a
+            `topicloom.Corpus`; lists of tokens; or, if the order of words is not needed, (D, V) counts.
+        vocabulary: the V words of counts, if topics are words.
+        ordered: whether the order of words is needed.
 
-def of_documents(reference: Any, vocabulary: Sequence[str] | None) -> Reference:
-    """A reference from counts, sparse or dense, or from lists of tokens."""
-    if isinstance(reference, Reference):
-        return reference
-    if sp.issparse(reference) or getattr(reference, "ndim", 0) == 2:
-        return Reference.from_counts(reference, vocabulary)
-    return Reference.from_tokens(reference)
+    Raises:
+        InputError: `given` is something else, or the order of words is needed and not known.
+    """
+    if isinstance(given, Reference):
+        return given
+    if hasattr(given, "columns"):
+        raise InputError(
+            "a data frame cannot be the reference corpus; give a Corpus, a list of token lists, or an array of counts"
+        )
+    if callable(getattr(given, "reference", None)):
+        found: Reference = given.reference(ordered)
+        return found
+    if sp.issparse(given) or getattr(given, "ndim", 0) == 2:
+        matrix = given if sp.issparse(given) else np.asarray(given)
+        if matrix.dtype.kind in "biuf":
+            if ordered:
+                raise InputError(ORDER_UNKNOWN)
+            return Reference.from_counts(matrix, vocabulary)
+    if isinstance(given, Mapping | bytes) or not isinstance(given, Iterable):
+        kind = type(given).__name__
+        raise InputError(f"the reference corpus is of type {kind}; give a Corpus, a Reference or a list of token lists")
+    return Reference.from_tokens(given)

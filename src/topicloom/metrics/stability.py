@@ -1,8 +1,8 @@
-"""Whether topics come back when a model is fitted again with another seed.
+"""Stability: whether a model finds the same topics again when it is fitted with another seed.
 
-Topics are matched one to one across runs, by the Hungarian method, so that the sum of their distances is least; of
-several runs, all pairs are compared, after Hoyle et al. 2022. The distance is the square root of the Jensen-Shannon
-divergence to base 2: a metric (Endres & Schindelin 2003) from 0, the same, to 1, no word in common.
+The topics of two runs are matched one to one by the Hungarian method, so that their distances have the least sum. All
+pairs of runs are compared, after Hoyle et al. 2022. The distance is the square root of the Jensen-Shannon divergence
+to base 2. It is a metric (Endres & Schindelin 2003) from 0 (the same topic) to 1 (no word in common).
 """
 
 from __future__ import annotations
@@ -17,30 +17,34 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
+from ..errors import InputError
+from .measured import Measured
+
 Array = npt.NDArray[Any]
 
 DISTANCE = "square root of the Jensen-Shannon divergence, base 2"
 
 
 class Matching(NamedTuple):
-    """Topics of two runs, one to one; those of the larger run that are left over are in no pair."""
+    """Topics of two runs, matched one to one. If one run has more topics, some of them are in no pair."""
 
-    first: Array  # (n,) topics of the one run, rising
-    second: Array  # (n,) their partners in the other
-    distance: Array  # (n,) between them, from 0 to 1
+    first: Array  # (n,) topics of the first run, rising
+    second: Array  # (n,) their partners in the second run
+    distance: Array  # (n,) distances within the pairs, from 0 to 1
 
 
 @dataclass(frozen=True)
 class Stability:
-    """How far topics came back, means over all pairs of runs.
+    """How stable topics are over runs: means over all pairs of runs.
 
     Attributes:
-        distance: between matched topics, from 0 to 1.
-        returning_by_distance: the share of topics whose partner is nearer than `threshold`.
-        returning_by_words: the share whose partner has at least half of their `top_n` words.
-        threshold, top_n: what the two shares depend on.
-        runs, topics: how many runs, and topics in the largest.
-        pair_distances: for each pair of runs, (0, 1), (0, 2), ..., its distance; their spread is the uncertainty.
+        distance: mean distance between matched topics, from 0 to 1.
+        returning_by_distance: share of topics whose partner is nearer than `threshold`.
+        returning_by_words: share of topics whose partner has at least half of their `top_n` words.
+        threshold, top_n: the settings of these two shares.
+        runs: the number of runs.
+        topics: the number of topics in the largest run.
+        pair_distances: the mean distance for each pair of runs (0, 1), (0, 2), ...; their spread is the uncertainty.
     """
 
     distance: float
@@ -53,23 +57,27 @@ class Stability:
     pair_distances: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it, with the distance by its name."""
+        """Return all fields in types that JSON knows, with the name of the distance."""
         return asdict(self) | {"pair_distances": list(self.pair_distances), "measure": DISTANCE}
 
 
 def jensen_shannon(p: Array, q: Array) -> Array:
-    """(K, L) distance of every topic of p (K, V) from every topic of q (L, V), rows being distributions.
+    """(K, L) distances between every topic of p and every topic of q.
 
-    Rows are normalised. One without mass is no distribution: it is at distance 1 from all.
+    Args:
+        p: (K, V) topics; each row is normalised. A row of zeros has distance 1 from every topic.
+        q: (L, V) other topics.
 
     Raises:
-        ValueError: the vocabularies differ in size, or an entry is negative or not finite.
+        InputError: the vocabularies differ in size, or an entry is negative or not finite.
     """
     first, second = _distributions(p), _distributions(q)
     if first.shape[1] != second.shape[1]:
-        raise ValueError(f"topics of {first.shape[1]} and of {second.shape[1]} words cannot be compared")
+        raise InputError(
+            f"topics over {first.shape[1]} and over {second.shape[1]} words cannot be compared; use one vocabulary"
+        )
     distances = np.empty((len(first), len(second)))
-    for row, topic in zip(distances, first, strict=True):  # one against all: (L, V) at a time
+    for row, topic in zip(distances, first, strict=True):  # one topic against all others: (L, V) at a time
         middle = (topic + second) / 2
         divergence = (rel_entr(topic, middle) + rel_entr(second, middle)).sum(axis=1) / (2 * np.log(2))
         row[:] = np.sqrt(np.clip(divergence, 0, 1))
@@ -79,33 +87,53 @@ def jensen_shannon(p: Array, q: Array) -> Array:
 
 
 def match_topics(p: Array, q: Array) -> Matching:
-    """The pairs of topics of p (K, V) and q (L, V) whose distances have the least sum; min(K, L) of them."""
+    """Match topics of p (K, V) with topics of q (L, V) in min(K, L) pairs, so that the sum of distances is minimal.
+
+    Raises:
+        InputError: as for `jensen_shannon`.
+    """
     distances = jensen_shannon(p, q)
     first, second = linear_sum_assignment(distances)
     return Matching(first, second, distances[first, second])
 
 
+def topic_distance(topic_word: Array, others: Sequence[Array]) -> Measured:
+    """Mean distance between the topics of one run and their partners in other runs.
+
+    Args:
+        topic_word: (K, V) the topics of the run.
+        others: one or more matrices (L, V) of other runs.
+
+    Raises:
+        InputError: there are no other runs, or as for `jensen_shannon`.
+    """
+    if not len(others):
+        raise InputError("there is no other run to compare topics with")
+    distances = [match_topics(topic_word, other).distance.mean() for other in others]
+    return Measured(float(np.mean(distances)), distance=DISTANCE, runs=len(others) + 1)
+
+
 def stability(
     runs: Sequence[Array], top_words: Sequence[Array] | None = None, threshold: float = 0.5, top_n: int = 10
 ) -> Stability:
-    """How far the topics of runs with different seeds are the same.
+    """Measure how similar the topics of runs with different seeds are.
 
     Args:
-        runs: two or more topic-word matrices, (K, V) each, over one vocabulary; K may differ. A topic of the larger
-            run that is left without a partner does not return, and has no distance.
+        runs: two or more topic-word matrices (K, V) over the same vocabulary; K may differ. A topic without a partner
+            does not return, and has no distance.
         top_words: (K, n) word ids of each run, best first; None ranks words by probability.
-        threshold: the distance below which a topic counts as come back.
-        top_n: how many words of two topics are compared.
+        threshold: the distance below which a topic counts as returning.
+        top_n: the number of words of two topics that are compared.
 
     Raises:
-        ValueError: fewer than two runs, a run without topics, or matrices that cannot be compared.
+        InputError: fewer than two runs, a run without topics, or matrices that cannot be compared.
 
     Source: after Hoyle et al. 2022, who match the topics of all pairs of runs.
     """
     if len(runs) < 2:
-        raise ValueError(f"stability compares two runs or more; there is {len(runs)}")
+        raise InputError(f"stability compares two runs or more; {len(runs)} given")
     if not all(len(run) for run in runs):
-        raise ValueError("a run without topics cannot be compared")
+        raise InputError("a run without topics cannot be compared")
     words = [np.argsort(-run, axis=1, kind="stable") for run in runs] if top_words is None else top_words
     rows = []
     for one, other in combinations(range(len(runs)), 2):
@@ -130,13 +158,13 @@ def stability(
 def _distributions(matrix: Array) -> Array:
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise ValueError("topics should be a (K, V) matrix of finite numbers from 0")
+        raise InputError("topics should be a (K, V) matrix of finite numbers that are not negative")
     totals = matrix.sum(axis=1, keepdims=True)
     shares: Array = np.divide(matrix, totals, out=np.zeros_like(matrix), where=totals > 0)
     return shares
 
 
 def _shared_words(first: Array, second: Array) -> Array:
-    """(n,) the share of the words of each row of `first` (n, m) that the same row of `second` has."""
+    """(n,) the share of the words in each row of `first` (n, m) that are also in the same row of `second`."""
     shares: Array = (first[:, :, None] == second[:, None, :]).any(axis=2).mean(axis=1)
     return shares

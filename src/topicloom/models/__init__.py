@@ -1,15 +1,33 @@
-"""The models, each in a file or a folder of its own; registry.py lists them."""
+"""The models, each in a file or a folder of its own. registry.py lists them; classes are loaded when first used."""
 
-from .batm import BATM
-from .dirichlet import DirichletVAE
-from .etm import ETM
-from .gmntm import GMNTM
-from .gsm import GSM
-from .lda import LDA
-from .loom import Loom
-from .nvdm import NVDM
-from .prodlda import NVLDA, ProdLDA
-from .registry import MODELS
-from .wlda import WLDA
+from __future__ import annotations
 
-__all__ = ["BATM", "ETM", "GMNTM", "GSM", "LDA", "MODELS", "NVDM", "NVLDA", "WLDA", "DirichletVAE", "Loom", "ProdLDA"]
+from typing import TYPE_CHECKING, Any
+
+from .registry import REGISTRY, load_model, load_models
+
+if TYPE_CHECKING:
+    from .base import TopicModel
+    from .batm import BATM as BATM
+    from .dirichlet import DirichletVAE as DirichletVAE
+    from .etm import ETM as ETM
+    from .gmntm import GMNTM as GMNTM
+    from .gsm import GSM as GSM
+    from .lda import LDA as LDA
+    from .loom import Loom as Loom
+    from .nvdm import NVDM as NVDM
+    from .prodlda import NVLDA as NVLDA
+    from .prodlda import ProdLDA as ProdLDA
+    from .wlda import WLDA as WLDA
+
+    MODELS: tuple[type[TopicModel], ...]
+
+__all__ = ["MODELS", *REGISTRY]  # names that are loaded below
+
+
+def __getattr__(name: str) -> Any:
+    if name == "MODELS":
+        return load_models()
+    if name in REGISTRY:
+        return load_model(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,16 +18,16 @@ from torch import Tensor
 
 from ..corpus import Corpus
 from ..corpus.inputs import corpus_of
-from ..corpus.topic_measures import Source
+from ..corpus.reference import CorpusReference
 from ..errors import InputError, SettingError
 from ..nn.network import TopicNetwork
-from ..settings import check_settings, refuse_unknown
+from ..settings import ReadableSettings, check_settings
 from ..text import AnyTokenizer
 from ..training.batches import BatchReader
 from ..training.callbacks import Callback
 from ..training.collapse import CollapseWatch
 from ..training.loop import Monitor, evaluated
-from ..training.monitors import TopicMonitor
+from ..training.monitors import TopicMonitor, check_monitors
 from ..training.state import Snapshot
 from .fitted import FittedTopics
 from .inference import Array, device_of
@@ -38,7 +38,7 @@ logger = logging.getLogger("topicloom")
 
 
 @dataclass(eq=False, repr=False)
-class TopicModel(FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all models: data in, topics and document-topic shares out, files.
 
     A model is a scikit-learn estimator. The constructor stores its settings, `fit` checks them, and what is learned
@@ -69,11 +69,6 @@ class TopicModel(FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     fractional_counts: bool = False
     device: str = "auto"
     verbose: Literal[0, 1] | bool = 0
-
-    def __new__(cls, *args: Any, **settings: Any) -> Self:
-        refuse_unknown(cls, list(settings))
-        model: Self = super().__new__(cls)
-        return model
 
     # What a model provides.
 
@@ -132,10 +127,11 @@ class TopicModel(FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             TrainingDivergedError: a loss was not finite; the model keeps its state of the last whole epoch.
         """
         _check_callbacks(callbacks)
+        names = check_monitors(monitor, monitor_every)
         with self._kept_on_mistakes():
             corpus = self._begin(X, vocabulary)
-            source = Source.of_corpus("the training corpus", corpus, corpus.fields.tokens)
-            watcher = TopicMonitor(monitor, monitor_every, self._n_rows, source, self.vocabulary_, self.word_counts_)
+            reference = CorpusReference(corpus, "the training corpus")
+            watcher = TopicMonitor(names, monitor_every, self._n_rows, reference, self.vocabulary_, self.word_counts_)
         self._fit(corpus, callbacks, [watcher] if watcher.names else [], resume_from)
         return self
 
@@ -158,7 +154,7 @@ class TopicModel(FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_settings(self)
         if self.n_topics != len(self.components_):
             raise SettingError(f"n_topics is {self.n_topics}, and learning began with {len(self.components_)}")
-        corpus = self._documents(X, vocabulary)
+        corpus = self.documents(X, vocabulary)
         if corpus.counts.nnz:
             self._partial_fit(corpus)
             self._count_words(corpus)
@@ -182,8 +178,8 @@ class TopicModel(FittedTopics, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
         if self.n_topics > corpus.n_words:
             raise InputError(
-                f"n_topics is {self.n_topics} and the vocabulary has only {corpus.n_words} words; "
-                "ask for fewer topics or keep more words (min_df, max_df)"
+                f"`n_topics={self.n_topics}` is more than the {corpus.n_words} words of the vocabulary; "
+                "ask for fewer topics, or keep more words (`min_df`, `max_df`)"
             )
         if corpus.is_empty.all():
             raise InputError("every document is empty, so there are no words to learn from")

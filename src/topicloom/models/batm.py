@@ -49,7 +49,7 @@ class BATMNetwork(AutoencoderNetwork):
     def __init__(self, settings: BATM, words: Words, generator: torch.Generator) -> None:
         n_topics = settings.n_topics
         topics = FreeTopics(settings._background(words), n_topics, generator, seeds=words.seeds)
-        super().__init__(MixtureDecoder(topics), settings._encoder(words, generator), settings._distinctness(words))
+        super().__init__(MixtureDecoder(topics), settings._encoder(words, generator), settings._separation(words))
         self.code = linear(settings.hidden_size, n_topics, generator, bias=False)
         self.norm = BatchNorm(n_topics, eps=1e-8)
         self.critic = PairCritic(len(words), n_topics, settings.critic_size, generator)
@@ -100,7 +100,9 @@ class BATMNetwork(AutoencoderNetwork):
         gap = self.critic(real_theta, seen[0]) - self.critic(theta, straight_through)  # (B,)
         score = self.decoder.score(real_theta, batch.counts, self.criterion)  # (B,)
         return Loss(
-            -self.reconstruction_weight * score, batch.counts.totals.mean() * gap, self.apart(real_theta, batch)
+            -self.reconstruction_weight * score,
+            batch.counts.totals.mean() * gap,
+            self.separation_loss(real_theta, batch),
         )
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:

@@ -18,6 +18,7 @@ Where the defaults depart from the paper, and how to come back to it:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -27,7 +28,8 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from ..embeddings.files import read_word_vectors
+from ..corpus import Corpus
+from ..embeddings.inputs import KeyedVectors, as_word_vectors
 from ..embeddings.word_vectors import Floats, WordVectors, nearest_rows
 from ..errors import SettingError
 from ..nn.batch import Batch
@@ -52,7 +54,7 @@ class ETMNetwork(VariationalNetwork):
         super().__init__(
             MixtureDecoder(topics),
             settings._encoder(words, generator),
-            settings._distinctness(words),
+            settings._separation(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
@@ -80,8 +82,9 @@ class ETM(NeuralTopicModel):
         prior: "laplace" approximates Dirichlet(alpha); "standard" is N(0, I), the paper's.
         alpha: the Dirichlet parameter of the "laplace" prior, the same for each topic.
         embedding_size: dimensions L; None is 300, or what the word vectors have.
-        word_vectors: what the word vectors start from: WordVectors (see train_word_vectors), or a word2vec, GloVe or
-            fastText file; None starts at random. A loaded model says None: its vectors are in word_embeddings_.
+        word_vectors: the vectors that training starts from: WordVectors (see train_word_vectors), a dictionary of words
+            and vectors, gensim's KeyedVectors, or the path of a word2vec, GloVe or fastText file. None starts at
+            random. In a loaded model the setting is None, as its vectors are in word_embeddings_.
         fixed_word_vectors: keeps the word vectors as they start; otherwise they are learned with the topics.
 
     Attributes:
@@ -93,7 +96,7 @@ class ETM(NeuralTopicModel):
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.3
     embedding_size: AtLeastOne | None = None
-    word_vectors: WordVectors | str | Path | None = None
+    word_vectors: WordVectors | dict[str, Any] | KeyedVectors | str | Path | None = None
     fixed_word_vectors: bool = False
 
     def nearest_words(self, topic: int, top_n: int = 10) -> list[str]:
@@ -126,19 +129,22 @@ class ETM(NeuralTopicModel):
 
     def _given(self, words: Words, generator: torch.Generator) -> Floats | None:
         """(V, L) the vectors to start from, or None."""
-        vectors = self.word_vectors
-        if vectors is None:
+        if self.word_vectors is None:
             return None
         seed = int(torch.randint(2**31, (1,), generator=generator))
-        if not isinstance(vectors, WordVectors):
-            read = read_word_vectors(vectors, words.names, size=self.embedding_size)
-            return _placed(read.rows(words.names, seed, log=False))
+        vectors = as_word_vectors(self.word_vectors, words.names, size=self.embedding_size)
         if self.embedding_size not in (None, vectors.size):
             raise SettingError(
-                f"embedding_size is {self.embedding_size}, and word_vectors have {vectors.size} dimensions; leave "
-                "embedding_size out"
+                f"`embedding_size={self.embedding_size}` does not fit word vectors of {vectors.size} dimensions; leave "
+                "`embedding_size` out"
             )
-        return _placed(vectors.rows(words.names, seed))
+        from_file = isinstance(self.word_vectors, str | Path)  # reading it has logged the share of the words found
+        return _placed(vectors.rows(words.names, seed, log=not from_file))
+
+    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        corpus = super()._begin(X, vocabulary)
+        self.settings_["word_vectors"] = None  # they are in the weights, and a file or a dictionary is not saved again
+        return corpus
 
     def _adopt(self, network: TopicNetwork) -> None:
         super()._adopt(network)
@@ -150,7 +156,6 @@ class ETM(NeuralTopicModel):
     @classmethod
     def _from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
         settings = config["settings"]
-        settings["word_vectors"] = None  # they are in the weights: the file is no longer needed
         size = tensors[_WORD_VECTORS].shape[1]
         if size != _SIZE:
             settings["embedding_size"] = size

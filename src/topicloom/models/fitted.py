@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from safetensors import SafetensorError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import metrics
@@ -22,8 +23,8 @@ from ..nn.network import TopicNetwork
 from ..ranking import top_words, word_scores
 from ..text import AnyTokenizer
 from ..topics.document_topics import DocumentTopics, empty_warning
-from .inference import Array, document_topics, evidence_bound, latent_codes, log_likelihood
-from .saving import save_into
+from .inference import Array, Inference, document_topics, evidence_bound, latent_codes, log_likelihood
+from .saving import MODEL_FILES, save_into
 
 if TYPE_CHECKING:
     from .base import TopicModel
@@ -54,7 +55,7 @@ class FittedTopics:
             raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
         return matrix, getattr(self, "feature_names_in_", None)
 
-    def _documents(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
+    def documents(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
         """Turn X, as for `transform`, into a corpus over the model's words."""
         check_is_fitted(self, "components_")
         return corpus_over(
@@ -75,8 +76,12 @@ class FittedTopics:
         Returns:
             theta (n_docs, K), which rows were empty, and the ids, labels, times and texts that X has.
         """
-        corpus = self._documents(X)
-        return document_topics(self.network_, corpus)
+        return self._infer(X)
+
+    def _infer(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
+        """Infer with another posterior than the network's, if one is given."""
+        corpus = self.documents(X)
+        return document_topics(self.network_, corpus, posterior)
 
     def transform(self, X: Any) -> Array:
         """Infer the topic shares of documents.
@@ -88,10 +93,7 @@ class FittedTopics:
             (n_docs, K) float32, rows sum to 1; row i is document i. A document without a known word gets the model's
             average shares, and one warning counts such documents.
         """
-        found = self.infer(X)
-        if found.empty.any():
-            logger.warning("%s", empty_warning(int(found.empty.sum()), len(found)))
-        return found.theta
+        return theta_of(self._infer(X))
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic.
@@ -144,7 +146,7 @@ class FittedTopics:
         Raises:
             InputError: no document has a word that the model knows, or the method cannot be used on X.
         """
-        corpus = self._documents(X)
+        corpus = self.documents(X)
         if not corpus.counts.nnz:
             raise InputError("no document has a word that the model knows, so there is nothing to score")
         if method == "completion":
@@ -166,12 +168,12 @@ class FittedTopics:
             divergence: (n_docs, M), a column for each latent variable: M = L, or L + 1 where a mixture component is one
                 more; (n_docs, 0) for models whose posterior has no divergence.
         """
-        corpus = self._documents(X)
+        corpus = self.documents(X)
         return latent_codes(self.network_, corpus)
 
     def encode(self, X: Any) -> sp.csr_array:
         """Return (n_docs, V) counts of X over the model's words; X as for `transform`."""
-        return self._documents(X).counts
+        return self.documents(X).counts
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write model.safetensors, config.json and vocabulary.txt to a directory, all of them or none.
@@ -180,8 +182,19 @@ class FittedTopics:
             InputError: the directory holds something and `overwrite` is off.
         """
         check_is_fitted(self, "components_")
-        with atomic_directory(Path(directory), "config.json", overwrite=overwrite) as folder:
-            save_into(cast("TopicModel", self), folder)
+        try:
+            with atomic_directory(Path(directory), "config.json", overwrite=overwrite, known=MODEL_FILES) as folder:
+                save_into(cast("TopicModel", self), folder)
+        except SafetensorError as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{directory} cannot be written: {reason}; is the disk full?") from None
+
+
+def theta_of(found: DocumentTopics) -> Array:
+    """Return theta, with a warning where documents are empty."""
+    if found.empty.any():
+        logger.warning("%s", empty_warning(int(found.empty.sum()), len(found)))
+    return found.theta
 
 
 def _with_counts(corpus: Corpus, counts: sp.csr_array) -> Corpus:

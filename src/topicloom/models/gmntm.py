@@ -9,8 +9,8 @@ softmax(W mu_k) through the decoder.
 In VaDE as it is, components merge as training goes on: of 20 on 2,000 news articles 4 to 9 are left. What holds them:
 - one variance for all components, learned, and pi even: with their own, a wide one takes its neighbours' documents;
 - W is a multiple of the identity, and the codes' means are batch-normalised: no dimension can be dropped;
-- component k starts at the documents of topic k, and a term of the loss, -separation * mean_k log softmax(W mu_k)_k,
-  keeps it in the region of topic k. It has no part in the documents' codes.
+- component k starts at the documents of topic k, and a term of the loss, -component_separation * mean_k log
+  softmax(W mu_k)_k, keeps it in the region of topic k. It has no part in the documents' codes.
 Further: q(c | x) is the one that makes the bound tightest, where VaDE takes p(c | z) at a draw of z; background
 frequencies, and words hidden from the encoder, as in GSM.
 """
@@ -51,14 +51,14 @@ class GMNTMNetwork(VariationalNetwork):
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings._encoder(words, generator),
-            settings._distinctness(words),
+            settings._separation(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
         self.prior = MixturePrior(settings.n_topics, settings.n_topics)
         self.head = GaussianHead(settings.hidden_size, torch.ones(settings.n_topics), generator)
         self.spread = settings.spread
-        self.separation = settings.separation
+        self.component_separation = settings.component_separation
         self.balance = settings.balance
         self.pretraining = False
 
@@ -74,15 +74,15 @@ class GMNTMNetwork(VariationalNetwork):
         if self.pretraining:
             theta = self.posterior(batch).point()  # (B, K)
             score = self.decoder.score(theta, batch.counts, self.criterion)  # (B,)
-            return Loss(-score, torch.zeros_like(score), self.apart(theta, batch))
+            return Loss(-score, torch.zeros_like(score), self.separation_loss(theta, batch))
         return super().loss(batch)
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """What holds topics apart, and what keeps all components: the same for all documents."""
+        """Return the separation term and the terms that keep all components, which are the same for all documents."""
         terms = super().extras(posterior, theta, batch)
-        if self.separation:
+        if self.component_separation:
             own = torch.log_softmax(self.spread * self.prior.means, dim=1).diagonal()  # (K,)
-            terms["separation"] = -self.separation * own.mean().expand(batch.n_docs)
+            terms["component_separation"] = -self.component_separation * own.mean().expand(batch.n_docs)
         if self.balance:
             assert isinstance(posterior, GaussianPosterior)
             eta = self.prior.responsibilities(posterior.mean, posterior.log_var)  # (B, C)
@@ -120,7 +120,8 @@ class GMNTM(NeuralTopicModel):
         pretrain_epochs: passes over the documents before the mixture is there, for the reconstruction alone; they are
             not in history_.
         spread: theta = softmax(spread z), for a z of about unit variance; more makes theta purer.
-        separation: weight of the term that keeps component k in the region of topic k; 0 lets components merge.
+        component_separation: weight of the term that keeps component k in the region of topic k; 0 lets components
+            merge.
         balance: weight of the divergence of the even distribution from a batch's mean of q(c | x), in nats a document;
             0 lets components lose their documents.
         decoder: "mixture" theta beta; or "product" softmax(theta B + b), dense over the vocabulary, one batch at a
@@ -129,7 +130,7 @@ class GMNTM(NeuralTopicModel):
 
     pretrain_epochs: AtLeastOne = 20
     spread: Positive = 2.0
-    separation: NotNegative = 10.0
+    component_separation: NotNegative = 10.0
     balance: NotNegative = 10.0
     decoder: Literal["mixture", "product"] = "mixture"
 
@@ -138,7 +139,7 @@ class GMNTM(NeuralTopicModel):
 
         A document without a known word, of which nothing is known, is given component 0.
         """
-        corpus, network = self._documents(X), self.network_
+        corpus, network = self.documents(X), self.network_
         assert isinstance(network, GMNTMNetwork)
         found = each_batch(network, corpus, lambda batch: network.components(batch).argmax(1))
         component: Array = np.concatenate([np.empty(0, np.int64), *found])

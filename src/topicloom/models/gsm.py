@@ -48,7 +48,7 @@ class GSMNetwork(VariationalNetwork):
         super().__init__(
             _decoder(settings, words, generator),
             settings._encoder(words, generator),
-            settings._distinctness(words),
+            settings._separation(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )

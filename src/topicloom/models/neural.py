@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..nn.decoders import Criterion
 from ..nn.encoders import BagEncoder, EncoderInput
 from ..nn.network import TopicNetwork
-from ..nn.separation import Distinctness
+from ..nn.separation import SeparationTerm
 from ..settings import (
     AtLeastOne,
     NotNegative,
@@ -177,9 +177,9 @@ class NeuralTopicModel(TopicModel):
             output_dropout=self.dropout,
         )
 
-    def _distinctness(self, words: Words) -> Distinctness:
-        """What holds topics apart, as the settings ask."""
-        return Distinctness(self.min_diversity, self.n_topics, len(words))
+    def _separation(self, words: Words) -> SeparationTerm:
+        """The separation term that the settings describe."""
+        return SeparationTerm(self.min_diversity, self.n_topics, len(words))
 
     def _background(self, words: Words) -> Tensor:
         """(V,) log word frequencies, or zeros where topics are no deviations."""

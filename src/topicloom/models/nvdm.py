@@ -35,7 +35,7 @@ class NVDMNetwork(VariationalNetwork):
         super().__init__(
             LogRatioDecoder(topics),
             settings._encoder(words, generator),
-            settings._distinctness(words),
+            settings._separation(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )

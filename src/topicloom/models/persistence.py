@@ -18,7 +18,7 @@ from ..files import read_json, read_lines
 from ..settings import from_text
 from ..text import CustomTokenizer
 from .base import TopicModel
-from .registry import MODELS
+from .registry import REGISTRY, load_model
 from .saving import FORMAT_VERSION
 
 
@@ -30,12 +30,12 @@ def model_class(name: str) -> type[TopicModel]:
     """
     if ":" in name:
         return _imported(name)
-    known = {model.__name__.lower(): model for model in MODELS}
+    known = {each.lower(): each for each in REGISTRY}
     if name.lower() not in known:
         raise InputError(
             f"there is no model {name!r}; {nearest(name.lower(), known)}; a model of your own is named module:Class"
         )
-    return known[name.lower()]
+    return load_model(known[name.lower()])
 
 
 def estimator_named(text: str) -> TopicModel:
@@ -113,9 +113,8 @@ def _saved_class(folder: Path, config: Any, allowed: set[str]) -> type[TopicMode
     if config["format_version"] > FORMAT_VERSION:
         raise InputError(f"{folder} was written by a newer topicloom; upgrade with pip install -U topicloom")
     name, module = str(config["model"]), str(config.get("module", ""))
-    own = {model.__name__: model for model in MODELS}
-    if name in own and module.split(".")[0] in ("", "topicloom"):
-        return own[name]
+    if name in REGISTRY and module.split(".")[0] in ("", "topicloom"):
+        return load_model(name)
     if module not in allowed and module.split(".")[0] not in allowed:
         raise InputError(
             f"{folder} holds a model {name} of the module {module!r}, which is not imported unless you allow it: "

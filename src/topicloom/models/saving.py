@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .base import TopicModel
 
 FORMAT_VERSION = 1
+MODEL_FILES = frozenset({"config.json", "model.safetensors", "vocabulary.txt"})
 COUNTS = ("word_counts_", "document_counts_")
 Model = TypeVar("Model", bound="TopicModel")
 

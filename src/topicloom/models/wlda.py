@@ -50,7 +50,7 @@ class WLDANetwork(AutoencoderNetwork):
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings._encoder(words, generator),
-            settings._distinctness(words),
+            settings._separation(words),
         )
         self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
         self.norm = BatchNorm(settings.n_topics, shift=True, eps=1e-8)
@@ -80,7 +80,7 @@ class WLDANetwork(AutoencoderNetwork):
         discrepancy = mmd(self.prior.sample(len(z), self.generator), theta, self.tau)  # ()
         with self.decoder.held():
             score = self.decoder.score(self._disturbed(theta), batch.counts, self.criterion)  # (B,)
-            return Loss(-score, self.nats * discrepancy.expand(len(z)), self.apart(theta, batch))
+            return Loss(-score, self.nats * discrepancy.expand(len(z)), self.separation_loss(theta, batch))
 
     def _disturbed(self, theta: Tensor) -> Tensor:
         """theta with Dirichlet noise in it, while training: (B, K)"""

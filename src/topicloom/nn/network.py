@@ -14,7 +14,7 @@ from .batch import Batch
 from .decoders import Criterion, Decoder
 from .encoders import BagEncoder
 from .posteriors import Posterior, SampledPosterior
-from .separation import Distinctness
+from .separation import SeparationTerm
 
 
 @dataclass(frozen=True)
@@ -138,25 +138,25 @@ class AutoencoderNetwork(TopicNetwork):
     """A network with a decoder, from which topics and likelihoods are read, and an encoder.
 
     Args:
-        distinctness: what holds topics apart.
+        separation: the term of the loss that moves topics apart.
     """
 
-    def __init__(self, decoder: Decoder, encoder: BagEncoder, distinctness: Distinctness) -> None:
+    def __init__(self, decoder: Decoder, encoder: BagEncoder, separation: SeparationTerm) -> None:
         super().__init__()
         self.decoder = decoder
         self.encoder = encoder
-        self.distinctness = distinctness
+        self.separation = separation
 
-    def apart(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """The extra term that holds topics apart, (B,); theta (B, K) says by its mean how much each topic counts."""
-        if not self.distinctness.aim:
+    def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
+        """Return the separation term (B,) by its name; the mean of theta (B, K) is the weight of each topic in it."""
+        if not self.separation.target:
             return {}
-        return {"distinctness": self.distinctness(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
+        return {"separation": self.separation(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        if "topic_diversity" not in row:
+        if "lowest_topic_diversity" not in row:
             return {}
-        return self.distinctness.adapt(row["topic_diversity"], row["active_topics"], row["epoch"])
+        return self.separation.adapt(row["lowest_topic_diversity"], row["active_topics"], row["epoch"])
 
     def topic_word(self) -> Tensor:
         return self.decoder.topic_word()
@@ -175,12 +175,12 @@ class VariationalNetwork(AutoencoderNetwork):
         self,
         decoder: Decoder,
         encoder: BagEncoder,
-        distinctness: Distinctness,
+        separation: SeparationTerm,
         *,
         criterion: Criterion = "cross_entropy",
         n_samples: int = 1,
     ) -> None:
-        super().__init__(decoder, encoder, distinctness)
+        super().__init__(decoder, encoder, separation)
         self.criterion: Criterion = criterion
         self.n_samples = n_samples
 
@@ -195,7 +195,7 @@ class VariationalNetwork(AutoencoderNetwork):
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """What a loss adds to the bound, (B,) each; theta (B, K) is a draw from the posterior."""
-        return self.apart(theta, batch)
+        return self.separation_loss(theta, batch)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy", generator)

@@ -1,4 +1,4 @@
-"""Distinctness: what holds topics apart, as strongly as their diversity asks for."""
+"""The separation term of a loss: it moves topics apart, as strongly as the requested topic diversity needs."""
 
 from __future__ import annotations
 
@@ -9,61 +9,63 @@ from torch import Tensor, nn
 
 from .divergences import topic_information
 
-TOP_N = 25  # words of a topic, in topic diversity (Dieng et al. 2020)
-_CROWDED = 0.6  # of the vocabulary: more of it cannot be top words of good topics
-# The control, chosen on held-out training documents of five corpora. More haste costs coherence: a word that is pushed
-# to a topic before the topic has found its documents stays there.
-_START, _LEAST, _MOST = 0.03, 1e-3, 0.3  # weights
-_STEP, _LARGEST = 1.5, 0.1  # a diversity .1 too low, or more, raises the weight by 16 % after an epoch
-_AHEAD = 5  # epochs for which diversity is taken to rise as it did in the last
-_SETTLED, _PATIENCE = 0.5, 20  # no change before half of the topics lead some document, or this many epochs
+TOP_N = 25  # top words of a topic in topic diversity (Dieng et al. 2020)
+_MAX_VOCABULARY = 0.6  # good topics cannot have more of the vocabulary than this among their top words
+# How the weight is controlled. These values were chosen on held-out training documents of five corpora. A weight that
+# changes faster costs coherence: a word that is pushed into a topic before the topic has its documents stays there.
+_START, _MIN_WEIGHT, _MAX_WEIGHT = 0.03, 1e-3, 0.3
+_STEP, _MAX_ERROR = 1.5, 0.1  # a diversity that is too low by .1 or more raises the weight by 16 % after an epoch
+_LOOKAHEAD = 5  # epochs for which diversity is assumed to rise as it did in the last one
+_SETTLED, _PATIENCE = 0.5, 20  # the weight is constant until half of the topics are active, or this many epochs
 
 
-class Distinctness(nn.Module):
-    """A term of the loss, -weight * I(topic; word) for each token, whose weight follows the topics' diversity.
+class SeparationTerm(nn.Module):
+    """A term of the loss, -weight * I(topic; word) for each token, whose weight follows the diversity of the topics.
 
-    The likelihood alone is content with topics that all keep the common words. A constraint, topic diversity of at
-    least `aim`, is held by a multiplier that rises while it is missed and falls while it is met, as in Rezende & Viola
-    2018, "Taming VAEs": a corpus whose topics are diverse by themselves pays nothing for it.
+    The likelihood alone allows all topics to share the corpus's common words. Topic diversity of at least `target` is a
+    constraint, and the weight is its multiplier: it rises while the constraint is violated and falls while it is met,
+    as in Rezende & Viola 2018, "Taming VAEs". A corpus whose topics are diverse anyway is hardly affected.
 
     Args:
-        diversity: the share of different words among the 25 best of all topics that is asked for; 0 for none.
-        n_words: words in the vocabulary. Where they are few, less is asked for: no more than .6 of them as top words.
+        diversity: the required share of different words among the 25 top words of all topics; 0 turns the term off.
+        n_topics: the number of topics K.
+        n_words: the size of the vocabulary V. A small vocabulary lowers the target: at most .6 of its words are
+            expected to be top words.
     """
 
     weight: Tensor  # () the multiplier, saved with the network
-    last: Tensor  # () the diversity of the epoch before
+    last_diversity: Tensor  # () the diversity after the previous epoch
 
     def __init__(self, diversity: float, n_topics: int, n_words: int) -> None:
         super().__init__()
         self.n_topics = n_topics
-        self.aim = min(diversity, _CROWDED * n_words / (TOP_N * n_topics))
+        self.target = min(diversity, _MAX_VOCABULARY * n_words / (TOP_N * n_topics))
         self.register_buffer("weight", torch.tensor(_START))
-        self.register_buffer("last", torch.ones(()))
+        self.register_buffer("last_diversity", torch.ones(()))
 
     def forward(self, beta_t: Tensor, shares: Tensor, totals: Tensor) -> Tensor:
-        """-weight * I(topic; word) for each token of a document: (B,)
+        """Return -weight * I(topic; word) times the tokens of each document: (B,).
 
         Args:
-            beta_t: (V, K) the topics.
-            shares: (K,) how much each topic counts, as in `topic_information`.
-            totals: (B,) tokens.
+            beta_t: (V, K) topics, columns sum to 1.
+            shares: (K,) the weight of each topic, as in `topic_information`.
+            totals: (B,) tokens of each document.
         """
         return -self.weight * topic_information(beta_t, shares) * totals
 
     def adapt(self, diversity: float, active: int, epoch: int) -> dict[str, float]:
-        """Sets the weight of the next epoch.
+        """Set the weight for the next epoch, and return it as a column of the history.
 
         Args:
-            diversity: what the epoch ended with.
-            active: topics that lead some document.
-            epoch: its number, the first being 1.
+            diversity: topic diversity at the end of the epoch.
+            active: the number of topics that are the main topic of some document.
+            epoch: the number of the epoch; the first is 1.
         """
-        if not self.aim:
+        if not self.target:
             return {}
-        soon = diversity + _AHEAD * max(0.0, diversity - float(self.last))
-        self.last.fill_(diversity)
+        expected = diversity + _LOOKAHEAD * max(0.0, diversity - float(self.last_diversity))
+        self.last_diversity.fill_(diversity)
         if active > _SETTLED * self.n_topics or epoch > _PATIENCE:
-            error = min(_LARGEST, max(-_LARGEST, self.aim - soon))
-            self.weight.mul_(math.exp(_STEP * error)).clamp_(_LEAST, _MOST)
-        return {"distinctness_weight": float(self.weight)}
+            error = min(_MAX_ERROR, max(-_MAX_ERROR, self.target - expected))
+            self.weight.mul_(math.exp(_STEP * error)).clamp_(_MIN_WEIGHT, _MAX_WEIGHT)
+        return {"separation_weight": float(self.weight)}

@@ -1,4 +1,4 @@
-"""A comparison as a table of text and as one page that needs nothing else."""
+"""A comparison as a text table, as CSV, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ import csv
 import io
 import logging
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from ..errors import MissingExtraError
-from ..experiments.comparison import BETTER
-
-if TYPE_CHECKING:
-    from ..experiments.comparison import Comparison
+from ..metrics import CATALOGUE
 
 logger = logging.getLogger("topicloom")
 
-TITLES = {
-    "document_npmi": "NPMI (documents)", "c_v": "C_v", "c_npmi": "C_NPMI", "topic_diversity": "diversity",
-    "topic_uniqueness": "uniqueness", "redundancy": "redundancy", "perplexity": "perplexity", "purity": "purity",
-    "nmi": "NMI", "ari": "ARI", "accuracy": "accuracy", "active_topics": "topics alive", "seconds": "seconds",
-    "topic_distance": "distance to other seeds",
-}  # fmt: skip
-IN_TERMINAL = {
-    "document_npmi": "NPMI", "topic_diversity": "diversity", "perplexity": "perplexity", "nmi": "NMI",
-    "accuracy": "accuracy", "seconds": "seconds",
-}  # fmt: skip
-_DIGITS = {"perplexity": 0, "seconds": 1, "active_topics": 1}
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
@@ -37,32 +26,67 @@ td.best { font-weight: 700; } td.words { white-space: normal; text-align: left; 
 """
 
 
+class Comparison(Protocol):
+    """What a page needs of a comparison, which `topicloom.Comparison` has."""
+
+    @property
+    def models(self) -> list[str]: ...
+
+    @property
+    def n_topics(self) -> list[int]: ...
+
+    @property
+    def seeds(self) -> int: ...
+
+    @property
+    def documents(self) -> dict[str, int]: ...
+
+    @property
+    def rows(self) -> list[dict[str, Any]]: ...
+
+    @property
+    def failed(self) -> list[dict[str, Any]]: ...
+
+    @property
+    def measures(self) -> list[str]: ...
+
+    def values(self, measure: str, model: str, n_topics: int, on: str = "test") -> npt.NDArray[np.float64]: ...
+
+    def table(self, on: str = "test") -> list[dict[str, Any]]: ...
+
+    def paired(self, measure: str, against: str, on: str = "test") -> list[dict[str, Any]]: ...
+
+    def best(self, measure: str, on: str = "test") -> str | None: ...
+
+
 def figure(name: str, value: float | None, spread: float | None = None) -> str:
-    """A figure as a table shows it: mean ± standard deviation, a dash where there is none."""
+    """Return a figure as text for a table: mean ± standard deviation, or a dash if there is none."""
     if value is None:
         return "-"
-    digits = _DIGITS.get(name, 3)
+    digits = CATALOGUE[name].digits
     return f"{value:.{digits}f}" + (f" ± {spread:.{digits}f}" if spread is not None else "")
 
 
 def text_table(found: Comparison, on: str = "test") -> tuple[list[str], list[list[str]]]:
-    """The head and the rows of a table that a terminal holds: its other columns are in the CSV file and on the page."""
+    """Return the headings and rows of a table that fits a terminal; the CSV file and the page have all columns."""
     lines = found.table(on)
-    names = [name for name in IN_TERMINAL if any(line.get(name) is not None for line in lines)]
+    names = [
+        name for name in found.measures if CATALOGUE[name].column and any(line.get(name) is not None for line in lines)
+    ]
     rows = []
     for line in lines:
         figures = (_short(figure(name, line[name], line[f"{name}_sd"])) for name in names)
         rows.append([line["model"], str(line["n_topics"]), *figures])
-    return ["model", "K", *(IN_TERMINAL[name] for name in names)], rows
+    return ["model", "K", *(CATALOGUE[name].column for name in names)], rows
 
 
 def _short(text: str) -> str:
-    """Without zeros before the point: eighty columns are few."""
+    """Drop zeros before the decimal point, because a terminal may have only 80 columns."""
     return " ".join(part.replace("0.", ".", 1) if part.lstrip("-").startswith("0.") else part for part in text.split())
 
 
 def csv_lines(found: Comparison) -> str:
-    """Both parts' tables as CSV, with a column `part`."""
+    """Return the tables of both parts as CSV, with a column `part`."""
     out = io.StringIO()
     names = [name for measure in found.measures for name in (measure, f"{measure}_sd")]
     table = csv.DictWriter(out, ["part", "model", "n_topics", "fits", *names], lineterminator="\n")
@@ -74,19 +98,20 @@ def csv_lines(found: Comparison) -> str:
 
 
 def page(found: Comparison) -> str:
-    """One HTML page: the tables, the plots, the paired tests and the topics."""
+    """Return one HTML page with the tables, plots, paired tests and topics."""
     parts = ", ".join(f"{number} {name}" for name, number in found.documents.items())
     body = [
         "<h1>Comparison of topic models</h1>",
         f"<p>{len(found.models)} models, {len(found.n_topics)} numbers of topics, {found.seeds} seeds; documents: "
         f"{escape(parts)}. Mean ± standard deviation over seeds; the best mean of each number of topics is bold. "
-        "No one column says which model is better: C_v alone rewards topics that are all alike.</p>",
+        "No single column says which model is better: C_v alone, for example, rewards topics that are all alike.</p>",
         *_failed(found),
         "<h2>Test documents</h2>", _table(found, "test"),
-        "<h2>Validation documents</h2>", '<p class="note">Choose by these.</p>', _table(found, "validation"),
+        "<h2>Validation documents</h2>", '<p class="note">Choose models and settings by these figures.</p>',
+        _table(found, "validation"),
         "<h2>Every fit</h2>", _plots(found),
         "<h2>Paired tests</h2>", _paired(found),
-        "<h2>Topics</h2>", '<p class="note">Of the first seed.</p>', *_topics(found),
+        "<h2>Topics</h2>", '<p class="note">Topics of the first seed.</p>', *_topics(found),
     ]  # fmt: skip
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Comparison of topic models</title>'
@@ -106,17 +131,18 @@ def _failed(found: Comparison) -> list[str]:
 
 def _table(found: Comparison, part: str) -> str:
     lines = found.table(part)
-    head = "".join(f"<th>{escape(TITLES[name])}</th>" for name in found.measures)
+    head = "".join(f"<th>{escape(CATALOGUE[name].title)}</th>" for name in found.measures)
     rows = []
     for line in lines:
-        cells = []
+        columns = []
         for name in found.measures:
             rivals = [other[name] for other in lines if other["n_topics"] == line["n_topics"]]
-            known = [value * BETTER[name] for value in rivals if value is not None]
-            best = line[name] is not None and len(known) > 1 and line[name] * BETTER[name] == max(known)
+            better = CATALOGUE[name].better
+            known = [value * better for value in rivals if value is not None]
+            best = line[name] is not None and len(known) > 1 and line[name] * better == max(known)
             text = figure(name, line[name], line[f"{name}_sd"])
-            cells.append(f'<td class="best">{text}</td>' if best else f"<td>{text}</td>")
-        rows.append(f"<tr><td>{escape(line['model'])}</td><td>{line['n_topics']}</td>{''.join(cells)}</tr>")
+            columns.append(f'<td class="best">{text}</td>' if best else f"<td>{text}</td>")
+        rows.append(f"<tr><td>{escape(line['model'])}</td><td>{line['n_topics']}</td>{''.join(columns)}</tr>")
     return _scrolled(f"<th>model</th><th>topics</th>{head}", rows)
 
 
@@ -127,13 +153,13 @@ def _paired(found: Comparison) -> str:
         for line in found.paired(name, best) if best else ():
             p = "-" if line["p"] is None else f"{line['p']:.3f}"
             rows.append(
-                f"<tr><td>{escape(TITLES[name])}</td><td>{escape(line['model'])}</td><td>{escape(line['against'])}</td>"
+                f"<tr><td>{escape(CATALOGUE[name].title)}</td><td>{escape(line['model'])}</td><td>{escape(line['against'])}</td>"
                 f"<td>{figure(name, line['difference'])}</td><td>{line['pairs']}</td><td>{p}</td></tr>"
             )
     head = "".join(f"<th>{t}</th>" for t in ("measure", "model", "against the best", "difference", "pairs", "p"))
     note = (
-        "Fits with the same seed and number of topics are pairs; two-sided paired t-test, not corrected for the number "
-        "of tests. Few pairs show only large differences."
+        "Fits with the same seed and number of topics are paired. p is that of a two-sided paired t-test and is not "
+        "corrected for the number of tests. Few pairs show only large differences."
     )
     return f'<p class="note">{note}</p>' + _scrolled(head, rows)
 
@@ -166,11 +192,11 @@ def _plots(found: Comparison) -> str:
 
 
 def _drawn(found: Comparison) -> str:
-    """A panel for each measure: every fit a dot, by model, a colour for each number of topics."""
+    """Draw a panel for each measure, with a dot for every fit, a row for each model and a colour for each n_topics."""
     from . import figures
 
     panels: dict[str, Any] = {
-        TITLES[name]: {
+        CATALOGUE[name].title: {
             f"{k} topics": {model: found.values(name, model, k).tolist() for model in found.models}
             for k in found.n_topics
         }

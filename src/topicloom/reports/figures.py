@@ -1,10 +1,11 @@
-"""Arrays to pictures. Knows no model, opens no window and keeps no state: every function returns a Figure."""
+"""Figures from arrays. Functions take no model, open no window and keep no state; each returns a Figure."""
 
 from __future__ import annotations
 
 import io
 import logging
 import math
+import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,10 +17,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..files import atomic_file
+from ..metrics import CATALOGUE, Measure
 
 logger = logging.getLogger("topicloom")
 
-# Fonts that hold Chinese, Japanese or Korean characters, the most complete and most even first.
+# Fonts with Chinese, Japanese or Korean characters; the most complete and most even ones come first.
 CJK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans CJK JP", "Source Han Sans SC", "Source Han Sans CN",
     "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Microsoft YaHei", "SimHei", "PingFang SC", "PingFang HK",
@@ -31,27 +33,9 @@ CJK_FONTS = (
 LATIN_FONT = "DejaVu Sans"  # comes with matplotlib
 
 _BLACK, _GREY, _BLUE, _PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
-_WATCHED = {
-    "kl_per_dimension": "divergence of each\nlatent dimension, nats",
-    "active_units": "latent dimensions\nthat say something",
-    "active_topics": "topics that lead\nsome document",
-    "topic_diversity": "share of top words\nthat are different",
-    "duplicate_topics": "pairs of topics\nthat are alike",
-    "frequent_mass": "weight on the 50 most\nfrequent words",
-}
-_QUALITY = {  # panels by what they hold: measures of one scale
-    "coherence, NPMI": ("document_npmi", "c_npmi"),
-    "coherence, C_v": ("c_v",),
-    "coherence, UCI": ("c_uci",),
-    "coherence, UMass": ("u_mass",),
-    "diversity": ("topic_diversity", "topic_uniqueness", "inverted_rbo"),
-    "share of pairs of topics\nthat are alike": ("redundancy",),
-}
-_NOT_LOSSES = {
-    "epoch", "seconds", "learning_rate", "kl_weight", "distinctness_weight", "concentration", *_WATCHED,
-    *(name for names in _QUALITY.values() for name in names),
-}  # fmt: skip
-_TOGETHER = ("loss", "reconstruction", "validation_loss")  # of one scale
+_NOT_LOSSES = {"epoch", "learning_rate", "kl_weight", "separation_weight", "concentration", *CATALOGUE}
+_TOGETHER = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
+_LABEL = 24  # characters in a line of an axis label
 _PANEL = (2.5, 2.1)  # inches, width and height
 _COLUMNS = 5
 _DPI = 110
@@ -59,7 +43,7 @@ _LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
 
 
 def loss_curve(history: Sequence[dict[str, Any]]) -> Figure:
-    """The loss by epoch with its parts, which differ in scale: one panel each below the other.
+    """Draw the loss and its terms by epoch. Terms differ in scale, so each has a panel of its own.
 
     Args:
         history: one row per epoch, with "epoch", "loss" and any other terms; a term may be missing in some rows.
@@ -78,56 +62,58 @@ def loss_curve(history: Sequence[dict[str, Any]]) -> Figure:
 
 
 def collapse_curve(history: Sequence[dict[str, Any]], n_topics: int) -> Figure:
-    """What the collapse watch saw by epoch, a panel for each of its figures.
+    """Draw the measures of collapse by epoch, a panel for each.
 
-    The divergence is a line for the median of the latent dimensions, in a band from the least to the largest.
+    The divergence is a line for the median of the latent dimensions, in a band from the smallest to the largest.
 
     Args:
-        history: one row per epoch; those without figures of the watch are left out.
-        n_topics: how many topics there are, dead or alive.
+        history: one row per epoch; rows without measures of collapse are left out.
+        n_topics: the number of topics.
     """
-    seen = [row for row in history if not _WATCHED.keys().isdisjoint(row)]
-    panels = [name for name in _WATCHED if any(name in row for row in seen)]
+    watched = [measure for measure in CATALOGUE.values() if measure.group == "collapse" and "watch" in measure.uses]
+    seen = [row for row in history if any(measure.name in row for measure in watched)]
+    panels = [measure for measure in watched if any(measure.name in row for row in seen)]
     figure, all_axes = _by_epoch(seen, len(panels))
-    for axes, name in zip(all_axes, panels, strict=False):
-        values = [sorted(value) if isinstance(value := row.get(name, math.nan), list) else [value] for row in seen]
+    for axes, measure in zip(all_axes, panels, strict=False):
+        found = [row.get(measure.name, math.nan) for row in seen]
+        values = [sorted(value) if isinstance(value, list) else [value] for value in found]
         middle = [row[len(row) // 2] for row in values]
         axes.plot(_epochs(seen), middle, marker=_marker(seen), color=_BLUE)
         axes.fill_between(_epochs(seen), [row[0] for row in values], [row[-1] for row in values], color=_PALE)
-        axes.set_ylabel(_WATCHED[name], color=_GREY, fontsize=8)
-        n_units = len(seen[-1].get("kl_per_dimension", ()))
-        whole = {"active_topics": n_topics, "topic_diversity": 1, "frequent_mass": 1, "active_units": n_units}
-        top = max(whole.get(name, 0), 0.1 if name == "kl_per_dimension" else 1, *(row[-1] for row in values))
-        axes.set_ylim(-0.04 * top, 1.08 * top)  # a line at the very edge would not be seen
-        axes.yaxis.set_major_locator(MaxNLocator("auto", integer=isinstance(seen[-1].get(name), int)))
+        axes.set_ylabel(textwrap.fill(measure.title, _LABEL), color=_GREY, fontsize=8)
+        whole = {"topics": n_topics, "latent dimensions": len(seen[-1].get("kl_per_dimension", ()))}
+        end = max(whole.get(measure.count_of, 0), measure.axis_end or 0)
+        top = max(end, *(row[-1] for row in values))
+        axes.set_ylim(-0.04 * top, 1.08 * top)  # a line at the very edge would not be visible
+        axes.yaxis.set_major_locator(MaxNLocator("auto", integer=measure.is_count))
     return figure
 
 
 def quality_curve(history: Sequence[dict[str, Any]]) -> Figure:
-    """Coherence and diversity of the topics by epoch, a panel for each scale.
+    """Draw coherence and diversity of the topics by epoch. Measures of the same scale share a panel.
 
     Args:
-        history: one row per epoch; a measure may be missing in some rows, as in those between two measurements.
+        history: one row per epoch; a measure may be missing in some rows, such as those between two measurements.
     """
-    panels = {
-        title: there
-        for title, names in _QUALITY.items()
-        if (there := [name for name in names if any(name in row for row in history)])
-    }
+    panels: dict[str, list[Measure]] = {}
+    for measure in CATALOGUE.values():
+        if measure.group in ("coherence", "diversity") and any(measure.name in row for row in history):
+            panels.setdefault(measure.axis or measure.title, []).append(measure)
     figure, all_axes = _by_epoch(history, len(panels))
-    for axes, (title, names) in zip(all_axes, panels.items(), strict=False):
-        for name in names:
-            rows = [row for row in history if name in row]
-            axes.plot(_epochs(rows), [row[name] for row in rows], marker=_marker(rows), label=name.replace("_", " "))
-        axes.set_ylabel(title, color=_GREY, fontsize=8)
-        if title in ("diversity", "coherence, C_v"):
-            axes.set_ylim(-0.04, 1.08)
+    for axes, (label, measures) in zip(all_axes, panels.items(), strict=False):
+        for measure in measures:
+            rows = [row for row in history if measure.name in row]
+            values = [row[measure.name] for row in rows]
+            axes.plot(_epochs(rows), values, marker=_marker(rows), label=measure.name.replace("_", " "))
+        axes.set_ylabel(textwrap.fill(label, _LABEL), color=_GREY, fontsize=8)
+        if end := measures[0].axis_end:
+            axes.set_ylim(-0.04 * end, 1.08 * end)
         axes.legend(frameon=False, fontsize=9)
     return figure
 
 
 def _by_epoch(history: Sequence[dict[str, Any]], n_panels: int) -> tuple[Figure, list[Axes]]:
-    """Panels one below the other, over the epochs of `history`."""
+    """Make panels one below the other, over the epochs of `history`."""
     rows = max(1, n_panels)
     figure = Figure(figsize=(7, 1.2 + 1.9 * rows), layout="constrained")
     all_axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
@@ -145,18 +131,18 @@ def _epochs(history: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def _marker(history: Sequence[dict[str, Any]]) -> str:
-    return "." if len(history) < 40 else ""  # a single epoch has no line
+    return "." if len(history) < 40 else ""  # a single epoch makes no line
 
 
 def topic_bars(
     words: Sequence[Sequence[str]], weights: Sequence[Sequence[float]], titles: Sequence[str] | None = None
 ) -> Figure:
-    """A small panel of horizontal bars for every topic, the best word on top.
+    """Draw a small panel of horizontal bars for every topic, with the best word on top.
 
     Args:
         words: each topic's words, best first.
         weights: the length of each word's bar; a panel's longest bar fills it.
-        titles: what stands over each panel; "topic 0", "topic 1", ... unless given.
+        titles: the title of each panel; "topic 0", "topic 1", ... by default.
     """
     titles = titles or [f"topic {topic}" for topic in range(len(words))]
     fonts = fonts_for(word for text in (*words, titles) for word in text)
@@ -164,7 +150,7 @@ def topic_bars(
     rows = max(1, math.ceil(len(words) / columns))
     width, height = columns * _PANEL[0], rows * _PANEL[1]
     figure = Figure(figsize=(width, height))
-    # Fixed margins in inches: words stand inside their panels, so nothing has to be measured.
+    # Fixed margins in inches; words are inside their panels, so no text has to be measured.
     figure.subplots_adjust(
         left=0.12 / width, right=1 - 0.12 / width, bottom=0.1 / height, top=1 - 0.3 / height, wspace=0.08, hspace=0.2
     )
@@ -177,7 +163,7 @@ def topic_bars(
 
 
 def dot_panels(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -> Figure:
-    """A panel for each measure, with a row of dots for each name and a short line at their mean.
+    """Draw a panel for each measure, with a row of dots for each name and a short line at their mean.
 
     Args:
         panels: title -> series -> name -> values, which may be NaN; every panel has the same series and names.
@@ -211,15 +197,15 @@ def dot_panels(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes a picture, whole or not at all, in the format that the ending of `path` names."""
+    """Write a picture, completely or not at all, in the format that the suffix of `path` names."""
     dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
     with atomic_file(path) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has said it once
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has warned already
         figure.savefig(temporary, dpi=dpi)
 
 
 def svg(figure: Figure) -> str:
-    """The picture as an <svg> element, to stand in a page."""
+    """Return the picture as an <svg> element for a page."""
     out = io.StringIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
@@ -228,10 +214,10 @@ def svg(figure: Figure) -> str:
 
 
 def fonts_for(texts: Iterable[str]) -> list[str]:
-    """The font families to draw `texts` with, each the fallback of the one before.
+    """Return the font families to draw `texts` with; each is the fallback of the one before.
 
-    Latin text needs one. For characters that it lacks, an installed font that has the most of them follows; where
-    none has any, one warning says what to install.
+    Latin text needs a single font. For characters that it lacks, the installed font with most of them is added. If no
+    font has any of them, a warning says what to install.
     """
     wanted = {ord(character) for text in texts for character in text if character.isprintable()}
     missing = wanted - _characters(font_manager.findfont(LATIN_FONT))
@@ -256,7 +242,7 @@ def _characters(path: str) -> set[int]:
 
 
 def _bars(axes: Axes, names: Sequence[str], sizes: Sequence[float], title: str, fonts: list[str]) -> None:
-    style: dict[str, Any] = {"fontsize": 9, "fontfamily": fonts, "parse_math": False}  # "$5 or $6" is no formula
+    style: dict[str, Any] = {"fontsize": 9, "fontfamily": fonts, "parse_math": False}  # "$5 or $6" is not a formula
     axes.barh(range(len(names)), sizes, height=0.86, color=_PALE)
     for place, name in enumerate(names):
         axes.text(0, place, f" {name}", va="center", color=_BLACK, clip_on=True, **style)

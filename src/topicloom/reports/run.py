@@ -16,7 +16,6 @@ import csv
 import logging
 import math
 import platform
-import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -34,6 +33,7 @@ from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, TrainingDivergedError
 from ..files import atomic_file, write_json
 from ..models.base import TopicModel
+from ..settings import settings_as_json
 from ..training.callbacks import JsonLines
 
 logger = logging.getLogger("topicloom")
@@ -101,7 +101,7 @@ def fit(
         if folder is None or not hasattr(model, "components_"):
             raise
         _clear(folder)
-        model.save(folder / "model")
+        model.save(folder / "model", overwrite=True)
         raise TrainingDivergedError(f"{error}; the model of the last whole epoch is in {folder / 'model'}") from None
     return time.perf_counter() - began
 
@@ -122,7 +122,7 @@ def write(
         source: the "path" that the corpus was read from, and how ("reading"), so that it can be read again.
     """
     _clear(folder)
-    model.save(folder / "model")
+    model.save(folder / "model", overwrite=True)
     _write_topics(folder / "topics.csv", describe(model, documents.shares, _WORDS_IN_TABLE), documents)
     if doc_topics != "none":
         write_documents(folder / f"doc_topics.{doc_topics}", [documents])
@@ -159,7 +159,7 @@ def read_shares(folder: Path, n_topics: int) -> list[float] | None:
 
 
 def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:
-    """What metrics.json holds. Perplexities are of the training documents themselves, as their names say."""
+    """Return the contents of metrics.json. Perplexities are those of the training documents, as their names say."""
     ids = model.topic_ids(_WORDS_IN_TABLE).tolist()
     last = model.history_[-1] if model.history_ else {}
     measures = {
@@ -173,10 +173,10 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "perplexity_bound_training": model.perplexity(corpus),
         "perplexity_completion_training": _completion(model, corpus),
         "topic_diversity": metrics.topic_diversity(ids),  # of the 25 best words
-        "topic_uniqueness": metrics.topic_uniqueness(ids),  # 10
-        "document_npmi": float(metrics.document_npmi(ids, corpus.counts).mean()),  # 10
+        "topic_uniqueness": metrics.topic_uniqueness(ids),  # of the 10 best
+        "document_npmi": metrics.document_npmi(ids, corpus.counts),  # of the 10 best
         "model": type(model).__name__,
-        "settings": model.get_params(deep=False),
+        "settings": settings_as_json(model),
         "versions": {"topicloom": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
     return {name: None if _is_endless(value) else value for name, value in measures.items()}
@@ -227,12 +227,13 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def _clear(folder: Path) -> None:
-    """Removes the files of an earlier run, so that no directory mixes two, and gives the new log its name."""
+    """Remove the tables and pictures of an earlier run, so that no directory mixes two, and give the new log its name.
+
+    The model stays until the new one replaces it.
+    """
     new_log = folder / _NEW_LOG
     for name in _FILES:
         (folder / name).unlink(missing_ok=True)
-    if _holds_model(folder):
-        shutil.rmtree(folder / "model")
     if new_log.exists():
         new_log.replace(folder / _LOG)
 

@@ -1,16 +1,14 @@
-"""Raw text to tokens: readers, tokenizers by language, stop words. Needs no PyTorch, so that workers start fast."""
+"""Raw text to tokens: readers, tokenizers by language and stop words.
 
+Nothing here imports PyTorch, so that worker processes start fast.
+"""
+
+from .custom import CustomTokenizer, Pretokenized
 from .languages import detect_language, languages
-from .readers import Document, read
+from .readers import read
+from .records import Document
 from .stopwords import stop_words
-from .tokenizers import (
-    AnyTokenizer,
-    CustomTokenizer,
-    Pretokenized,
-    Tokenizer,
-    make_tokenizer,
-    tokenizer_from_settings,
-)
+from .tokenizers import AnyTokenizer, Tokenizer, make_tokenizer, tokenizer_from_settings
 
 __all__ = [
     "AnyTokenizer",

@@ -1,9 +1,9 @@
-"""Texts to sparse counts, chunk by chunk, in worker processes when there is much text."""
+"""Texts to sparse counts, chunk by chunk; worker processes count large amounts of text."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,10 +13,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import InputError, SettingError
-from .tokenizers import AnyTokenizer, Pretokenized
+from .characters import is_utf8, replace_surrogates
+from .custom import Pretokenized
+from .tokenizers import AnyTokenizer
 
 Counts: TypeAlias = "sparse.csr_array"
-Text: TypeAlias = "str | Iterable[str]"  # raw, or a list of tokens
+Text: TypeAlias = "str | Iterable[str]"  # raw text, or a list of tokens
 
 _CHUNK_DOCUMENTS = 2_000
 _CHUNK_CHARACTERS = 1_000_000
@@ -24,7 +26,13 @@ _SERIAL_CHARACTERS = 20_000_000  # below this, starting workers takes longer tha
 
 
 class Chunk(NamedTuple):
-    """Documents that are counted together."""
+    """Documents that are counted together.
+
+    Args:
+        first_row: The row of the first document.
+        texts: The documents.
+        n_characters: The number of characters in them.
+    """
 
     first_row: int
     texts: list[Text]
@@ -32,7 +40,12 @@ class Chunk(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A chunk's counts (n_docs, len(words)) over its own words."""
+    """The counts of a chunk over its own words.
+
+    Args:
+        words: The words of the chunk.
+        counts: Their counts, of shape (n_docs, len(words)).
+    """
 
     words: list[str]
     counts: Counts
@@ -41,13 +54,22 @@ class Part(NamedTuple):
 def counts_of(
     texts: Iterable[Text], vocabulary: Iterable[str], tokenizer: AnyTokenizer, n_jobs: int | None = None
 ) -> Counts:
-    """(n, n_words) float32 counts of texts over a fixed vocabulary; unknown words are left out, rows never are.
+    """Count the words of texts over a fixed vocabulary.
+
+    Args:
+        texts: Texts or lists of tokens, whichever the tokenizer takes.
+        vocabulary: The word of each column. Other words are left out, and every document keeps its row.
+        tokenizer: The tokenizer that splits the texts.
+        n_jobs: As for `count_chunks`.
+
+    Returns:
+        Counts of shape (n_docs, n_words) and type float32.
 
     Raises:
-        InputError: a document is not what the tokenizer takes.
+        InputError: The tokenizer does not take a document.
     """
     places = {word: column for column, word in enumerate(vocabulary)}
-    parts = [sparse.csr_array(np.zeros((0, len(places)), np.float32))]  # so that no texts make no rows
+    parts = [sparse.csr_array(np.zeros((0, len(places)), np.float32))]  # vstack needs one matrix at least
     for part in count_chunks(chunked(texts), tokenizer, n_jobs):
         parts.append(remap(part.counts, columns_of(part.words, places), len(places)))
     counts: Counts = sparse.vstack(parts, format="csr", dtype=np.float32)
@@ -55,7 +77,7 @@ def counts_of(
 
 
 def chunked(texts: Iterable[Text]) -> Iterator[Chunk]:
-    """Cuts a stream of documents into chunks of bounded size."""
+    """Divide a stream of documents into chunks of bounded size."""
     chunk: list[Text] = []
     row = characters = 0
     for text in texts:
@@ -69,19 +91,20 @@ def chunked(texts: Iterable[Text]) -> Iterator[Chunk]:
 
 
 def count_chunks(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, n_jobs: int | None = None) -> Iterator[Part]:
-    """Counts chunks, in their order.
+    """Count chunks, in their order.
 
     Args:
-        chunks: the documents.
-        tokenizer: cuts them.
-        n_jobs: worker processes (-1: all cores); None starts them once there has been much text.
+        chunks: The documents.
+        tokenizer: The tokenizer that splits them.
+        n_jobs: The number of worker processes, or -1 for one on each core. None starts workers once 20 million
+            characters have been counted.
 
     Raises:
-        InputError: a document is not what the tokenizer takes; its row is named.
-        SettingError: n_jobs is 0.
+        InputError: The tokenizer does not take a document; the message names its row.
+        SettingError: `n_jobs` is 0.
     """
     if n_jobs == 0:
-        raise SettingError("n_jobs=0 means nothing; use 1 for this process alone, or -1 for all cores")
+        raise SettingError("n_jobs=0 (--jobs 0) is not possible; give 1 for this process alone, or -1 for all cores")
     workers = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
     if isinstance(tokenizer, Pretokenized):
         workers = 1  # sending tokens to a worker takes longer than counting them
@@ -92,14 +115,14 @@ def count_chunks(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, n_jobs: int |
             return
         characters += chunk.n_characters
         yield count_chunk(chunk, tokenizer)
-    # Batches rather than joblib's own streaming: chunks are then read here, where a reader's error is raised as such.
+    # Chunks are read here, in batches, because joblib's own streaming would wrap an error of the reader.
     with joblib.Parallel(workers) as pool:
         while batch := list(islice(chunks, 4 * workers)):
             yield from pool(joblib.delayed(count_chunk)(chunk, tokenizer) for chunk in batch)
 
 
 def count_chunk(chunk: Chunk, tokenizer: AnyTokenizer) -> Part:
-    """Counts one chunk; what comes back is compact, as it travels between processes."""
+    """Count one chunk. The result is compact, because it is sent between processes."""
     places: defaultdict[str, int] = defaultdict()
     places.default_factory = places.__len__
     columns: list[int] = []
@@ -111,6 +134,10 @@ def count_chunk(chunk: Chunk, tokenizer: AnyTokenizer) -> Part:
             raise InputError(f"document {row}: {error}") from None
         ends.append(len(columns))
     words = list(places)
+    if not is_utf8("".join(words)):
+        merged: dict[str, int] = {}  # two words may become the same one
+        moved = [merged.setdefault(replace_surrogates(word), len(merged)) for word in words]
+        words, columns = list(merged), [moved[column] for column in columns]
     refuse_line_breaks(words)
     counts = sparse.csr_array(
         (np.ones(len(columns), np.float32), np.array(columns, np.int32), np.array(ends, np.int32)),
@@ -121,12 +148,12 @@ def count_chunk(chunk: Chunk, tokenizer: AnyTokenizer) -> Part:
 
 
 def columns_of(words: Iterable[str], places: Mapping[str, int]) -> npt.NDArray[np.int32]:
-    """(len(words),) the column of each word, -1 where it has none."""
+    """The column of each word, or -1 for a word without a column, of shape (len(words),)."""
     return np.array([places.get(word, -1) for word in words], np.int32)
 
 
 def remap(counts: Counts, columns: npt.NDArray[np.int32], n_words: int) -> Counts:
-    """Moves every column j of `counts` to columns[j] out of n_words, and drops it where that is -1."""
+    """Move every column j of `counts` to columns[j] out of n_words columns, and drop it if that is -1."""
     moved = columns[counts.indices]
     kept = moved >= 0
     kept_before: npt.NDArray[Any] = np.concatenate([[0], np.cumsum(kept)])
@@ -136,8 +163,15 @@ def remap(counts: Counts, columns: npt.NDArray[np.int32], n_words: int) -> Count
     return result
 
 
-def refuse_line_breaks(words: Iterable[str]) -> None:
-    """Raises InputError for a word that cannot stand on a line of vocabulary.txt."""
+def refuse_line_breaks(words: Sequence[str]) -> None:
+    """Refuse words that cannot be a line of vocabulary.txt.
+
+    Raises:
+        InputError: A word is blank, or contains a line break or a lone surrogate.
+    """
     for word in words:
         if "\n" in word or "\r" in word or not word.strip():
-            raise InputError(f"the word {word!r} is blank or holds a line break, which a vocabulary cannot; remove it")
+            raise InputError(f"the word {word!r} is blank or contains a line break; remove it from the vocabulary")
+    if not is_utf8("".join(words)):
+        word = next(word for word in words if not is_utf8(word))
+        raise InputError(f"the word {word!r} contains a lone surrogate, which cannot be saved; replace it")

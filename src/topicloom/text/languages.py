@@ -1,8 +1,9 @@
-"""Languages: their codes, and what the script of a text says of its language."""
+"""Languages: their codes, and the language that the script of a text points to."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from ..errors import SettingError, nearest
@@ -25,7 +26,7 @@ _SCRIPTS = {
 }
 UNSPACED = re.compile(f"[{''.join(ranges for code, ranges in _SCRIPTS.items() if code != 'ko')}]")
 
-# Scripts with spaces that point to one language more than to others.
+# Scripts that are written with spaces, each under the language that it points to first.
 _SPACED_SCRIPTS = {
     "ar": "\u0620-\u064a",
     "bn": "\u0980-\u09ff",
@@ -37,6 +38,19 @@ _SPACED_SCRIPTS = {
     "ta": "\u0b80-\u0bff",
     "te": "\u0c00-\u0c7f",
 }
+# Other languages in the same script.
+_SHARED_SCRIPTS = {
+    "ar": {"fa", "ur"},
+    "el": {"grc"},
+    "hi": {"mr", "ne", "sa"},
+    "ru": {"bg", "ky", "mk", "sr", "tt", "uk"},
+}
+_NAMES = {
+    "ar": "Arabic", "bn": "Bengali", "el": "Greek", "he": "Hebrew", "hi": "Hindi", "hy": "Armenian", "ja": "Japanese",
+    "km": "Khmer", "ko": "Korean", "lo": "Lao", "my": "Burmese", "ru": "Russian", "ta": "Tamil", "te": "Telugu",
+    "th": "Thai", "zh": "Chinese",
+}  # fmt: skip
+_SAMPLE_CHARACTERS = 300  # of each text; enough to recognise a script
 
 
 def languages() -> list[str]:
@@ -45,10 +59,10 @@ def languages() -> list[str]:
 
 
 def language_code(language: str) -> str:
-    """The code of a language, from a code with a region ("zh-TW", "en_US") or a few English names.
+    """The code of a language, given a code with a region ("zh-TW", "en_US") or one of a few English names.
 
     Raises:
-        SettingError: the language is not known.
+        SettingError: The language is not known.
     """
     name = str(language).strip().lower()
     code = re.split("[-_]", name)[0]
@@ -59,20 +73,57 @@ def language_code(language: str) -> str:
 
 
 def detect_language(sample: Iterable[str]) -> str:
-    """The language that the scripts in `sample` point to; en for the Latin one.
+    """The language that the scripts in `sample` point to, which is "en" for the Latin script.
 
-    A script is only a hint where several languages share it: French, Ukrainian or Persian, say, must be named.
+    Where several languages share a script, the script is only a hint: French, Ukrainian or Persian, for example, must
+    be named.
     """
     text = " ".join(str(entry)[:2000] for entry in sample)
     found = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SCRIPTS.items()}
     kana, han = found.pop("kana"), found.pop("han")
-    # Japanese mixes kana with Chinese characters; a little kana in Chinese text is a name or a quotation.
+    # Japanese mixes kana with Chinese characters; a few kana in Chinese text are a name or a quotation.
     found["ja" if kana > 0.1 * (kana + han) else "zh"] = kana + han
     letters = sum(map(str.isalpha, text))
     best = max(found, key=lambda code: found[code])
-    # One character carries about as much as three letters, and mixed text is better cut as the unspaced language.
+    # One such character carries about as much as three letters; mixed text is better split as the unspaced language.
     if found[best] > 0.15 * letters:
         return best
     spaced = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SPACED_SCRIPTS.items()}
     best = max(spaced, key=lambda code: spaced[code])
     return best if spaced[best] > 0.5 * letters else "en"
+
+
+def other_language(language: str, sample: Iterable[str]) -> str | None:
+    """The language that most texts clearly point to, where it is not the one that was named.
+
+    Args:
+        language: The code of the language that was named.
+        sample: A few texts.
+
+    Returns:
+        A language code, or None where the script of most texts agrees with `language` or is Latin.
+    """
+    texts = [text[:_SAMPLE_CHARACTERS] for text in sample if not text.isspace() and text]
+    votes = Counter("en" if text.isascii() else detect_language([text]) for text in texts)
+    if not votes:
+        return None
+    found, n_votes = votes.most_common(1)[0]
+    agrees = found in ("en", language) or language in _SHARED_SCRIPTS.get(found, ())
+    # Single titles in Chinese characters may be Japanese, which shows in all texts together.
+    if agrees or 2 * n_votes <= len(texts) or found != detect_language(texts):
+        return None
+    return found
+
+
+def can_split(language: str, other: str) -> bool:
+    """Whether the tokenizer of one language finds words in text of another language."""
+    unspaced = other in ICU_LANGUAGES or other == "zh"
+    return not unspaced or language in ICU_LANGUAGES or (language, other) == ("zh", "ja")
+
+
+def mismatch(language: str, other: str) -> str:
+    """A sentence that names the language that was given and the one that the texts look like."""
+    return (
+        f'the texts look {_NAMES[other]} ({other}), but language="{language}" (--language {language}) was given; '
+        f'give the language of the texts, such as language="{other}" (--language {other})'
+    )

@@ -1,4 +1,4 @@
-"""Many strings as one UTF-8 file and the places where each begins, read one at a time from disk."""
+"""Many strings in one UTF-8 file, with the offsets at which they begin, so that each can be read from disk alone."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .characters import replace_surrogates
 
 
 class StoredTexts(Sequence[str]):
-    """Strings that are decoded when they are asked for.
+    """A sequence of strings that are decoded on access.
 
     Args:
-        blob: (n_bytes,) uint8, the strings' UTF-8.
-        starts: (n,) where each string begins.
-        ends: (n,) where it ends.
+        blob: The strings in UTF-8, of shape (n_bytes,) and type uint8.
+        starts: The byte at which each string begins, of shape (n,).
+        ends: The byte after the last one of each string, of shape (n,).
     """
 
     def __init__(self, blob: npt.NDArray[np.uint8], starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> None:
@@ -31,10 +32,16 @@ class StoredTexts(Sequence[str]):
 
     @classmethod
     def load(cls, folder: Path, name: str, count: int, mmap: bool = True) -> StoredTexts:
-        """Opens what a writer of this name wrote.
+        """Open the files that a TextWriter of this name wrote.
+
+        Args:
+            folder: The folder of the files.
+            name: The files' name.
+            count: The number of strings that are expected.
+            mmap: Leave the strings on disk.
 
         Raises:
-            InputError: a file is missing, cut short, or holds another number of strings than `count`.
+            InputError: A file is missing or cut short, or the number of strings is not `count`.
         """
         offsets = load_array(folder / f"{name}.offsets.npy", mmap)
         path = folder / f"{name}.utf8"
@@ -45,7 +52,7 @@ class StoredTexts(Sequence[str]):
         return cls(blob, offsets[:-1], offsets[1:])
 
     def take(self, rows: npt.NDArray[np.intp]) -> StoredTexts:
-        """Some of the strings, without reading them."""
+        """Select some of the strings without reading them."""
         return StoredTexts(self._blob, self._starts[rows], self._ends[rows])
 
     def __len__(self) -> int:
@@ -65,7 +72,7 @@ class StoredTexts(Sequence[str]):
 
 
 class TextWriter:
-    """Collects strings as UTF-8: in the files that StoredTexts.load opens, or in memory when there is no folder."""
+    """Collect strings as UTF-8, in the files that StoredTexts.load opens, or in memory if no folder is given."""
 
     def __init__(self, folder: Path | None = None, name: str = "texts") -> None:
         self._folder, self._name = folder, name
@@ -81,12 +88,12 @@ class TextWriter:
         self._file.close()
 
     def append(self, text: str) -> None:
-        """Adds one string."""
-        written = self._file.write(text.encode("utf-8", "replace"))  # a lone surrogate has no UTF-8
+        """Add one string; lone surrogates become U+FFFD."""
+        written = self._file.write(replace_surrogates(text).encode("utf-8"))
         self._offsets.append(self._offsets[-1] + written)
 
     def finish(self) -> StoredTexts:
-        """All strings so far; with a folder, its files are whole from here on."""
+        """Return all strings, and complete the files in the folder."""
         offsets = np.frombuffer(self._offsets, np.int64)
         if self._folder is None:
             assert isinstance(self._file, io.BytesIO)
@@ -97,7 +104,7 @@ class TextWriter:
 
 
 def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
-    """Writes strings to the files that StoredTexts.load opens."""
+    """Write strings to the files that StoredTexts.load opens."""
     with TextWriter(folder, name) as writer:
         for text in texts:
             writer.append(text)
@@ -105,10 +112,10 @@ def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
 
 
 def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
-    """Reads a .npy file.
+    """Read a .npy file.
 
     Raises:
-        InputError: it is missing or cut short.
+        InputError: The file is missing or cut short.
     """
     try:
         loaded: npt.NDArray[Any] = np.load(path, mmap_mode="r" if mmap else None)
@@ -118,6 +125,6 @@ def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
 
 
 def damaged(path: Path) -> InputError:
-    """The error for a file of a saved corpus that cannot be used."""
+    """The error for a file of a saved corpus that is missing or damaged."""
     fault = "is damaged or cut short" if path.exists() else "is missing"
     return InputError(f"{path} {fault}; make the corpus again")

@@ -1,54 +1,49 @@
-"""Tokenizers: settings that can be called, and that are saved whole beside a model.
+"""Tokenizers by language. A tokenizer consists of settings that are saved with each model.
 
-Spaced scripts are cut by one regular expression. Chinese is cut by rjieba (jieba when a user dictionary is given), the
-other unspaced scripts by ICU's word breaker; English words inside such text go through the same regular expression, so
-they stay whole.
+Text that is written with spaces is split by one regular expression. Chinese is segmented by rjieba, or by jieba where a
+user dictionary is given; the other unspaced scripts are segmented by ICU's word breaker. English words inside such text
+go through the same regular expression, so that they stay whole.
 """
 
 from __future__ import annotations
 
-import io
-import logging
 import re
 import unicodedata
-import warnings
-from collections.abc import Callable, Iterable
-from functools import cache, cached_property, lru_cache
+from collections.abc import Iterable
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from ..errors import InputError, MissingExtraError
-from .languages import (
-    ICU_LANGUAGES,
-    UNSPACED,
-    detect_language,
-    language_code,
-)
+from ..errors import InputError, SettingError
+from .characters import describe, normalise, replace_surrogates
+from .custom import CustomTokenizer, Pretokenized
+from .languages import UNSPACED, detect_language, language_code
+from .markup import strip_html as without_html
+from .segmenters import Segmenter, segmenter
 from .stopwords import read_words, stop_words
-
-Segmenter = Callable[[str], Iterable[str]]
 
 _ELIDING_LANGUAGES = frozenset({"ca", "fr", "it", "lij"})  # l'homme is two words, don't is one
 _URL = re.compile(r"(?:(?:https?|ftp)://|\bwww\.)[!-~]+", re.IGNORECASE)
-# The look-behind and the possessive + keep this linear on long runs of letters.
+# The look-behind and the possessive + keep the search linear on long runs of letters.
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 
 
 class Tokenizer(BaseModel):
-    """A language's tokenizer: text in, list of tokens out.
+    """The tokenizer of one language, which turns a text into a list of tokens.
 
-    Text is NFKC-normalised and casefolded; addresses (URLs, e-mail), punctuation and emoji leave no token. A token is a
-    run of letters and digits, joined inside by hyphens and apostrophes; a trailing 's is dropped.
+    Text is NFKC-normalised and casefolded. HTML, addresses (URLs and e-mail), punctuation and emoji leave no tokens. A
+    token is a run of letters and digits, which may be joined by hyphens and apostrophes; a trailing 's is removed.
 
     Args:
-        language: a code out of languages().
-        stop_words: words to drop, normalised and casefolded.
-        min_length: the fewest characters a token has.
-        keep_numbers: keeps tokens without any letter, such as 2024.
-        user_dictionary: lines of a jieba dictionary ("word", "word frequency" or "word frequency tag"); Chinese only.
+        language: A code from languages().
+        stop_words: Words to remove, normalised and casefolded.
+        min_length: The minimum number of characters of a token.
+        keep_numbers: Keep tokens without any letter, such as 2024.
+        user_dictionary: Lines of a jieba dictionary ("word", "word frequency" or "word frequency tag"), for Chinese.
+        strip_html: Remove HTML tags and decode entities first. Text without HTML is not affected.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,15 +54,18 @@ class Tokenizer(BaseModel):
     min_length: int = Field(default=2, ge=1)
     keep_numbers: bool = False
     user_dictionary: tuple[str, ...] = ()
+    strip_html: bool = True
 
     def __call__(self, document: str) -> list[str]:
-        """The tokens of one text.
+        """Split one text into tokens.
 
         Raises:
             InputError: `document` is not a string.
         """
         if not isinstance(document, str):
-            raise InputError(f"a text is needed, and this is {_article(document)}: {document!r:.60}")
+            raise InputError(f"expected a text, got {describe(document)}: {document!r:.60}")
+        if ("<" in document or "&" in document) and self.strip_html:
+            document = without_html(document)
         text = _EMAIL.sub(" ", _URL.sub(" ", normalise(document)))
         words = self._words(text.casefold()) if self._segment is None else self._cut(text)
         dropped, shortest, numbers = self._dropped, self.min_length, self.keep_numbers
@@ -78,7 +76,7 @@ class Tokenizer(BaseModel):
         ]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A worker is sent the settings alone; segmenters cannot be pickled.
+        # Workers receive the settings alone, because segmenters cannot be pickled.
         return Tokenizer.model_validate, (self.model_dump(),)
 
     def _words(self, text: str) -> Iterable[str]:
@@ -89,11 +87,10 @@ class Tokenizer(BaseModel):
 
     def _cut(self, text: str) -> Iterable[str]:
         assert self._segment is not None
-        text = text.encode("utf-8", "replace").decode()  # lone surrogates stop the segmenters
-        for unspaced, pieces in groupby(self._segment(text), key=_is_unspaced):
+        for unspaced, pieces in groupby(self._segment(replace_surrogates(text)), key=_is_unspaced):
             if unspaced:
                 yield from (piece.strip().casefold() for piece in pieces)
-            else:  # whatever the segmenter cut within spaced scripts is joined, and cut as such
+            else:  # the pieces of spaced scripts are joined again and split like any spaced text
                 yield from self._words("".join(pieces).casefold())
 
     @cached_property
@@ -102,79 +99,7 @@ class Tokenizer(BaseModel):
 
     @cached_property
     def _segment(self) -> Segmenter | None:
-        return _segmenter(self.language, self.user_dictionary)
-
-
-class CustomTokenizer(BaseModel):
-    """A user's own function from text to tokens. Only its name can be saved; after loading it must be given again.
-
-    Args:
-        name: the function's qualified name.
-        stop_words: tokens to drop.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Literal["custom"] = "custom"
-    name: str
-    stop_words: tuple[str, ...] = ()
-    _function: Callable[[str], Iterable[str]] | None = PrivateAttr(default=None)
-
-    @classmethod
-    def of(cls, function: Callable[[str], Iterable[str]], stop_words: Iterable[str] = ()) -> CustomTokenizer:
-        """Wraps a function."""
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-        module = getattr(function, "__module__", type(function).__module__)
-        tokenizer = cls(name=f"{module}.{name}", stop_words=tuple(stop_words))
-        tokenizer._function = function
-        return tokenizer
-
-    def __call__(self, document: str) -> list[str]:
-        """The tokens of one text.
-
-        Raises:
-            InputError: the function was not given again after loading.
-        """
-        if self._function is None:
-            raise InputError(
-                f"this model was trained with your own tokenizer {self.name!r}; pass it again: "
-                f"tl.load(dir, tokenizer={self.name.rpartition('.')[2]})"
-            )
-        return _checked(self._function(document), self._dropped)
-
-    @cached_property
-    def _dropped(self) -> frozenset[str]:
-        return frozenset(self.stop_words)
-
-
-class Pretokenized(BaseModel):
-    """Documents that are lists of tokens already.
-
-    Args:
-        stop_words: tokens to drop.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Literal["pretokenized"] = "pretokenized"
-    stop_words: tuple[str, ...] = ()
-
-    def __call__(self, document: Iterable[str]) -> list[str]:
-        """The document's tokens.
-
-        Raises:
-            InputError: `document` is one string, or holds something that is not a string.
-        """
-        if isinstance(document, str):
-            raise InputError(
-                "raw text was given, and the corpus was made of tokens or counts, so how to cut text is unknown; "
-                "give each document as a list of tokens"
-            )
-        return _checked(document, self._dropped)
-
-    @cached_property
-    def _dropped(self) -> frozenset[str]:
-        return frozenset(self.stop_words)
+        return segmenter(self.language, self.user_dictionary)
 
 
 AnyTokenizer = Tokenizer | CustomTokenizer | Pretokenized
@@ -186,48 +111,59 @@ def make_tokenizer(
     stop_words: str | Path | Iterable[str] | None = "auto",
     user_dictionary: str | Path | None = None,
     *,
+    replace_stop_words: bool = False,
     min_length: int = 2,
     keep_numbers: bool = False,
+    strip_html: bool = True,
     sample: Iterable[str] = (),
 ) -> Tokenizer:
-    """A language's tokenizer.
+    """Make the tokenizer of a language.
 
     Args:
-        language: a code such as "en", "zh-TW" or "chinese"; "auto" is found from `sample`.
-        stop_words: "auto" for the language's own list (Chinese: with the English one, as lines are often mixed); None
-            or "none" for none; the words themselves; or a file of one word a line.
-        user_dictionary: a file of words that jieba is to keep whole; Chinese only.
-        min_length: the fewest characters a token has.
-        keep_numbers: keeps tokens without any letter.
-        sample: a few texts, for language="auto".
+        language: A code such as "en", "zh-TW" or "chinese"; "auto" detects the language of `sample`.
+        stop_words: Words to remove besides the language's stop words, or a file with one word on each line. "auto"
+            removes the language's stop words only, and None or "none" removes no words. For Chinese, the English stop
+            words are removed too, because Chinese lines often contain English.
+        user_dictionary: A file of words that jieba keeps whole, for Chinese.
+        replace_stop_words: Remove `stop_words` only, and not the language's stop words.
+        min_length: The minimum number of characters of a token.
+        keep_numbers: Keep tokens without any letter.
+        strip_html: Remove HTML tags and decode entities.
+        sample: A few texts, for language="auto".
 
     Raises:
-        InputError: an unknown language, or a file that cannot be read.
-        MissingExtraError: the language's segmenter is not installed.
+        InputError: A file cannot be read, or there is a user dictionary for another language than Chinese.
+        SettingError: The language is not known, or stop words are to be replaced and none are given.
+        MissingExtraError: The language's segmenter is not installed.
     """
     code = detect_language(sample) if language == "auto" else language_code(language)
     lines: tuple[str, ...] = ()
     if user_dictionary is not None:
         if code != "zh":
-            raise InputError(f"user_dictionary is for Chinese, and the language is {code!r}; leave it out")
-        lines = tuple(normalise(line) for line in _read_list(user_dictionary, "user_dictionary"))
+            raise InputError(
+                f"user_dictionary= (--user-dictionary) is for Chinese, and the language is {code!r}; leave it out"
+            )
+        lines = tuple(normalise(line) for line in _read_list(user_dictionary, "user_dictionary= (--user-dictionary)"))
     tokenizer = Tokenizer(
         language=code,
-        stop_words=resolve_stop_words(stop_words, code),
+        stop_words=resolve_stop_words(stop_words, code, replace_stop_words),
         min_length=min_length,
         keep_numbers=keep_numbers,
         user_dictionary=lines,
+        strip_html=strip_html,
     )
-    tokenizer("")  # a missing segmenter or a faulty dictionary is told here, not in a worker
+    tokenizer("")  # raises the error of a missing segmenter or a faulty dictionary here, not in a worker
     return tokenizer
 
 
 def tokenizer_from_settings(settings: dict[str, Any]) -> AnyTokenizer:
-    """The tokenizer whose `model_dump(mode="json")` is `settings`.
+    """The tokenizer that has `settings` as its `model_dump(mode="json")`.
 
     Raises:
-        InputError: the settings are not a tokenizer's.
+        InputError: The settings are not those of a tokenizer.
     """
+    if isinstance(settings, dict) and settings.get("kind") == "language":
+        settings = {"strip_html": False, **settings}  # tokenizers saved before this setting left HTML in the text
     try:
         return _ADAPTER.validate_python(settings)
     except ValidationError as error:
@@ -236,48 +172,52 @@ def tokenizer_from_settings(settings: dict[str, Any]) -> AnyTokenizer:
         raise InputError(f"the tokenizer's settings cannot be read: {where}: {first['msg']}") from None
 
 
-def resolve_stop_words(given: str | Path | Iterable[str] | None, language: str | None) -> tuple[str, ...]:
-    """The words that a `stop_words` argument means, sorted; "auto" without a language means none.
+def resolve_stop_words(
+    given: str | Path | Iterable[str] | None, language: str | None, replace: bool = False
+) -> tuple[str, ...]:
+    """The stop words that the arguments of `make_tokenizer` ask for, sorted.
+
+    Args:
+        given: As for `make_tokenizer`.
+        language: A language code, or None for the user's own tokens, which have no list of stop words.
+        replace: Use the given words only, and not the language's stop words.
 
     Raises:
-        InputError: a file that cannot be read.
+        InputError: A file cannot be read.
+        SettingError: `replace` is set, and no words are given.
     """
-    words: Iterable[str]
     if given is None or (isinstance(given, str) and given == "none"):
         return ()
+    own: Iterable[str] = ()
     if isinstance(given, str) and given == "auto":
-        words = stop_words(language) if language else ()
-        if language == "zh":
-            words = stop_words("zh") | stop_words("en")
+        if replace:
+            raise SettingError(
+                "replace_stop_words=True (--replace-stop-words) needs the words to use instead; "
+                "give them by stop_words= (--stop-words FILE)"
+            )
     elif isinstance(given, (str, Path)):
-        words = _read_list(given, "stop_words")
+        own = _read_list(given, "stop_words= (--stop-words)")
     else:
-        words = given
-    if language is None:  # the tokens are the user's own, and so is their spelling
-        return tuple(sorted(set(words)))
-    return tuple(sorted({normalise(word).casefold() for word in words}))
-
-
-def normalise(text: str) -> str:
-    """NFKC, with one apostrophe and without soft hyphens."""
-    text = unicodedata.normalize("NFKC", text)
-    if text.isascii():
-        return text
-    # NFKC takes Thai and Lao am apart, which no dictionary does.
-    text = text.replace("\u0e4d\u0e32", "\u0e33").replace("\u0ecd\u0eb2", "\u0eb3")
-    return text.replace("’", "'").replace("‘", "'").replace("ʼ", "'").replace("\xad", "")
+        own = map(replace_surrogates, given)
+    if language is None:  # the user's own tokens are compared as they are spelled
+        return tuple(sorted(set(own)))
+    listed: frozenset[str] = frozenset() if replace else stop_words(language)
+    if language == "zh" and not replace:
+        listed |= stop_words("en")
+    return tuple(sorted({normalise(word).casefold() for word in {*own, *listed}}))
 
 
 @cache
 def _spaced_words(eliding: bool) -> re.Pattern[str]:
-    run = rf"\w[\w{_marks()}]*"  # \w lacks combining marks, which are parts of letters in Indic and other scripts
+    # \w lacks combining marks, which are parts of letters in Indic and other scripts.
+    run = rf"\w[\w{_marks()}]*"
     joiner = "-" if eliding else "['-]"
     return re.compile(rf"{run}(?:{joiner}{run})*")
 
 
 @cache
 def _marks() -> str:
-    """Combining marks and joiners as a character class, without those that only style an emoji."""
+    """Combining marks and joiners as a character class, without the marks that only style an emoji."""
     marks = [c for c in range(0x300, 0xFE00) if unicodedata.category(chr(c))[0] == "M" and not 0x20D0 <= c <= 0x20FF]
     ranges: list[list[int]] = []
     for mark in [*marks, 0x200C, 0x200D]:
@@ -288,60 +228,13 @@ def _marks() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-@lru_cache(maxsize=8)
-def _segmenter(language: str, user_dictionary: tuple[str, ...]) -> Segmenter | None:
-    if user_dictionary:
-        return _jieba_with(user_dictionary)
-    if language == "zh":
-        try:
-            import rjieba
-        except ImportError:
-            raise MissingExtraError.of("Chinese text", "rjieba", "zh") from None
-        cut: Segmenter = rjieba.cut
-        return cut
-    if language in ICU_LANGUAGES:
-        try:
-            from icu4py.breakers import WordBreaker
-        except ImportError:
-            raise MissingExtraError.of(f"text in language {language!r}", "icu4py", "intl") from None
-        return lambda text: WordBreaker(text, language)
-    return None
-
-
-def _jieba_with(user_dictionary: tuple[str, ...]) -> Segmenter:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import jieba
-    except ImportError:
-        raise MissingExtraError.of("a user dictionary", "jieba", "zh") from None
-    logging.getLogger("jieba").setLevel(logging.WARNING)
-    own = jieba.Tokenizer()  # jieba's module-level one is everybody's
-    try:
-        own.load_userdict(io.StringIO("\n".join(user_dictionary)))
-    except ValueError as error:
-        raise InputError(f"user_dictionary: {error}; each line is a word, its frequency and its tag") from None
-    cut: Segmenter = own.cut
-    return cut
-
-
-def _read_list(path: str | Path, what: str) -> list[str]:
+def _read_list(path: str | Path, argument: str) -> list[str]:
     try:
         return read_words(Path(path))
     except OSError as error:
-        raise InputError(f"{what}: {path} cannot be read: {error.strerror}") from None
+        raise InputError(f"{argument}: {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{what}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
-
-
-def _checked(tokens: Iterable[str], dropped: frozenset[str]) -> list[str]:
-    if not isinstance(tokens, Iterable):
-        raise InputError(f"a list of tokens is needed, and this is {_article(tokens)}: {tokens!r:.60}")
-    tokens = list(tokens)
-    for token in tokens:
-        if not isinstance(token, str):
-            raise InputError(f"a token is {_article(token)}, not a string: {token!r:.60}")
-    return [token for token in tokens if token.strip() and token not in dropped]
+        raise InputError(f"{argument}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
 
 
 def _is_unspaced(piece: str) -> bool:
@@ -350,8 +243,3 @@ def _is_unspaced(piece: str) -> bool:
 
 def _has_letter(word: str) -> bool:
     return any(map(str.isalpha, word))
-
-
-def _article(value: object) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

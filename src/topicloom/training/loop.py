@@ -78,7 +78,7 @@ def train(
     """
     seen = callbacks if recorded else ()
     with watched(seen, plan.epochs, len(reader)), _denormals_flushed(), _threads_that_pay(state.network):
-        while state.epoch < plan.epochs and not (validation is not None and _out_of_patience(state, plan)):
+        while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
             row = _epoch(state, reader, plan, seen)
             state.network.end_pass()
             if validation is not None:
@@ -93,12 +93,10 @@ def train(
                 state.history.append(row)
             for callback in seen:
                 callback.on_epoch(row)
-            patient = validation is not None and plan.patience is not None and state.network.may_end()
-            ended = patient and _stale(state, row["validation_loss"], plan)
+            if validation is not None and plan.patience is not None and state.network.may_end():
+                _keep_best(state, row["validation_loss"])
             for callback in callbacks:
                 callback.on_state(state)
-            if ended:
-                break
     if validation is not None and state.best_weights is not None:
         state.network.load_state_dict(state.best_weights)
         state.best_weights = None  # what is learned from here on must not be undone
@@ -137,7 +135,9 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
     first_step = state.step - state.batch
     started = time.perf_counter()
     network.train()
-    rate = weight = 0.0
+    # Those of the last batch, in case the state is one in which all batches of the epoch are done.
+    rate = plan.learning_rate * _rate_factor(plan, (state.step - 1) / (plan.epochs * len(reader)))
+    weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (state.batch - 1) / len(reader))
     batches = reader.ordered(state.draw_order(reader.n_docs), skip=state.batch)
     for number, batch in enumerate(batches, start=state.batch + 1):
         rate = plan.learning_rate * _rate_factor(plan, state.step / (plan.epochs * len(reader)))
@@ -214,18 +214,19 @@ def _not_finite(total: Tensor, parameters: Sequence[nn.Parameter]) -> str | None
     return "the gradient" if bool(total.isfinite().all()) else "the loss"
 
 
-def _stale(state: TrainingState, loss: float, plan: TrainingPlan) -> bool:
+def _keep_best(state: TrainingState, loss: float) -> None:
+    """Keep the weights if the loss on the validation documents is the lowest so far."""
     if loss < state.best_loss:
         state.best_loss = loss
         state.best_weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
         state.stale_epochs = 0
     else:
         state.stale_epochs += 1
-    return _out_of_patience(state, plan)
 
 
-def _out_of_patience(state: TrainingState, plan: TrainingPlan) -> bool:
-    return plan.patience is not None and state.stale_epochs >= plan.patience
+def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: BatchReader | None) -> bool:
+    """Whether training has ended for want of a lower loss; the state says so after it was written and read, too."""
+    return validation is not None and plan.patience is not None and state.stale_epochs >= plan.patience
 
 
 @contextmanager

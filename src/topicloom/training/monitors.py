@@ -1,4 +1,4 @@
-"""Measures of the topics while they are learned: columns of history_, every few epochs."""
+"""Measures of the topics during training: columns of history_, every few epochs."""
 
 from __future__ import annotations
 
@@ -8,34 +8,50 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..corpus.topic_measures import (
-    LONGEST,
-    TOPIC_MEASURES,
-    Source,
-    known_names,
-)
-from ..errors import SettingError
+from ..corpus.reference import CorpusReference
+from ..errors import InputError, SettingError
+from ..metrics import CATALOGUE, MeasureInputs, Reference
+from ..metrics.catalogue import TOP_WORDS, known_measures, measures_of
 from ..nn.network import TopicNetwork
 from ..ranking import top_words, word_scores
-from .collapse import COLUMNS
+
+
+def check_monitors(names: Iterable[str], every: int) -> list[str]:
+    """Check the arguments `monitor` and `monitor_every` of `fit`.
+
+    Args:
+        names: names of measures.
+        every: the number of epochs from one measurement to the next.
+
+    Returns:
+        the names, each once.
+
+    Raises:
+        SettingError: a name is unknown, or `every` is not a whole number from 1.
+    """
+    chosen = known_measures(names, measures_of("monitor"), "monitor")
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise SettingError(f"monitor_every should be a whole number from 1; it is {every!r}")
+    return chosen
 
 
 class TopicMonitor:
-    """Measures a network's topics, ranked by the package's rule, after every few epochs and the last.
+    """Measures a network's topics every few epochs and after the last one.
 
-    The reference keeps the word pairs that it has counted: topics that have settled cost next to nothing.
+    Words are ranked by the package's rule. The reference remembers the word pairs that it has counted, so topics that
+    no longer change cost next to nothing. Measures that the collapse watch takes after every epoch are not taken again.
 
     Args:
-        names: out of `TOPIC_MEASURES`. What the collapse watch measures after every epoch is not measured again.
-        every: epochs from one time to the next.
-        n_epochs: how many there will be at most.
-        source: what coherence is measured against.
+        names: names of measures (see `check_monitors`).
+        every: the number of epochs from one measurement to the next.
+        n_epochs: the most epochs that there will be.
+        reference: the corpus that coherence is measured against.
         vocabulary: the V words.
-        word_counts: (V,) tokens of each.
+        word_counts: (V,) tokens of each word.
 
     Raises:
-        SettingError: a name is not known, or `every` is not a whole number from 1.
-        InputError: a measure needs the order of words, which is not known.
+        SettingError: a name is unknown, or `every` is not a whole number from 1.
+        InputError: a measure needs the order of words, and it is not known.
     """
 
     def __init__(
@@ -43,22 +59,42 @@ class TopicMonitor:
         names: Iterable[str],
         every: int,
         n_epochs: int,
-        source: Source,
+        reference: CorpusReference,
         vocabulary: Sequence[str],
         word_counts: npt.NDArray[Any],
     ) -> None:
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise SettingError(f"monitor_every should be a whole number from 1; it is {every!r}")
-        self.names = [name for name in known_names(names, TOPIC_MEASURES, "monitor") if name not in COLUMNS]
+        self.names = [name for name in check_monitors(names, every) if "watch" not in CATALOGUE[name].uses]
         self.every, self.n_epochs, self.seen = every, n_epochs, 0
-        self.source, self.vocabulary, self.word_counts = source, np.array(vocabulary, dtype=object), word_counts
-        source.require(self.names)
+        self.reference, self.vocabulary, self.word_counts = reference, np.array(vocabulary, dtype=object), word_counts
+        for name in self.names:
+            if "token order" in CATALOGUE[name].needs and reference.order_unknown is not None:
+                raise InputError(f"{name} cannot be measured: {reference.order_unknown}")
 
     def __call__(self, network: TopicNetwork) -> dict[str, Any]:
-        """The columns of an epoch: none where it is not measured."""
+        """Return the columns of an epoch, which are none if it is not measured."""
         self.seen += 1
         if not self.names or (self.seen % self.every and self.seen != self.n_epochs):
             return {}
-        topics = network.topic_word().float().cpu().numpy()
-        best = self.vocabulary[top_words(word_scores(topics, self.word_counts), LONGEST)].tolist()
-        return {name: float(TOPIC_MEASURES[name](best, self.source, None)) for name in self.names}
+        topic_word = network.topic_word().float().cpu().numpy()  # (K, V)
+        best = self.vocabulary[top_words(word_scores(topic_word, self.word_counts), TOP_WORDS)].tolist()
+        inputs = _TopicInputs(best, self.reference)
+        return {name: float(CATALOGUE[name].function(inputs)) for name in self.names}
+
+
+class _TopicInputs(MeasureInputs):
+    """Topics and the corpus that their coherence is measured against."""
+
+    def __init__(self, topics: list[list[str]], reference: CorpusReference) -> None:
+        self._topics, self._reference = topics, reference
+
+    @property
+    def topics(self) -> list[list[str]]:
+        return self._topics
+
+    @property
+    def documents(self) -> Reference:
+        return self._reference.documents
+
+    @property
+    def ordered_documents(self) -> Reference:
+        return self._reference.ordered_documents

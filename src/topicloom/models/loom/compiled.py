@@ -1,7 +1,7 @@
-"""Loops over tokens that numba compiles, on a CPU, where it is installed: the extra `fast`.
+"""`cvb0.reassign` as a loop over tokens that numba compiles for the CPU, if numba is installed (the extra `fast`).
 
-They do what functions of `nn` do, which are there for every device. Those go over memory once for each operation; here
-what is worked on stays in a core's nearest cache.
+The version in `cvb0` runs on every device, but each of its operations reads and writes memory once. In a compiled loop
+the intermediate values of a token stay in the core's nearest cache.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from torch import Tensor
 
 from ...nn.sparse import SparseCounts
-from . import cvb0 as collapsed
+from . import cvb0
 from .cvb0 import CountedTopics
 
 Array = np.ndarray[Any, Any]
 _log = logging.getLogger("topicloom")
 _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that they are vectorised; NaN stays NaN
-_LEAST = np.float32(collapsed.LEAST)
+_SMALLEST = np.float32(cvb0.SMALLEST)
 
 
 def reassign(
@@ -33,19 +33,19 @@ def reassign(
     alpha: Tensor,
     word_topics: Tensor,
     *,
-    left_out: float = 1.0,
+    excluded: float = 1.0,
 ) -> Tensor:
-    """`collapsed.reassign` but for rounding: compiled if it can be."""
+    """`cvb0.reassign` up to rounding: compiled where possible, and otherwise that function itself."""
     loop = _compiled() if values.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
-        return collapsed.reassign(counts, values, doc_topics, topics, alpha, word_topics, left_out=left_out)
-    of_docs = doc_topics.new_zeros(doc_topics.shape)
+        return cvb0.reassign(counts, values, doc_topics, topics, alpha, word_topics, excluded=excluded)
+    new = doc_topics.new_zeros(doc_topics.shape)
     inputs = (
-        counts.offsets, counts.indices, values, doc_topics + alpha, topics.beta_t, -left_out / topics.sizes,
-        topics.least, alpha,
+        counts.offsets, counts.indices, values, doc_topics + alpha, topics.beta_t, -excluded / topics.sizes,
+        topics.smallest, alpha,
     )  # fmt: skip
-    loop(*(each.contiguous().numpy() for each in inputs), of_docs.numpy(), word_topics.numpy(), _LEAST)
-    return of_docs
+    loop(*(each.contiguous().numpy() for each in inputs), new.numpy(), word_topics.numpy(), _SMALLEST)
+    return new
 
 
 def _reassign(
@@ -55,13 +55,13 @@ def _reassign(
     shares: Array,
     beta_t: Array,
     per_size: Array,
-    least: Array,
+    smallest: Array,
     alpha: Array,
     of_docs: Array,
     of_words: Array,
     tiny: np.float32,
 ) -> None:
-    """Adds to of_docs (B, K) and of_words (V, K); see `collapsed.reassign`."""
+    """Add the new counts to of_docs (B, K) and of_words (V, K); `cvb0.reassign` has the formula."""
     n_topics = len(alpha)
     gamma = np.empty_like(alpha)
     for doc in range(len(offsets) - 1):
@@ -72,10 +72,10 @@ def _reassign(
             for k in range(n_topics):
                 gamma[k] = theta[k] * beta[k]
                 total += gamma[k]
-            one, rest = np.float32(1) / total, tiny
+            scale, rest = np.float32(1) / total, tiny
             for k in range(n_topics):
-                own = gamma[k] * one
-                gamma[k] = max(theta[k] - own, alpha[k]) * max(beta[k] + own * x * per_size[k], least[k])
+                own = gamma[k] * scale
+                gamma[k] = max(theta[k] - own, alpha[k]) * max(beta[k] + own * x * per_size[k], smallest[k])
                 rest += gamma[k]
             part = x / rest
             for k in range(n_topics):
@@ -85,30 +85,32 @@ def _reassign(
 
 @cache
 def _compiled() -> Callable[..., None] | None:
-    """`_reassign`, compiled and kept on disk if that can be; None where it cannot be compiled.
+    """Return `_reassign` as compiled by numba, cached on disk if possible, or None if it cannot be compiled.
 
-    numba is tried on a document of one word: much that may be wrong with an installation shows at the first call.
+    The compiled function is called once with a document of one word, because the first call reveals most problems of an
+    installation.
     """
     if importlib.util.find_spec("numba") is None:
         return None
     reason: Exception | None = None
-    for kept in (True, False):
+    for on_disk in (True, False):
         try:
             import numba
 
-            if getattr(numba.config, "DISABLE_JIT", False):  # Python itself would take a thousand times as long
+            if getattr(numba.config, "DISABLE_JIT", False):  # the plain Python loop would take a thousand times as long
                 return None
-            compiled = numba.njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=kept)(_reassign)
+            compiled = numba.njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=on_disk)(_reassign)
             compiled(*_one_word())
             return compiled
-        except Exception as error:  # whatever it is, there is another way
+        except Exception as error:  # whatever fails, there is another implementation
             reason = error
-    _log.warning("numba is there but cannot be used, so that Loom takes longer: %s", reason)
+    _log.warning("numba is installed but cannot be used, so Loom trains more slowly: %s", reason)
     return None
 
 
 def _one_word() -> tuple[Any, ...]:
-    """Arguments of `_reassign`."""
+    """Return arguments of `_reassign` for one document of one word and one topic."""
     of_topics, table = np.ones(1, np.float32), np.ones((1, 1), np.float32)
     offsets, words = np.array([0, 1]), np.zeros(1, np.int64)
-    return offsets, words, of_topics, table, table, of_topics, of_topics, of_topics, table.copy(), table.copy(), _LEAST
+    copies = table.copy(), table.copy()
+    return offsets, words, of_topics, table, table, of_topics, of_topics, of_topics, *copies, _SMALLEST

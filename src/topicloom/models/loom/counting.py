@@ -1,12 +1,13 @@
-"""The weft of Loom: topics and Dirichlet parameters that are counted, not learned by gradients."""
+"""The counting stage of Loom: topics and Dirichlet parameters come from counts, and not from gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from ...nn.batch import Batch
 from ...nn.mean_field import lda_loss
@@ -14,82 +15,74 @@ from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
 from .cvb0 import (
     CountedTopics,
+    CountingPass,
     dirichlet_step,
+    draw_counts,
     expected_counts,
-    noisy,
+    mix_background,
     reassign,
-    sharpened,
-    tinted,
+    sharpen,
 )
-from .spare_topics import Choice, SpareTopics
+from .pruning import Pruning, Selector
 
-_ALPHA, _COMMON_ALPHA = 0.05, 0.5  # where the Dirichlet parameters start, and those of common topics
-_LEAST_ALPHA, _MOST_ALPHA = 1e-3, 5.0
-_SETTLING = 3  # passes before the Dirichlet parameters are learned
-_COMMON_SHARE = 0.4  # of a document's tokens, given to the common topics at first
-_COMMON_PART = 0.9  # of the corpus's frequencies, taken from the other topics at first
-_SHARPER, _SHARPEST = 10.0, 2.5  # topics of few tokens a word are less certain, and flatter
-# Tokens a word, as damping counts them, from which counts of documents are as noisy as a sampler's, and a token stays
-# in the counts of its word. Fewer tell less through noise, and would each hold itself where it is: the noise is r and
-# 1 - r^2 of a token is left out, r being the tokens a word by these. Undamped, few long documents would pass for many.
-_NOISY = 80.0
-# Part of the passes in which counts of words are noisy too, by so much of that noise: topics give up words that they
-# have by chance, and common ones that they share.
-_NOISY_PASSES, _WORD_NOISE = 0.5, 0.1
-_TINT = 0.08  # of each topic are common words, so that fewer documents have most of the common topics
-_PLAIN = 3  # passes at the end without momentum
-_TRUST = 0.5  # of a new document's Dirichlet parameter is where the encoder says, the rest as in all documents
-_NEW_STEPS = 10  # by which a new document's theta is improved before its tokens are counted
-
-
-@dataclass(frozen=True)
-class _Tally:
-    """What a pass goes by, and what it counts."""
-
-    topics: CountedTopics  # what it goes by
-    noise: float  # variance of the counts of documents, by their mean
-    left_out: float  # of a token's own part in the counts of its word
-    word_topics: Tensor  # (V, K)
-    tokens: Tensor  # (V,)
-    alpha: tuple[Tensor, Tensor]  # (K,) and (), of Minka's fixed point
-
-    @classmethod
-    def of(cls, topics: CountedTopics, noise: float, left_out: float) -> _Tally:
-        """One that has counted nothing."""
-        zeros = torch.zeros_like(topics.beta_t)
-        sums = torch.zeros_like(zeros[0]), zeros.new_zeros(())
-        return cls(topics, noise, left_out, zeros, torch.zeros_like(zeros[:, 0]), sums)
+_ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
+_MIN_ALPHA, _MAX_ALPHA = 1e-3, 5.0
+_FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
+_BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
+_REMOVED_FREQUENCY = 0.9  # the corpus's word frequencies times this are subtracted from the other topics at the start
+_SHARPNESS_SCALE, _MAX_SHARPNESS = 10.0, 2.5  # topics of few tokens per word are less certain, and flatter
+# From this many tokens per word on, counted with `count_power`, the counts of documents are as noisy as a Gibbs
+# sampler's, and a token's own count is not excluded from the counts of its word. Below it, use less noise and exclude
+# more of a token's own count: with r the tokens per word divided by this number, the noise is r, and 1 - r^2 of the
+# count is excluded. Without `count_power`, a few long documents would count as many.
+_FULL_NOISE_TOKENS = 80.0
+# In this share of the passes the counts of words are drawn too, with this fraction of the noise. Topics thus lose words
+# that they have by chance, and common words that they share.
+_WORD_NOISE_PASSES, _WORD_NOISE = 0.5, 0.1
+_MIXED_BACKGROUND = (
+    0.08  # the share of background words in each topic, without which they are many documents' main topic
+)
+_FINAL_PASSES = 3  # passes at the end without momentum and without noise on the counts of words
+_ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
+_STREAM_REFINE = 10  # steps of refinement of a streamed document's theta before its tokens are counted
 
 
-class Weft(nn.Module):
-    """Latent Dirichlet allocation by counts: what is known of the topics, and a pass over documents that betters it.
+_RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
+_OPTIONAL = ("document_topics", "previous_topics", "word_totals")
+_COUNTERS = ("n_passes", "passes_done", "batches_done")
+
+
+class CollapsedCounts(nn.Module):
+    """Latent Dirichlet allocation by counts: the counts so far, and passes over the documents that improve them.
 
     Args:
+        n_words: the size of the vocabulary V.
+        n_topics: the number of topics K in the end.
         eta: Dirichlet parameter of the topics.
-        damping: a word that a document has x times counts x ** damping.
-        sharpness: see `sharpened`; None is what suits the tokens there are.
-        n_spare: topics that there are beyond `n_topics` at first.
-        n_common: topics that start with the words that all documents share.
-        seeded: (V, K) counts that words have in topics beforehand; None for none.
-        reassign: what shares out tokens anew: `collapsed.reassign`, or what does the same.
+        count_power: a word that occurs x times in a document counts x ** count_power times.
+        sharpness: as in `sharpen`; None chooses it by the number of tokens per word.
+        n_background: topics that start with the words that all documents share.
+        n_spare: the number of topics beyond K at the start.
+        seed_counts: (V, K) counts that words have in topics from the start; None for none.
+        reassign: `cvb0.reassign` or a function equal to it.
     """
 
-    begun: Tensor  # () whether there are counts
+    started: Tensor  # () bool, whether the counting stage has started
     alpha: Tensor  # (K,) Dirichlet parameter of theta
     word_topics: Tensor  # (V, K) N_vk
-    tokens: Tensor  # (V,) how often each word occurs
+    tokens: Tensor  # (V,) frequency of each word
     beta_t: Tensor  # (V, K) the topics, columns sum to 1
-    seeded: Tensor  # (V, K)
-    common: Tensor  # (K,) bool, topics that started as common words
-    # Of one run of training.
-    local: Tensor | None  # (D, K) N_dk of the training documents; None in a stream, where none is kept
-    before: Tensor | None  # (V, K) the topics that the last pass went by, before momentum
-    choice: Choice | None  # of the topics that stay
-    of_words: Tensor | None  # (V, 1) N_v of the last pass, where topics have gone since
-    tally: _Tally | None
-    passes: int  # that are done
-    n_passes: int  # that there will be
-    woven: int  # batches of this pass
+    seed_counts: Tensor  # (V, K)
+    background: Tensor  # (K,) bool, the topics that started as background topics
+    # The state of one run of training, which `run_state` returns.
+    document_topics: Tensor | None  # (D, K) N_dk of the training documents, (D, 0) before the start; None in a stream
+    previous_topics: Tensor | None  # (V, K) the topics that the last pass used, before momentum
+    word_totals: Tensor | None  # (V, 1) sum_k N_vk of the last pass, if topics have been removed since
+    current_pass: CountingPass | None
+    n_passes: int  # that are planned
+    passes_done: int
+    batches_done: int  # of the current pass
+    selector: Selector | None  # which spare topics to remove; not part of the state
 
     def __init__(
         self,
@@ -97,209 +90,258 @@ class Weft(nn.Module):
         n_topics: int,
         *,
         eta: float,
-        damping: float,
+        count_power: float,
         sharpness: float | None,
-        n_common: int,
+        n_background: int,
         n_spare: int = 0,
-        seeded: Tensor | None = None,
+        seed_counts: Tensor | None = None,
         reassign: Callable[..., Tensor] = reassign,
     ) -> None:
         super().__init__()
-        self.eta, self.damping, self.sharpness, self.n_common = eta, damping, sharpness, n_common
+        self.eta, self.count_power, self.sharpness, self.n_background = eta, count_power, sharpness, n_background
         self.reassign = reassign
         zeros = torch.zeros(n_words, n_topics)
-        self.register_buffer("begun", torch.tensor(False))
+        self.register_buffer("started", torch.tensor(False))
         self.register_buffer("alpha", torch.full((n_topics,), _ALPHA))
         self.register_buffer("word_topics", zeros)
         self.register_buffer("tokens", torch.zeros(n_words))
         self.register_buffer("beta_t", torch.full_like(zeros, 1 / n_words))
-        self.register_buffer("seeded", zeros.clone() if seeded is None else seeded, persistent=False)
-        self.register_buffer("common", torch.zeros(n_topics, dtype=torch.bool))
-        self.spares = SpareTopics(n_topics, n_spare)
-        self._forget()
+        self.register_buffer("seed_counts", zeros.clone() if seed_counts is None else seed_counts, persistent=False)
+        self.register_buffer("background", torch.zeros(n_topics, dtype=torch.bool))
+        self.pruning = Pruning(n_topics, n_spare)
+        self._forget_run()
 
-    def keep(self, n_docs: int, tokens: Tensor, n_passes: int = 0, choice: Choice | None = None) -> None:
-        """Told that training sees the same documents at each pass: their counts are kept from one to the next.
+    def keep_documents(self, n_docs: int, tokens: Tensor, n_passes: int = 0, selector: Selector | None = None) -> None:
+        """Prepare for passes over the same documents: the counts of each are kept from one pass to the next.
 
         Args:
-            tokens: (V,) how often each word occurs in them.
-            n_passes: how many there will be.
-            choice: of the topics that stay, where there are spare ones.
+            n_docs: the number of documents D.
+            tokens: (V,) frequency of each word in them.
+            n_passes: the number of passes that are planned.
+            selector: chooses the topics to keep, if there are spare ones.
         """
-        self.local = torch.zeros(n_docs, 0, device=self.alpha.device)  # as wide as there are topics once it begins
+        self.document_topics = torch.zeros(n_docs, 0, device=self.alpha.device)
         self.tokens.copy_(tokens)
-        self.n_passes, self.choice = n_passes, choice
+        self.n_passes, self.selector = n_passes, selector
 
-    def end(self, usage: Tensor) -> None:
-        """Training is over. Where there are spare topics yet, those stay that documents have most.
+    def finish(self, usage: Tensor) -> None:
+        """End a run of training. If spare topics are left, keep the K topics that the documents use most.
 
         Args:
-            usage: (K',) how much of the documents each topic has, if there are no counts.
+            usage: (K',) the share of the documents that each topic has, for a run that ends before counting starts.
         """
-        if self.begun and self.crowded:
-            self._leave(self.spares.most_used(self.word_topics.sum(0), self.held))
-        elif not self.begun and self.spares.n_spare:
-            held = torch.nn.functional.pad(self.held, (0, self.spares.n_spare))
-            self.spares.keep(self.spares.most_used(usage, held), held)
-        if self.of_words is not None:
+        if self.started and self.has_spare:
+            self._prune(self.pruning.most_used(self.word_topics.sum(0), self.protected))
+        elif not self.started and self.pruning.n_spare:
+            protected = pad(self.protected, (0, self.pruning.n_spare))
+            self.pruning.keep(self.pruning.most_used(usage, protected), protected)
+        if self.word_totals is not None:
             smoothed = self.word_topics + self.eta
-            self.word_topics = smoothed * (self.of_words / smoothed.sum(1, keepdim=True))
-        self._forget()
+            self.word_topics = smoothed * (self.word_totals / smoothed.sum(1, keepdim=True))
+        self._forget_run()
 
-    def _forget(self) -> None:
-        """What is of one run of training goes."""
-        self.local = self.before = self.choice = self.tally = self.of_words = None
-        self.passes = self.n_passes = self.woven = 0
+    def _forget_run(self) -> None:
+        self.document_topics = self.previous_topics = self.word_totals = None
+        self.current_pass = self.selector = None
+        self.n_passes = self.passes_done = self.batches_done = 0
+
+    def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return what changes in a run of training and is not in `state_dict()`: tensors and JSON values."""
+        tensors = {name: tensor for name in _OPTIONAL if (tensor := getattr(self, name)) is not None}
+        values: dict[str, Any] = {name: getattr(self, name) for name in _COUNTERS}
+        values |= {"started": bool(self.started), "n_topics": len(self.alpha), "pass": None}
+        if self.pruning.kept is not None:
+            tensors["kept"] = self.pruning.kept
+        if self.current_pass is not None:
+            sums, values["pass"] = self.current_pass.state()
+            tensors |= {f"pass.{name}": tensor for name, tensor in sums.items()}
+        return tensors, values
+
+    def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Take back what `run_state` returned, and give all buffers the shapes that `state_dict()` had then.
+
+        The object must be new and prepared by `keep_documents` if the other one was.
+        """
+        for name in _OPTIONAL:
+            setattr(self, name, tensors.get(name))
+        for name in _COUNTERS:
+            setattr(self, name, values[name])
+        self.pruning.kept = tensors.get("kept")
+        for name in _RESIZED:
+            buffer = getattr(self, name)
+            setattr(self, name, buffer.new_zeros(*buffer.shape[:-1], values["n_topics"]))
+        if values["started"]:
+            self.seed_counts = self.pruning.select(pad(self.seed_counts, (0, self.pruning.n_spare)))
+        if values["pass"] is not None:
+            sums = {name.removeprefix("pass."): tensor for name, tensor in tensors.items() if name.startswith("pass.")}
+            self.current_pass = CountingPass.from_state(sums, values["pass"])
+        if values["started"] and not self.has_spare:
+            self.selector = None
 
     @property
-    def crowded(self) -> bool:
-        """Whether there are more topics than there are to be."""
-        return len(self.alpha) > self.spares.n_topics
+    def has_spare(self) -> bool:
+        """Whether there are more topics than requested."""
+        return len(self.alpha) > self.pruning.n_topics
 
     @property
-    def held(self) -> Tensor:
-        """(K,) bool, topics that must stay."""
-        return self.seeded.any(0) | self.common
+    def protected(self) -> Tensor:
+        """(K,) bool, the topics that must not be removed."""
+        return self.seed_counts.any(0) | self.background
 
     @property
-    def starts(self) -> bool:
-        """Whether a pass asks the encoder where documents start."""
-        return self.local is None or not self.passes
+    def needs_encoder(self) -> bool:
+        """Whether the counts of documents start from the encoder's theta in this pass."""
+        return self.document_topics is None or not self.passes_done
 
-    def begin(self, beta_t: Tensor, usage: Tensor, generator: torch.Generator) -> None:
-        """Topics that were found otherwise become counts.
+    def start(self, beta_t: Tensor, usage: Tensor, generator: torch.Generator) -> None:
+        """Start the counting stage: turn the topics of pretraining into counts.
 
-        All of them have the corpus's common words. These get topics of their own, in the place of those that documents
-        have least, and most of their weight is taken from the others. Not in a stream: what is counted there stays, and
-        such topics are far from right at first.
+        Every topic of pretraining contains the corpus's common words. They get background topics of their own, which
+        replace the topics that the documents use least, and most of their weight is removed from the other topics. A
+        stream has no background topics, because its early counts remain, and such topics are far from right at first.
 
         Args:
-            beta_t: (V, K') topics.
-            usage: (K',) how much of the documents each has.
+            beta_t: (V, K') topics, columns sum to 1.
+            usage: (K',) the share of the documents that each topic has.
+            generator: draws the noise that makes background topics different.
         """
-        n_spare, n_topics = self.spares.n_spare, self.spares.n_topics
-        self.seeded = torch.nn.functional.pad(self.seeded, (0, n_spare))
+        n_spare, n_topics = self.pruning.n_spare, self.pruning.n_topics
+        self.seed_counts = pad(self.seed_counts, (0, n_spare))
         self.alpha = torch.full_like(usage, _ALPHA)
-        self.common = torch.zeros_like(usage, dtype=torch.bool)
-        free = (~self.held).nonzero()[:, 0]  # a seeded topic keeps its index
-        n_common = min(self.n_common, len(free) - n_spare, n_topics - 1)
-        if self.local is not None:
-            self.local = self.local.new_zeros(len(self.local), len(usage))
-        if n_common and self.local is not None:
+        self.background = torch.zeros_like(usage, dtype=torch.bool)
+        free = (~self.protected).nonzero()[:, 0]  # a seeded topic keeps its index
+        n_background = min(self.n_background, len(free) - n_spare, n_topics - 1)
+        if self.document_topics is not None:
+            self.document_topics = self.document_topics.new_zeros(len(self.document_topics), len(usage))
+        if n_background and self.document_topics is not None:
             corpus = (self.tokens / self.tokens.sum())[:, None]  # (V, 1)
-            common = free[usage[free].argsort()[:n_common]]
-            beta_t = (beta_t - _COMMON_PART * corpus).clamp_min(1e-7)
-            noise = torch.rand(len(beta_t), n_common, generator=generator, device=beta_t.device)
-            beta_t[:, common] = corpus * noise**2
+            background = free[usage[free].argsort()[:n_background]]
+            beta_t = (beta_t - _REMOVED_FREQUENCY * corpus).clamp_min(1e-7)
+            noise = torch.rand(len(beta_t), n_background, generator=generator, device=beta_t.device)
+            beta_t[:, background] = corpus * noise**2
             beta_t /= beta_t.sum(0)
-            self.alpha[common] = _COMMON_ALPHA
-            self.common[common] = True
+            self.alpha[background] = _BACKGROUND_ALPHA
+            self.background[background] = True
         weights = beta_t * usage  # (V, K')
         self.word_topics = weights / weights.sum(1, keepdim=True).clamp_min(1e-30) * self.tokens[:, None]
         self.beta_t = beta_t
-        self.begun.fill_(True)
+        self.started.fill_(True)
 
-    def _leave(self, which: Tensor) -> None:
-        """All topics but these (n,) go. The next pass shares out anew what they had, or else `end` does."""
-        if self.of_words is None:
-            self.of_words = self.word_topics.sum(1, keepdim=True)
-        which = self.spares.keep(which, self.seeded.any(0))
-        for name in ("alpha", "word_topics", "beta_t", "seeded", "common"):
+    def _prune(self, which: Tensor) -> None:
+        """Remove all topics but these (n,). The next pass, or `finish`, reassigns the counts of the others."""
+        if self.word_totals is None:
+            self.word_totals = self.word_topics.sum(1, keepdim=True)
+        which = self.pruning.keep(which, self.seed_counts.any(0))
+        for name in (*_RESIZED, "seed_counts"):
             setattr(self, name, getattr(self, name)[..., which])
-        self.before, self.local = None, None if self.local is None else self.local[:, which]
-        if not self.crowded:
-            self.choice = None
+        self.previous_topics = None
+        self.document_topics = None if self.document_topics is None else self.document_topics[:, which]
+        if not self.has_spare:
+            self.selector = None
 
-    def weave(self, batch: Batch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
-        """Shares out the tokens of a batch anew, and counts them.
+    def count(self, batch: Batch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
+        """Reassign the tokens of a batch to topics, and add them to the sums of the pass.
 
-        The counts of each document are drawn first, nearly from Gamma(N_dk), about as noisy as a sampler's sums of
-        draws, or with less variance where there are few tokens a word.
+        The counts of each document are drawn first, nearly from Gamma(N_dk), which is as noisy as a Gibbs sampler's
+        sums of draws, or with less variance if there are few tokens per word.
 
         Args:
-            theta: (B, K) what an encoder says of the documents, where a pass `starts` from it.
+            batch: the documents.
+            theta: (B, K) the encoder's theta, in a pass that `needs_encoder`.
+            generator: draws the counts.
 
         Returns:
-            Dirichlet(alpha + N_d), in which a token counts as `damping` says.
+            Dirichlet(alpha + N_d), in which words count as `count_power` says.
         """
-        self.woven += 1
-        self.tally = tally = self.tally or self._start_pass(generator)
-        values = batch.counts.values**self.damping  # (N,)
-        counts = self._start(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
-        drawn = noisy(counts, tally.noise, generator)
+        self.batches_done += 1
+        self.current_pass = current = self.current_pass or self._start_pass(generator)
+        values = batch.counts.values**self.count_power  # (N,)
+        counts = self._initial_counts(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
+        drawn = draw_counts(counts, current.noise, generator)
         counts = self.reassign(
-            batch.counts, values, drawn, tally.topics, self.alpha, tally.word_topics, left_out=tally.left_out
+            batch.counts, values, drawn, current.topics, self.alpha, current.word_topics, excluded=current.excluded
         )
-        if self.local is not None:
-            self.local[batch.rows] = counts
-        tally.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
-        for total, part in zip(tally.alpha, dirichlet_step(counts, self.alpha), strict=True):
-            total += part
+        if self.document_topics is not None:
+            self.document_topics[batch.rows] = counts
+        current.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
+        numerator, denominator = dirichlet_step(counts, self.alpha)
+        current.alpha_numerator.add_(numerator)
+        current.alpha_denominator.add_(denominator)
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
-    def _start_pass(self, generator: torch.Generator) -> _Tally:
-        """What a pass goes by, as the tokens there are ask for it."""
-        counted = self.word_topics if self.of_words is None else self.of_words
-        noise = min(1.0, float(counted.sum()) / len(self.tokens) / _NOISY)
+    def _start_pass(self, generator: torch.Generator) -> CountingPass:
+        """Start a pass whose noise suits the number of tokens per word."""
+        counted = self.word_topics if self.word_totals is None else self.word_totals
+        noise = min(1.0, float(counted.sum()) / len(self.tokens) / _FULL_NOISE_TOKENS)
         word_topics = self.word_topics  # (V, K)
-        if self.passes < min(_NOISY_PASSES * self.n_passes, self.n_passes - _PLAIN):
-            word_topics = noisy(word_topics, _WORD_NOISE * noise, generator)
-        return _Tally.of(self._topics(word_topics), noise, 0.0 if self.local is None else 1 - noise**2)
+        if self.passes_done < min(_WORD_NOISE_PASSES * self.n_passes, self.n_passes - _FINAL_PASSES):
+            word_topics = draw_counts(word_topics, _WORD_NOISE * noise, generator)
+        excluded = 0.0 if self.document_topics is None else 1 - noise**2
+        return CountingPass.start(self._topics(word_topics), noise, excluded)
 
     def _topics(self, word_topics: Tensor) -> CountedTopics:
-        """What a pass goes by, of N_vk (V, K); asked for once a pass."""
-        counted, before = CountedTopics.of(word_topics + self.seeded, self.eta), self.before
-        self.before = counted.beta_t
-        return counted if before is None or self.passes >= self.n_passes - _PLAIN else counted.beyond(before)
+        """Return the topics that a pass uses, given N_vk (V, K), and note them for the momentum of the next pass."""
+        topics, previous = CountedTopics.from_counts(word_topics + self.seed_counts, self.eta), self.previous_topics
+        self.previous_topics = topics.beta_t
+        if previous is None or self.passes_done >= self.n_passes - _FINAL_PASSES:
+            return topics
+        return topics.extrapolated(previous)
 
-    def _tokens_a_word(self) -> float:
-        return float(self.tokens.sum()) / len(self.tokens)
+    def _initial_counts(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
+        """Return N_dk (B, K) at the start of a pass: of the previous pass, or from the encoder's theta.
 
-    def _start(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
-        """N_dk to start a pass with: those of the pass before, or as theta says: (B, K)"""
-        if self.local is not None and self.passes:
-            return self.local[batch.rows]
+        Args:
+            sizes: (B, 1) the weighted tokens of each document.
+        """
+        if self.document_topics is not None and self.passes_done:
+            return self.document_topics[batch.rows]
         assert theta is not None
-        if self.local is not None and self.common.any():  # of which no encoder knows yet
-            theta = (1 - _COMMON_SHARE) * theta
-            theta[:, self.common] = _COMMON_SHARE / self.common.sum()
+        if self.document_topics is not None and self.background.any():  # which the encoder does not know yet
+            theta = (1 - _BACKGROUND_SHARE) * theta
+            theta[:, self.background] = _BACKGROUND_SHARE / self.background.sum()
             theta /= theta.sum(1, keepdim=True)
-        elif self.local is None:
-            theta = (
-                expected_counts(batch.counts, self.beta_t, self.alpha, theta, _NEW_STEPS) / batch.counts.totals[:, None]
-            )
+        elif self.document_topics is None:
+            counts = expected_counts(batch.counts, self.beta_t, self.alpha, theta, _STREAM_REFINE)
+            theta = counts / batch.counts.totals[:, None]
         return sizes * theta
 
-    def gather(self) -> None:
-        """After a pass: what was counted becomes the topics; in a stream it joins what was there."""
-        assert self.tally is not None
-        tally, self.tally = self.tally, None
-        kept = 0.0 if self.local is not None else 1.0
-        new = tally.tokens.sum() / (kept * self.tokens.sum() + tally.tokens.sum())  # () the share of new tokens
-        self.word_topics.mul_(kept).add_(tally.word_topics)
-        self.tokens.mul_(kept).add_(tally.tokens)
-        if self.passes >= _SETTLING or self.local is None:
-            numerator, denominator = tally.alpha
-            self.alpha.mul_((numerator / denominator).clamp_min(1e-6) ** new).clamp_(_LEAST_ALPHA, _MOST_ALPHA)
-        power = self.sharpness or min(_SHARPEST, 1 + _SHARPER / (3 + self._tokens_a_word() ** 0.5))
-        self.beta_t = sharpened(self.word_topics + self.seeded, self.tokens, power, self.eta)
-        if self.common.any():
-            self.beta_t = tinted(self.beta_t, self.alpha * self.common, _TINT)
-        self.passes += 1
-        self.of_words, self.woven = None, 0
-        n_left = self.spares.n_left(self.passes, self.n_passes)
-        if self.choice is not None and n_left < len(self.alpha):
-            self._leave(self.choice(self.beta_t.mT, self.tokens, n_left, self.held))
+    def end_pass(self) -> None:
+        """Replace the counts by the sums of the pass, or add these in a stream; then remove topics if it is time."""
+        assert self.current_pass is not None
+        done, self.current_pass = self.current_pass, None
+        old = 0.0 if self.document_topics is not None else 1.0  # the weight of the counts so far
+        new = done.tokens.sum() / (old * self.tokens.sum() + done.tokens.sum())  # () the share of new tokens
+        self.word_topics.mul_(old).add_(done.word_topics)
+        self.tokens.mul_(old).add_(done.tokens)
+        if self.passes_done >= _FIXED_ALPHA_PASSES or self.document_topics is None:
+            change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
+            self.alpha.mul_(change).clamp_(_MIN_ALPHA, _MAX_ALPHA)
+        tokens_per_word = float(self.tokens.sum()) / len(self.tokens)
+        sharpness = self.sharpness or min(_MAX_SHARPNESS, 1 + _SHARPNESS_SCALE / (3 + tokens_per_word**0.5))
+        self.beta_t = sharpen(self.word_topics + self.seed_counts, self.tokens, sharpness, self.eta)
+        if self.background.any():
+            self.beta_t = mix_background(self.beta_t, self.alpha * self.background, _MIXED_BACKGROUND)
+        self.passes_done += 1
+        self.word_totals, self.batches_done = None, 0
+        n_kept = self.pruning.n_kept(self.passes_done, self.n_passes)
+        if self.selector is not None and n_kept < len(self.alpha):
+            self._prune(self.selector(self.beta_t.mT, self.tokens, n_kept, self.protected))
 
     def infer(self, batch: Batch, theta: Tensor, steps: int) -> DirichletPosterior:
-        """Dirichlet(alpha_d + N_d) of documents given the topics, by `steps` from what an encoder says, theta (B, K).
+        """Return Dirichlet(alpha_d + N_d) of new documents, by refining the encoder's theta.
 
-        alpha_d is as large as alpha, part of it where the encoder says: it has seen which topics go together.
+        alpha_d sums to the same number as alpha, and half of it is proportional to the encoder's theta: the encoder has
+        learned which topics occur together.
+
+        Args:
+            batch: the documents.
+            theta: (B, K) the encoder's theta.
+            steps: steps of refinement.
         """
-        alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, _TRUST)  # (B, K)
+        alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, _ENCODER_PRIOR)  # (B, K)
         counts = expected_counts(batch.counts, self.beta_t, alpha, theta, steps)  # (B, K)
         return DirichletPosterior(alpha + counts, self.alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
-        """See `lda_loss`."""
+        """Return the loss of latent Dirichlet allocation; see `lda_loss`."""
         return lda_loss(posterior, self.beta_t, batch.counts)

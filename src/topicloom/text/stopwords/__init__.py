@@ -1,4 +1,4 @@
-"""Stop words by language, a text file each; where the lists come from is said in NOTICE."""
+"""Stop words, in one text file for each language. The file NOTICE names the sources of the lists."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language, NFKC-normalised and casefolded; none for a language without a list.
+    """The stop words of a language, NFKC-normalised and casefolded; empty for a language without a list.
 
     Args:
-        language: a code such as "en" or "zh"; "zh" holds simplified and traditional words.
+        language: A code such as "en" or "zh"; the list of "zh" has simplified and traditional words.
     """
     path = _FOLDER / f"{language}.txt"
     return frozenset(read_words(path)) if language in listed_languages() else frozenset()
@@ -21,11 +21,11 @@ def stop_words(language: str) -> frozenset[str]:
 
 @cache
 def listed_languages() -> frozenset[str]:
-    """The codes of the languages with a list."""
+    """The codes of the languages that have a list."""
     return frozenset(path.stem for path in _FOLDER.glob("*.txt"))
 
 
 def read_words(path: Path) -> list[str]:
-    """Reads one entry a line; blank lines and lines that begin with # are passed over."""
+    """Read one entry from each line, without blank lines and lines that begin with #."""
     lines = (line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
     return [line for line in lines if line and not line.startswith("#")]

@@ -1,4 +1,4 @@
-"""Loom's counts, against references that say the same in loops, and against integrals."""
+"""Loom's counting stage, compared with references written as loops, and with integrals."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ import torch
 from scipy import integrate, sparse, special, stats
 
 from topicloom.datasets import synthetic_lda
-from topicloom.models.loom import compiled
-from topicloom.models.loom import counting as weft_module
-from topicloom.models.loom import cvb0 as collapsed
+from topicloom.models.loom import compiled, counting, cvb0
 from topicloom.models.loom.counting import (
-    _COMMON_SHARE,
-    _NEW_STEPS,
-    _NOISY,
-    _PLAIN,
-    _TINT,
-    _TRUST,
-    Weft,
+    _BACKGROUND_SHARE,
+    _ENCODER_PRIOR,
+    _FINAL_PASSES,
+    _FULL_NOISE_TOKENS,
+    _MIXED_BACKGROUND,
+    _STREAM_REFINE,
+    CollapsedCounts,
 )
 from topicloom.models.loom.cvb0 import (
     CountedTopics,
     dirichlet_step,
+    draw_counts,
     expected_counts,
-    noisy,
-    sharpened,
-    tinted,
+    mix_background,
+    sharpen,
 )
 from topicloom.nn.batch import Batch
 from topicloom.nn.posteriors import DirichletPosterior
@@ -39,8 +37,8 @@ from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
 COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)
-COUNTS[:, 4] = 0  # a word that no document has
-COUNTS[3, 1] = 40  # so much of one word that what it has in its topics is less than what is taken off
+COUNTS[:, 4] = 0  # a word that no document contains
+COUNTS[3, 1] = 40  # more of one word than its topics contain, so that the own count exceeds the others
 ALPHA = np.array([0.1, 0.5, 0.02])
 
 
@@ -49,7 +47,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def batch_of(counts: np.ndarray) -> SparseCounts:
-    """In float64, so that what is compared differs by nothing but rounding."""
+    """Return a batch in float64, so that results differ by rounding alone."""
     batch = sparse_batch(
         sparse.csr_array(np.atleast_2d(counts)), np.arange(len(np.atleast_2d(counts))), torch.device("cpu")
     ).counts
@@ -61,7 +59,7 @@ def positive(*size: int, seed: int = 0, scale: float = 5.0) -> np.ndarray:
 
 
 def simplex(*size: int, seed: int = 0) -> np.ndarray:
-    """Rows that sum to 1."""
+    """Return rows that sum to 1."""
     return np.random.default_rng(seed).dirichlet(np.full(size[-1], 0.5), size[:-1])
 
 
@@ -69,11 +67,11 @@ def tensors(*arrays: np.ndarray) -> list[torch.Tensor]:
     return [torch.tensor(array, dtype=torch.float64) for array in arrays]
 
 
-# Tokens shared out anew.
+# Reassignment of tokens.
 
 
-def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarray, left_out: float) -> np.ndarray:
-    """(D, V, K) x_dv gamma_dvk as the docstring of `reassign` has it, one token of one topic at a time."""
+def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarray, excluded: float) -> np.ndarray:
+    """Return x_dv gamma_dvk (D, V, K) by the formula in the docstring of `reassign`, one at a time."""
     sizes = word_topics.sum(0) + N_WORDS * ETA
     out = np.zeros((len(values), N_WORDS, N_TOPICS))
     for d, v in zip(*np.nonzero(values), strict=True):
@@ -81,56 +79,56 @@ def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarr
         own = [share / sum(own) for share in own]
         for k in range(N_TOPICS):
             of_doc = max(doc_topics[d, k] - own[k], 0) + ALPHA[k]
-            of_word = max(word_topics[v, k] - values[d, v] * own[k] * left_out, 0) + ETA
+            of_word = max(word_topics[v, k] - values[d, v] * own[k] * excluded, 0) + ETA
             out[d, v, k] = of_doc * of_word / sizes[k]
         out[d, v] *= values[d, v] / out[d, v].sum()
     return out
 
 
-@pytest.mark.parametrize("way", ["whole", "in pieces", "one by one", "compiled"])
-@pytest.mark.parametrize("left_out", [1.0, 0.4, 0.0])
-def test_tokens_are_shared_out_as_the_formula_says(left_out, way, monkeypatch):
-    reassign = collapsed.reassign
+@pytest.mark.parametrize("way", ["whole", "in chunks", "one by one", "compiled"])
+@pytest.mark.parametrize("excluded", [1.0, 0.4, 0.0])
+def test_tokens_are_reassigned_by_the_formula(excluded, way, monkeypatch):
+    reassign = cvb0.reassign
     if way == "compiled":
         pytest.importorskip("numba")
         reassign = compiled.reassign
-        monkeypatch.setattr(collapsed, "reassign", None)  # not this in its place
+        monkeypatch.setattr(cvb0, "reassign", None)  # it must not be used instead
     elif way != "whole":
-        monkeypatch.setattr(collapsed, "_CHUNK", {"in pieces": 4 * N_TOPICS, "one by one": 1}[way])
+        monkeypatch.setattr(cvb0, "_CHUNK", {"in chunks": 4 * N_TOPICS, "one by one": 1}[way])
     values = COUNTS**0.7
     doc_topics, word_topics = positive(N_DOCS, N_TOPICS), positive(N_WORDS, N_TOPICS, seed=1)
     before = positive(N_WORDS, N_TOPICS, seed=2)
     batch = batch_of(COUNTS)
-    topics = CountedTopics.of(torch.from_numpy(word_topics), ETA)
+    topics = CountedTopics.from_counts(torch.from_numpy(word_topics), ETA)
     docs, alpha, added = tensors(doc_topics, ALPHA, before)
-    kept = docs.clone(), topics.beta_t.clone(), alpha.clone()
-    ours = reassign(batch, batch.values**0.7, docs, topics, alpha, added, left_out=left_out).numpy()
+    copies = docs.clone(), topics.beta_t.clone(), alpha.clone()
+    ours = reassign(batch, batch.values**0.7, docs, topics, alpha, added, excluded=excluded).numpy()
 
-    expected = reassigned(values, doc_topics, word_topics, left_out)  # (D, V, K)
+    expected = reassigned(values, doc_topics, word_topics, excluded)  # (D, V, K)
     np.testing.assert_allclose(ours, expected.sum(1), rtol=1e-6)  # values are float32 to the power, once each
     np.testing.assert_allclose(added.numpy() - before, expected.sum(0), rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(ours.sum(1), values.sum(1), rtol=1e-6)
     np.testing.assert_allclose((added.numpy() - before).sum(1), values.sum(0), rtol=1e-6, atol=1e-12)
-    for tensor, copy in zip((docs, topics.beta_t, alpha), kept, strict=True):
-        torch.testing.assert_close(tensor, copy, atol=0, rtol=0)  # nothing else was written to
+    for tensor, copy in zip((docs, topics.beta_t, alpha), copies, strict=True):
+        torch.testing.assert_close(tensor, copy, atol=0, rtol=0)  # the inputs have not changed
 
 
 @pytest.fixture
 def uncompiled():
-    """What numba made is forgotten, before and after."""
+    """Forget the compiled function before and after a test."""
     compiled._compiled.cache_clear()
     yield
     compiled._compiled.cache_clear()
 
 
 @pytest.mark.parametrize("why", ["no numba", "broken", "not compiled", "not contiguous", "another device"])
-def test_tokens_are_shared_out_all_the_same_where_nothing_can_be_compiled(why, monkeypatch, uncompiled, caplog):
+def test_tokens_are_reassigned_even_if_nothing_can_be_compiled(why, monkeypatch, uncompiled, caplog):
     batch = batch_of(COUNTS)
-    topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)), ETA)
+    topics = CountedTopics.from_counts(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)), ETA)
     docs, alpha, added = tensors(positive(N_DOCS, N_TOPICS), ALPHA, np.zeros((N_WORDS, N_TOPICS)))
     given = batch, batch.values, docs, topics, alpha
-    asked, expected = [], torch.ones(1)
-    monkeypatch.setattr(collapsed, "reassign", lambda *_, **settings: asked.append(settings) or expected)
+    calls, expected = [], torch.ones(1)
+    monkeypatch.setattr(cvb0, "reassign", lambda *_, **settings: calls.append(settings) or expected)
     if why == "no numba":
         monkeypatch.setitem(sys.modules, "numba", None)
     elif why == "broken":
@@ -147,12 +145,12 @@ def test_tokens_are_shared_out_all_the_same_where_nothing_can_be_compiled(why, m
         added = torch.zeros(N_TOPICS, N_WORDS, dtype=torch.float64).mT
     else:
         given = batch, batch.values.to("meta"), docs, topics, alpha
-    assert compiled.reassign(*given, added, left_out=0.3) is expected
-    assert asked == [{"left_out": 0.3}]
-    assert ("cannot be used" in caplog.text) == (why == "broken")  # who has asked for it is told
+    assert compiled.reassign(*given, added, excluded=0.3) is expected
+    assert calls == [{"excluded": 0.3}]
+    assert ("cannot be used" in caplog.text) == (why == "broken")  # a warning for those who installed it
 
 
-def test_what_is_compiled_need_not_be_kept(monkeypatch, uncompiled):
+def test_the_compiled_loop_does_not_need_a_cache_on_disk(monkeypatch, uncompiled):
     numba = pytest.importorskip("numba")
     njit = numba.njit
 
@@ -167,25 +165,26 @@ def test_what_is_compiled_need_not_be_kept(monkeypatch, uncompiled):
 
 @pytest.mark.parametrize("counts", [COUNTS, COUNTS * 0, COUNTS[:0], np.eye(N_DOCS, N_WORDS, dtype=np.float32)])
 @pytest.mark.parametrize("n_topics", [1, 3, 50])
-def test_what_is_compiled_does_the_same_in_single_precision(counts, n_topics, monkeypatch):
+def test_the_compiled_loop_agrees_in_single_precision(counts, n_topics, monkeypatch):
     pytest.importorskip("numba")
     batch = single(counts).counts
-    topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, n_topics, seed=1)).float(), ETA)
-    topics = replace(topics, beta_t=topics.beta_t.index_fill(0, torch.tensor([2]), 0.0))  # a word that no topic has
+    topics = CountedTopics.from_counts(torch.from_numpy(positive(N_WORDS, n_topics, seed=1)).float(), ETA)
+    # A word that no topic contains.
+    topics = replace(topics, beta_t=topics.beta_t.index_fill(0, torch.tensor([2]), 0.0))
     docs, alpha = torch.from_numpy(positive(len(counts), n_topics)).float(), torch.full((n_topics,), 0.1)
     ours, theirs = torch.zeros(N_WORDS, n_topics), torch.zeros(N_WORDS, n_topics)
-    expected = collapsed.reassign(batch, batch.values, docs, topics, alpha, theirs, left_out=0.4)
-    monkeypatch.setattr(collapsed, "reassign", None)
+    expected = cvb0.reassign(batch, batch.values, docs, topics, alpha, theirs, excluded=0.4)
+    monkeypatch.setattr(cvb0, "reassign", None)
     torch.testing.assert_close(
-        compiled.reassign(batch, batch.values, docs, topics, alpha, ours, left_out=0.4), expected
+        compiled.reassign(batch, batch.values, docs, topics, alpha, ours, excluded=0.4), expected
     )
     torch.testing.assert_close(ours, theirs)
 
 
-def test_what_is_not_finite_does_not_get_lost_where_it_is_compiled():
+def test_the_compiled_loop_passes_nan_on():
     pytest.importorskip("numba")
     batch = single(COUNTS).counts
-    topics = CountedTopics.of(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)).float(), ETA)
+    topics = CountedTopics.from_counts(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)).float(), ETA)
     docs = torch.from_numpy(positive(N_DOCS, N_TOPICS)).float()
     docs[2, 1] = torch.nan
     added = torch.zeros(N_WORDS, N_TOPICS)
@@ -196,32 +195,32 @@ def test_what_is_not_finite_does_not_get_lost_where_it_is_compiled():
 
 def test_counted_topics_are_smoothed_counts():
     counts = positive(N_WORDS, N_TOPICS)
-    topics = CountedTopics.of(torch.from_numpy(counts), ETA)
+    topics = CountedTopics.from_counts(torch.from_numpy(counts), ETA)
     for k in range(N_TOPICS):
         size = sum(counts[:, k]) + N_WORDS * ETA
         np.testing.assert_allclose(topics.sizes[k], size)
-        np.testing.assert_allclose(topics.least[k], ETA / size)
+        np.testing.assert_allclose(topics.smallest[k], ETA / size)
         np.testing.assert_allclose(topics.beta_t[:, k], (counts[:, k] + ETA) / size)
 
 
-def test_topics_go_beyond_what_was_counted():
+def test_momentum_extrapolates_the_topics():
     before, after = positive(N_WORDS, N_TOPICS, seed=1), positive(N_WORDS, N_TOPICS, seed=2)
-    old, new = (CountedTopics.of(torch.from_numpy(counts), ETA) for counts in (before, after))
-    kept = new.beta_t.clone()
-    further = new.beyond(old.beta_t)
+    old, new = (CountedTopics.from_counts(torch.from_numpy(counts), ETA) for counts in (before, after))
+    copy = new.beta_t.clone()
+    further = new.extrapolated(old.beta_t)
     for k in range(N_TOPICS):
         change = [min(2.0, max(0.5, float(new.beta_t[v, k] / old.beta_t[v, k]))) for v in range(N_WORDS)]
         weights = np.array([float(new.beta_t[v, k]) * change[v] ** 0.8 for v in range(N_WORDS)])
         np.testing.assert_allclose(further.beta_t[:, k], weights / weights.sum())
     assert further.sizes is new.sizes
-    torch.testing.assert_close(new.beta_t, kept, atol=0, rtol=0)
-    torch.testing.assert_close(new.beyond(new.beta_t).beta_t, new.beta_t)  # where nothing changes, nothing goes on
+    torch.testing.assert_close(new.beta_t, copy, atol=0, rtol=0)
+    torch.testing.assert_close(new.extrapolated(new.beta_t).beta_t, new.beta_t)  # without a change there is no momentum
 
 
 # The Dirichlet parameters.
 
 
-def test_dirichlet_steps_lead_to_the_parameters_that_counts_were_drawn_with():
+def test_dirichlet_steps_recover_the_parameters_of_drawn_counts():
     planted = np.array([0.05, 0.2, 0.6])
     random = np.random.default_rng(0)
     counts = torch.from_numpy(random.multinomial(80, random.dirichlet(planted, 8000)).astype(np.float64))
@@ -232,7 +231,7 @@ def test_dirichlet_steps_lead_to_the_parameters_that_counts_were_drawn_with():
     np.testing.assert_allclose(alpha, planted, rtol=0.06)
 
 
-def test_a_dirichlet_step_is_the_mean_over_counts_rounded_at_random():
+def test_a_dirichlet_step_is_an_expectation_over_randomly_rounded_counts():
     counts = np.array([[0.3, 2.3], [1.4, 0.0], [1.0, 7.9], [0.0, 0.6]])
     alpha = np.array([0.2, 1.5])
     numerator, denominator = dirichlet_step(*tensors(counts, alpha))
@@ -251,11 +250,11 @@ def test_a_dirichlet_step_is_the_mean_over_counts_rounded_at_random():
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.2])
-def test_drawn_counts_have_their_mean_and_their_variance(noise: float):
+def test_drawn_counts_have_the_right_mean_and_variance(noise: float):
     means = torch.tensor([0.0, 0.02, 0.5, 4.0, 60.0], dtype=torch.float64)
-    drawn = noisy(means.expand(200_000, -1), noise, seeded())
+    drawn = draw_counts(means.expand(200_000, -1), noise, seeded())
     assert (drawn >= 0).all()
-    assert not drawn[:, 0].any()  # a topic that a document has not
+    assert not drawn[:, 0].any()  # a topic that the document does not have
     np.testing.assert_allclose(drawn.mean(0)[1:], means[1:], rtol=0.05)
     np.testing.assert_allclose(drawn.var(0)[1:], noise * means[1:], rtol=0.15)
     for k in range(1, len(means)):
@@ -266,13 +265,13 @@ def test_drawn_counts_have_their_mean_and_their_variance(noise: float):
 # New documents.
 
 
-def test_no_steps_are_the_start():
+def test_without_steps_inference_returns_its_start():
     start, beta_t, alpha = tensors(simplex(N_DOCS, N_TOPICS), simplex(N_TOPICS, N_WORDS).T, ALPHA)
     counts = expected_counts(batch_of(COUNTS), beta_t, alpha, start, 0)
     np.testing.assert_allclose(counts, COUNTS.sum(1)[:, None] * start.numpy())
 
 
-def test_steps_of_inference_are_the_fixed_point_in_loops():
+def test_steps_of_inference_agree_with_loops():
     theta, beta = simplex(N_DOCS, N_TOPICS, seed=1), simplex(N_TOPICS, N_WORDS, seed=2)
     start, beta_t, alpha = tensors(theta, beta.T, ALPHA)
     ours = expected_counts(batch_of(COUNTS), beta_t, alpha, start, 3)
@@ -284,7 +283,7 @@ def test_steps_of_inference_are_the_fixed_point_in_loops():
         np.testing.assert_allclose(ours[d], counts, rtol=1e-5)
 
 
-def test_steps_of_inference_climb_to_the_best_theta():
+def test_steps_of_inference_reach_the_best_theta():
     """The fixed point is expectation maximisation of sum_v x_v log (theta beta)_v + sum_k alpha_k log theta_k."""
     beta, x, alpha = simplex(2, N_WORDS, seed=3), COUNTS[0], np.array([0.3, 0.8])
     start, beta_t, prior = tensors(np.array([[0.02, 0.98]]), beta.T, alpha)
@@ -302,10 +301,10 @@ def test_steps_of_inference_climb_to_the_best_theta():
     assert reached[-1] > reached[0] + 1
 
 
-# Topics of counts.
+# Topics from counts.
 
 
-def sharpened_in_loops(counts: np.ndarray, tokens: np.ndarray, sharpness: float) -> np.ndarray:
+def sharpen_in_loops(counts: np.ndarray, tokens: np.ndarray, sharpness: float) -> np.ndarray:
     smoothed = counts + ETA
     topic = smoothed.sum(0) / smoothed.sum()
     beta_t = np.zeros_like(counts)
@@ -319,21 +318,21 @@ def sharpened_in_loops(counts: np.ndarray, tokens: np.ndarray, sharpness: float)
 
 
 @pytest.mark.parametrize("sharpness", [0.5, 1.0, 1.35, 4.0])
-def test_sharpened_topics_are_what_the_formula_says(sharpness):
+def test_topics_are_sharpened_by_the_formula(sharpness):
     counts, tokens = positive(N_WORDS, N_TOPICS), positive(N_WORDS, seed=1, scale=50)
-    ours = sharpened(*tensors(counts, tokens), sharpness, ETA).numpy()
-    np.testing.assert_allclose(ours, sharpened_in_loops(counts, tokens, sharpness))
+    ours = sharpen(*tensors(counts, tokens), sharpness, ETA).numpy()
+    np.testing.assert_allclose(ours, sharpen_in_loops(counts, tokens, sharpness))
     np.testing.assert_allclose(ours.sum(0), 1)
-    # Mixed by some sizes of the topics, words have their share of the corpus whatever the sharpness.
+    # With suitable sizes of the topics, words have their share of the corpus, whatever the sharpness.
     sizes, _, _, _ = np.linalg.lstsq(ours, tokens + ETA, rcond=None)
     np.testing.assert_allclose(ours @ sizes, tokens + ETA)
     assert (sizes > 0).all()
 
 
-def test_only_words_that_lead_a_topic_are_sharpened():
-    """The 30 best of each by probability or by relevance .6; the others are shared out as they were counted."""
+def test_only_top_words_are_sharpened():
+    """Top words are the 30 first of each topic, by probability or by relevance .6; the others stay as counted."""
     counts, tokens = positive(400, 2, scale=20), positive(400, seed=1, scale=50)
-    ours = sharpened(*tensors(counts, tokens), 3.0, ETA).numpy()
+    ours = sharpen(*tensors(counts, tokens), 3.0, ETA).numpy()
     smoothed = counts + ETA
     topic = smoothed.sum(0) / smoothed.sum()
     plain = smoothed / smoothed.sum(1, keepdims=True)
@@ -343,36 +342,36 @@ def test_only_words_that_lead_a_topic_are_sharpened():
     beta_t = sharp * frequency[:, None]
     beta_t /= beta_t.sum(0)
     relevance = 0.6 * np.log(beta_t) + 0.4 * np.log(beta_t / frequency[:, None])
-    leads = {v for ranked in (beta_t, relevance) for k in range(2) for v in ranked[:, k].argsort()[-30:]}
-    assert 60 < len(leads) < 120
-    shares = np.array([(sharp if v in leads else plain)[v] for v in range(400)])
+    is_top = {v for ranked in (beta_t, relevance) for k in range(2) for v in ranked[:, k].argsort()[-30:]}
+    assert 60 < len(is_top) < 120
+    shares = np.array([(sharp if v in is_top else plain)[v] for v in range(400)])
     expected = shares * frequency[:, None]
     np.testing.assert_allclose(ours, expected / expected.sum(0))
 
 
-def test_topics_that_are_not_sharpened_are_the_counts():
+def test_topics_with_a_sharpness_of_1_are_the_counts():
     counts = positive(N_WORDS, N_TOPICS)
-    ours = sharpened(*tensors(counts, counts.sum(1)), 1.0, 1e-12)
+    ours = sharpen(*tensors(counts, counts.sum(1)), 1.0, 1e-12)
     np.testing.assert_allclose(ours, counts / counts.sum(0), rtol=1e-6)
 
 
 def test_sharper_topics_share_fewer_words():
     counts = positive(N_WORDS, N_TOPICS)
-    counts /= counts.sum(0)  # topics of one size, so that a word's first topic is the one it stands out in
+    counts /= counts.sum(0)  # with topics of equal size, the largest p(k | v) belongs to the topic of the highest lift
 
-    def surest(sharpness: float) -> np.ndarray:
+    def largest(sharpness: float) -> np.ndarray:
         """(V,) max_k p(k | v)"""
-        beta_t = sharpened(*tensors(counts, np.ones(N_WORDS)), sharpness, 1e-9).numpy()
+        beta_t = sharpen(*tensors(counts, np.ones(N_WORDS)), sharpness, 1e-9).numpy()
         sizes, _, _, _ = np.linalg.lstsq(beta_t, np.ones(N_WORDS), rcond=None)
         return (beta_t * sizes).max(1)
 
-    found = [surest(sharpness) for sharpness in (0.5, 1.0, 1.35, 3.0)]
+    found = [largest(sharpness) for sharpness in (0.5, 1.0, 1.35, 3.0)]
     assert (np.diff(found, axis=0) > 0).all()
 
 
-def test_tinted_topics_have_their_share_of_the_common_ones_words():
+def test_topics_contain_their_share_of_background_words():
     beta_t, weights = simplex(N_TOPICS + 1, N_WORDS, seed=7).T, np.array([0.0, 3.0, 0.0, 1.0])
-    ours = tinted(*tensors(beta_t, weights), 0.2)
+    ours = mix_background(*tensors(beta_t, weights), 0.2)
     for v in range(N_WORDS):
         words = (3 * beta_t[v, 1] + beta_t[v, 3]) / 4
         for k in range(N_TOPICS + 1):
@@ -381,22 +380,23 @@ def test_tinted_topics_have_their_share_of_the_common_ones_words():
     np.testing.assert_allclose(ours.sum(0), 1)
 
 
-# A pass, and what is there before it.
+# The start of the counting stage, and its passes.
 
 
-def weft(**settings) -> Weft:
-    return Weft(N_WORDS, N_TOPICS, **{"eta": ETA, "damping": 1.0, "sharpness": 1.0, "n_common": 0, **settings})
+def new_counts(**settings) -> CollapsedCounts:
+    plain = {"eta": ETA, "count_power": 1.0, "sharpness": 1.0, "n_background": 0}
+    return CollapsedCounts(N_WORDS, N_TOPICS, **plain | settings)
 
 
-def begun(kept: bool = True, counts: np.ndarray = COUNTS, usage=(0.5, 0.1, 0.4), **settings) -> Weft:
-    """One whose topics come from elsewhere, of documents that are kept or of a stream."""
-    new = weft(**settings)
+def started(kept: bool = True, counts: np.ndarray = COUNTS, usage=(0.5, 0.1, 0.4), **settings) -> CollapsedCounts:
+    """Return counts that start from random topics, of documents whose counts are kept or of a stream."""
+    new = new_counts(**settings)
     if kept:
-        new.keep(len(counts), torch.from_numpy(counts.sum(0)))
+        new.keep_documents(len(counts), torch.from_numpy(counts.sum(0)))
     else:
         new.tokens.copy_(torch.from_numpy(counts.sum(0)))
     beta_t = torch.from_numpy(simplex(N_TOPICS, N_WORDS, seed=5).T.copy()).float()
-    new.begin(beta_t, torch.tensor(usage), seeded())
+    new.start(beta_t, torch.tensor(usage), seeded())
     return new
 
 
@@ -408,175 +408,176 @@ def encoded(n_docs: int = N_DOCS) -> torch.Tensor:
     return torch.from_numpy(simplex(n_docs, N_TOPICS, seed=6)).float()
 
 
-def test_topics_found_otherwise_become_counts():
-    new, usage = begun(), np.array([0.5, 0.1, 0.4])
-    assert bool(new.begun)
+def test_topics_of_pretraining_become_counts():
+    new, usage = started(), np.array([0.5, 0.1, 0.4])
+    assert bool(new.started)
     beta_t = simplex(N_TOPICS, N_WORDS, seed=5).T
     np.testing.assert_allclose(new.beta_t, beta_t, rtol=1e-5)
     posterior = beta_t * usage / (beta_t * usage).sum(1, keepdims=True)  # p(k | v)
     np.testing.assert_allclose(new.word_topics, posterior * COUNTS.sum(0)[:, None], rtol=1e-5)
-    assert not new.common.any()
+    assert not new.background.any()
 
 
-@pytest.mark.parametrize(("n_common", "common"), [(1, {1}), (2, {1, 2})])
-def test_common_topics_take_the_place_of_the_least_used(n_common, common):
-    new = begun(n_common=n_common)
-    assert set(new.common.nonzero()[:, 0].tolist()) == common
-    assert new.held.tolist() == new.common.tolist()  # no choice of topics may leave them out
+@pytest.mark.parametrize(("n_background", "background"), [(1, {1}), (2, {1, 2})])
+def test_background_topics_replace_the_least_used_topics(n_background, background):
+    new = started(n_background=n_background)
+    assert set(new.background.nonzero()[:, 0].tolist()) == background
+    assert new.protected.tolist() == new.background.tolist()  # pruning must not remove them
     np.testing.assert_allclose(new.beta_t.sum(0), 1, rtol=1e-5)
     np.testing.assert_allclose(new.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
     corpus = COUNTS.sum(0) / COUNTS.sum()
     for topic in range(N_TOPICS):
         words = new.beta_t[:, topic].numpy()
-        # A common topic has nothing but what the corpus has; the others were freed of that.
-        assert (words[corpus == 0] == 0).all() == (topic in common)
-        assert (new.alpha[topic] > weft().alpha[topic]) == (topic in common)
+        # A background topic has the words of the corpus alone; these were removed from the others.
+        assert (words[corpus == 0] == 0).all() == (topic in background)
+        assert (new.alpha[topic] > new_counts().alpha[topic]) == (topic in background)
     assert torch.isfinite(new.word_topics).all()
 
 
-def test_a_common_topic_never_takes_a_seeded_ones_place():
+def test_a_background_topic_never_replaces_a_seeded_one():
     words = torch.zeros(N_WORDS, N_TOPICS)
     words[2, 1] = 5.0
-    new = begun(n_common=1, seeded=words)
-    assert new.common.tolist() == [False, False, True]  # topic 1 has less, and is seeded
-    assert new.held.tolist() == [False, True, True]
+    new = started(n_background=1, seed_counts=words)
+    assert new.background.tolist() == [False, False, True]  # topic 1 is used less, and is seeded
+    assert new.protected.tolist() == [False, True, True]
 
 
-def test_documents_start_with_common_words_in_their_topics():
-    new, theta = begun(n_common=1), encoded()
-    start = new._start(single(COUNTS), theta.clone(), torch.ones(N_DOCS, 1))
+def test_documents_start_with_a_share_of_background_topics():
+    new, theta = started(n_background=1), encoded()
+    start = new._initial_counts(single(COUNTS), theta.clone(), torch.ones(N_DOCS, 1))
     for d in range(N_DOCS):
-        shares = [_COMMON_SHARE if k == 1 else (1 - _COMMON_SHARE) * float(theta[d, k]) for k in range(N_TOPICS)]
+        rest = 1 - _BACKGROUND_SHARE
+        shares = [_BACKGROUND_SHARE if k == 1 else rest * float(theta[d, k]) for k in range(N_TOPICS)]
         np.testing.assert_allclose(start[d], np.array(shares) / sum(shares), rtol=1e-5)
 
 
-def test_a_stream_after_a_fit_starts_where_inference_says():
-    """The encoder knows the common topics by then."""
-    new, batch, theta = begun(n_common=1), single(COUNTS), encoded()
-    new.weave(batch, theta, seeded())
-    new.gather()
-    new.end(torch.ones(3))
-    assert new.common.tolist() == [False, True, False]
-    start = new._start(batch, theta, torch.from_numpy(COUNTS.sum(1))[:, None])
-    torch.testing.assert_close(start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _NEW_STEPS))
+def test_a_stream_after_a_fit_starts_from_inferred_counts():
+    """The encoder knows the background topics by then."""
+    new, batch, theta = started(n_background=1), single(COUNTS), encoded()
+    new.count(batch, theta, seeded())
+    new.end_pass()
+    new.finish(torch.ones(3))
+    assert new.background.tolist() == [False, True, False]
+    start = new._initial_counts(batch, theta, torch.from_numpy(COUNTS.sum(1))[:, None])
+    torch.testing.assert_close(start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _STREAM_REFINE))
 
 
-@pytest.mark.parametrize("damping", [1.0, 0.5])
-def test_a_pass_counts_every_token_once(damping):
-    new = begun(damping=damping)
-    posterior = new.weave(single(COUNTS), encoded(), seeded())
-    values = COUNTS**damping
+@pytest.mark.parametrize("count_power", [1.0, 0.5])
+def test_a_pass_counts_every_token_once(count_power):
+    new = started(count_power=count_power)
+    posterior = new.count(single(COUNTS), encoded(), seeded())
+    values = COUNTS**count_power
     np.testing.assert_allclose((posterior.alpha - new.alpha).sum(1), values.sum(1), rtol=1e-5)
-    np.testing.assert_allclose(new.local, posterior.alpha - new.alpha, atol=1e-5)
-    new.gather()
+    np.testing.assert_allclose(new.document_topics, posterior.alpha - new.alpha, atol=1e-5)
+    new.end_pass()
     np.testing.assert_allclose(new.word_topics.sum(1), values.sum(0), rtol=1e-5)
     np.testing.assert_allclose(new.tokens, COUNTS.sum(0))
     np.testing.assert_allclose(new.beta_t.sum(0), 1, rtol=1e-5)
 
 
-def test_batches_of_a_pass_go_by_the_topics_before_it(monkeypatch):
-    """Without noise, documents are shared out the same whatever batches they come in."""
-    monkeypatch.setattr(weft_module, "noisy", lambda counts, noise, generator: counts)
-    whole, parted = begun(), begun()
+def test_all_batches_of_a_pass_use_the_same_topics(monkeypatch):
+    """Without noise, the division of documents into batches makes no difference."""
+    monkeypatch.setattr(counting, "draw_counts", lambda counts, noise, generator: counts)
+    whole, divided = started(), started()
     theta = encoded()
     for _ in range(2):
-        whole.weave(single(COUNTS), theta, seeded())
+        whole.count(single(COUNTS), theta, seeded())
         for rows in ([3, 0], [1, 2, 4, 5]):
             batch = sparse_batch(sparse.csr_array(COUNTS), np.array(rows), torch.device("cpu"))
-            parted.weave(batch, theta[rows], seeded())
-        for each in (whole, parted):
-            each.gather()
-    torch.testing.assert_close(parted.word_topics, whole.word_topics)
-    torch.testing.assert_close(parted.local, whole.local)
+            divided.count(batch, theta[rows], seeded())
+        for each in (whole, divided):
+            each.end_pass()
+    torch.testing.assert_close(divided.word_topics, whole.word_topics)
+    torch.testing.assert_close(divided.document_topics, whole.document_topics)
 
 
 @pytest.mark.parametrize("times", [1, 100])
-def test_the_counts_of_documents_are_drawn_anew_at_each_pass(times, monkeypatch):
-    counts, asked = times * COUNTS, []
-    noise = min(1.0, counts.sum() / N_WORDS / _NOISY)
+def test_the_counts_of_documents_are_drawn_in_each_pass(times, monkeypatch):
+    counts, calls = times * COUNTS, []
+    noise = min(1.0, counts.sum() / N_WORDS / _FULL_NOISE_TOKENS)
     assert (noise == 1.0) == (times == 100)
 
-    def drawn(counts: torch.Tensor, by: float, generator: torch.Generator) -> torch.Tensor:
-        asked.append((counts.clone(), by))
-        return noisy(counts, by, generator)
+    def recorded(means: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
+        calls.append((means.clone(), noise))
+        return draw_counts(means, noise, generator)
 
-    monkeypatch.setattr(weft_module, "noisy", drawn)
-    new, again, other = (begun(counts=counts) for _ in range(3))
+    monkeypatch.setattr(counting, "draw_counts", recorded)
+    new, again, other = (started(counts=counts) for _ in range(3))
     for each, seed in ((new, 1), (again, 1), (other, 2)):
-        each.weave(single(counts), encoded(), seeded(seed))
-    said = encoded() * torch.from_numpy(counts).sum(1, keepdim=True)
-    torch.testing.assert_close(asked[0], (said, noise))  # first about what the encoder says
-    torch.testing.assert_close(new.local, again.local, atol=0, rtol=0)
-    assert not torch.allclose(new.local, other.local)
-    kept = new.local.clone()
-    new.gather()
-    new.weave(single(counts), 1 - encoded(), seeded(1))
-    torch.testing.assert_close(asked[-1], (kept, noise))  # then about what the pass before left
+        each.count(single(counts), encoded(), seeded(seed))
+    expected = encoded() * torch.from_numpy(counts).sum(1, keepdim=True)
+    torch.testing.assert_close(calls[0], (expected, noise))  # first around the encoder's counts
+    torch.testing.assert_close(new.document_topics, again.document_topics, atol=0, rtol=0)
+    assert not torch.allclose(new.document_topics, other.document_topics)
+    kept = new.document_topics.clone()
+    new.end_pass()
+    new.count(single(counts), 1 - encoded(), seeded(1))
+    torch.testing.assert_close(calls[-1], (kept, noise))  # then around those of the previous pass
 
 
-def test_a_token_is_left_out_the_more_the_fewer_there_are():
-    asked = []
+def test_more_of_a_tokens_own_count_is_excluded_if_there_are_few():
+    found = []
 
-    def noted(*args, left_out: float) -> torch.Tensor:
-        asked.append(left_out)
-        return collapsed.reassign(*args, left_out=left_out)
+    def recorded(*args, excluded: float) -> torch.Tensor:
+        found.append(excluded)
+        return cvb0.reassign(*args, excluded=excluded)
 
     for n_tokens in (1.0, 40.0, 79.0, 400.0):
-        new = begun(reassign=noted)
+        new = started(reassign=recorded)
         new.word_topics.fill_(n_tokens / N_TOPICS)
-        new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), int(n_tokens > 40)
-        new.weave(single(COUNTS), encoded(), seeded())
-    stream = begun(kept=False, reassign=noted)
-    stream.weave(single(COUNTS), encoded(), seeded())  # its tokens are in no counts yet
-    assert asked == pytest.approx([1 - 0.0125**2, 0.75, 1 - 0.9875**2, 0, 0])
+        new.document_topics, new.passes_done = torch.full((N_DOCS, N_TOPICS), 6.0), int(n_tokens > 40)
+        new.count(single(COUNTS), encoded(), seeded())
+    stream = started(kept=False, reassign=recorded)
+    stream.count(single(COUNTS), encoded(), seeded())  # the counts do not contain its tokens yet
+    assert found == pytest.approx([1 - 0.0125**2, 0.75, 1 - 0.9875**2, 0, 0])
 
 
-def test_a_pass_does_not_put_documents_in_the_order_of_words():
+def test_a_pass_does_not_sort_documents_by_word():
     batch = single(COUNTS)
-    begun().weave(batch, encoded(), seeded())
+    started().count(batch, encoded(), seeded())
     assert "by_word" not in vars(batch.counts)
 
 
 @pytest.mark.parametrize(("n_tokens", "sharpness"), [(4.0, 2.5), (25.0, 1 + 10 / 8), (400.0, 1 + 10 / 23)])
-def test_topics_are_sharper_the_fewer_tokens_a_word_there_are(n_tokens: float, sharpness: float):
-    new = begun(sharpness=None)
-    new.keep(N_DOCS, torch.full((N_WORDS,), n_tokens))
-    new.local = torch.full((N_DOCS, N_TOPICS), 6.0)
-    new.weave(single(COUNTS), encoded(), seeded())
-    new.tally.tokens.fill_(n_tokens)
-    new.gather()
-    torch.testing.assert_close(new.beta_t, sharpened(new.word_topics, new.tokens, sharpness, ETA))
+def test_topics_are_sharper_if_there_are_few_tokens_per_word(n_tokens: float, sharpness: float):
+    new = started(sharpness=None)
+    new.keep_documents(N_DOCS, torch.full((N_WORDS,), n_tokens))
+    new.document_topics = torch.full((N_DOCS, N_TOPICS), 6.0)
+    new.count(single(COUNTS), encoded(), seeded())
+    new.current_pass.tokens.fill_(n_tokens)
+    new.end_pass()
+    torch.testing.assert_close(new.beta_t, sharpen(new.word_topics, new.tokens, sharpness, ETA))
 
 
-def test_a_word_many_times_in_a_document_is_less_reason_for_noise_than_one_in_many():
-    """Noise goes by the tokens as damping counts them."""
+def test_repetitions_within_a_document_add_less_noise_than_words_of_many_documents():
+    """The noise follows the number of tokens per word as `count_power` counts them."""
     few_long = np.where(COUNTS > 0, 60.0, 0.0).astype(np.float32)
-    damped, plain = (begun(counts=few_long, damping=damping) for damping in (0.5, 1.0))
-    for each in (damped, plain):
-        each.weave(single(few_long), encoded(), seeded())
-        each.gather()
-    n_pairs = (few_long > 0).sum() / N_WORDS  # a word
-    assert damped._start_pass(seeded()).noise == pytest.approx(60**0.5 * n_pairs / _NOISY)
-    assert plain._start_pass(seeded()).noise == pytest.approx(min(1, 60 * n_pairs / _NOISY))
+    powered, plain = (started(counts=few_long, count_power=count_power) for count_power in (0.5, 1.0))
+    for each in (powered, plain):
+        each.count(single(few_long), encoded(), seeded())
+        each.end_pass()
+    n_pairs = (few_long > 0).sum() / N_WORDS  # documents per word
+    assert powered._start_pass(seeded()).noise == pytest.approx(60**0.5 * n_pairs / _FULL_NOISE_TOKENS)
+    assert plain._start_pass(seeded()).noise == pytest.approx(min(1, 60 * n_pairs / _FULL_NOISE_TOKENS))
 
 
-def test_noise_is_the_same_when_topics_have_gone():
-    new = begun()
+def test_noise_is_the_same_after_topics_were_removed():
+    new = started()
     before = new._start_pass(seeded()).noise
-    new._leave(torch.tensor([0, 2]))
+    new._prune(torch.tensor([0, 2]))
     assert new.word_topics.shape == (N_WORDS, 2)
     assert new._start_pass(seeded()).noise == pytest.approx(before)
 
 
-def test_counts_of_words_are_noisy_in_the_first_half_of_the_passes():
-    """Each pass draws them around what was counted, with a tenth of the variance of documents' counts."""
+def test_counts_of_words_are_drawn_in_the_first_half_of_the_passes():
+    """They are drawn around the last counts, with a tenth of the variance of the counts of documents."""
     words = torch.zeros(N_WORDS, N_TOPICS)
-    words[2, 1] = 100.0  # what seed words count beforehand is not drawn
-    new = begun(seeded=words)
+    words[2, 1] = 100.0  # the counts of seed words are not drawn
+    new = started(seed_counts=words)
     new.n_passes = 8
     draws = []
     for number in range(4_000):
-        new.before = None
+        new.previous_topics = None
         tally = new._start_pass(seeded(number))
         draws.append(tally.topics.beta_t * tally.topics.sizes - ETA - words)
     drawn = torch.stack(draws)
@@ -585,142 +586,142 @@ def test_counts_of_words_are_noisy_in_the_first_half_of_the_passes():
 
 
 @pytest.mark.parametrize(("n_passes", "noisy_passes"), [(0, 0), (1, 0), (3, 0), (5, 2), (8, 4), (28, 14)])
-@pytest.mark.parametrize("gone", [False, True])
-def test_the_last_passes_go_by_the_counts_of_words_as_they_are(n_passes: int, noisy_passes: int, gone: bool):
-    new = begun()
-    if gone:
-        new._leave(torch.tensor([0, 2]))
+@pytest.mark.parametrize("pruned", [False, True])
+def test_the_last_passes_use_the_counts_of_words_as_they_are(n_passes: int, noisy_passes: int, pruned: bool):
+    new = started()
+    if pruned:
+        new._prune(torch.tensor([0, 2]))
     new.n_passes = n_passes
-    counted = CountedTopics.of(new.word_topics, ETA).beta_t
-    went_by = []
+    counted = CountedTopics.from_counts(new.word_topics, ETA).beta_t
+    as_counted = []
     for number in range(max(n_passes, 1)):
-        new.passes, new.before = number, None
-        went_by.append(torch.equal(new._start_pass(seeded(number)).topics.beta_t, counted))
-    assert went_by == [False] * noisy_passes + [True] * (max(n_passes, 1) - noisy_passes)
+        new.passes_done, new.previous_topics = number, None
+        as_counted.append(torch.equal(new._start_pass(seeded(number)).topics.beta_t, counted))
+    assert as_counted == [False] * noisy_passes + [True] * (max(n_passes, 1) - noisy_passes)
 
 
-def test_momentum_goes_on_from_the_noisy_topics_of_the_pass_before():
-    new = begun()
+def test_momentum_starts_from_the_drawn_topics_of_the_previous_pass():
+    new = started()
     new.n_passes = 20
     drawn = []
     for number in range(2):
-        new.before = None
+        new.previous_topics = None
         drawn.append(new._start_pass(seeded(number)).topics)
-    new.before = None
+    new.previous_topics = None
     new._start_pass(seeded(0))
-    torch.testing.assert_close(new._start_pass(seeded(1)).topics.beta_t, drawn[1].beyond(drawn[0].beta_t).beta_t)
+    torch.testing.assert_close(new._start_pass(seeded(1)).topics.beta_t, drawn[1].extrapolated(drawn[0].beta_t).beta_t)
 
 
-def test_counts_are_noisier_the_more_tokens_a_word_there_are():
-    """Their variance is that of a sampler's times the noise, their mean what it was."""
+def test_counts_are_noisier_if_there_are_many_tokens_per_word():
+    """Their variance is a Gibbs sampler's times the noise, and their mean does not change."""
     drawn = []
     for n_tokens, noise in ((8.0, 0.1), (40.0, 0.5), (400.0, 1.0)):
-        new = begun(reassign=lambda batch, values, counts, *_, **__: drawn.append(counts) or counts)
+        new = started(reassign=lambda batch, values, counts, *_, **__: drawn.append(counts) or counts)
         new.word_topics.fill_(n_tokens / N_TOPICS)
-        new.local, new.passes = torch.full((N_DOCS, N_TOPICS), 6.0), 1
+        new.document_topics, new.passes_done = torch.full((N_DOCS, N_TOPICS), 6.0), 1
         drawn.clear()
         for seed in range(400):
-            new.weave(single(COUNTS), None, seeded(seed))
-            new.local.fill_(6.0)
+            new.count(single(COUNTS), None, seeded(seed))
+            new.document_topics.fill_(6.0)
         values = torch.stack(drawn)
         assert float(values.mean()) == pytest.approx(6.0, rel=0.03)
         assert float(values.var()) == pytest.approx(6.0 * noise, rel=0.1)
 
 
 @pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts of words are not noisy."""
-    monkeypatch.setattr(weft_module, "_NOISY_PASSES", 0.0)
+def no_word_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turn the noise on the counts of words off."""
+    monkeypatch.setattr(counting, "_WORD_NOISE_PASSES", 0.0)
 
 
-def test_passes_but_the_last_go_by_topics_beyond_those_counted(quiet: None):
-    new, n_passes = begun(), _PLAIN + 3
+def test_all_but_the_last_passes_use_momentum(no_word_noise: None):
+    new, n_passes = started(), _FINAL_PASSES + 3
     new.n_passes, counted = n_passes, []
     for number in range(n_passes):
-        counted.append(CountedTopics.of(new.word_topics, ETA))
-        new.weave(single(COUNTS), encoded(), seeded(number))
-        beyond = 0 < number < n_passes - _PLAIN
-        expected = counted[-1].beyond(counted[-2].beta_t) if beyond else counted[-1]
-        torch.testing.assert_close(new.tally.topics.beta_t, expected.beta_t)
-        assert beyond != torch.allclose(new.tally.topics.beta_t, counted[-1].beta_t, rtol=1e-3)
-        new.gather()
+        counted.append(CountedTopics.from_counts(new.word_topics, ETA))
+        new.count(single(COUNTS), encoded(), seeded(number))
+        momentum = 0 < number < n_passes - _FINAL_PASSES
+        expected = counted[-1].extrapolated(counted[-2].beta_t) if momentum else counted[-1]
+        torch.testing.assert_close(new.current_pass.topics.beta_t, expected.beta_t)
+        assert momentum != torch.allclose(new.current_pass.topics.beta_t, counted[-1].beta_t, rtol=1e-3)
+        new.end_pass()
 
 
-def test_a_pass_after_topics_went_goes_by_those_counted(quiet: None):
-    new = begun(n_common=2)  # topics 1 and 2
+def test_a_pass_after_pruning_has_no_momentum(no_word_noise: None):
+    new = started(n_background=2)  # topics 1 and 2
     new.n_passes = 20
     for number in range(2):
-        new.weave(single(COUNTS), encoded(), seeded(number))
-        new.gather()
-    new._leave(torch.tensor([0, 2]))
-    assert new.common.tolist() == [False, True]
-    for beyond in (False, True):
-        counted = CountedTopics.of(new.word_topics, ETA)
-        new.weave(single(COUNTS), None, seeded())
-        assert beyond != torch.allclose(new.tally.topics.beta_t, counted.beta_t)
-        new.gather()
+        new.count(single(COUNTS), encoded(), seeded(number))
+        new.end_pass()
+    new._prune(torch.tensor([0, 2]))
+    assert new.background.tolist() == [False, True]
+    for momentum in (False, True):
+        counted = CountedTopics.from_counts(new.word_topics, ETA)
+        new.count(single(COUNTS), None, seeded())
+        assert momentum != torch.allclose(new.current_pass.topics.beta_t, counted.beta_t)
+        new.end_pass()
 
 
-def test_a_stream_goes_by_the_topics_counted():
-    new = begun(kept=False)
+def test_a_stream_has_no_momentum():
+    new = started(kept=False)
     for number in range(3):
-        counted = CountedTopics.of(new.word_topics, ETA)
-        new.weave(single(COUNTS), encoded(), seeded(number))
-        torch.testing.assert_close(new.tally.topics.beta_t, counted.beta_t)
-        new.gather()
+        counted = CountedTopics.from_counts(new.word_topics, ETA)
+        new.count(single(COUNTS), encoded(), seeded(number))
+        torch.testing.assert_close(new.current_pass.topics.beta_t, counted.beta_t)
+        new.end_pass()
 
 
-def test_topics_have_some_words_of_the_common_ones():
-    new = begun(n_common=2, sharpness=1.35)  # topics 1 and 2
+def test_background_words_are_mixed_into_the_other_topics():
+    new = started(n_background=2, sharpness=1.35)  # topics 1 and 2
     new.alpha = torch.tensor([0.05, 0.5, 0.2])
-    new.weave(single(COUNTS), encoded(), seeded())
-    new.gather()
-    alone = sharpened(new.word_topics, new.tokens, 1.35, ETA)
-    torch.testing.assert_close(new.beta_t, tinted(alone, torch.tensor([0.0, 0.5, 0.2]), _TINT))
+    new.count(single(COUNTS), encoded(), seeded())
+    new.end_pass()
+    alone = sharpen(new.word_topics, new.tokens, 1.35, ETA)
+    torch.testing.assert_close(new.beta_t, mix_background(alone, torch.tensor([0.0, 0.5, 0.2]), _MIXED_BACKGROUND))
     torch.testing.assert_close(new.beta_t[:, 1:], alone[:, 1:])
     assert not torch.allclose(new.beta_t, alone)
 
 
-def test_passes_find_the_topics_that_documents_were_drawn_from():
+def test_passes_recover_planted_topics():
     random = np.random.default_rng(1)
     planted, shares = random.dirichlet(np.full(N_WORDS, 0.2), N_TOPICS), random.dirichlet(np.full(N_TOPICS, 0.1), 400)
     counts = random.multinomial(40, shares @ planted).astype(np.float32)
-    new = begun(counts=counts)
-    blurred = 0.8 * planted.mean(0)[:, None] + 0.2 * planted.T  # (V, K) hardly apart
+    new = started(counts=counts)
+    blurred = 0.8 * planted.mean(0)[:, None] + 0.2 * planted.T  # (V, K) nearly equal
     new.word_topics.copy_(torch.from_numpy(blurred * counts.sum() / N_TOPICS))
     generator = seeded()
     for _ in range(35):
-        new.weave(single(counts), torch.full((len(counts), N_TOPICS), 1 / N_TOPICS), generator)
-        new.gather()
+        new.count(single(counts), torch.full((len(counts), N_TOPICS), 1 / N_TOPICS), generator)
+        new.end_pass()
     distance = np.abs(new.beta_t.numpy().T - planted).sum(1) / 2
     assert distance.max() < 0.08
     assert distance.max() < 0.5 * (np.abs(blurred.T - planted).sum(1) / 2).min()
 
 
-def test_passes_learn_how_common_each_topic_is():
+def test_passes_learn_the_dirichlet_parameter_of_each_topic():
     planted, random = np.array([0.3, 0.15, 0.1, 0.1, 0.05]), np.random.default_rng(0)
     topics = synthetic_lda(1, 5, 100).topics.astype(float)
     words = random.dirichlet(planted, 1000) @ topics  # (D, V)
     counts = random.multinomial(60, words / words.sum(1, keepdims=True)).astype(np.float32)
-    new = Weft(100, 5, eta=ETA, damping=1.0, sharpness=1.0, n_common=0)
-    new.keep(len(counts), torch.from_numpy(counts.sum(0)))
-    new.begin(torch.from_numpy(topics.T).float(), torch.full((5,), 0.2), seeded())
+    new = CollapsedCounts(100, 5, eta=ETA, count_power=1.0, sharpness=1.0, n_background=0)
+    new.keep_documents(len(counts), torch.from_numpy(counts.sum(0)))
+    new.start(torch.from_numpy(topics.T).float(), torch.full((5,), 0.2), seeded())
     batch, even, generator = single(counts), torch.full((len(counts), 5), 0.2), seeded()
     for _ in range(50):
-        new.weave(batch, even, generator)
-        new.gather()
+        new.count(batch, even, generator)
+        new.end_pass()
     np.testing.assert_allclose(new.alpha, planted, rtol=0.35)
     assert (np.abs(new.beta_t.numpy().T - topics).sum(1) / 2).max() < 0.06
 
 
-def test_kept_documents_replace_their_counts_and_those_of_a_stream_are_added():
-    kept, stream = begun(), begun(kept=False)
+def test_kept_documents_replace_counts_and_streamed_ones_add_to_them():
+    kept, stream = started(), started(kept=False)
     before = stream.word_topics.sum(1).clone()
     np.testing.assert_allclose(before, COUNTS.sum(0), rtol=1e-5)
     for number in (1, 2, 3):
         for each in (kept, stream):
-            each.weave(single(COUNTS), encoded(), seeded(number))
-            each.gather()
+            each.count(single(COUNTS), encoded(), seeded(number))
+            each.end_pass()
         np.testing.assert_allclose(kept.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
         np.testing.assert_allclose(kept.tokens, COUNTS.sum(0))
         np.testing.assert_allclose(stream.word_topics.sum(1), (1 + number) * COUNTS.sum(0), rtol=1e-5)
@@ -728,41 +729,42 @@ def test_kept_documents_replace_their_counts_and_those_of_a_stream_are_added():
 
 
 @pytest.mark.parametrize("seen", [1, 9])
-def test_a_stream_moves_the_parameters_by_its_share_of_the_tokens(seen):
-    new = begun(kept=False, counts=seen * COUNTS)
+def test_a_stream_changes_alpha_by_its_share_of_the_tokens(seen):
+    new = started(kept=False, counts=seen * COUNTS)
     before = new.alpha.clone()
-    new.weave(single(COUNTS), encoded(), seeded())
-    numerator, denominator = (part.clone() for part in new.tally.alpha)
-    new.gather()
+    new.count(single(COUNTS), encoded(), seeded())
+    current = new.current_pass
+    numerator, denominator = current.alpha_numerator.clone(), current.alpha_denominator.clone()
+    new.end_pass()
     torch.testing.assert_close(new.alpha, before * (numerator / denominator) ** (1 / (1 + seen)))
     assert not torch.equal(new.alpha, before)
 
 
-def test_seed_words_count_beforehand_and_are_not_added_up():
+def test_the_counts_of_seed_words_are_not_added_up():
     words = torch.zeros(N_WORDS, N_TOPICS)
     words[2, 1] = 100.0
-    new = begun(seeded=words, sharpness=1.35)
+    new = started(seed_counts=words, sharpness=1.35)
     for number in range(3):
-        new.weave(single(COUNTS), encoded(), seeded(number))
-        new.gather()
+        new.count(single(COUNTS), encoded(), seeded(number))
+        new.end_pass()
     assert new.beta_t[2].argmax() == 1
-    torch.testing.assert_close(new.beta_t, sharpened(new.word_topics + words, new.tokens, 1.35, ETA))
+    torch.testing.assert_close(new.beta_t, sharpen(new.word_topics + words, new.tokens, 1.35, ETA))
     np.testing.assert_allclose(new.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
 
 
-def test_what_is_of_one_run_goes():
-    new = begun(n_common=1)
-    new.weave(single(COUNTS), encoded(), seeded())
-    new.end(torch.ones(2))
-    assert (new.local, new.before, new.tally, new.passes) == (None, None, None, 0)
-    assert bool(new.begun)
+def test_the_state_of_a_run_ends_with_it():
+    new = started(n_background=1)
+    new.count(single(COUNTS), encoded(), seeded())
+    new.finish(torch.ones(2))
+    assert (new.document_topics, new.previous_topics, new.current_pass, new.passes_done) == (None, None, None, 0)
+    assert bool(new.started)
 
 
 # The bound.
 
 
 def evidence(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray) -> float:
-    """log of the integral of prod_v (theta beta)_v^x_v over Dirichlet(alpha), of two topics."""
+    """Return the logarithm of the integral of prod_v (theta beta)_v^x_v over Dirichlet(alpha), of two topics."""
 
     def integrand(share: float) -> float:
         return stats.beta.pdf(share, *alpha) * np.prod((share * beta[0] + (1 - share) * beta[1]) ** x)
@@ -772,8 +774,8 @@ def evidence(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray) -> float:
 
 
 def bound(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray, counts: np.ndarray) -> float:
-    """Minus the loss of Dirichlet(alpha + counts)."""
-    new = Weft(len(x), 2, eta=ETA, damping=1.0, sharpness=1.0, n_common=0).double()
+    """Return minus the loss of Dirichlet(alpha + counts)."""
+    new = CollapsedCounts(len(x), 2, eta=ETA, count_power=1.0, sharpness=1.0, n_background=0).double()
     beta_t, prior, of_doc = tensors(beta.T, alpha, counts)
     new.beta_t.copy_(beta_t)
     loss = new.loss(DirichletPosterior((prior + of_doc)[None], prior), Batch(batch_of(x)))
@@ -789,30 +791,30 @@ def test_the_loss_bounds_the_evidence():
     assert max(bounds) > exact - 1.0
 
 
-def test_the_bound_is_the_evidence_where_words_tell_their_topic():
+def test_the_bound_is_tight_if_each_word_has_one_topic():
     x, alpha = np.array([2.0, 1.0, 3.0]), np.array([1.2, 2.0])
     beta = np.array([[0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
     assert bound(x, beta, alpha, np.array([3.0, 3.0])) == pytest.approx(evidence(x, beta, alpha), abs=1e-5)
 
 
-def test_inference_is_of_all_tokens():
-    new = begun()
+def test_inference_counts_all_tokens():
+    new = started()
     posterior = new.infer(single(COUNTS), encoded(), 5)
     np.testing.assert_allclose(posterior.alpha.sum(1), COUNTS.sum(1) + float(new.alpha.sum()), rtol=1e-5)
 
 
 @pytest.mark.parametrize("steps", [0, 3])
-def test_part_of_a_documents_prior_is_what_the_encoder_says(steps):
-    new, batch, theta = begun(), single(COUNTS), encoded()
+def test_part_of_a_documents_prior_follows_the_encoder(steps):
+    new, batch, theta = started(), single(COUNTS), encoded()
     new.alpha = torch.tensor([0.2, 0.7, 0.1])
-    alpha = (1 - _TRUST) * new.alpha + _TRUST * theta  # alpha sums to 1
+    alpha = (1 - _ENCODER_PRIOR) * new.alpha + _ENCODER_PRIOR * theta  # alpha sums to 1
     posterior = new.infer(batch, theta, steps)
     torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch.counts, new.beta_t, alpha, theta, steps))
     torch.testing.assert_close(posterior.prior, new.alpha)
 
 
-def test_seeds_on_all_topics_leave_none_to_be_common():
+def test_there_is_no_background_topic_if_all_topics_are_seeded():
     words = torch.zeros(N_WORDS, N_TOPICS)
     words[:3] = torch.eye(3)
-    new = begun(n_common=1, seeded=words)
-    assert not new.common.any()
+    new = started(n_background=1, seed_counts=words)
+    assert not new.background.any()

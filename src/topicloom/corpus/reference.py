@@ -1,0 +1,56 @@
+"""A corpus as the reference of coherence measures."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from ..metrics import Reference
+
+if TYPE_CHECKING:
+    from .corpus import Corpus
+
+
+class CorpusReference:
+    """Makes references of coherence measures from a corpus, when they are first asked for, and keeps them.
+
+    Args:
+        corpus: the corpus.
+        name: the name that results and messages give it.
+
+    Attributes:
+        order_unknown: a sentence that says why the order of the words is not known; None if it is known.
+    """
+
+    def __init__(self, corpus: Corpus, name: str = "the corpus") -> None:
+        self.corpus, self.name = corpus, name
+        why = None if corpus.has_order else f"the order of words is not known, because {name} has counts without texts"
+        self.order_unknown: str | None = why
+
+    def reference(self, ordered: bool) -> Reference:
+        """Return the corpus as a `metrics.Reference`.
+
+        Args:
+            ordered: whether the order of words is needed.
+
+        Raises:
+            InputError: it is needed and not known.
+        """
+        return self.ordered_documents if ordered else self.documents
+
+    @cached_property
+    def documents(self) -> Reference:
+        """The words of the vocabulary that each document contains."""
+        return Reference.from_counts(self.corpus.counts, self.corpus.vocabulary, self.name)
+
+    @cached_property
+    def ordered_documents(self) -> Reference:
+        """All tokens of each document in their order, also those that are not in the vocabulary.
+
+        Raises:
+            InputError: they are not known.
+        """
+        if self.order_unknown is not None:
+            raise InputError(self.order_unknown)
+        return Reference.from_tokens(self.corpus.tokens(), self.name)

@@ -1,0 +1,16 @@
+"""Files and directories: written whole or not at all, by one process at a time; JSON and lists of lines."""
+
+from .content import read_json, read_lines, write_json, write_lines
+from .locks import lock_directory
+from .writing import atomic_directory, atomic_file, require_free
+
+__all__ = [
+    "atomic_directory",
+    "atomic_file",
+    "lock_directory",
+    "read_json",
+    "read_lines",
+    "require_free",
+    "write_json",
+    "write_lines",
+]

@@ -1,0 +1,79 @@
+"""Temporary names, and the removal of what killed processes left under them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import re
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+_DAY = 86_400  # seconds
+
+
+def temporary_name(path: Path) -> Path:
+    """Return a new hidden name beside `path`, with its suffix. It says which process made it."""
+    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
+
+
+def moved_aside(temporary: Path) -> Path:
+    """Return the name of the old directory that the temporary one replaces, while neither has the name of both."""
+    return temporary.with_name(temporary.name + ".old")
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed processes left beside `path`.
+
+    An old directory that was moved aside and never replaced is put back.
+    """
+    try:
+        names = os.listdir(path.parent)
+    except OSError:  # it does not exist, or it may not be listed
+        return
+    start, end = re.escape(f".{path.name}."), re.escape(path.suffix)
+    temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-[0-9a-f]{{8}}{end}(\.old)?")
+    for name in names:
+        found = temporary.fullmatch(name)
+        leftover = path.with_name(name)
+        if found is None or not _is_abandoned(leftover, found[1], int(found[2])):
+            continue
+        if found[3] and not path.exists():
+            leftover.replace(path)
+        elif leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+@functools.cache
+def _machine() -> str:
+    """Return a short name of this machine. Containers that share a host name but not their process ids differ."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        processes = ""
+    return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:6]
+
+
+def _is_abandoned(leftover: Path, machine: str, process: int) -> bool:
+    if machine == _machine() and os.name != "nt":  # on Windows, this way of asking for a process would end it
+        return not _is_alive(process)
+    try:  # nothing is known of processes elsewhere, so they are given a day
+        newest = max(file.stat().st_mtime for file in (leftover, *leftover.rglob("*")))
+    except OSError:  # it is being written or removed
+        return False
+    return time.time() - newest > _DAY
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it belongs to another user
+        return True
+    return True

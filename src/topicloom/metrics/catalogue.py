@@ -1,0 +1,236 @@
+"""The catalogue of measures: the name, title, direction and needs of each measure of the package, once.
+
+Evaluation, the monitors of training, comparisons, tuning, figures and reports all take their measures from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import SettingError, nearest
+from . import clustering, coherence, collapse, diversity, stability
+from .inputs import MeasureInputs, is_known
+from .measured import Measured
+from .perplexity import Average, perplexity
+
+Group = Literal["coherence", "diversity", "prediction", "classes", "collapse", "cost", "stability"]
+Use = Literal["evaluation", "monitor", "watch", "comparison", "tuning"]
+
+TOP_WORDS = 25  # the most words of a topic that a measure uses by default
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure: what it is called, what it needs, and how it is computed.
+
+    Attributes:
+        name: its key in results, history and files.
+        title: a short title for tables and figures.
+        better: 1 if higher is better, -1 if lower is better, 0 if neither.
+        group: the kind of measure.
+        needs: what it reads beside the topics: "documents" (the reference corpus), "token order" (of the reference
+            corpus), "word vectors", "topic-word matrix", "theta", "likelihood", "whole counts", "labels",
+            "divergence", "latent means", "seconds" or "other runs".
+        uses: where it is used: "evaluation" (`topicloom.evaluate`), "monitor" (`fit(monitor=...)`), "watch" (the
+            collapse watch, after every epoch), "comparison" and "tuning" (objectives).
+        function: computes it.
+        digits: decimal places in the tables of comparisons.
+        count_of: what it counts, such as "topics", if it is a count; else "".
+        axis: the label of the axis that measures of the same scale share in figures; "" if it has one of its own.
+        axis_end: the value that the axis of figures reaches at least, or None; a count of topics or latent dimensions
+            reaches the number of them.
+        column: its heading in the terminal's table of a comparison; "" if that has no column for it.
+    """
+
+    name: str
+    title: str
+    better: Literal[-1, 0, 1]
+    group: Group
+    needs: frozenset[str]
+    uses: frozenset[Use]
+    function: Callable[[MeasureInputs], Measured]
+    digits: int = 3
+    count_of: str = ""
+    axis: str = ""
+    axis_end: float | None = None
+    column: str = ""
+
+    @property
+    def is_count(self) -> bool:
+        """Whether its values are whole numbers."""
+        return bool(self.count_of)
+
+
+def measures_of(use: Use) -> dict[str, Measure]:
+    """Return the measures that are used for something, by name, in the order of the catalogue."""
+    return {name: measure for name, measure in CATALOGUE.items() if use in measure.uses}
+
+
+def known_measures(names: Iterable[str], known: Iterable[str], argument: str) -> list[str]:
+    """Check the names of measures.
+
+    Args:
+        names: the names to check.
+        known: the names that are allowed.
+        argument: the argument or option that has the names, for the message.
+
+    Returns:
+        the names in their order, each once.
+
+    Raises:
+        SettingError: a name is not allowed, or `names` is a single string.
+    """
+    if isinstance(names, str):
+        raise SettingError(f"{argument} should be a list of measures; give [{names!r}]")
+    if not isinstance(names, Iterable):
+        raise SettingError(f"{argument} should be a list of measures; it is {names!r}")
+    allowed = list(known)
+    for name in (chosen := list(dict.fromkeys(names))):
+        if name not in allowed:
+            raise SettingError(f"unknown measure {name!r} in {argument}; {nearest(str(name), allowed)}")
+    return chosen
+
+
+def _settings(inputs: MeasureInputs) -> dict[str, Any]:
+    return {} if inputs.top_n is None else {"top_n": inputs.top_n}
+
+
+def _of_topics(function: Callable[..., Measured]) -> Callable[[MeasureInputs], Measured]:
+    return lambda inputs: function(inputs.topics, **_settings(inputs))
+
+
+def _of_documents(function: Callable[..., Measured]) -> Callable[[MeasureInputs], Measured]:
+    return lambda inputs: function(inputs.topics, inputs.documents, **_settings(inputs))
+
+
+def _of_windows(function: Callable[..., Measured]) -> Callable[[MeasureInputs], Measured]:
+    return lambda inputs: function(inputs.topics, inputs.ordered_documents, **_settings(inputs))
+
+
+def _of_vectors(function: Callable[..., Measured]) -> Callable[[MeasureInputs], Measured]:
+    return lambda inputs: function(inputs.topics, inputs.word_vectors, **_settings(inputs))
+
+
+def _of_classes(function: Callable[..., Measured]) -> Callable[[MeasureInputs], Measured]:
+    def measured(inputs: MeasureInputs) -> Measured:
+        labelled = is_known(inputs.labels)
+        return function(inputs.labels[labelled], inputs.theta[labelled].argmax(axis=1))
+
+    return measured
+
+
+def _perplexity(
+    method: Literal["bound", "completion"], average: Average = "corpus"
+) -> Callable[[MeasureInputs], Measured]:
+    def measured(inputs: MeasureInputs) -> Measured:
+        found = perplexity(*inputs.log_likelihood(method), average)
+        found.settings["method"] = method
+        return found
+
+    return measured
+
+
+def _log_perplexity(inputs: MeasureInputs) -> Measured:
+    found = _perplexity("completion")(inputs)
+    n_words = len(inputs.word_counts)
+    return Measured(math.log(found) / math.log(n_words), **found.settings, words=n_words)
+
+
+def _accuracy(inputs: MeasureInputs) -> Measured:
+    labelled = is_known(inputs.labels)
+    theta, labels = inputs.theta[labelled], inputs.labels[labelled]
+    if inputs.training_labels is None:
+        return clustering.cross_validated_accuracy(theta, labels)
+    return clustering.classification_accuracy(inputs.training_theta, inputs.training_labels, theta, labels)
+
+
+def _lowest_diversity(inputs: MeasureInputs) -> Measured:
+    return min(diversity.topic_diversity(topics) for topics in (inputs.topics, inputs.relevant_topics))
+
+
+def _measure(
+    name: str,
+    title: str,
+    better: Literal[-1, 0, 1],
+    group: Group,
+    needs: str,
+    uses: str,
+    function: Callable[[MeasureInputs], Measured],
+    **more: Any,
+) -> Measure:
+    """Make an entry; needs and uses are separated by commas."""
+
+    def words(text: str) -> frozenset[Any]:
+        return frozenset(part.strip() for part in text.split(",") if part.strip())
+
+    return Measure(name, title, better, group, words(needs), words(uses), function, **more)
+
+
+_NPMI, _DIVERSITY = "coherence, NPMI", "diversity"
+_MEASURES = (
+    _measure("document_npmi", "NPMI (documents)", 1, "coherence", "documents",
+             "evaluation, monitor, comparison, tuning", _of_documents(coherence.document_npmi),
+             axis=_NPMI, column="NPMI"),
+    _measure("c_v", "C_v", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
+             _of_windows(coherence.c_v), axis="coherence, C_v", axis_end=1),
+    _measure("c_npmi", "C_NPMI", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
+             _of_windows(coherence.c_npmi), axis=_NPMI),
+    _measure("c_uci", "C_UCI", 1, "coherence", "token order", "evaluation, monitor",
+             _of_windows(coherence.c_uci), axis="coherence, UCI"),
+    _measure("u_mass", "UMass", 1, "coherence", "documents", "evaluation, monitor",
+             _of_documents(coherence.u_mass), axis="coherence, UMass"),
+    _measure("topic_diversity", "diversity", 1, "diversity", "", "evaluation, monitor, watch, comparison, tuning",
+             _of_topics(diversity.topic_diversity), axis=_DIVERSITY, axis_end=1, column="diversity"),
+    _measure("topic_uniqueness", "uniqueness", 1, "diversity", "", "evaluation, monitor, comparison, tuning",
+             _of_topics(diversity.topic_uniqueness), axis=_DIVERSITY, axis_end=1),
+    _measure("inverted_rbo", "inverted RBO", 1, "diversity", "", "evaluation, monitor",
+             _of_topics(diversity.inverted_rbo), axis=_DIVERSITY, axis_end=1),
+    _measure("redundancy", "redundancy", -1, "diversity", "", "evaluation, monitor, comparison, tuning",
+             _of_topics(diversity.redundancy), axis="share of pairs of topics that are duplicates"),
+    _measure("c_w2v", "C_w2v", 1, "coherence", "word vectors", "evaluation", _of_vectors(coherence.c_w2v)),
+    _measure("embedding_diversity", "embedding diversity", 1, "diversity", "word vectors", "evaluation",
+             _of_vectors(diversity.embedding_diversity)),
+    _measure("perplexity_bound", "perplexity (bound)", -1, "prediction", "likelihood", "evaluation",
+             _perplexity("bound"), digits=0),
+    _measure("perplexity_bound_by_document", "perplexity (bound, by document)", -1, "prediction", "likelihood",
+             "evaluation", _perplexity("bound", "document"), digits=0),
+    _measure("perplexity_completion", "perplexity (completion)", -1, "prediction", "likelihood, whole counts",
+             "evaluation", _perplexity("completion"), digits=0),
+    _measure("perplexity", "perplexity", -1, "prediction", "likelihood, whole counts", "comparison",
+             _perplexity("completion"), digits=0, column="perplexity"),
+    _measure("log_perplexity", "log perplexity / log vocabulary size", -1, "prediction", "likelihood, whole counts",
+             "tuning", _log_perplexity),
+    _measure("purity", "purity", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
+             _of_classes(clustering.purity)),
+    _measure("nmi", "NMI", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
+             _of_classes(clustering.normalised_mutual_information), column="NMI"),
+    _measure("ari", "ARI", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
+             _of_classes(clustering.adjusted_rand_index)),
+    _measure("accuracy", "accuracy", 1, "classes", "theta, labels", "evaluation, comparison, tuning", _accuracy,
+             column="accuracy"),
+    _measure("kl_per_dimension", "divergence of each latent dimension, nats", 0, "collapse", "divergence",
+             "evaluation, watch", lambda inputs: collapse.kl_per_dimension(inputs.divergence), axis_end=0.1),
+    _measure("active_units_by_divergence", "active latent dimensions (by divergence)", 0, "collapse", "divergence",
+             "evaluation, watch", lambda inputs: collapse.active_units_by_divergence(inputs.divergence),
+             count_of="latent dimensions"),
+    _measure("active_units_by_variance", "active latent dimensions (by variance)", 0, "collapse", "latent means",
+             "evaluation", lambda inputs: collapse.active_units_by_variance(inputs.latent_means),
+             count_of="latent dimensions"),
+    _measure("active_topics", "active topics", 1, "collapse", "theta", "evaluation, watch, comparison, tuning",
+             lambda inputs: collapse.active_topics(inputs.theta), digits=1, count_of="topics"),
+    _measure("lowest_topic_diversity", "lower diversity of two rankings", 1, "collapse", "", "watch",
+             _lowest_diversity, axis_end=1),
+    _measure("duplicate_topics", "pairs of duplicate topics", -1, "collapse", "", "evaluation, watch",
+             lambda inputs: diversity.duplicate_topics(inputs.topics), count_of="pairs of topics", axis_end=1),
+    _measure("frequent_mass", "weight on the 50 most frequent words", 0, "collapse", "topic-word matrix",
+             "evaluation, watch",
+             lambda inputs: collapse.frequent_mass(inputs.topic_word, inputs.word_counts), axis_end=1),
+    _measure("seconds", "seconds", -1, "cost", "seconds", "comparison",
+             lambda inputs: Measured(inputs.seconds), digits=1, column="seconds"),
+    _measure("topic_distance", "distance to other seeds", -1, "stability", "topic-word matrix, other runs",
+             "comparison", lambda inputs: stability.topic_distance(inputs.topic_word, inputs.other_runs)),
+)  # fmt: skip
+CATALOGUE: Mapping[str, Measure] = {measure.name: measure for measure in _MEASURES}

@@ -1,0 +1,154 @@
+"""LoomNetwork: the network of a pretrained topic model, whose topics are replaced by counts in the counting stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ...nn.batch import Batch
+from ...nn.network import Loss, Player
+from ...nn.posteriors import DirichletPosterior, SampledPosterior
+from ...nn.sparse import mixture_log_likelihood
+from ..gsm import GSMNetwork
+from ..words import Words
+from .compiled import reassign
+from .counting import CollapsedCounts
+
+if TYPE_CHECKING:
+    from .model import Loom
+
+_STREAM_STEPS = 500  # after this many steps of pretraining, a stream enters the counting stage
+_SEED_COUNT = 50.0  # tokens by which a seed word counts in its topic from the start
+_ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
+
+
+class LoomNetwork(GSMNetwork):
+    """A network with two stages.
+
+    In the pretraining stage it is GSM with K' topics, z ~ N(mu(x), diag sigma^2(x)). In the counting stage the
+    posterior is theta ~ Dirichlet(alpha_d + N_d), with the topics and alpha of `counting`.
+
+    Args:
+        settings: the estimator.
+        words: the vocabulary.
+        n_spare: K' - K, the number of topics that are removed while training.
+        generator: draws the initial weights.
+    """
+
+    steps: Tensor  # () steps of pretraining
+    usage: Tensor  # (K',) the share of the documents that each topic has, a running mean of pretraining
+
+    def __init__(self, settings: Loom, words: Words, n_spare: int, generator: torch.Generator) -> None:
+        n_topics, seeds = settings.n_topics, words.seeds
+        wide = None if seeds is None else pad(seeds, (0, n_spare))  # (V, K')
+        super().__init__(settings._gsm(n_topics + n_spare), replace(words, seeds=wide), generator)
+        self.counting = CollapsedCounts(
+            len(words),
+            n_topics,
+            eta=settings.eta,
+            count_power=settings.count_power,
+            sharpness=settings.sharpness,
+            n_background=round(settings.background_topics * n_topics),
+            n_spare=n_spare,
+            seed_counts=None if seeds is None else (seeds > 0) * _SEED_COUNT,
+            reassign=reassign,
+        )
+        self.refine = settings.refine
+        self.pretrain_epochs, self.count_epochs = settings._stage_epochs(words.mean_length)
+        self.register_buffer("steps", torch.tensor(0))
+        self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
+
+    def posterior(self, batch: Batch) -> SampledPosterior:
+        return self.refined_posterior(batch, self.refine)
+
+    def refined_posterior(self, batch: Batch, steps: int) -> SampledPosterior:
+        """Return q(theta | x) after so many steps of refinement; in the pretraining stage there are none."""
+        code = self.code(batch)
+        return self.counting.infer(batch, code.point(), steps) if self.counting.started else code
+
+    def to_theta(self, z: Tensor) -> Tensor:
+        return super().to_theta(self.counting.pruning.select(z))
+
+    def beta_t(self) -> Tensor:
+        """Return the topics (V, K), columns sum to 1."""
+        return self.counting.beta_t if self.counting.started else self.decoder.beta_t()
+
+    def topic_word(self) -> Tensor:
+        return self.beta_t().mT
+
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
+        return mixture_log_likelihood(theta, self.beta_t(), batch.counts)
+
+    def prior_theta(self) -> Tensor:
+        alpha = self.counting.alpha
+        return alpha / alpha.sum() if self.counting.started else super().prior_theta()
+
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        return -self.loss(batch).without_extras() if self.counting.started else super().bound(batch, generator)
+
+    def may_end(self) -> bool:
+        return bool(self.counting.started) and not self.counting.has_spare
+
+    def players(self) -> list[Player]:
+        return [replace(player, loss=self.training_loss) for player in super().players()]
+
+    def loss(self, batch: Batch) -> Loss:
+        if not self.counting.started:
+            return super().loss(batch)
+        posterior = self.posterior(batch)
+        assert isinstance(posterior, DirichletPosterior)
+        return self.counting.loss(posterior, batch)
+
+    def training_loss(self, batch: Batch) -> Loss | None:
+        """Return the loss whose gradient is taken, and count the batch in the counting stage.
+
+        In the counting stage it is the divergence of the encoder's theta from that of the counts, and None at batches
+        where the encoder is not trained. A batch whose counts are not finite has a loss too, so that training stops.
+        """
+        if not self.counting.started:
+            return self.loss(batch)
+        trains = self.counting.batches_done % _ENCODER_EVERY == 0
+        code = self.code(batch) if trains or self.counting.needs_encoder else None
+        with torch.no_grad():
+            posterior = self.counting.count(batch, None if code is None else code.point(), self.generator)
+            if not trains and bool(posterior.alpha.isfinite().all()):
+                return None
+            loss, theta = self.counting.loss(posterior, batch), posterior.point()
+        encoded = torch.log_softmax(self.counting.pruning.select((code or self.code(batch)).mean), dim=1)
+        divergence = (theta * (theta.log() - encoded)).sum(1)  # (B,) KL(theta || encoder's theta)
+        return Loss(loss.reconstruction, loss.divergence, {"encoder_divergence": divergence})
+
+    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
+        if self.training:
+            self.steps += 1
+            self.usage.lerp_(theta.detach().mean(0), 0.02)
+            if self.counting.document_topics is None:
+                self.counting.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
+        return super().extras(posterior, theta, batch)
+
+    def end_pass(self) -> None:
+        if self.counting.started:
+            self.counting.end_pass()
+
+    def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        if self.counting.started:
+            return {"concentration": float(self.counting.alpha.sum())}
+        changes = super().adapt(row)
+        if self.counting.document_topics is None:  # a stream
+            is_pretrained = bool(self.steps >= _STREAM_STEPS)
+        else:
+            is_pretrained = row["epoch"] >= self.pretrain_epochs and self.count_epochs > 0
+        if is_pretrained:
+            self.counting.start(self.decoder.beta_t().detach().clone(), self.usage, self.generator)
+        return changes
+
+    def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        return self.counting.run_state()
+
+    def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        self.counting.load_run_state(tensors, values)

@@ -1,0 +1,31 @@
+"""Settings of estimators: their types carry their limits, which `fit` checks and which readers see in words."""
+
+from .checks import (
+    AtLeastOne,
+    NotNegative,
+    Positive,
+    Rate,
+    ReadableSettings,
+    Share,
+    check_settings,
+    from_text,
+    refuse_unknown,
+)
+from .descriptions import describe_settings
+from .values import describe_value, settings_as_json, settings_as_text
+
+__all__ = [
+    "AtLeastOne",
+    "NotNegative",
+    "Positive",
+    "Rate",
+    "ReadableSettings",
+    "Share",
+    "check_settings",
+    "describe_settings",
+    "describe_value",
+    "from_text",
+    "refuse_unknown",
+    "settings_as_json",
+    "settings_as_text",
+]

@@ -1,0 +1,145 @@
+"""Documents, the columns that they are read from, and files of records: JSON Lines and Parquet."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Any, NamedTuple
+
+from ..errors import InputError, MissingExtraError
+from .opening import Input, opened
+
+
+class Document(NamedTuple):
+    """A text and what is known about it; None means that it is not known."""
+
+    text: str
+    id: str | None = None
+    label: str | None = None
+    timestamp: str | None = None
+
+
+class Columns(NamedTuple):
+    """The columns to read. None for `id`, `label` or `timestamp` means the column of that name, if the file has one."""
+
+    text: str = "text"
+    id: str | None = None
+    label: str | None = None
+    timestamp: str | None = None
+
+
+class Layout(NamedTuple):
+    """Where a file has its texts.
+
+    Args:
+        columns: The columns to read.
+        delimiter: The character between the fields of a table, or None to recognise it.
+        header: Whether the first line of a table names its columns.
+        quoting: Whether quotation marks enclose the fields of a table.
+    """
+
+    columns: Columns
+    delimiter: str | None = None
+    header: bool = True
+    quoting: bool = True
+
+
+def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
+    """Read one JSON object from each line; blank lines are skipped."""
+    with opened(given) as file:
+        for number, line in enumerate(file, 1):
+            where = f"{given.name}, line {number}"
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise InputError(f"{where}, column {error.colno}: not JSON ({error.msg}); correct the line") from None
+            except RecursionError:
+                raise InputError(f"{where}: the JSON is nested too deeply; correct the line") from None
+            except ValueError:  # Python converts no integer of more than 4,300 digits
+                raise InputError(f"{where}: the JSON has a number with too many digits; correct the line") from None
+            if not isinstance(record, dict):
+                raise InputError(f'{where}: not a JSON object; each line must be one, such as {{"text": "..."}}')
+            yield _document(record, resolve_columns(layout.columns, record, where, optional=True), where)
+
+
+def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:
+    """Read a Parquet file in batches of rows."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise MissingExtraError.of("a .parquet file", "pyarrow", "io") from None
+    if given.path is None:
+        raise InputError("a .parquet file cannot be read from standard input; give its path")
+    try:
+        with parquet.ParquetFile(given.path) as file:
+            columns = resolve_columns(layout.columns, file.schema_arrow.names, given.name)
+            row = count()
+            for batch in file.iter_batches(batch_size=1024, columns=[name for name in columns if name]):
+                for record in batch.to_pylist():
+                    yield _document(record, columns, f"{given.name}, row {next(row)}")
+    except InputError:
+        raise
+    except (ArrowException, OSError, ValueError, OverflowError) as error:  # values such as the year 10000
+        raise unreadable(given, "parquet", error) from None
+
+
+def unreadable(given: Input, format: str, error: Exception) -> InputError:
+    """The error for a binary file that its library cannot read."""
+    return InputError(f"{given.name} cannot be read as {format}: {(str(error) or repr(error)).splitlines()[0]}")
+
+
+def resolve_columns(
+    columns: Columns, present: Iterable[str], where: str, *, optional: bool = False, header: bool | None = None
+) -> Columns:
+    """The columns to read out of those that are present.
+
+    Args:
+        columns: The columns that were asked for.
+        present: The columns of the file.
+        where: The file, for messages.
+        optional: Read None for a missing column other than the text, instead of raising an error.
+        header: Whether the first line names the columns, for tables; the message about a missing column says so.
+
+    Raises:
+        InputError: A column is missing.
+    """
+    present = list(present)
+
+    def resolve(role: str, name: str | None) -> str | None:
+        if name is None:
+            return role if role in present else None
+        if name in present:
+            return name
+        if optional and role != "text":
+            return None
+        names = ", ".join(f"{column:.30}..." if len(column) > 30 else column for column in present)
+        found = f"its columns are {names}" if present else "it has none"
+        advice = f"name the column by {role}= (--{role})"
+        if header is True:
+            advice += ", or give header=False (--no-header) if the first line is a document"
+        elif header is False:
+            found = f"without a header, its columns are {names}"
+        raise InputError(f"{where} has no column {name!r}; {found}; {advice}")
+
+    text, *rest = (resolve(role, name) for role, name in columns._asdict().items())
+    assert text is not None
+    return Columns(text, *rest)
+
+
+def _document(record: dict[str, Any], columns: Columns, where: str) -> Document:
+    text = "" if record[columns.text] is None else record[columns.text]  # a missing text keeps its row
+    if not isinstance(text, str):
+        raise InputError(f"{where}: {columns.text!r} is {reprlib.repr(text)}, not a string; correct it")
+    rest = (None if name is None else as_string(record[name]) for name in columns[1:])
+    return Document(text.replace("\0", " "), *rest)
+
+
+def as_string(value: Any) -> str | None:
+    """An id, label or time as a string; None where it is missing or NaN."""
+    if value is None or value != value:
+        return None
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)

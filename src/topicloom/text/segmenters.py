@@ -1,0 +1,64 @@
+"""Word segmentation of scripts that are written without spaces."""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from ..errors import InputError, MissingExtraError
+from .languages import ICU_LANGUAGES
+
+Segmenter = Callable[[str], Iterable[str]]
+
+
+@lru_cache(maxsize=8)
+def segmenter(language: str, user_dictionary: tuple[str, ...]) -> Segmenter | None:
+    """The function that splits a language's text into words, or None for a language that is written with spaces.
+
+    Args:
+        language: A language code.
+        user_dictionary: Lines of a jieba dictionary; without any, Chinese is segmented by rjieba.
+
+    Raises:
+        InputError: A line of the dictionary cannot be used.
+        MissingExtraError: The segmenter is not installed.
+    """
+    if user_dictionary:
+        return _jieba_with(user_dictionary)
+    if language == "zh":
+        try:
+            import rjieba
+        except ImportError:
+            raise MissingExtraError.of("Chinese text", "rjieba", "zh") from None
+        cut: Segmenter = rjieba.cut
+        return cut
+    if language in ICU_LANGUAGES:
+        try:
+            from icu4py.breakers import WordBreaker
+        except ImportError:
+            raise MissingExtraError.of(f"text in language {language!r}", "icu4py", "intl") from None
+        return lambda text: WordBreaker(text, language)
+    return None
+
+
+def _jieba_with(user_dictionary: tuple[str, ...]) -> Segmenter:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import jieba
+    except ImportError:
+        raise MissingExtraError.of("a user dictionary", "jieba", "zh") from None
+    logging.getLogger("jieba").setLevel(logging.WARNING)
+    own = jieba.Tokenizer()  # the tokenizer of jieba's module is shared by the whole process
+    try:
+        own.load_userdict(io.StringIO("\n".join(user_dictionary)))
+    except ValueError as error:
+        raise InputError(
+            f"user_dictionary= (--user-dictionary): {error}; each line must be a word, with its frequency and its tag "
+            "if you like"
+        ) from None
+    cut: Segmenter = own.cut
+    return cut

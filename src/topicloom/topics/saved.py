@@ -1,0 +1,60 @@
+"""The topics of a saved model, read without the network and without PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+
+from ..errors import InputError
+from ..files import read_lines
+from ..ranking import top_words, word_scores
+
+
+@dataclass(frozen=True, eq=False)
+class SavedTopics:
+    """Topics as distributions over words, with what ranking their words needs.
+
+    Attributes:
+        components: (K, V) float32, rows sum to 1.
+        vocabulary: the V words.
+        word_counts: (V,) tokens of each word in the training corpus.
+    """
+
+    components: npt.NDArray[Any]
+    vocabulary: list[str]
+    word_counts: npt.NDArray[Any]
+
+    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
+        """Return the words that stand for each topic, best first; as `TopicModel.topics`."""
+        ranked = top_words(word_scores(self.components, self.word_counts, relevance), top_n)
+        return [[self.vocabulary[word] for word in row] for row in ranked]
+
+
+def read_topics(directory: str | Path) -> SavedTopics:
+    """Read the topics of a saved model or of a run.
+
+    Raises:
+        InputError: there is no model, or it is damaged.
+    """
+    folder = Path(directory)
+    if not (folder / "config.json").is_file() and (folder / "model").is_dir():
+        folder = folder / "model"  # a run directory
+    if not (folder / "config.json").is_file():
+        raise InputError(f"{folder} holds no saved model (no config.json); check the path")
+    try:
+        with safe_open(folder / "model.safetensors", framework="numpy") as file:
+            components, counts = file.get_tensor("components_"), file.get_tensor("word_counts_")
+        words = read_lines(folder / "vocabulary.txt")
+    except (OSError, UnicodeDecodeError, SafetensorError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{folder} is damaged ({reason}); train or copy it again") from None
+    if components.ndim != 2 or components.shape[1] != len(words) or counts.shape != (len(words),):
+        raise InputError(f"{folder} is damaged (its words and its topics have different sizes); train or copy it again")
+    if not np.isfinite(components).all() or not np.isfinite(counts).all():
+        raise InputError(f"{folder / 'model.safetensors'} holds a number that is not finite; train or copy it again")
+    return SavedTopics(components, words, counts)
