@@ -67,9 +67,9 @@ The first table compares Loom with the Gibbs sampler, tomotopy's with 1,000 iter
 
 - Most columns have the mean of Loom over seeds minus that of the sampler. Above 0, Loom is better. For NMI and purity,
   the better of TopMost's models takes the place of the sampler.
-- perplexity, time and processor time are ratios, Loom divided by the sampler. A perplexity below 1 and a time of at most
-  {time:g} count as better. The time is by the clock. The processor time does not count, but shows whether the clock was
-  fair.
+- perplexity, time and processor time are ratios, Loom divided by the sampler. A perplexity below 1 and a time of at
+  most {time:g} count as better. The time is by the clock. The processor time does not count, but shows whether the
+  clock was fair.
 - **✗** marks a figure that is not better, however small the difference is. The last column counts those that are.
 - seeds: the number of seeds of Loom, of the sampler and of TopMost, with TopMost's epochs if they are not its default.
 - `-`: the figure is missing, for example because a corpus has no labels.
@@ -79,9 +79,9 @@ The first table compares Loom with the Gibbs sampler, tomotopy's with 1,000 iter
 LEGEND = """
 The other tables have the mean ± standard deviation over seeds:
 
-- wall s: seconds of the fit by the clock. The models ran one after the other on the same machine, with up to two threads
-  each (the package uses one thread for a small network, and scikit-learn always one). If the fits of one model were
-  repeated, those of the others are from another day. A small fit runs first, so that imports are not included.
+- wall s: seconds of the fit by the clock. The models ran one after the other on the same machine, with up to two
+  threads each (the package uses one thread for a small network, and scikit-learn always one). If the fits of one model
+  were repeated, those of the others are from another day. A small fit runs first, so that imports are not included.
 - processor s: seconds of all threads, including those of the sampler's workers.
 - NPMI and TD: coherence of the 10 best words and diversity of the 25 best words of the topics. The words are ranked in
   three ways: by probability, by relevance .6 (`.6`), and by the package's own rule (`own`). TopMost's own ranking is by
@@ -89,14 +89,14 @@ The other tables have the mean ± standard deviation over seeds:
 - NPMI .6, test: NPMI .6 over the test documents instead of the training documents. Loom selects its topics by NPMI over
   the training documents.
 - purity and NMI: of the main topics of the test documents. accuracy: of logistic regression on theta.
-- perplexity: half of each test document is given, and the other half is scored with the model's own decoder. TopMost has
-  none.
+- perplexity: half of each test document is given, and the other half is scored with the model's own decoder. TopMost
+  has none.
 - duplicates: pairs of topics that share 8 of their 10 best words (relevance .6; TopMost ProdLDA: weight).
 - active: topics that are the main topic of some training document.
 
 For the Gibbs sampler, theta of the test documents is inferred by mean field given its topics. On 20ng this is better
-than tomotopy's own inference. LDA variational is scikit-learn's. TopMost is version 1.0.2, with 200 epochs, its default,
-unless its name says otherwise.
+than tomotopy's own inference. LDA variational is scikit-learn's. TopMost is version 1.0.2, with 200 epochs, its
+default, unless its name says otherwise.
 """
 
 
@@ -181,7 +181,7 @@ class OtherProcesses:
         """Return the seconds of the clock, of all processors' work, and of this process with its children."""
         stat = Path("/proc/stat")
         ticks = stat.read_text().split()[1:9] if stat.exists() else ["nan"] * 8
-        busy = sum(float(tick) for number, tick in enumerate(ticks) if number not in (3, 4))  # without idle and I/O wait
+        busy = sum(float(tick) for number, tick in enumerate(ticks) if number not in (3, 4))  # not idle, not waiting
         return time.perf_counter(), busy / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
 
 

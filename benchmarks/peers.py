@@ -2,8 +2,8 @@
 
     python benchmarks/peers.py [--peers .venv-peers/bin/python] [--only ETM] [--speed]
 
-TopMost runs in an environment of its own, which `make bench-peers` makes. Times are those of a few epochs of the peer and
-of our model in turn. --speed measures only the times, and does not run the full fits, whose results are stored in
+TopMost runs in an environment of its own, which `make bench-peers` makes. Times are those of a few epochs of the peer
+and of our model in turn. --speed measures only the times, and does not run the full fits, whose results are stored in
 results/peers.jsonl.
 """
 
@@ -103,8 +103,8 @@ sources, on the same data and with the same measures, with words ranked by proba
 words by probability. Its seconds per epoch, with two threads, are from that run. The factor compares two separate runs,
 and is therefore rough.
 
-² This model was not run in full here. Its figures after 200 epochs are from an earlier run on the same data and with the
-same measures.
+² This model was not run in full here. Its figures after 200 epochs are from an earlier run on the same data and with
+the same measures.
 """
 
 

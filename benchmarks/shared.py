@@ -172,12 +172,14 @@ def fit(model: tl.TopicModel, data: dict[str, Any]) -> tuple[tl.TopicModel, floa
 def evaluate(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str, float]:
     """Return the figures of a fitted model.
 
-    These are the measures of judge.py and signs of collapse, under the names that stored results have:
-        npmi, td: words ranked by probability; npmi6, td6: by relevance .6; npmi_own, td_own: by the package's own rule;
-            npmi0, td0: by relevance 0.
+    These are the measures of judge.py and signs of collapse. The keys are those of stored results:
+        npmi, td: with words ranked by probability; npmi6, td6: by relevance .6; npmi_own, td_own: by the package's own
+            rule; npmi0, td0: by relevance 0.
+        npmi_test: npmi6 over the test documents.
+        own_ppl: perplexity by document completion with the model's own decoder.
         alive: topics that are the main topic of some training document.
-        twins, twins_own: pairs of topics that share 8 of their 10 best words.
-        units, active_units: the latent dimensions, and those whose KL divergence is above .01, of models that have them.
+        twins, twins_own: pairs of topics that share 8 of their 10 best words, by relevance .6 and by the own rule.
+        units, active_units: latent dimensions, and those whose KL divergence is above .01, if the model has them.
     """
     independent = independent_metrics(shared)
     observed, scored = independent.split_counts(data["test"])

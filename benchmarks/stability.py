@@ -2,8 +2,8 @@
 
     python benchmarks/stability.py [--jobs 2] [--variants GSM,ETM]
 
-The jobs are those of models.py with more seeds, and the file of results is the same. seeds.md is written from all results
-in the file.
+The jobs are those of models.py with more seeds, and the file of results is the same. seeds.md is written from all
+results in the file.
 """
 
 from __future__ import annotations

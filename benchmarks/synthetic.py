@@ -2,9 +2,9 @@
 
     python benchmarks/synthetic.py [--jobs 2] [--variants GSM,ETM]
 
-10,000 documents are drawn from LDA with 5 topics and 100 words; topics and theta are drawn from Dirichlet(.1). The topics
-of a model are paired with the planted ones so that the sum of the total variations is minimal. Each seed has its own
-corpus.
+10,000 documents are drawn from LDA with 5 topics and 100 words; topics and theta are drawn from Dirichlet(.1). The
+topics of a model are paired with the planted ones so that the sum of the total variations is minimal. Each seed has its
+own corpus.
 """
 
 from __future__ import annotations

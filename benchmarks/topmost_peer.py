@@ -3,8 +3,8 @@
     python topmost_peer.py '{"model": "ETM", "settings": {}, "n_topics": 50, "epochs": 200, ...}' folder
 
 The first argument also has the number of threads and the seed. The folder contains the counts train.npz, test.npz and
-half.npz, (D, V) each. The script writes out.npz to it: beta (K, V), theta of the three sets of documents, the seconds and
-processor seconds of training, and both for each epoch except the last.
+half.npz, (D, V) each. The script writes out.npz to it: beta (K, V), theta of the three sets of documents, the seconds
+and processor seconds of training, and both for each epoch except the last.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ def main() -> None:
     train = bows["train"]
     loader = TimedLoader(DataLoader(train, batch_size=200, shuffle=True))  # type: ignore[arg-type]
     data = SimpleNamespace(train_dataloader=loader, train_data=train, vocab=np.arange(train.shape[1]).astype(str))
-    model = getattr(topmost, request["model"])(
-        train.shape[1], num_topics=request["n_topics"], **request["settings"]
-    )
+    model = getattr(topmost, request["model"])(train.shape[1], num_topics=request["n_topics"], **request["settings"])
     trainer = topmost.BasicTrainer(model, data, epochs=request["epochs"])
     start, start_cpu = time.perf_counter(), time.process_time()
     trainer.train()

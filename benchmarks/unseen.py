@@ -2,10 +2,10 @@
 
     python benchmarks/unseen.py [--debian FOLDER] [--corpora modules,glosses] [--topics 20,50] [--seeds 2]
 
-Three corpora are docstrings of Python packages that are installed with topicloom. Six more come from Debian packages that
-are unpacked in a folder, by default the one that `make bench-unseen` uses. Results are stored in results/unseen.jsonl,
-and unseen.md is written from all results in the file. Use `--again` if packages have changed, because stored results do
-not record the versions of packages.
+Three corpora are docstrings of Python packages that are installed with topicloom. Six more come from Debian packages
+that are unpacked in a folder, by default the one that `make bench-unseen` uses. Results are stored in
+results/unseen.jsonl, and unseen.md is written from all results in the file. Use `--again` if packages have changed,
+because stored results do not record the versions of packages.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ is excluded, depend on the number of tokens per word, counted with `count_power`
 documents, were added afterwards. Two other settings, noise in the counts of words and the sharpening of top words only,
 were chosen on the six corpora, and were examined on these three as well.
 
-Most columns have the mean of Loom over seeds minus that of the Gibbs sampler, which has 1,000 iterations, one worker and
-otherwise default settings. The test documents are a random fifth of each corpus. perplexity and processor time are
+Most columns have the mean of Loom over seeds minus that of the Gibbs sampler, which has 1,000 iterations, one worker
+and otherwise default settings. The test documents are a random fifth of each corpus. perplexity and processor time are
 ratios, Loom divided by the sampler. The fits ran one after the other, while the machine did other work. **✗** marks a
 figure that is not better, however small the difference is. Figures differ by .01 to .03 from seed to seed. The labels
 are packages, the subjects of WordNet's files, collections, sections and folders. The other columns are as in
@@ -148,7 +148,8 @@ def load(debian: Path, name: str) -> dict[str, Any]:
     random.Random(0).shuffle(rows)
     rows = rows[: MAX_DOCUMENTS.get(name)]
     language = LANGUAGES.get(name, "auto")
-    corpus = tl.Corpus.from_texts([text for text, _ in rows], language=language, n_jobs=1)  # this runs in a worker process
+    # n_jobs=1, because this runs in a worker process.
+    corpus = tl.Corpus.from_texts([text for text, _ in rows], language=language, n_jobs=1)
     labels = np.unique([label for _, label in rows], return_inverse=True)[1][~corpus.is_empty]
     counts = sp.csr_matrix(corpus.counts[~corpus.is_empty]).astype(np.float32)
     whole = {"train": counts, "vocab": corpus.vocabulary, "train_labels": labels, "train_texts": None}
