@@ -158,6 +158,11 @@ Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
+Excel = Annotated[bool, typer.Option("--excel", help="Begin CSV files with the mark by which Excel knows UTF-8.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(metavar="MODULE", help="A module that may be imported for a model of your own; repeatable."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
 

@@ -17,6 +17,7 @@ from ..errors import InputError, nearest
 from ..files import read_json, read_lines
 from ..settings import from_text
 from ..text import CustomTokenizer
+from ..topics.saved import find_model
 from .base import TopicModel
 from .registry import REGISTRY, load_model
 from .saving import FORMAT_VERSION
@@ -75,11 +76,7 @@ def load(
     Raises:
         InputError: no model there, one of a newer version, one that is damaged, or one whose module is not allowed.
     """
-    folder = Path(directory)
-    if not (folder / "config.json").is_file() and (folder / "model").is_dir():
-        folder = folder / "model"  # a run directory
-    if not (folder / "config.json").is_file():
-        raise InputError(f"{folder} holds no saved model (no config.json); check the path")
+    folder = find_model(directory)
     config = read_json(folder / "config.json")
     kind = _saved_class(folder, config, {allow} if isinstance(allow, str) else set(allow))
     try:

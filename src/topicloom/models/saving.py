@@ -19,17 +19,15 @@ from torch import Tensor
 from ..files import write_json, write_lines
 from ..settings import from_text
 from ..text import tokenizer_from_settings
+from ..topics.saved import COMPONENTS
 from ..training.batches import choose_device
 
 if TYPE_CHECKING:
     from .base import TopicModel
 
 FORMAT_VERSION = 1
-MODEL_FILES = frozenset({"config.json", "model.safetensors", "vocabulary.txt"})
 COUNTS = ("word_counts_", "document_counts_")
 Model = TypeVar("Model", bound="TopicModel")
-
-COMPONENTS = "components_"
 
 
 def save_into(model: TopicModel, folder: Path) -> None:

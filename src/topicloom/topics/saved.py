@@ -12,7 +12,10 @@ from safetensors import SafetensorError, safe_open
 
 from ..errors import InputError
 from ..files import read_lines
-from ..ranking import top_words, word_scores
+from .words import topic_word_ids
+
+MODEL_FILES = frozenset({"config.json", "model.safetensors", "vocabulary.txt"})
+COMPONENTS = "components_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +34,22 @@ class SavedTopics:
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic, best first; as `TopicModel.topics`."""
-        ranked = top_words(word_scores(self.components, self.word_counts, relevance), top_n)
+        ranked = topic_word_ids(self.components, self.word_counts, top_n, relevance)
         return [[self.vocabulary[word] for word in row] for row in ranked]
+
+
+def find_model(directory: str | Path) -> Path:
+    """Return the folder of a saved model: `directory`, or model/ in a run directory.
+
+    Raises:
+        InputError: there is no model.
+    """
+    folder = Path(directory)
+    if not (folder / "config.json").is_file() and (folder / "model").is_dir():
+        folder = folder / "model"
+    if not (folder / "config.json").is_file():
+        raise InputError(f"{folder} holds no saved model (no config.json); check the path")
+    return folder
 
 
 def read_topics(directory: str | Path) -> SavedTopics:
@@ -41,14 +58,10 @@ def read_topics(directory: str | Path) -> SavedTopics:
     Raises:
         InputError: there is no model, or it is damaged.
     """
-    folder = Path(directory)
-    if not (folder / "config.json").is_file() and (folder / "model").is_dir():
-        folder = folder / "model"  # a run directory
-    if not (folder / "config.json").is_file():
-        raise InputError(f"{folder} holds no saved model (no config.json); check the path")
+    folder = find_model(directory)
     try:
         with safe_open(folder / "model.safetensors", framework="numpy") as file:
-            components, counts = file.get_tensor("components_"), file.get_tensor("word_counts_")
+            components, counts = file.get_tensor(COMPONENTS), file.get_tensor("word_counts_")
         words = read_lines(folder / "vocabulary.txt")
     except (OSError, UnicodeDecodeError, SafetensorError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
