@@ -22,7 +22,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-import cells
+import jobs
 import shared
 import topicloom as tl
 from topicloom.models.loom import counting, cvb0, pruning
@@ -343,7 +343,7 @@ EXPERIMENTS = {
 }
 
 
-def all_cells(names: list[str], corpora: tuple[str, ...], topics: tuple[int, ...], seeds: range) -> list[cells.Cell]:
+def all_jobs(names: list[str], corpora: tuple[str, ...], topics: tuple[int, ...], seeds: range) -> list[jobs.Job]:
     """Return the fits in the order of seeds, so that an interrupted run has all corpora; cheap corpora come first."""
     return [
         {"experiment": name, "corpus": corpus, "n_topics": n_topics, "seed": seed}
@@ -351,15 +351,15 @@ def all_cells(names: list[str], corpora: tuple[str, ...], topics: tuple[int, ...
     ]
 
 
-def fit_and_evaluate(folder: Path, cell: cells.Cell) -> dict[str, Any]:
+def fit_and_evaluate(folder: Path, job: jobs.Job) -> dict[str, Any]:
     """Return the figures of one fit."""
-    data, experiment = shared.held_out(shared.load(folder, cell["corpus"])), EXPERIMENTS[cell["experiment"]]
-    model = experiment.make(cell["n_topics"], cell["seed"])
+    data, experiment = shared.held_out(shared.load(folder, job["corpus"])), EXPERIMENTS[job["experiment"]]
+    model = experiment.make(job["n_topics"], job["seed"])
     with experiment.during():
         began = time.process_time()
-        model, seconds = shared.fitted(model, data)
+        model, seconds = shared.fit(model, data)
         cpu = time.process_time() - began
-        return {"seconds": seconds, "cpu": cpu, **shared.judged(folder, data, model)}
+        return {"seconds": seconds, "cpu": cpu, **shared.evaluate(folder, data, model)}
 
 
 # The page.
@@ -418,7 +418,7 @@ def _summary(found: Found, with_expectations: bool = True) -> str:
         body.append(["± of a seed", str(len(seeds)), str(sum(map(len, seeds))), "-", *spread, ""])
     header = ["experiment", "corpora", "fits", "time", *(COLUMNS[name][0] for name in names), "expected"]
     return (
-        cells.markdown(header, body) if with_expectations else cells.markdown(header[:-1], [line[:-1] for line in body])
+        jobs.markdown(header, body) if with_expectations else jobs.markdown(header[:-1], [line[:-1] for line in body])
     )
 
 
@@ -448,13 +448,13 @@ def tables(rows: list[dict[str, Any]]) -> str:
             good, bad = list(here.get(name, {}).values()), failed.get((place, name), 0)
             if not good and not bad:
                 continue
-            figures = [cells.spread(good, column, digits) for column, (_, digits) in COLUMNS.items()]
+            figures = [jobs.spread(good, column, digits) for column, (_, digits) in COLUMNS.items()]
             if name not in (OURS, REFERENCE):
                 figures = [figure.split(" ± ")[0] for figure in figures]
             note = f" ({bad} of {bad + len(good)} failed)" if bad else ""
             body.append([name + note, str(len(good)), *figures])
         header = ["experiment", "seeds", *(title for title, _ in COLUMNS.values())]
-        pages.append(f"\n## {place[0]}, K={place[1]}\n\n{cells.markdown(header, body)}")
+        pages.append(f"\n## {place[0]}, K={place[1]}\n\n{jobs.markdown(header, body)}")
     return "".join(pages)
 
 
@@ -482,7 +482,7 @@ def chosen(names: str | None) -> list[str]:
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    cells.arguments(parser, OUT)
+    jobs.add_arguments(parser, OUT)
     parser.add_argument("--experiments", help="names of experiments, separated by commas; default: all")
     parser.add_argument("--corpora", default=",".join(CHEAPEST_FIRST))
     parser.add_argument("--topics", default="50")
@@ -490,13 +490,13 @@ def main() -> None:
     options = parser.parse_args()
     corpora = tuple(name for name in CHEAPEST_FIRST if name in options.corpora.split(","))
     topics = tuple(map(int, options.topics.split(",")))
-    asked = all_cells(chosen(options.experiments), corpora, topics, range(options.seeds))
-    cells.run(asked, partial(fit_and_evaluate, options.shared), options)
-    kept = cells.read(options.out)
+    asked = all_jobs(chosen(options.experiments), corpora, topics, range(options.seeds))
+    jobs.run(asked, partial(fit_and_evaluate, options.shared), options)
+    kept = jobs.read(options.out)
     numbers = tuple(sorted({row["n_topics"] for row in kept}))
     seeds = range(max((row["seed"] for row in kept), default=-1) + 1)
-    whole = all_cells(list(EXPERIMENTS), CHEAPEST_FIRST, numbers, seeds)
-    write(tables(cells.latest(options.out, whole)))
+    whole = all_jobs(list(EXPERIMENTS), CHEAPEST_FIRST, numbers, seeds)
+    write(tables(jobs.latest(options.out, whole)))
 
 
 if __name__ == "__main__":
