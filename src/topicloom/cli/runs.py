@@ -16,6 +16,7 @@ import typer
 from ..errors import InputError
 from .corpora import need_order, open_corpus
 from .options import (
+    Allow,
     AsJson,
     Config,
     Device,
@@ -191,11 +192,11 @@ def topics(
     as_json: AsJson = False,
 ) -> None:
     """Show the topics of a run."""
-    from ..models.persistence import load
     from ..reports.run import describe, read_shares
+    from ..topics.saved import read_topics
 
-    model = load(run, device="cpu")
-    found = describe(model, read_shares(run, model.n_topics), words, relevance)
+    saved = read_topics(run)
+    found = describe(saved, read_shares(run, len(saved.components)), words, relevance)
     if as_json:
         print_json({"run": str(run), "topics": found})
     else:
@@ -211,6 +212,7 @@ def infer(
         Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; standard output by default.")
     ] = None,
     device: Device = "auto",
+    allow: Allow = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -222,7 +224,7 @@ def infer(
     from ..models.persistence import load
     from ..reports.run import write_documents
 
-    write_documents(out or sys.stdout, _inferred(load(run, device=device), file, options))
+    write_documents(out or sys.stdout, _inferred(load(run, device=device, allow=allow or ()), file, options))
     if out is not None:
         logger.info("wrote %s", out)
 
@@ -252,6 +254,7 @@ def evaluate(
     ] = None,
     relevance: Annotated[float | None, typer.Option(help="How topics rank their words, as in topics.")] = None,
     device: Device = "auto",
+    allow: Allow = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -259,7 +262,9 @@ def evaluate(
     from ..reports.evaluation import Request, evaluate_run
 
     names = None if measures is None else read_names(measures)
-    request = Request(texts, _reading(options), labels, reference, vectors, names, words, relevance, device)
+    request = Request(
+        texts, _reading(options), labels, reference, vectors, names, words, relevance, device, allow or ()
+    )
     found, path = evaluate_run(run, request)
     if as_json:
         print_json({"run": str(run), **found.to_dict()})

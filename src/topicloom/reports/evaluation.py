@@ -37,6 +37,7 @@ class Request:
         vectors: a file of word vectors.
         measures, top_n, relevance: as for `topicloom.evaluate`.
         device: where the model runs.
+        allow: modules that may be imported for the model's class (see `topicloom.load`).
     """
 
     new: str | None = None
@@ -48,6 +49,7 @@ class Request:
     top_n: int | None = None
     relevance: float | None = None
     device: str = "auto"
+    allow: Sequence[str] = ()
 
 
 def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | None]:
@@ -59,7 +61,7 @@ def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | Non
     Raises:
         InputError: the run, its documents or a file cannot be read; or a measure that was asked for cannot be taken.
     """
-    model = load(folder, device=request.device)
+    model = load(folder, device=request.device, allow=request.allow)
     path = folder / "metrics.json"
     about = read_json(path) if path.is_file() else {}
     if not isinstance(about, dict):

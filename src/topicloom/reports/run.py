@@ -34,6 +34,7 @@ from ..errors import InputError, MissingExtraError, TrainingDivergedError
 from ..files import atomic_file, write_json
 from ..models.base import TopicModel
 from ..settings import settings_as_json
+from ..topics.saved import SavedTopics
 from ..training.callbacks import JsonLines
 
 logger = logging.getLogger("topicloom")
@@ -133,7 +134,7 @@ def write(
 
 
 def describe(
-    model: TopicModel, shares: Iterable[float] | None, top_n: int, relevance: float | None = None
+    model: TopicModel | SavedTopics, shares: Iterable[float] | None, top_n: int, relevance: float | None = None
 ) -> list[Topic]:
     """The topics of a model as rows of a table.
 
