@@ -144,8 +144,11 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> type[TopicModel]:
     """Return the class of a saved model. A module of the user's is imported only if that is allowed."""
     name, module = config["model"], str(config.get("module", ""))
-    if name in REGISTRY and module.split(".")[0] in ("", "topicloom"):
-        return load_model(name)
+    if module.split(".")[0] in ("", "topicloom"):
+        try:
+            return model_class(name)
+        except InputError as error:
+            raise InputError(f"{folder / CONFIG} cannot be used: {error}") from None
     if module not in allowed and module.split(".")[0] not in allowed:
         raise InputError(
             f"{folder} holds a model of the class {name} in the module {module!r}, whose code would be run; "
