@@ -103,7 +103,7 @@ def test_loading_needs_permission(saved, folder):
             tl.load(folder / "model", allow=allow)
 
 
-@pytest.mark.parametrize("allow", [["own_model"], "own_model", {"own_model", "other"}], ids=str)
+@pytest.mark.parametrize("allow", [["own_model"], "own_model", {"own_model", "other"}], ids=["list", "name", "set"])
 def test_it_is_loaded_when_allowed(saved, folder, allow):
     loaded = tl.load(folder / "model", allow=allow, device="cpu")
     assert type(loaded) is type(saved)
