@@ -305,9 +305,8 @@ def test_dirichlet_posterior_in_closed_form():
 GSM_SETTINGS = [
     {},
     {"prior": "standard", "latent_size": 4},
-    {"decoder": "product"},
     {"decoder": "mlp", "decoder_size": 5},
-    {"embedding_size": 4, "background": False},
+    {"background": False},
     {"criterion": "bernoulli", "n_samples": 3},
     {"encoder_input": "l1", "alpha": 0.1},
 ]

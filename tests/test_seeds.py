@@ -38,8 +38,6 @@ def make(kind, **settings):
 QUICK = {"LDA": {"epochs": 5}}
 CASES = [pytest.param(partial(make, kind, **QUICK.get(kind.__name__, {})), id=kind.__name__) for kind in MODELS]
 CASES += [
-    pytest.param(partial(make, GSM, decoder="product"), id="GSM-product"),
-    pytest.param(partial(make, GSM, embedding_size=20), id="GSM-embedded"),
     pytest.param(
         partial(make, LDA, method="gibbs", epochs=60),
         id="LDA-gibbs",

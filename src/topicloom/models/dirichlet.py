@@ -55,7 +55,7 @@ from ..nn.encoders import (
 from ..nn.network import VariationalNetwork
 from ..nn.priors import laplace_dirichlet
 from ..settings import AtLeastOne, Positive, Share
-from .neural import NeuralTopicModel
+from .neural import VariationalTopicModel
 from .words import Words
 
 # What each needs to have all topics alive and apart on long texts and short ones.
@@ -123,7 +123,7 @@ class DirichletNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DirichletVAE(NeuralTopicModel):
+class DirichletVAE(VariationalTopicModel):
     """Dirichlet variational autoencoder (Burkhardt & Kramer 2019).
 
     The settings that all neural models share are described at NeuralTopicModel.

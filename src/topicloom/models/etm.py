@@ -39,7 +39,7 @@ from ..nn.network import TopicNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
-from .neural import NeuralTopicModel
+from .neural import VariationalTopicModel
 from .words import Words
 
 _FAINTEST = 1e-3  # of the mean variance: directions with less of it are taken to have this much
@@ -73,7 +73,7 @@ class ETMNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ETM(NeuralTopicModel):
+class ETM(VariationalTopicModel):
     """Embedded topic model (Dieng, Ruiz & Blei 2020).
 
     The settings that all neural models share are described at NeuralTopicModel.

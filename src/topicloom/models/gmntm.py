@@ -39,7 +39,7 @@ from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .inference import Array, each_batch
-from .neural import NeuralTopicModel
+from .neural import VariationalTopicModel
 from .words import Words
 
 
@@ -111,7 +111,7 @@ class GMNTMNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GMNTM(NeuralTopicModel):
+class GMNTM(VariationalTopicModel):
     """Gaussian mixture neural topic model (VaDE, Jiang et al. 2017, on word counts).
 
     The settings that all neural models share are described at NeuralTopicModel.

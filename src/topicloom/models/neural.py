@@ -46,7 +46,6 @@ class NeuralTopicModel(TopicModel):
         dropout: dropout rate on the encoder's hidden vector.
         background: whether topics are deviations from the corpus's word frequencies (after SAGE and SCHOLAR).
         criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
-        n_samples: draws of theta a document in the loss, for the models that draw it.
         min_diversity: the topic diversity that training holds topics to: of the 25 best words of all topics, the share
             that are different. Missed, it raises the weight of a term that moves topics apart, their Jensen-Shannon
             divergence; 0 leaves it to the likelihood.
@@ -69,7 +68,6 @@ class NeuralTopicModel(TopicModel):
     dropout: Rate = 0.2
     background: bool = True
     criterion: Criterion = "cross_entropy"
-    n_samples: AtLeastOne = 1
     min_diversity: Rate = 0.77
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
@@ -203,3 +201,14 @@ class NeuralTopicModel(TopicModel):
             kl_warmup=self.kl_warmup,
             patience=self.patience,
         )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class VariationalTopicModel(NeuralTopicModel):
+    """The base of the neural models whose posterior is sampled: variational autoencoders.
+
+    Args:
+        n_samples: the number of samples of theta that are drawn for each document to estimate its loss.
+    """
+
+    n_samples: AtLeastOne = 1

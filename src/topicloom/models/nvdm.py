@@ -23,7 +23,7 @@ from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
-from .neural import NeuralTopicModel
+from .neural import VariationalTopicModel
 from .words import Words
 
 
@@ -53,7 +53,7 @@ class NVDMNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NVDM(NeuralTopicModel):
+class NVDM(VariationalTopicModel):
     """Neural variational document model (Miao, Yu & Blunsom 2016).
 
     Its decoder is dense over the vocabulary, one batch at a time. The settings are those that all neural models share;

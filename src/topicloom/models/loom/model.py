@@ -37,7 +37,7 @@ from ...training.state import TrainingPlan, TrainingState
 from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
-from ..neural import NeuralTopicModel
+from ..neural import VariationalTopicModel
 from ..words import Words
 from .network import LoomNetwork
 from .pruning import CoherenceSelector, select_topics
@@ -48,7 +48,7 @@ _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Loom(NeuralTopicModel):
+class Loom(VariationalTopicModel):
     """Variational pretraining, collapsed counting and amortised inference: this project's own topic model.
 
     The settings that all neural models share are described at NeuralTopicModel.
@@ -102,7 +102,7 @@ class Loom(NeuralTopicModel):
 
     def _gsm(self, n_topics: int) -> GSM:
         """Return the model of the pretraining stage."""
-        shared = {field.name: getattr(self, field.name) for field in fields(NeuralTopicModel)}
+        shared = {field.name: getattr(self, field.name) for field in fields(VariationalTopicModel)}
         return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics})
 
     def _stage_epochs(self, mean_length: float) -> tuple[int, int]:
