@@ -41,7 +41,7 @@ def run(cells: Sequence[Cell], work: Work, options: argparse.Namespace) -> None:
     logged = partial(_quietly, work)
     asked = [] if options.table else cells
     for number, row in enumerate(resumable.run(asked, logged, options.out, options.jobs, options.again), start=1):
-        said = row.get("error") or f"{row['seconds']:.1f} s, {row['cell_seconds']:.1f} s in all"
+        said = row.get("error") or f"{row['seconds']:.1f} s, {row['job_seconds']:.1f} s in all"
         minutes = (time.monotonic() - began) / 60
         names = (value for name, value in row.items() if cells and name in cells[0])
         print(f"{minutes:5.1f} min {number}", *names, said, flush=True)

@@ -56,20 +56,20 @@ def main() -> None:
         tl.Corpus.from_texts([line[0] for line in lines], labels=[line[2] for line in lines]).save(folder / "corpus")
         command = [
             sys.executable, "-m", "topicloom", "compare", str(folder / "corpus"), "--models", options.models,
-            "--topics", "20", "--seeds", str(options.seeds), "--processes", str(options.jobs), "--quiet", "--out",
+            "--topics", "20", "--seeds", str(options.seeds), "--jobs", str(options.jobs), "--quiet", "--out",
         ]  # fmt: skip
         began = time.monotonic()
         subprocess.run([*command, str(folder / "whole")], check=True)
         seconds = time.monotonic() - began
-        n_fits = len(read(folder / "whole" / "cells.jsonl"))
+        n_fits = len(read(folder / "whole" / "jobs.jsonl"))
         print(f"whole: {n_fits} fits in {seconds / 60:.1f} minutes with {options.jobs} processes", flush=True)
         began = time.monotonic()
         process = subprocess.Popen([*command, str(folder / "killed")], stdout=subprocess.DEVNULL)
-        while len(read(folder / "killed" / "cells.jsonl")) < n_fits // 3:
+        while len(read(folder / "killed" / "jobs.jsonl")) < n_fits // 3:
             time.sleep(0.1)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        print(f"killed after {len(read(folder / 'killed' / 'cells.jsonl'))} of {n_fits} fits", flush=True)
+        print(f"killed after {len(read(folder / 'killed' / 'jobs.jsonl'))} of {n_fits} fits", flush=True)
         subprocess.run([*command, str(folder / "killed")], check=True, stdout=subprocess.DEVNULL)
         seconds = time.monotonic() - began
         difference = largest_difference(rows(folder / "whole"), rows(folder / "killed"))

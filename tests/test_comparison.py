@@ -18,12 +18,13 @@ import pytest
 
 from topicloom import metrics
 from topicloom.corpus import Corpus
+from topicloom.corpus.split import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
-from topicloom.experiments import jobs as cells
+from topicloom.experiments import jobs
 from topicloom.experiments.compare import compare, select_n_topics
 from topicloom.experiments.comparison import Comparison
-from topicloom.experiments.protocol import Evaluator, split
+from topicloom.experiments.protocol import Evaluator
 from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM
 from topicloom.reports.comparison_page import csv_lines, page
@@ -36,12 +37,12 @@ QUICK = ["gsm:epochs=2", "lda:epochs=2"]
 
 def rows_of(comparison):
     """Without what depends on the clock."""
-    timed = {"seconds", "cell_seconds"}
+    timed = {"seconds", "job_seconds"}
     return [
-        {name: value for name, value in row.items() if name not in {*timed, "figures"}}
+        {name: value for name, value in row.items() if name not in {*timed, "measures"}}
         | {
             part: {name: value for name, value in found.items() if name not in timed}
-            for part, found in row["figures"].items()
+            for part, found in row["measures"].items()
         }
         for row in comparison.rows
     ]
@@ -51,7 +52,7 @@ def made(values, measure="perplexity"):
     """A comparison whose figures are given, by model, number of topics and seed."""
     rows = [
         {"model": model, "n_topics": k, "seed": seed, "words": [["a"]],
-         "figures": {part: {measure: value} for part in ("validation", "test")}}
+         "measures": {part: {measure: value} for part in ("validation", "test")}}
         for (model, k), each in values.items()
         for seed, value in enumerate(each)
         if value is not None
@@ -73,9 +74,9 @@ def test_the_parts_are_apart_and_whole():
 
 
 def test_every_model_size_and_seed_is_measured(tmp_path):
-    told = []
-    found = compare(CORPUS, QUICK, [2, 3], 2, out=tmp_path / "out", told=lambda *each: told.append(each))
-    assert [(n_done, n_all) for n_done, n_all, _ in told] == [(n, 8) for n in range(1, 9)]
+    results = []
+    found = compare(CORPUS, QUICK, [2, 3], 2, out=tmp_path / "out", on_result=lambda *each: results.append(each))
+    assert [(n_done, n_all) for n_done, n_all, _ in results] == [(n, 8) for n in range(1, 9)]
     assert not found.failed
     assert {(row["model"], row["n_topics"], row["seed"]) for row in found.rows} == {
         (model, k, seed) for model in QUICK for k in (2, 3) for seed in (0, 1)
@@ -94,7 +95,7 @@ def test_every_model_size_and_seed_is_measured(tmp_path):
 
 def test_seeds_differ_and_are_what_random_state_says():
     found = compare(CORPUS, {"mine": GSM(epochs=2)}, [3], 2)
-    first, second = (row["figures"]["test"]["perplexity"] for row in found.rows)
+    first, second = (row["measures"]["test"]["perplexity"] for row in found.rows)
     assert first != second
     parts = split(CORPUS)
     alone = GSM(3, epochs=2, random_state=1).fit(parts.train)
@@ -103,15 +104,15 @@ def test_seeds_differ_and_are_what_random_state_says():
 
 def test_a_finished_fit_is_not_made_again(tmp_path):
     first = compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path)
-    told = []
-    again = compare(CORPUS, QUICK, [2], 1, out=tmp_path, told=lambda *each: told.append(each[2]["model"]))
-    assert told == QUICK[1:]
+    results = []
+    again = compare(CORPUS, QUICK, [2], 1, out=tmp_path, on_result=lambda *each: results.append(each[2]["model"]))
+    assert results == QUICK[1:]
     assert again.rows[0]["seconds"] == first.rows[0]["seconds"]
 
 
 def test_half_a_line_is_passed_over(tmp_path):
     whole = compare(CORPUS, QUICK, [2], 2, out=tmp_path)
-    file = tmp_path / "cells.jsonl"
+    file = tmp_path / "jobs.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[:2]) + lines[2][:40])  # killed while writing
     assert rows_of(compare(CORPUS, QUICK, [2], 2, out=tmp_path)) == rows_of(whole)
@@ -130,16 +131,16 @@ def test_killed_and_taken_up_again(tmp_path):
     (tmp_path / "run.py").write_text(code)
     out = tmp_path / "out"
     command = [sys.executable, str(tmp_path / "run.py"), str(tmp_path / "corpus"), str(out)]
-    environment = os.environ | {"PYTHONPATH": str(Path(cells.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(jobs.__file__).parents[2])}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:
         began = time.monotonic()
-        while len(cells.read(out / "cells.jsonl")) < 2 and process.poll() is None and time.monotonic() - began < 120:
+        while len(jobs.read(out / "jobs.jsonl")) < 2 and process.poll() is None and time.monotonic() - began < 120:
             time.sleep(0.05)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert 2 <= len(cells.read(out / "cells.jsonl")) < 8
+    assert 2 <= len(jobs.read(out / "jobs.jsonl")) < 8
     resumed = compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2, out=out)
     unbroken = compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2)
     for one, other in zip(rows_of(resumed), rows_of(unbroken), strict=True):
@@ -151,7 +152,7 @@ def test_another_comparison_is_not_mixed_in(tmp_path):
     compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path)
     with pytest.raises(InputError, match="another corpus"):
         compare(CORPUS[:100], QUICK[:1], [2], 1, out=tmp_path)
-    with pytest.raises(InputError, match="another test"):
+    with pytest.raises(InputError, match="another split"):
         compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path, test=0.3)
     with pytest.raises(InputError, match="other settings"):
         compare(CORPUS, {"gsm:epochs=2": GSM(epochs=3)}, [2], 1, out=tmp_path)
@@ -172,9 +173,9 @@ def test_a_fit_that_fails_is_reported_and_tried_again(tmp_path):
     assert found.table()[1]["fits"] == 0
     assert found.table()[1]["perplexity"] is None
     assert "1 of 2 fits ended in an error" in (tmp_path / "index.html").read_text()
-    told = []
-    compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path, told=lambda *each: told.append(each[2]["n_topics"]))
-    assert told == [61]
+    results = []
+    compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path, on_result=lambda *each: results.append(each[2]["n_topics"]))
+    assert results == [61]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_paired_by_hand():
     assert b["p"] == pytest.approx(0.015268, abs=1e-5)
     assert (c["difference"], c["pairs"], c["p"]) == (2.0, 1, None)
     assert found.best("perplexity") == "c"  # of the fits that it has
-    with pytest.raises(SettingError, match="against should be one of a, b, c"):
+    with pytest.raises(SettingError, match="`against` should be one of a, b, c"):
         found.paired("perplexity", "d")
     with pytest.raises(SettingError, match="validation"):
         found.table("train")
@@ -244,7 +245,7 @@ def test_documents_without_a_label_are_no_class():
     corpus = Corpus.from_counts(PLANTED.counts, PLANTED.vocabulary, labels=some)
     evaluator = Evaluator(split(corpus))
     model = GSM(3, epochs=2, random_state=0).fit(evaluator.parts.train)
-    found = evaluator.figures(model)
+    found = evaluator.measure(model)
     known = [row for row, label in enumerate(evaluator.parts.test.labels) if label]
     theta = model.transform(evaluator.parts.test)[known]
     expected = metrics.purity([evaluator.parts.test.labels[row] for row in known], theta.argmax(axis=1))
