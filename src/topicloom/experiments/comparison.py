@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -62,6 +63,11 @@ class Comparison:
     def failed(self) -> list[Row]:
         """The fits that ended in an error."""
         return [row for row in self.rows if "error" in row]
+
+    @property
+    def versions(self) -> list[str]:
+        """The versions of topicloom that made the fits."""
+        return sorted({row["version"] for row in self.rows if "version" in row})
 
     @property
     def measures(self) -> list[str]:
@@ -260,14 +266,22 @@ class Comparison:
         return found
 
     def save(self, folder: str | Path) -> None:
-        """Write comparison.csv and index.html into a directory, which is made if it does not exist."""
-        from ..reports.comparison_page import csv_lines, page
+        """Write comparison.csv and index.html into a directory, which is made if it does not exist.
+
+        With several numbers of topics, n_topics.png shows the measures by their number, if matplotlib is installed.
+        """
+        from ..reports.comparison_page import csv_lines, curve_of, page
 
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         for name, text in {"comparison.csv": csv_lines(self), "index.html": page(self)}.items():
             with atomic_file(target / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
+        if len(self.n_topics) > 1:
+            with suppress(ImportError):
+                from ..reports import figures
+
+                figures.save(curve_of(self), target / "n_topics.png")
 
 
 def job_name(job: Mapping[str, Any]) -> str:
