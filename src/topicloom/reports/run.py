@@ -5,7 +5,7 @@
     doc_topics.csv    each document's topic and shares (or doc_topics.parquet)
     metrics.json      sizes, times, measures, settings, versions and the source; what `evaluate` finds is added
     log.jsonl         a line per epoch, written while training
-    loss.png, collapse.png, quality.png (coherence and diversity), topics.png
+    loss.png, collapse.png, quality.png (coherence and diversity), topics.png (and topics-2.png, ... for many topics)
 
 All but log.jsonl are written whole or not at all. While a run is overwritten, the new log is log.new.jsonl.
 """
@@ -33,6 +33,7 @@ from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, TrainingDivergedError
 from ..files import atomic_file, write_json
 from ..models.base import TopicModel
+from ..ranking import word_scores
 from ..settings import settings_as_json
 from ..training.callbacks import JsonLines
 
@@ -44,6 +45,7 @@ Array = npt.NDArray[Any]
 _LOG, _NEW_LOG = "log.jsonl", "log.new.jsonl"
 _PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _FILES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", *_PICTURES)
+_MORE_TOPICS = "topics-[0-9]*.png"  # further pages, if there are too many topics for one
 _WORDS_IN_TABLE = 25
 _WORDS_IN_PICTURE = 10
 
@@ -232,8 +234,8 @@ def _clear(folder: Path) -> None:
     The model stays until the new one replaces it.
     """
     new_log = folder / _NEW_LOG
-    for name in _FILES:
-        (folder / name).unlink(missing_ok=True)
+    for path in (*(folder / name for name in _FILES), *folder.glob(_MORE_TOPICS)):
+        path.unlink(missing_ok=True)
     if new_log.exists():
         new_log.replace(folder / _LOG)
 
@@ -285,10 +287,10 @@ def _draw(folder: Path, model: TopicModel, documents: Part) -> None:
     except ImportError:
         logger.warning("%s", MissingExtraError.of(f"drawing {', '.join(_PICTURES)}", "matplotlib", "viz"))
         return
-    topics = describe(model, documents.shares, _WORDS_IN_PICTURE)
-    weights = np.take_along_axis(model.components_, model.topic_ids(_WORDS_IN_PICTURE), axis=1).tolist()
-    titles = [f"topic {topic['topic']} · {topic['share']:.1%}" for topic in topics]
-    figures.save(figures.topic_bars([topic["words"] for topic in topics], weights, titles), folder / "topics.png")
+    best = model.topic_ids(_WORDS_IN_PICTURE)  # (K, 10)
+    scores = np.take_along_axis(word_scores(model.components_, model.word_counts_), best, axis=1)
+    pages = figures.topic_pages(model.topics(_WORDS_IN_PICTURE), scores, documents.shares)
+    figures.save_pages(pages, folder / "topics.png")
     if model.history_:
         figures.save(figures.loss_curve(model.history_), folder / "loss.png")
         figures.save(figures.collapse_curve(model.history_, model.n_topics), folder / "collapse.png")
