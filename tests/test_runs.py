@@ -75,9 +75,13 @@ def test_other_files_of_a_run_directory_stay(news, tmp_path):
     trained(news, out, "--doc-topics", "parquet")
     (out / "notes").mkdir()
     (out / "notes" / "mine.txt").write_text("keep")
+    for name in ("topics-2.png", "topics-of-mine.png"):
+        (out / name).touch()
     trained(news, out, "--overwrite", "--seed", 1)
     assert (out / "notes" / "mine.txt").read_text() == "keep"
     assert not (out / "doc_topics.parquet").exists()
+    assert not (out / "topics-2.png").exists()  # a page of the earlier run
+    assert (out / "topics-of-mine.png").exists()
     assert tl.load(out).random_state == 1
     assert not [path for path in out.iterdir() if path.name.startswith(".")]
 

@@ -69,8 +69,9 @@ def compare(
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
     else:
-        head, rows = text_table(found)
-        print_table(head, rows)
+        for on in ("validation", "test"):
+            logger.info("measured on the %s documents:", on)
+            print_table(*text_table(found, on))
     for row in found.failed:
         logger.warning("%s, %d topics, seed %d: %s", row["model"], row["n_topics"], row["seed"], row["error"])
     logger.info("tables and plots are in %s", out / "index.html")

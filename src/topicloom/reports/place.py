@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from ..files import require_free
@@ -9,9 +10,15 @@ from ..topics.saved import MODEL_FILES
 
 LOG, NEW_LOG = "log.jsonl", "log.new.jsonl"
 PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
+_MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
 RUN_FILES = frozenset(
     {"model", "topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", LOG, NEW_LOG, *PICTURES}
 )
+
+
+def is_run_file(name: str) -> bool:
+    """Whether a run may hold a file of this name."""
+    return name in RUN_FILES or _MORE_TOPICS.fullmatch(name) is not None
 
 
 def require_place(folder: Path, overwrite: bool = False) -> None:

@@ -5,7 +5,7 @@
     doc_topics.csv    the main topic and the topic shares of each document (or doc_topics.parquet)
     metrics.json      sizes, times, measures, settings, versions and the source; `evaluate` adds what it finds
     log.jsonl         a line for each epoch, written while training
-    loss.png, collapse.png, quality.png (coherence and diversity), topics.png
+    loss.png, collapse.png, quality.png (coherence and diversity), topics.png (and topics-2.png, ... for many topics)
 
 A run is written beside its place and put there whole, so that an earlier run is there until the new one is complete.
 Only the log grows in the directory itself; while a run is overwritten, the new log is log.new.jsonl.
@@ -36,11 +36,12 @@ from ..errors import MissingExtraError, TrainingDivergedError
 from ..files import atomic_directory, write_json
 from ..files.exchange import exchange
 from ..models.base import TopicModel
+from ..ranking import word_scores
 from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
 from ..topics.tables import describe, write_documents, write_topics
 from ..training.callbacks import JsonLines
-from .place import LOG, NEW_LOG, PICTURES, RUN_FILES
+from .place import LOG, NEW_LOG, PICTURES, is_run_file
 
 logger = logging.getLogger("topicloom")
 
@@ -174,9 +175,9 @@ def _new_run(folder: Path) -> Iterator[Path]:
     Where `folder` holds other files or links, these stay, and the files of the run are replaced one after another.
     """
     entries = list(folder.iterdir()) if folder.is_dir() else []
-    others = [entry for entry in entries if entry.name not in RUN_FILES or entry.is_symlink()]
-    if not others:
-        with atomic_directory(folder, LOG, overwrite=True, known=RUN_FILES) as staged:
+    known = {entry.name for entry in entries if is_run_file(entry.name) and not entry.is_symlink()}
+    if len(known) == len(entries):
+        with atomic_directory(folder, LOG, overwrite=True, known=known) as staged:
             yield staged
             _take_log(folder, staged)
         return
@@ -190,7 +191,8 @@ def _new_run(folder: Path) -> Iterator[Path]:
 
 def _replace_entries(folder: Path, staged: Path) -> None:
     """Move the files of a run that is complete into a directory that holds other files too."""
-    for name in sorted(RUN_FILES):
+    names = {entry.name for place in (folder, staged) for entry in place.iterdir() if is_run_file(entry.name)}
+    for name in sorted(names):
         new, old = staged / name, Path(os.path.realpath(folder / name))  # a link stays
         if old.is_dir() and new.is_dir() and exchange(new, old):
             continue
@@ -215,10 +217,10 @@ def _draw(folder: Path, model: TopicModel, documents: DocumentTopics, font: str 
     except ImportError:
         logger.warning("%s", MissingExtraError.of(f"drawing {', '.join(PICTURES)}", "matplotlib", "viz"))
         return
-    topics = describe(model, documents.shares, _WORDS_IN_PICTURE)
-    weights = np.take_along_axis(model.components_, model.topic_ids(_WORDS_IN_PICTURE), axis=1).tolist()
-    titles = [f"topic {topic['topic']} · {topic['share']:.1%}" for topic in topics]
-    figures.save(figures.topic_bars([topic["words"] for topic in topics], weights, titles), folder / "topics.png")
+    best = model.topic_ids(_WORDS_IN_PICTURE)  # (K, 10)
+    scores = np.take_along_axis(word_scores(model.components_, model.word_counts_), best, axis=1)
+    pages = figures.topic_pages(model.topics(_WORDS_IN_PICTURE), scores, documents.shares, font=font)
+    figures.save_pages(pages, folder / "topics.png")
     if model.history_:
         figures.save(figures.loss_curve(model.history_), folder / "loss.png")
         figures.save(figures.collapse_curve(model.history_, model.n_topics), folder / "collapse.png")
