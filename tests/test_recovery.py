@@ -16,6 +16,7 @@ from topicloom.models import (
     GMNTM,
     GSM,
     LDA,
+    MODELS,
     NVDM,
     NVLDA,
     WLDA,
@@ -24,7 +25,6 @@ from topicloom.models import (
     ProdLDA,
 )
 from topicloom.models.base import TopicModel
-from topicloom.models.registry import MODELS
 
 N_TOPICS, SEEDS = 5, range(3)
 CORPUS, TOPICS, THETA = synthetic_lda(n_docs=1000, n_topics=N_TOPICS, n_words=100, doc_length=60, alpha=0.1)
