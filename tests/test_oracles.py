@@ -246,7 +246,7 @@ def test_dropout_keeps_the_mean():
 def test_encoder_inputs_are_scikit_learns(kind, reference):
     model = GSM(2, epochs=1, device="cpu", random_state=0).fit(COUNTS)
     batch = batch_of(COUNTS)
-    values = encoder_values(batch, kind, model._words().idf)
+    values = encoder_values(batch, kind, model.word_statistics().idf)
     np.testing.assert_allclose(batch.to_dense(values), reference(COUNTS), rtol=1e-6)
 
 

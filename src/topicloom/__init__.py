@@ -41,6 +41,7 @@ if _TYPE_CHECKING:
     from .models.base import TopicModel as TopicModel
     from .models.neural import NeuralTopicModel as NeuralTopicModel
     from .models.persistence import load as load
+    from .topics.document_topics import DocumentTopics as DocumentTopics
     from .training.callbacks import Callback as Callback
 
 # Each public name and the module that it is loaded from; datasets and metrics are modules themselves.
@@ -75,6 +76,7 @@ _MODULES = {
     "TopicModel": ".models.base",
     "NeuralTopicModel": ".models.neural",
     "load": ".models.persistence",
+    "DocumentTopics": ".topics.document_topics",
     "Callback": ".training.callbacks",
 }
 

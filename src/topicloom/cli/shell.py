@@ -21,7 +21,7 @@ from ..errors import InputError, TrainingDivergedError, on_command_line
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
-    from ..reports.run import Topic
+    from ..topics.tables import Topic
 
 logger = logging.getLogger("topicloom")
 

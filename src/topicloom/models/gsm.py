@@ -47,8 +47,8 @@ class GSMNetwork(VariationalNetwork):
     def __init__(self, settings: GSM, words: Words, generator: torch.Generator) -> None:
         super().__init__(
             _decoder(settings, words, generator),
-            settings._encoder(words, generator),
-            settings._separation(words),
+            settings.build_encoder(words, generator),
+            settings.build_separation_term(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
@@ -98,7 +98,7 @@ class GSM(NeuralTopicModel):
     decoder_size: AtLeastOne = 256
     embedding_size: AtLeastOne | None = None
 
-    def _network(self, words: Words, generator: torch.Generator) -> GSMNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> GSMNetwork:
         return GSMNetwork(self, words, generator)
 
 
@@ -110,7 +110,7 @@ def _prior(settings: GSM) -> NormalPrior:
 
 
 def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:
-    background = settings._background(words)
+    background = settings.background_logits(words)
     if settings.decoder == "mlp":
         if settings.embedding_size is not None:
             raise SettingError('decoder="mlp" has no topic vectors; leave embedding_size out, or take another decoder')

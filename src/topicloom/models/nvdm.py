@@ -31,11 +31,13 @@ class NVDMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> words."""
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(settings._background(words), settings.n_topics, generator, seeds=words.seeds, gain=4.0)
+        topics = FreeTopics(
+            settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=4.0
+        )
         super().__init__(
             LogRatioDecoder(topics),
-            settings._encoder(words, generator),
-            settings._separation(words),
+            settings.build_encoder(words, generator),
+            settings.build_separation_term(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
@@ -58,5 +60,5 @@ class NVDM(NeuralTopicModel):
     they are described at NeuralTopicModel.
     """
 
-    def _network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:
         return NVDMNetwork(self, words, generator)
