@@ -40,13 +40,13 @@ this page and its figure.
 
 - perplexity: by document completion, on held-out documents.
 - perplexity / V: the same divided by the size of the vocabulary, as in the paper.
-- NPMI (probability), NPMI (own): coherence of the ten best words over the training documents. The words are ranked by
+- NPMI (probability), NPMI (own): coherence of the ten top words over the training documents. The words are ranked by
   probability, as in the paper, and by the package's own rule.
 - ratio: perplexity / V divided by NPMI (probability), the paper's measure; lower is better. It is left out (-) if this
   NPMI is below {MIN_NPMI} for any seed. The ratio would then be negative, or large only because its denominator is
   small.
-- TD: diversity of the 25 best words, in the package's own ranking.
-- duplicates: pairs of topics that share 8 of their 10 best words, in the package's own ranking.
+- TD: diversity of the 25 top words, in the package's own ranking.
+- duplicates: pairs of topics that share 8 of their 10 top words, in the package's own ranking.
 
 ![perplexity, coherence and their ratio against the size of the vocabulary](vocabulary.png)
 """
