@@ -34,8 +34,8 @@ TICKS = (200, 500, 1000, 2000, 5000)
 MIN_NPMI = 0.02  # below this coherence, a ratio to it is meaningless
 HEAD = f"""# Growing vocabularies
 
-All models have {N_TOPICS} topics and otherwise their default settings. The corpus is {{corpus}}. Its stop words are kept, and words
-in fewer than `min_df` documents are removed. The figures are mean ± standard deviation over seeds.
+All models have {N_TOPICS} topics and otherwise their default settings. The corpus is {{corpus}}. Its stop words are
+kept, and words in fewer than `min_df` documents are removed. The figures are mean ± standard deviation over seeds.
 `make bench-vocabulary` writes this page and its figure.
 
 - perplexity: by document completion, on held-out documents.
@@ -43,7 +43,8 @@ in fewer than `min_df` documents are removed. The figures are mean ± standard d
 - NPMI (probability), NPMI (own): coherence of the ten top words over the training documents. The words are ranked by
   probability, as in the paper, and by the package's own rule.
 - ratio: perplexity / V divided by NPMI (probability), the paper's measure; lower is better. It is left out (-) if this
-  NPMI is below {MIN_NPMI} for any seed, because the ratio would be negative, or large only through its small denominator.
+  NPMI is below {MIN_NPMI} for any seed, because the ratio would be negative, or large only through its small
+  denominator.
 - TD: diversity of the 25 top words, in the package's own ranking.
 - duplicates: pairs of topics that share 8 of their 10 top words, in the package's own ranking.
 
