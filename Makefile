@@ -1,10 +1,11 @@
-.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom
+.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests
 PYTHON ?= python3
 BIN = .venv/bin
 
 setup: .venv/ready  ## make a virtual environment with all extras, with pinned versions
 
 .venv/ready: pyproject.toml constraints.txt
+	@echo "Installing topicloom and all that it needs into .venv; this takes a few minutes."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]"
 	touch $@
@@ -66,3 +67,6 @@ bench-unseen: setup  ## compare Loom with the Gibbs sampler on corpora from inst
 
 bench-loom: setup  ## measure the effect of each part of Loom on held-out training documents: benchmarks/loom.md
 	$(BIN)/python benchmarks/loom.py
+
+bench-digests: setup  ## check that every model learns what an earlier commit learned: benchmarks/digests.json
+	$(BIN)/python benchmarks/digests.py

@@ -21,7 +21,7 @@ from .train import reading_of
 if TYPE_CHECKING:
     from ..models.base import TopicModel
     from ..text import Document
-    from ..topics import DocumentTopics
+    from ..topics.document_topics import DocumentTopics
 
 logger = logging.getLogger("topicloom")
 
@@ -134,15 +134,15 @@ def _inferred(model: TopicModel, file: str, options: Reading, force: bool) -> It
 
 def _check_known(model: TopicModel, documents: list[Document], n_empty: int) -> None:
     """Raise InputError where so few documents have a known word that they cannot be what the model is for."""
-    from ..text.languages import language_name, other_language
+    from ..text.languages import detect_language, language_name
 
     if len(documents) < _FEWEST or n_empty <= _MOST_EMPTY * len(documents):
         return
     trained = getattr(model.tokenizer_, "language", None)
-    other = None if trained is None else other_language(trained, [document.text for document in documents[:200]])
+    found = detect_language([document.text for document in documents[:200]])
     why = ""
-    if trained is not None and other is not None:
-        why = f": the texts look {language_name(other)}, and the model was trained on {language_name(trained)}"
+    if trained is not None and found != trained:
+        why = f": the texts look {language_name(found)}, and the model was trained on {language_name(trained)}"
     raise InputError(
         f"{n_empty:,} of the first {len(documents):,} documents contain no word that the model knows{why}; give a "
         "model of such texts, or --force to infer them all the same"

@@ -69,7 +69,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def run(context: typer.Context, **given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        options = [option for parameter in context.command.params for option in parameter.opts]
+        known = context.command.params
+        options = [option for parameter in known for option in (*parameter.opts, *parameter.secondary_opts)]
         log_to_stderr(given.get("quiet", False), options)
         try:
             function(**given)

@@ -76,9 +76,9 @@ class FittedTopics:
         Returns:
             theta (n_docs, K), which rows were empty, and the ids, labels, times and texts that X has.
         """
-        return self._infer(X)
+        return self.infer_with(X)
 
-    def _infer(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
+    def infer_with(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
         """Infer with another posterior than the network's, if one is given."""
         corpus = self.documents(X)
         return document_topics(self.network_, corpus, posterior)
@@ -93,7 +93,7 @@ class FittedTopics:
             (n_docs, K) float32, rows sum to 1; row i is document i. A document without a known word gets the model's
             average shares, and one warning counts such documents.
         """
-        return theta_of(self._infer(X))
+        return theta_of(self.infer_with(X))
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic.

@@ -38,7 +38,7 @@ class Request:
         vectors: a file of word vectors.
         measures, top_n, relevance: as for `topicloom.evaluate`.
         device: where the model runs.
-        allow: modules that may be imported for a model of your own.
+        allow: modules that may be imported for the model's class (see `topicloom.load`).
     """
 
     new: str | None = None

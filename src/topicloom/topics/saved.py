@@ -11,10 +11,11 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from ..errors import InputError
-from ..files import read_lines
+from ..files import check_digests, read_json, read_lines
 from .words import topic_word_ids
 
-MODEL_FILES = frozenset({"config.json", "model.safetensors", "vocabulary.txt"})
+CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
+MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
 COMPONENTS = "components_"
 
 
@@ -45,10 +46,10 @@ def find_model(directory: str | Path) -> Path:
         InputError: there is no model.
     """
     folder = Path(directory)
-    if not (folder / "config.json").is_file() and (folder / "model").is_dir():
+    if not (folder / CONFIG).is_file() and (folder / "model").is_dir():
         folder = folder / "model"
-    if not (folder / "config.json").is_file():
-        raise InputError(f"{folder} holds no saved model (no config.json); check the path")
+    if not (folder / CONFIG).is_file():
+        raise InputError(f"{folder} holds no saved model (no {CONFIG}); check the path")
     return folder
 
 
@@ -59,10 +60,13 @@ def read_topics(directory: str | Path) -> SavedTopics:
         InputError: there is no model, or it is damaged.
     """
     folder = find_model(directory)
+    config = read_json(folder / CONFIG)
+    digests = config.get("sha256") if isinstance(config, dict) else None
+    check_digests(folder, digests if isinstance(digests, dict) else {})
     try:
-        with safe_open(folder / "model.safetensors", framework="numpy") as file:
+        with safe_open(folder / WEIGHTS, framework="numpy") as file:
             components, counts = file.get_tensor(COMPONENTS), file.get_tensor("word_counts_")
-        words = read_lines(folder / "vocabulary.txt")
+        words = read_lines(folder / VOCABULARY)
     except (OSError, UnicodeDecodeError, SafetensorError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{folder} is damaged ({reason}); train or copy it again") from None

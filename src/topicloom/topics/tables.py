@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, Protocol, TypedDict
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypedDict
 
 import numpy as np
 
 from ..errors import InputError, MissingExtraError
 from ..files import atomic_file
-from .document_topics import DocumentTopics
+
+if TYPE_CHECKING:
+    from .document_topics import DocumentTopics
 
 _BOM = "\ufeff"  # by which Excel knows UTF-8
 _WORDS_OF_MAIN_TOPIC = 5
