@@ -46,7 +46,7 @@ def run(jobs: Sequence[Job], work: Work, options: argparse.Namespace) -> None:
     requested = [] if options.table else jobs
     rows = resumable.run(requested, quiet_work, options.out, options.jobs, options.again)
     for number, row in enumerate(rows, start=1):
-        outcome = row.get("error") or f"fit {row['seconds']:.1f} s, job {row['cell_seconds']:.1f} s"
+        outcome = row.get("error") or f"fit {row['seconds']:.1f} s, job {row['job_seconds']:.1f} s"
         minutes = (time.monotonic() - start) / 60
         description = (value for name, value in row.items() if jobs and name in jobs[0])
         print(f"{minutes:5.1f} min {number}", *description, outcome, flush=True)

@@ -27,7 +27,7 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert "±" in first.stdout
     assert len(first.stdout.splitlines()) == 5
     assert "fit 8 of 8" in first.stderr
-    assert {"comparison.csv", "index.html", "cells.jsonl", "comparison.json"} <= {path.name for path in out.iterdir()}
+    assert {"comparison.csv", "index.html", "jobs.jsonl", "comparison.json"} <= {path.name for path in out.iterdir()}
     again = call(*arguments, "--json", "--quiet")
     assert again.exit_code == 0
     found = json.loads(again.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
 import os
@@ -16,16 +17,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom import metrics
+from topicloom import __version__, metrics
 from topicloom.corpus import Corpus
+from topicloom.corpus.split import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
-from topicloom.experiments import jobs as cells
-from topicloom.experiments.compare import compare, select_n_topics
+from topicloom.experiments import jobs
+from topicloom.experiments.compare import DEFAULT_MODELS, compare, estimators, select_n_topics
 from topicloom.experiments.comparison import Comparison
-from topicloom.experiments.protocol import Evaluator, split
+from topicloom.experiments.protocol import Evaluator
 from topicloom.metrics.catalogue import measures_of
-from topicloom.models import GSM
+from topicloom.models import GSM, LDA
+from topicloom.models.persistence import estimator_named
 from topicloom.reports.comparison_page import csv_lines, page
 
 PLANTED = synthetic_lda(n_docs=240, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
@@ -36,22 +39,22 @@ QUICK = ["gsm:epochs=2", "lda:epochs=2"]
 
 def rows_of(comparison):
     """Without what depends on the clock."""
-    timed = {"seconds", "cell_seconds"}
+    timed = {"seconds", "job_seconds"}
     return [
-        {name: value for name, value in row.items() if name not in {*timed, "figures"}}
+        {name: value for name, value in row.items() if name not in {*timed, "measures"}}
         | {
             part: {name: value for name, value in found.items() if name not in timed}
-            for part, found in row["figures"].items()
+            for part, found in row["measures"].items()
         }
         for row in comparison.rows
     ]
 
 
-def made(values, measure="perplexity"):
-    """A comparison whose figures are given, by model, number of topics and seed."""
+def made(values, measure="perplexity", on=("validation", "test")):
+    """A comparison whose measures are given, by model, number of topics and seed."""
     rows = [
-        {"model": model, "n_topics": k, "seed": seed, "words": [["a"]],
-         "figures": {part: {measure: value} for part in ("validation", "test")}}
+        {"model": model, "n_topics": k, "seed": seed, "words": [["a"]], "version": "1.0",
+         "measures": {part: {measure: value} if part in on else {} for part in ("validation", "test")}}
         for (model, k), each in values.items()
         for seed, value in enumerate(each)
         if value is not None
@@ -73,9 +76,9 @@ def test_the_parts_are_apart_and_whole():
 
 
 def test_every_model_size_and_seed_is_measured(tmp_path):
-    told = []
-    found = compare(CORPUS, QUICK, [2, 3], 2, out=tmp_path / "out", told=lambda *each: told.append(each))
-    assert [(n_done, n_all) for n_done, n_all, _ in told] == [(n, 8) for n in range(1, 9)]
+    results = []
+    found = compare(CORPUS, QUICK, [2, 3], 2, out=tmp_path / "out", on_result=lambda *each: results.append(each))
+    assert [(n_done, n_all) for n_done, n_all, _ in results] == [(n, 8) for n in range(1, 9)]
     assert not found.failed
     assert {(row["model"], row["n_topics"], row["seed"]) for row in found.rows} == {
         (model, k, seed) for model in QUICK for k in (2, 3) for seed in (0, 1)
@@ -94,7 +97,7 @@ def test_every_model_size_and_seed_is_measured(tmp_path):
 
 def test_seeds_differ_and_are_what_random_state_says():
     found = compare(CORPUS, {"mine": GSM(epochs=2)}, [3], 2)
-    first, second = (row["figures"]["test"]["perplexity"] for row in found.rows)
+    first, second = (row["measures"]["test"]["perplexity"] for row in found.rows)
     assert first != second
     parts = split(CORPUS)
     alone = GSM(3, epochs=2, random_state=1).fit(parts.train)
@@ -103,15 +106,15 @@ def test_seeds_differ_and_are_what_random_state_says():
 
 def test_a_finished_fit_is_not_made_again(tmp_path):
     first = compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path)
-    told = []
-    again = compare(CORPUS, QUICK, [2], 1, out=tmp_path, told=lambda *each: told.append(each[2]["model"]))
-    assert told == QUICK[1:]
+    results = []
+    again = compare(CORPUS, QUICK, [2], 1, out=tmp_path, on_result=lambda *each: results.append(each[2]["model"]))
+    assert results == QUICK[1:]
     assert again.rows[0]["seconds"] == first.rows[0]["seconds"]
 
 
 def test_half_a_line_is_passed_over(tmp_path):
     whole = compare(CORPUS, QUICK, [2], 2, out=tmp_path)
-    file = tmp_path / "cells.jsonl"
+    file = tmp_path / "jobs.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[:2]) + lines[2][:40])  # killed while writing
     assert rows_of(compare(CORPUS, QUICK, [2], 2, out=tmp_path)) == rows_of(whole)
@@ -130,16 +133,16 @@ def test_killed_and_taken_up_again(tmp_path):
     (tmp_path / "run.py").write_text(code)
     out = tmp_path / "out"
     command = [sys.executable, str(tmp_path / "run.py"), str(tmp_path / "corpus"), str(out)]
-    environment = os.environ | {"PYTHONPATH": str(Path(cells.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(jobs.__file__).parents[2])}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:
         began = time.monotonic()
-        while len(cells.read(out / "cells.jsonl")) < 2 and process.poll() is None and time.monotonic() - began < 120:
+        while len(jobs.read(out / "jobs.jsonl")) < 2 and process.poll() is None and time.monotonic() - began < 120:
             time.sleep(0.05)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert 2 <= len(cells.read(out / "cells.jsonl")) < 8
+    assert 2 <= len(jobs.read(out / "jobs.jsonl")) < 8
     resumed = compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2, out=out)
     unbroken = compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2)
     for one, other in zip(rows_of(resumed), rows_of(unbroken), strict=True):
@@ -151,7 +154,7 @@ def test_another_comparison_is_not_mixed_in(tmp_path):
     compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path)
     with pytest.raises(InputError, match="another corpus"):
         compare(CORPUS[:100], QUICK[:1], [2], 1, out=tmp_path)
-    with pytest.raises(InputError, match="another test"):
+    with pytest.raises(InputError, match="another split"):
         compare(CORPUS, QUICK[:1], [2], 1, out=tmp_path, test=0.3)
     with pytest.raises(InputError, match="other settings"):
         compare(CORPUS, {"gsm:epochs=2": GSM(epochs=3)}, [2], 1, out=tmp_path)
@@ -172,9 +175,9 @@ def test_a_fit_that_fails_is_reported_and_tried_again(tmp_path):
     assert found.table()[1]["fits"] == 0
     assert found.table()[1]["perplexity"] is None
     assert "1 of 2 fits ended in an error" in (tmp_path / "index.html").read_text()
-    told = []
-    compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path, told=lambda *each: told.append(each[2]["n_topics"]))
-    assert told == [61]
+    results = []
+    compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path, on_result=lambda *each: results.append(each[2]["n_topics"]))
+    assert results == [61]
 
 
 @pytest.mark.parametrize(
@@ -182,6 +185,10 @@ def test_a_fit_that_fails_is_reported_and_tried_again(tmp_path):
     [
         ([], "nothing to compare"),
         ("gsm", r"give \['gsm'\]"),
+        (GSM(), r"give \[GSM\(\)\]"),
+        ([GSM], "a model should be a name such as 'gsm' or a model such as GSM"),
+        ([GSM(), GSM(alpha=0.1)], "two models are called 'gsm'"),
+        (7, "a list of names"),
         (["gms"], "did you mean gsm"),
         (["gsm:epoch=3"], "did you mean epochs"),
         (["gsm:epochs"], "name=value"),
@@ -190,6 +197,13 @@ def test_a_fit_that_fails_is_reported_and_tried_again(tmp_path):
 def test_mistakes_are_one_sentence(models, said):
     with pytest.raises(InputError, match=said):
         compare(CORPUS, models, [2], 1)
+
+
+@pytest.mark.parametrize("options", [{"n_topics": 1}, {"n_topics": []}, {"n_topics": "20"}, {"n_topics": [2.5]},
+                                     {"seeds": 0}, {"n_jobs": 0}, {"n_jobs": "2"}])  # fmt: skip
+def test_arguments_that_cannot_be_used(options):
+    with pytest.raises(SettingError, match=f"`{next(iter(options))}` should be"):
+        compare(CORPUS, QUICK, **options)
 
 
 def test_paired_by_hand():
@@ -201,7 +215,7 @@ def test_paired_by_hand():
     assert b["p"] == pytest.approx(0.015268, abs=1e-5)
     assert (c["difference"], c["pairs"], c["p"]) == (2.0, 1, None)
     assert found.best("perplexity") == "c"  # of the fits that it has
-    with pytest.raises(SettingError, match="against should be one of a, b, c"):
+    with pytest.raises(SettingError, match="`against` should be one of a, b, c"):
         found.paired("perplexity", "d")
     with pytest.raises(SettingError, match="validation"):
         found.table("train")
@@ -232,6 +246,121 @@ def test_a_misspelt_measure_is_refused():
     assert found.best("nmi") is None
 
 
+def test_the_best_is_chosen_on_validation_documents_and_tested_on_others():
+    found = made({("a", 5): [1.0, 2.0, 2.1], ("b", 5): [3.0, 4.0, 5.0], ("c", 5): [9.0, 9.0, 9.1]})
+    for row in found.rows:  # on test documents, b is the best
+        value = {"a": 7.0, "b": 6.0, "c": 8.0}[row["model"]] + row["seed"] ** 2
+        row["measures"]["test"]["perplexity"] = value
+    assert found.best("perplexity") == "a"
+    text = page(found)
+    compared = text[text.index("<h2>Paired tests") :]
+    assert "<td>b</td><td>a</td><td>-1</td>" in compared
+    assert "<td>a</td><td>b</td>" not in compared
+
+
+def test_tests_are_corrected_for_their_number():
+    values = {
+        ("a", 5): [1.0, 2.0, 3.0],
+        ("b", 5): [2.0, 3.1, 4.0],
+        ("c", 5): [1.0, 2.5, 3.1],
+        ("d", 5): [9.0, None, 9.0],
+    }
+    rows = {row["model"]: row for row in made(values).paired("perplexity", "a")}
+    assert rows["b"]["p_holm"] == pytest.approx(3 * rows["b"]["p"])
+    assert rows["c"]["p_holm"] == pytest.approx(max(rows["c"]["p"], 2 * rows["d"]["p"]))
+    assert rows["b"]["low"] < rows["b"]["difference"] < rows["b"]["high"]
+    text = page(made(values))
+    assert "p, Holm" in text
+    assert "after Holm" in text
+    assert "95 % interval" in text
+
+
+def test_fits_of_several_versions_are_marked(tmp_path, caplog):
+    compare(CORPUS, QUICK[1:], [2], 2, out=tmp_path)
+    assert caplog.text == ""
+    file = tmp_path / "jobs.jsonl"
+    first, second = file.read_text().splitlines()
+    older = first.replace(f'"version": "{__version__}"', '"version": "0.0.9"')
+    assert older != first
+    file.write_text(f"{older}\n{second}\n")
+    found = compare(CORPUS, QUICK[1:], [2], 2, out=tmp_path)
+    assert found.versions == ["0.0.9", __version__]
+    assert f"1 of 2 fits in {tmp_path} were made by topicloom 0.0.9, and this is {__version__}" in caplog.text
+    assert f"Fitted by topicloom 0.0.9 and {__version__}" in (tmp_path / "index.html").read_text()
+
+
+def test_models_are_kept(tmp_path):
+    with pytest.raises(InputError, match="`keep_models=True` needs a directory.*`out`"):
+        compare(CORPUS, QUICK[1:], 2, 1, keep_models=True)
+    without = compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path)
+    with pytest.raises(InputError, match="compare again with `out` and `keep_models=True`"):
+        without.best_model("perplexity")
+    found = compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path, keep_models=True)
+    assert rows_of(found) == rows_of(without)
+    best = min(found.rows, key=lambda row: row["measures"]["validation"]["perplexity"])
+    model = found.best_model("perplexity")
+    assert model.topics(10) == best["words"]
+    assert model.random_state == best["seed"]
+    other = found.load_model("lda:epochs=2", 2, 1 - best["seed"], device="cpu")
+    assert other.topics(10) == found.rows[1 - best["seed"]]["words"]
+    with pytest.raises(InputError, match="has not kept the model 'lda:epochs=2' with 3 topics and seed 0"):
+        found.load_model("lda:epochs=2", 3)
+    results = []
+    compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path, keep_models=True, on_result=lambda *each: results.append(each))
+    assert not results
+
+
+def test_damaged_topics_are_fitted_again(tmp_path):
+    whole = compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path)
+    file = next((tmp_path / "topics").iterdir())
+    file.write_bytes(file.read_bytes()[:100])
+    results = []
+    again = compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path, on_result=lambda *each: results.append(each))
+    assert len(results) == 1
+    assert rows_of(again) == rows_of(whole)
+
+
+def test_own_parts(tmp_path):
+    given = [CORPUS[:100], CORPUS[100:150], CORPUS[150:]]
+    found = compare(None, QUICK[1:], 2, 1, split=given, out=tmp_path)
+    assert found.documents == {"train": 100, "validation": 50, "test": 90}
+    names = ["train"] * 100 + ["val"] * 50 + ["test"] * 90
+    corpus = Corpus.from_counts(CORPUS.counts, CORPUS.vocabulary, labels=LABELS, covariates={"part": names})
+    assert rows_of(compare(corpus, QUICK[1:], 2, 1, split="part")) == rows_of(found)
+    with pytest.raises(InputError, match="another split"):
+        compare(corpus, QUICK[1:], 2, 1, out=tmp_path, split="part")
+
+
+WORDS = [f"{'cat dog pet' if row % 2 else 'bank money loan'} w{row % 3}" for row in range(40)]
+
+
+def split_at_blanks(text):
+    return text.split()
+
+
+@pytest.mark.parametrize("kind", ["texts of counts", "own tokenizer"])
+def test_texts_whose_tokens_are_not_known_without_help(kind):
+    corpus = Corpus.from_texts(WORDS, tokenizer=split_at_blanks, min_df=1, max_df=1.0)
+    if kind == "texts of counts":
+        corpus = Corpus.from_counts(corpus.counts, corpus.vocabulary, texts=WORDS)
+    found = compare(corpus, QUICK[1:], 2, 1)
+    assert not found.failed
+    assert ("c_v" in found.measures) == (kind == "own tokenizer")
+
+
+def test_what_fit_takes_is_taken():
+    found = compare(WORDS, [LDA(epochs=1)], 2, 1)
+    assert found.models == ["lda"]
+    assert not found.failed
+    assert select_n_topics(WORDS, 2, "lda:epochs=1", seeds=1).n_topics == [2]
+
+
+def test_the_default_models_name_both_kinds_of_lda():
+    assert [name for name in DEFAULT_MODELS if name.startswith("lda")] == ["lda:method=gibbs", "lda:method=variational"]
+    assert list(estimators(DEFAULT_MODELS)) == list(DEFAULT_MODELS)
+    assert inspect.signature(select_n_topics).parameters["model"].default == "loom"
+
+
 def test_it_is_printed_in_a_line_and_saved_anywhere(tmp_path):
     found = made({("a", 5): [1.0, None, 2.0], ("b", 5): [2.0, 2.0, 2.0]})
     assert repr(found) == "Comparison(2 models, 1 number of topics, 3 seeds, 5 fits, 0 failed)"
@@ -244,7 +373,7 @@ def test_documents_without_a_label_are_no_class():
     corpus = Corpus.from_counts(PLANTED.counts, PLANTED.vocabulary, labels=some)
     evaluator = Evaluator(split(corpus))
     model = GSM(3, epochs=2, random_state=0).fit(evaluator.parts.train)
-    found = evaluator.figures(model)
+    found = evaluator.measure(model)
     known = [row for row, label in enumerate(evaluator.parts.test.labels) if label]
     theta = model.transform(evaluator.parts.test)[known]
     expected = metrics.purity([evaluator.parts.test.labels[row] for row in known], theta.argmax(axis=1))
@@ -253,8 +382,12 @@ def test_documents_without_a_label_are_no_class():
     assert "c_v" not in found["test"]
 
 
-def test_numbers_of_topics():
-    found = select_n_topics(CORPUS, [2, 3], "lda:epochs=2", seeds=2)
+def test_numbers_of_topics(tmp_path):
+    pytest.importorskip("matplotlib")
+    found = select_n_topics(CORPUS, [2, 3], "lda:epochs=2", seeds=2, out=tmp_path)
+    assert found.recommend().n_topics in (2, 3)
+    assert found.recommend().reason in (tmp_path / "index.html").read_text()
+    assert (tmp_path / "n_topics.png").stat().st_size > 1000
     assert found.models == ["lda:epochs=2"]
     chosen = found.candidates()
     assert {"document_npmi", "perplexity", "topic_distance"} <= set(chosen)
@@ -274,9 +407,19 @@ def test_the_page_needs_nothing_else():
     assert csv_lines(found).count("\n") == 3
 
 
-def test_processes_give_the_same(tmp_path):
-    alone = compare(CORPUS, QUICK, [2], 2)
-    together = compare(CORPUS, QUICK, [2], 2, n_jobs=2, out=tmp_path)
+def test_processes_give_the_same_for_models_of_your_own_too(tmp_path, monkeypatch):
+    """A model class that is only in the current directory, by its name and as an estimator."""
+    (tmp_path / "own_model.py").write_text("from topicloom.models import GSM\n\nclass Own(GSM):\n    pass\n")
+    monkeypatch.chdir(tmp_path)
+    own = estimator_named("own_model:Own:epochs=2")
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", str(tmp_path))])
+    models = {"lda": LDA(epochs=2), "own_model:Own:epochs=2": own}
+    alone = compare(CORPUS, models, [2], 2)
+    together = compare(CORPUS, models, [2], 2, n_jobs=2, out=tmp_path / "out", keep_models=True)
+    assert not together.failed
     for one, other in zip(rows_of(alone), rows_of(together), strict=True):
         assert one["words"] == other["words"]
-    assert len(json.loads((tmp_path / "comparison.json").read_text())["models"]) == 2
+    assert len(json.loads((tmp_path / "out" / "comparison.json").read_text())["models"]) == 2
+    assert type(together.load_model("own_model:Own:epochs=2", 2)) is type(own)
+    again = compare(CORPUS, ["own_model:Own:epochs=2"], [2], 1, n_jobs=2, out=tmp_path / "out", keep_models=True)
+    assert again.rows == together.rows[1:2] or again.rows[0]["words"] == together.rows[1]["words"]

@@ -64,7 +64,7 @@ def compare(
     logger.info("%s", corpus)
     with muted():  # what a fit advises is seen in its figures
         found = comparison.compare(
-            corpus, chosen, sizes, seeds, out=out, n_jobs=processes, told=None if quiet else told("fit")
+            corpus, chosen, sizes, seeds, out=out, n_jobs=processes, on_result=None if quiet else told("fit")
         )
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})

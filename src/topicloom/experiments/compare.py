@@ -1,158 +1,212 @@
 """Comparisons: models x numbers of topics x seeds, fitted on one part of a corpus and measured on two others.
 
-Settings and numbers of topics should be chosen by the figures of the validation part; those of the test part are for
+Settings and numbers of topics should be chosen by the measures of the validation part; those of the test part are for
 the report. A directory keeps every finished fit, so that a killed comparison can be continued:
 
     comparison.json    what is compared: models, settings, the split, and a digest of the corpus
-    corpus/            the documents, for the processes that fit
-    cells.jsonl        a line for each fit: figures, seconds, words of the topics
+    corpus/            the documents of each part, for the processes that fit
+    jobs.jsonl         a line for each fit: measures, seconds, words of the topics, version of topicloom
     topics/            the topics of each fit, to compare those of different seeds
+    models/            the fitted models, if they are kept
     comparison.csv     the table
     index.html         the tables, plots and topics in one file
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
+from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 
 from .. import metrics
 from .._version import __version__
 from ..corpus import Corpus
+from ..corpus.split import Split
 from ..errors import InputError, SettingError
-from ..files import atomic_file, read_json, write_json
+from ..files import atomic_file, lock_directory, read_json, write_json
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
 from ..settings import check_settings, settings_as_text
-from . import jobs as cells
-from .comparison import Comparison, Row
-from .protocol import (
-    HELD_OUT,
-    Evaluator,
-    Split,
-    digest,
-    split,
-)
+from ..text import CustomTokenizer
+from . import jobs as resumable
+from .comparison import Array, Comparison, job_name
+from .protocol import HELD_OUT, Evaluator, Parts, split_documents
+from .workers import Job, Row
 
 logger = logging.getLogger("topicloom")
 
-DEFAULT_MODELS = ("loom", "gsm", "etm", "wlda", "gmntm", "dirichletvae", "prodlda", "lda", "lda:method=gibbs")
+DEFAULT_MODELS = (
+    "loom", "gsm", "etm", "wlda", "gmntm", "dirichletvae", "prodlda", "lda:method=gibbs", "lda:method=variational",
+)  # fmt: skip
+Models = Sequence[str | TopicModel] | Mapping[str, TopicModel]
+OnResult = Callable[[int, int, Row], None]
 _WORDS = 10
 
 
 def compare(
-    corpus: Corpus,
-    models: Sequence[str] | Mapping[str, TopicModel] = DEFAULT_MODELS,
-    n_topics: Sequence[int] = (20, 50),
+    corpus: Any,
+    models: Models = DEFAULT_MODELS,
+    n_topics: int | Sequence[int] = (20, 50),
     seeds: int = 3,
     *,
-    out: str | Path | None = None,
+    split: Parts = None,
     validation: float = 0.1,
     test: float = 0.2,
+    out: str | Path | None = None,
+    keep_models: bool = False,
     n_jobs: int = 1,
-    told: Callable[[int, int, Row], None] | None = None,
+    on_result: OnResult | None = None,
 ) -> Comparison:
     """Fit every model with every number of topics and every seed, and measure all of them in the same way.
 
     Args:
-        corpus: the documents. Labels allow measures of classes, and texts allow coherence over windows.
-        models: names such as "gsm", with settings after a colon, "lda:method=gibbs+epochs=500"; or a mapping from names
-            of your choice to estimators, whose n_topics and random_state are set here.
-        n_topics: numbers of topics.
+        corpus: a Corpus, or anything else that `fit` takes. Labels allow measures of classes, and texts allow coherence
+            over windows.
+        models: names such as "gsm", with settings after a colon, "lda:method=gibbs+epochs=500", or "module:Class" for a
+            class of your own; estimators; or a mapping from names of your choice to estimators. Their n_topics and
+            random_state are set here.
+        n_topics: numbers of topics, or a single one.
         seeds: the number of fits of each model and number of topics, with random_state 0, 1, ...
+        split: the documents to train on, to choose by and to report on. None draws them at random with a fixed seed.
+            Or three corpora in this order (`corpus` is not read then), or the name of a covariate whose values are
+            train, validation and test.
+        validation, test: the shares of held-out documents, if they are drawn.
         out: a directory that keeps the comparison, so that a killed one can be continued. None keeps nothing.
-        validation, test: the shares of held-out documents.
-        n_jobs: the number of processes.
-        told: a function that is called after each fit with the number of finished fits, the number of all fits, and
-            the row of the fit.
+        keep_models: keeps the fitted models in `out`, for `Comparison.best_model` and `Comparison.load_model`. Fits
+            of an earlier call that did not keep them are done again.
+        n_jobs: the number of processes that fit, of one thread each; -1 is one for each core.
+        on_result: a function that is called after each fit with the number of finished fits, the number of all fits,
+            and the row of the fit.
 
     Raises:
         InputError: an unknown model, a corpus that is too small, or a directory `out` with another comparison.
+        SettingError: a setting or an argument that cannot have its value.
     """
-    if not (isinstance(seeds, int) and seeds >= 1):
-        raise SettingError(f"seeds should be the number of seeds, from 1; it is {seeds!r}")
-    wanted = estimators(models)
-    if out is None:
-        with TemporaryDirectory(prefix="topicloom-") as folder:
-            begun = _prepared(Path(folder) / "comparison", corpus, wanted, validation, test)
-            return _compared(begun, wanted, n_topics, seeds, n_jobs, told)
-    found = _compared(_prepared(Path(out), corpus, wanted, validation, test), wanted, n_topics, seeds, n_jobs, told)
-    found.save(Path(out))
-    return found
+    if not (isinstance(seeds, Integral) and seeds >= 1):
+        raise SettingError(f"`seeds` should be the number of seeds, from 1; it is {seeds!r}")
+    if keep_models and out is None:
+        raise InputError("`keep_models=True` needs a directory for the models; give `out`")
+    wanted, sizes, n_workers = estimators(models), _sizes(n_topics), _workers(n_jobs)
+    parts, divided = split_documents(corpus, split, validation, test)
+    # Seed by seed, so that a comparison that is cut short has all models.
+    jobs = [{"model": name, "n_topics": k, "seed": seed} for seed, k, name in product(range(seeds), sizes, wanted)]
+    with TemporaryDirectory(prefix="topicloom-") as temporary:
+        folder = Path(temporary, "comparison") if out is None else Path(out)
+        with lock_directory(folder):
+            _prepare(folder, parts, divided, wanted)
+            work = _Fit(folder, wanted, _own_tokenizer(parts.train), keep_models)
+            rows = _run(jobs, work, n_workers, on_result)
+            documents = {name: part.n_docs for name, part in zip(Split._fields, parts, strict=True)}
+            found = Comparison(rows, list(wanted), sizes, int(seeds), documents)
+            if out is not None:
+                modules = frozenset(type(model).__module__ for model in wanted.values())
+                found = replace(found, folder=folder, modules=modules)
+                found.save(folder)
+            return found
 
 
 def select_n_topics(
-    corpus: Corpus, n_topics: Sequence[int], model: str | TopicModel = "gsm", seeds: int = 3, **options: Any
+    corpus: Any, n_topics: int | Sequence[int], model: str | TopicModel = "loom", seeds: int = 3, **options: Any
 ) -> Comparison:
-    """Compare numbers of topics for one model; `Comparison.candidates` then says which are as good as the best.
+    """Compare numbers of topics for one model. `Comparison.recommend` then says which to take, and why.
 
     No number is right in itself: measures disagree, and more topics describe fewer documents in more detail.
 
     Args:
-        corpus: the documents.
+        corpus: a Corpus, or anything else that `fit` takes.
         n_topics: numbers of topics.
         model: a name, with settings after a colon as in `compare`, or an estimator.
         seeds: the number of fits with each number of topics.
         options: other arguments of `compare`.
     """
-    models = [model] if isinstance(model, str) else {type(model).__name__.lower(): model}
-    return compare(corpus, models, n_topics, seeds, **options)
+    return compare(corpus, [model], n_topics, seeds, **options)
 
 
-def estimators(models: Sequence[str] | Mapping[str, TopicModel]) -> dict[str, TopicModel]:
-    """Return the estimators that names stand for, or raise InputError for what `compare` cannot take."""
-    if isinstance(models, str):
-        raise SettingError(f"models should be a list of names; give [{models!r}]")
-    made = dict(models) if isinstance(models, Mapping) else {name: estimator_named(name) for name in models}
-    if not made:
-        raise SettingError("models is empty, so there is nothing to compare; give names of models")
-    for model in made.values():
-        check_settings(model)
+def estimators(models: Models) -> dict[str, TopicModel]:
+    """Return the estimators that `models` of `compare` stands for, by name.
+
+    Raises:
+        InputError: an unknown model.
+        SettingError: a setting that cannot have its value, or something that is no model.
+    """
+    if isinstance(models, str | TopicModel):
+        raise SettingError(f"`models` should be a list; give [{models!r}]")
+    if isinstance(models, Mapping):
+        pairs: list[tuple[str, Any]] = list(models.items())
+    elif isinstance(models, Sequence):
+        pairs = [(each if isinstance(each, str) else type(each).__name__.lower(), each) for each in models]
+    else:
+        raise SettingError(f"`models` should be a list of names, or a mapping from names to models; it is {models!r}")
+    if not pairs:
+        raise SettingError("`models` is empty, so there is nothing to compare; give names of models")
+    made: dict[str, TopicModel] = {}
+    for name, model in pairs:
+        if name in made and not isinstance(model, str):
+            raise SettingError(f"two models are called {name!r}; give a mapping from names of your choice to models")
+        made[name] = estimator(model)
     return made
 
 
-class _Begun(NamedTuple):
-    """A comparison whose directory exists."""
+def estimator(model: str | TopicModel) -> TopicModel:
+    """Return the estimator that a name stands for, or the estimator itself, after a check of its settings.
 
-    folder: Path
-    corpus: str  # its digest
-    shares: tuple[float, float]  # of validation and test
-    parts: Split
+    Raises:
+        InputError: an unknown model.
+        SettingError: a setting that cannot have its value, or something that is no model.
+    """
+    if not isinstance(model, str | TopicModel):
+        raise SettingError(f"a model should be a name such as 'gsm' or a model such as GSM(); it is {model!r:.80}")
+    made = estimator_named(model) if isinstance(model, str) else model
+    check_settings(made)
+    return made
 
 
-def _prepared(folder: Path, corpus: Corpus, models: Mapping[str, TopicModel], validation: float, test: float) -> _Begun:
-    """Prepare the directory with its corpus, whether it is new or has fits already."""
-    parts = split(corpus, validation, test)
-    plan: dict[str, Any] = {
-        "topicloom": __version__,
-        "corpus": digest(corpus),
-        "validation": validation,
-        "test": test,
-        "models": {name: _settings(model) for name, model in models.items()},
-    }
-    said = folder / "comparison.json"
-    if said.exists():
-        before = read_json(said)
-        for name in ("corpus", "validation", "test"):
-            if before.get(name) != plan[name]:
+def _sizes(n_topics: int | Sequence[int]) -> list[int]:
+    given: list[Any] = list(n_topics) if isinstance(n_topics, Iterable) else [n_topics]
+    if not given or not all(isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 2 for k in given):
+        raise SettingError(f"`n_topics` should be whole numbers from 2, such as [20, 50]; it is {n_topics!r}")
+    return [int(k) for k in dict.fromkeys(given)]
+
+
+def _workers(n_jobs: int) -> int:
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise SettingError(f"`n_jobs` should be a number of processes, or -1 for one for each core; it is {n_jobs!r}")
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def _own_tokenizer(corpus: Corpus) -> CustomTokenizer | None:
+    """Return a tokenizer of the user's own, which is not saved with the corpus."""
+    return corpus.tokenizer if isinstance(corpus.tokenizer, CustomTokenizer) else None
+
+
+def _prepare(folder: Path, parts: Split, divided: dict[str, Any], models: Mapping[str, TopicModel]) -> None:
+    """Prepare the directory, whether it is new or has fits already."""
+    settings = {name: _settings(model) for name, model in models.items()}
+    file = folder / "comparison.json"
+    if file.exists():
+        before = read_json(file)
+        for name, value in divided.items():
+            if before.get(name) != value:
                 raise InputError(f"{folder} has a comparison with another {name}; give another directory")
-        for name, settings in before["models"].items():
-            if plan["models"].setdefault(name, settings) != settings:
+        for name, known in before["models"].items():
+            if settings.setdefault(name, known) != known:
                 raise InputError(f"{folder} has {name} with other settings; give another directory")
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "corpus" / "corpus.json").exists():
-        corpus.save(folder / "corpus", overwrite=True)
-    write_json(said, plan)
-    return _Begun(folder, plan["corpus"], (validation, test), parts)
+    for name, part in zip(Split._fields, parts, strict=True):
+        if not (folder / "corpus" / name / "corpus.json").exists():
+            part.save(folder / "corpus" / name, overwrite=True)
+    write_json(file, {"topicloom": __version__, **divided, "models": settings})
 
 
 def _settings(model: TopicModel) -> dict[str, str]:
@@ -160,75 +214,94 @@ def _settings(model: TopicModel) -> dict[str, str]:
     return {name: value for name, value in own.items() if name not in ("n_topics", "random_state", "verbose")}
 
 
-def _compared(
-    begun: _Begun,
-    models: Mapping[str, TopicModel],
-    n_topics: Iterable[int],
-    seeds: int,
-    n_jobs: int,
-    told: Callable[[int, int, Row], None] | None,
-) -> Comparison:
-    folder = begun.folder
-    sizes = [int(k) for k in dict.fromkeys(n_topics)]
-    # Seed by seed, so that a comparison that is cut short has all models.
-    asked = [{"model": name, "n_topics": k, "seed": seed} for seed, k, name in product(range(seeds), sizes, models)]
-    work = partial(_fit_and_measure, folder, begun.corpus, begun.shares, dict(models))
-    n_done = len([row for row in cells.latest(folder / "cells.jsonl", asked) if "error" not in row])
-    for row in cells.run(asked, work, folder / "cells.jsonl", n_jobs):
-        n_done += 1
-        if told is not None:
-            told(n_done, len(asked), row)
-    rows = cells.latest(folder / "cells.jsonl", asked)
-    documents = {name: part.n_docs for name, part in zip(Split._fields, begun.parts, strict=True)}
-    _add_stability(folder, rows)
-    return Comparison(rows, list(models), sizes, seeds, documents)
+def _run(jobs: list[Job], work: _Fit, n_jobs: int, on_result: OnResult | None) -> list[Row]:
+    """Do the jobs that are not done, and return the rows of all of them."""
+    file = work.folder / "jobs.jsonl"
+    before = [row for row in resumable.latest(file, jobs) if "error" not in row and work.is_complete(row)]
+    others = sorted({str(row.get("version")) for row in before} - {__version__})
+    if others:
+        logger.warning(
+            "%d of %d fits in %s were made by topicloom %s, and this is %s; their measures may not be comparable, so "
+            "give another directory to make all fits again",
+            sum(str(row.get("version")) != __version__ for row in before),
+            len(jobs),
+            work.folder,
+            ", ".join(others),
+            __version__,
+        )
+    n_done = len(before)
+    with closing(resumable.run(jobs, work, file, n_jobs, is_complete=work.is_complete)) as rows:
+        for row in rows:
+            n_done += 1
+            if on_result is not None:
+                on_result(n_done, len(jobs), row)
+    found = resumable.latest(file, jobs)
+    _add_stability(work, found)
+    return found
 
 
-@lru_cache(maxsize=1)
-def _evaluator(folder: Path, corpus: str, shares: tuple[float, float]) -> Evaluator:
-    """Return the evaluator of a comparison's corpus, which each process reads once.
+@dataclass
+class _Fit:
+    """What a job does: fit one model and measure it. Each process has a copy, which reads the documents once."""
 
-    Args:
-        corpus: its digest, so that another corpus in the same directory is read anew.
-    """
-    return Evaluator(split(Corpus.load(folder / "corpus"), *shares))
+    folder: Path
+    models: dict[str, TopicModel]
+    tokenizer: CustomTokenizer | None
+    keep_models: bool
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        parts = [Corpus.load(self.folder / "corpus" / name) for name in Split._fields]
+        if self.tokenizer is not None:
+            parts = [replace(part, tokenizer=self.tokenizer) for part in parts]
+        return Evaluator(Split(*parts))
+
+    def __call__(self, job: Job) -> Row:
+        model: TopicModel = clone(self.models[job["model"]])
+        model.set_params(n_topics=job["n_topics"], random_state=job["seed"])
+        seconds = round(self.evaluator.fit(model), 3)
+        with atomic_file(self.topics_file(job)) as temporary, temporary.open("wb") as file:
+            np.save(file, model.components_)
+        if self.keep_models:
+            model.save(self.model_folder(job), overwrite=True)
+        found = self.evaluator.measure(model, HELD_OUT)
+        return {
+            "version": __version__,
+            "seconds": seconds,
+            "measures": {part: {**values, "seconds": seconds} for part, values in found.items()},
+            "words": model.topics(_WORDS),
+        }
+
+    def topics_file(self, job: Job) -> Path:
+        return self.folder / "topics" / f"{job_name(job)}.npy"
+
+    def model_folder(self, job: Job) -> Path:
+        return self.folder / "models" / job_name(job)
+
+    def is_complete(self, row: Row) -> bool:
+        """Whether what the fit of an earlier call left is still there."""
+        has_model = not self.keep_models or (self.model_folder(row) / "config.json").is_file()
+        return has_model and self.topics(row) is not None
+
+    def topics(self, row: Row) -> Array | None:
+        """Return (K, V) the topics of a fit, read from disk where they are needed; None if they are damaged."""
+        try:
+            found: Array = np.load(self.topics_file(row), mmap_mode="r")
+        except (OSError, ValueError, EOFError):
+            return None
+        return found
 
 
-def _fit_and_measure(
-    folder: Path, corpus: str, shares: tuple[float, float], models: Mapping[str, TopicModel], cell: cells.Cell
-) -> Row:
-    """Fit one model and return its figures."""
-    evaluator = _evaluator(folder, corpus, shares)
-    model: TopicModel = clone(models[cell["model"]])
-    model.set_params(n_topics=cell["n_topics"], random_state=cell["seed"])
-    seconds = evaluator.fit(model)
-    target = folder / "topics" / f"{_slug(cell)}.npy"
-    target.parent.mkdir(exist_ok=True)
-    with atomic_file(target) as temporary, temporary.open("wb") as file:
-        np.save(file, model.components_)
-    figures = evaluator.figures(model, HELD_OUT)
-    return {
-        "seconds": round(seconds, 3),
-        "figures": {part: {**found, "seconds": round(seconds, 3)} for part, found in figures.items()},
-        "words": model.topics(_WORDS),
-    }
-
-
-def _add_stability(folder: Path, rows: Sequence[Row]) -> None:
+def _add_stability(work: _Fit, rows: Sequence[Row]) -> None:
     """Add topic_distance to each fit: the mean distance between its topics and their partners in the other seeds."""
     groups: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         if "error" not in row:
             groups.setdefault((row["model"], row["n_topics"]), []).append(row)
     for group in groups.values():
-        topics = [np.load(folder / "topics" / f"{_slug(row)}.npy") for row in group]
-        for row, own in zip(group, topics, strict=True):
-            others = [other for other in topics if other is not own]
+        topics = [(row, np.array(found)) for row in group if (found := work.topics(row)) is not None]
+        for row, own in topics:
+            others = [other for _, other in topics if other is not own]
             if others:
                 for part in HELD_OUT:
-                    row["figures"][part]["topic_distance"] = float(metrics.topic_distance(own, others))
-
-
-def _slug(row: Mapping[str, Any]) -> str:
-    name = "".join(c if c.isalnum() else "-" for c in row["model"])
-    return f"{name}-{hashlib.sha256(row['model'].encode()).hexdigest()[:6]}-{row['n_topics']}-{row['seed']}"
+                    row["measures"][part]["topic_distance"] = float(metrics.topic_distance(own, others))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -10,13 +14,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import SettingError, nearest
+from ..errors import InputError, SettingError, nearest
 from ..files import atomic_file
 from ..metrics.catalogue import CATALOGUE, measures_of
+from ..models.base import TopicModel
+from ..models.persistence import load
+from .paired import holm, paired_difference
 from .protocol import HELD_OUT
+from .recommendation import MEASURES, Recommendation, recommend
+from .workers import Row
 
 Array = npt.NDArray[Any]
-Row = dict[str, Any]
+_LONGEST_NAME = 60  # characters of a model's name in a file's name
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,9 +33,12 @@ class Comparison:
     """The result of a comparison.
 
     Attributes:
-        rows: one for each fit, in order: model, n_topics, seed, words, seconds, and the figures of each held-out part.
+        rows: one for each fit, in order: model, n_topics, seed, version (of topicloom), seconds, words, and the
+            measures of each held-out part; or the error that the fit ended in.
         models, n_topics, seeds: what was compared.
         documents: the number of documents in each part.
+        folder: the directory that keeps the comparison, if there is one.
+        modules: the modules of the models' classes.
     """
 
     rows: list[Row]
@@ -34,6 +46,8 @@ class Comparison:
     n_topics: list[int]
     seeds: int
     documents: dict[str, int]
+    folder: Path | None = None
+    modules: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         sizes = [
@@ -51,9 +65,14 @@ class Comparison:
         return [row for row in self.rows if "error" in row]
 
     @property
+    def versions(self) -> list[str]:
+        """The versions of topicloom that made the fits."""
+        return sorted({row["version"] for row in self.rows if "version" in row})
+
+    @property
     def measures(self) -> list[str]:
         """The measures that some fit has, in the order of the catalogue."""
-        have = {name for row in self.rows for name in row.get("figures", {}).get("test", {})}
+        have = {name for row in self.rows for name in row.get("measures", {}).get("test", {})}
         return [name for name in measures_of("comparison") if name in have]
 
     def values(self, measure: str, model: str, n_topics: int, on: str = "test") -> Array:
@@ -76,7 +95,7 @@ class Comparison:
         if model not in self.models:
             raise SettingError(f"unknown model {model!r}; {nearest(str(model), self.models)}")
         found = {
-            row["seed"]: row["figures"][on].get(measure)
+            row["seed"]: row["measures"][on].get(measure)
             for row in self.rows
             if (row["model"], row["n_topics"]) == (model, n_topics) and "error" not in row
         }
@@ -107,39 +126,38 @@ class Comparison:
     def paired(self, measure: str, against: str, on: str = "test") -> list[Row]:
         """Compare every other model with one model, over pairs of fits with the same seed and number of topics.
 
+        Few pairs show only large differences. Among many tests some have p below .05 by chance, so judge by p_holm.
+
         Args:
             measure: its name.
-            against: the model that the others are compared with.
+            against: the model that the others are compared with. If it is the best one, choose it on validation
+                documents (`best`) and test on test documents.
             on: "validation" or "test".
 
         Returns:
-            a row for each other model: difference (its own mean minus that of `against`), pairs (their number), and p
-            (two-sided, of the paired t-test; None if there are fewer than two pairs or all differences are the same).
-            Few pairs show only large differences, and of many tests some are below .05 by chance.
+            a row for each other model: model, against, difference (its own mean minus that of `against`), low and high
+            (the 95 % confidence interval of this difference), pairs (their number), p (two-sided, of the paired
+            t-test) and p_holm (p corrected after Holm for the tests of this call). Interval and p are None if there are
+            fewer than two pairs or all differences are the same.
 
         Raises:
             SettingError: an unknown measure, model or part.
         """
-        from scipy.stats import ttest_rel
-
         if against not in self.models:
-            raise SettingError(f"against should be one of {', '.join(self.models)}; it is {against!r}")
-        rows = []
-        for model in self.models:
-            if model == against:
-                continue
-            ours, theirs = (
-                np.concatenate([self.values(measure, name, k, on) for k in self.n_topics]) for name in (model, against)
-            )
-            both = np.isfinite(ours) & np.isfinite(theirs)
-            difference = (ours - theirs)[both]
-            tested = len(difference) > 1 and difference.std() > 0
-            p = float(ttest_rel(ours[both], theirs[both]).pvalue) if tested else None
-            mean = float(difference.mean()) if len(difference) else None
-            rows.append({"model": model, "against": against, "difference": mean, "pairs": len(difference), "p": p})
-        return rows
+            raise SettingError(f"`against` should be one of {', '.join(self.models)}; it is {against!r}")
 
-    def best(self, measure: str, on: str = "test") -> str | None:
+        def fits(model: str) -> Array:
+            return np.concatenate([self.values(measure, model, k, on) for k in self.n_topics])
+
+        rows: list[Row] = [
+            {"model": model, "against": against, **paired_difference(fits(model), fits(against))}
+            for model in self.models
+            if model != against
+        ]
+        adjusted = holm([row["p"] for row in rows])
+        return [row | {"p_holm": p} for row, p in zip(rows, adjusted, strict=True)]
+
+    def best(self, measure: str, on: str = "validation") -> str | None:
         """Return the model with the best mean of a measure over all numbers of topics, or None if no fit has it.
 
         Raises:
@@ -151,6 +169,75 @@ class Comparison:
             if np.isfinite(values).any():
                 means[model] = float(np.nanmean(values)) * CATALOGUE[measure].better
         return max(means, key=lambda name: means[name]) if means else None
+
+    def best_model(self, measure: str, on: str = "validation") -> TopicModel:
+        """Load the fitted model with the best value of a measure, among all models, numbers of topics and seeds.
+
+        Args:
+            measure: its name.
+            on: the part that is chosen by, "validation" or "test".
+
+        Raises:
+            InputError: the comparison kept no models, or no fit has the measure.
+            SettingError: an unknown measure or part.
+        """
+        found = {
+            (model, k, seed): float(value) * CATALOGUE[measure].better
+            for model, k in product(self.models, self.n_topics)
+            for seed, value in enumerate(self.values(measure, model, k, on))
+            if np.isfinite(value)
+        }
+        if not found:
+            raise InputError(f"no fit has a value of {measure}; choose another measure")
+        return self.load_model(*max(found, key=lambda fit: found[fit]))
+
+    def load_model(
+        self,
+        model: str,
+        n_topics: int,
+        seed: int = 0,
+        *,
+        device: str = "auto",
+        tokenizer: Callable[[str], Iterable[str]] | None = None,
+    ) -> TopicModel:
+        """Load a fitted model of the comparison.
+
+        Args:
+            model, n_topics, seed: as in the comparison.
+            device, tokenizer: as for `topicloom.load`.
+
+        Raises:
+            InputError: the comparison kept no models, or not this one.
+        """
+        job = {"model": model, "n_topics": n_topics, "seed": seed}
+        place = None if self.folder is None else self.folder / "models" / job_name(job)
+        if place is None or not place.is_dir():
+            known = f"{model!r} with {n_topics} topics and seed {seed}"
+            raise InputError(
+                f"the comparison has not kept the model {known}; compare again with `out` and `keep_models=True`"
+            )
+        return load(place, device=device, tokenizer=tokenizer, allow=self.modules)
+
+    def recommend(self, model: str | None = None) -> Recommendation:
+        """Recommend a number of topics, by perplexity on validation documents and the coherence of the topics.
+
+        It is the smallest number whose perplexity and NPMI are both within one standard error of the best. If none is,
+        the one that loses least is recommended as a compromise (see `recommendation.recommend`).
+
+        Args:
+            model: by default the only model, or the first.
+
+        Returns:
+            n_topics, and the reason in words.
+
+        Raises:
+            InputError: no fit has either measure.
+            SettingError: an unknown model.
+        """
+        model = model or self.models[0]
+        return recommend({
+            name: {k: self.values(name, model, k, "validation") for k in self.n_topics} for name in MEASURES
+        })  # fmt: skip
 
     def candidates(self, model: str | None = None) -> dict[str, list[int]]:
         """Find numbers of topics within one standard deviation of the best, for each measure, on validation documents.
@@ -179,14 +266,31 @@ class Comparison:
         return found
 
     def save(self, folder: str | Path) -> None:
-        """Write comparison.csv and index.html into a directory, which is made if it does not exist."""
-        from ..reports.comparison_page import csv_lines, page
+        """Write comparison.csv and index.html into a directory, which is made if it does not exist.
+
+        With several numbers of topics, n_topics.png shows the measures by their number, if matplotlib is installed.
+        """
+        from ..reports.comparison_page import csv_lines, curve_of, page
 
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         for name, text in {"comparison.csv": csv_lines(self), "index.html": page(self)}.items():
             with atomic_file(target / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
+        if len(self.n_topics) > 1:
+            with suppress(ImportError):
+                from ..reports import figures
+
+                figures.save(curve_of(self), target / "n_topics.png")
+
+
+def job_name(job: Mapping[str, Any]) -> str:
+    """Return a name for the files of a fit, such as "gsm-20-0"."""
+    name = job["model"]
+    if not re.fullmatch("[a-z0-9]+", name):  # a digest distinguishes names that differ in other characters
+        plain = "".join(c if c.isalnum() else "-" for c in name)[:_LONGEST_NAME]
+        name = f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    return f"{name}-{job['n_topics']}-{job['seed']}"
 
 
 def _check_part(on: str) -> None:

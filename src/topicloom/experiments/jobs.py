@@ -1,126 +1,78 @@
-"""Cells: pieces of work, each kept as one line of a file as soon as it is done, and taken up again after a kill.
+"""Resumable jobs. Each result is kept as a line of a file as soon as it is known, so that a killed run can continue.
 
-A cell says what to do and is a dict of plain values; its line is the cell with what came of it, or with the `error`
-that it ended in. A cell that ended in an error is tried again by the next run.
+A job is a dictionary of plain values that says what to do. Its row is the job together with its result, or with the
+`error` that it ended in. A job that ended in an error is tried again by the next run.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-Cell = dict[str, Any]
-Row = dict[str, Any]
-Work = Callable[[Cell], Row]
-
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+from .workers import Job, Row, Work, attempt, in_processes
 
 
-def run(cells: Sequence[Cell], work: Work, file: Path, jobs: int = 1, again: bool = False) -> Iterator[Row]:
-    """Works off the cells that have no result yet, in order, and yields each row as it is kept.
+def run(
+    jobs: Sequence[Job],
+    work: Work,
+    file: Path,
+    n_jobs: int = 1,
+    again: bool = False,
+    is_complete: Callable[[Row], bool] | None = None,
+) -> Generator[Row, None, None]:
+    """Do the jobs that have no result yet, and yield each row as soon as it is kept.
 
     Args:
-        work: gives what came of a cell; with several jobs, a function of a module, or a partial of one.
-        file: JSON lines; a line that a killed run left half is passed over.
-        jobs: processes, of one thread each; 1 works in this process.
-        again: finished cells are worked off once more.
+        jobs: the jobs, which have the same names; they are started in this order.
+        work: does a job and returns its result. With several processes it must be possible to pickle it.
+        file: the file of rows, as JSON lines. An incomplete line, which a killed run may leave, is passed over.
+        n_jobs: the number of processes, of one thread each; 1 works in this process.
+        again: does finished jobs again.
+        is_complete: says whether the result of an earlier run is still there; a job whose result is not is done again.
+
+    Raises:
+        InputError: the processes cannot start, or `work` cannot be sent to them.
     """
-    done = set() if again else {_key(row, cells) for row in read(file) if "error" not in row}
-    waiting = [cell for cell in cells if _key(cell, cells) not in done]
+    finished = [] if again else [row for row in latest(file, jobs) if "error" not in row]
+    done = {_key(row, jobs) for row in finished if is_complete is None or is_complete(row)}
+    waiting = [job for job in jobs if _key(job, jobs) not in done]
     file.parent.mkdir(parents=True, exist_ok=True)
-    for row in _worked(waiting, work, jobs):
-        _append(file, row)
-        yield row
+    here = n_jobs == 1 or len(waiting) < 2
+    rows = (attempt(work, job) for job in waiting) if here else in_processes(waiting, work, n_jobs)
+    try:
+        for row in rows:
+            _append(file, row)
+            yield row
+    finally:
+        rows.close()  # ends the processes
 
 
 def read(file: Path) -> list[Row]:
-    """The rows of a file of cells; none where there is no file."""
+    """Return the rows of a file; there are none if the file does not exist."""
     rows = []
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         try:
             rows.append(json.loads(line))
-        except ValueError:  # what a killed run was writing
+        except ValueError:  # a run was killed while it wrote this line
             continue
     return rows
 
 
-def latest(file: Path, cells: Sequence[Cell]) -> list[Row]:
-    """The last row of each cell that has one, in the order of the cells; an error only where nothing else is."""
+def latest(file: Path, jobs: Sequence[Job]) -> list[Row]:
+    """Return the last row of each job, in the order of the jobs; an error only if nothing else is known."""
     rows: dict[Any, Row] = {}
     for row in read(file):
-        key = _key(row, cells)
+        key = _key(row, jobs)
         if "error" not in row or "error" in rows.get(key, row):
             rows[key] = row
-    return [rows[key] for key in (_key(cell, cells) for cell in cells) if key in rows]
-
-
-def _worked(cells: Sequence[Cell], work: Work, jobs: int) -> Iterator[Row]:
-    if jobs == 1 or len(cells) < 2:
-        yield from (_work(work, cell) for cell in cells)
-        return
-    waiting = list(reversed(cells))
-    under_way: dict[Future[Row], Cell] = {}
-    pool = _pool(jobs)
-    try:
-        while waiting or under_way:
-            while waiting and len(under_way) < jobs:
-                cell = waiting.pop()
-                under_way[pool.submit(_work, work, cell)] = cell
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                cell = under_way.pop(future)
-                try:
-                    yield future.result()
-                except BrokenProcessPool:  # killed for its memory, say; what else was under way ends with it
-                    yield cell | {"error": "its process died"}
-                    pool = _pool(jobs)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ |= dict.fromkeys(_THREADS, "1")  # read by the processes when they start
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),))
-    for future in [pool.submit(os.getpid) for _ in range(jobs)]:  # all of them start now
-        future.result()
-    for name, value in before.items():
-        if value is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = value
-    return pool
-
-
-def _end_with(parent: int) -> None:
-    """This process ends when the one that started it has been killed, which leaves nobody else to end it."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _work(work: Work, cell: Cell) -> Row:
-    began = time.perf_counter()
-    try:
-        row = cell | work(cell)
-    except (RuntimeError, ArithmeticError, ValueError, OSError, ImportError) as error:
-        row = cell | {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]}
-    return row | {"cell_seconds": round(time.perf_counter() - began, 3)}
+    return [rows[key] for key in (_key(job, jobs) for job in jobs) if key in rows]
 
 
 def _append(file: Path, row: Row) -> None:
-    """One whole line, on disk before anything else is done; after half a line, on a line of its own."""
+    """Write one whole line and flush it to disk. After an incomplete line, the new one starts on a line of its own."""
     line = (json.dumps(row, ensure_ascii=False) + "\n").encode()
     with file.open("ab+") as out:
         if out.tell():
@@ -131,5 +83,6 @@ def _append(file: Path, row: Row) -> None:
         os.fsync(out.fileno())
 
 
-def _key(row: Row, cells: Sequence[Cell]) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in cells[0]) if cells else ()
+def _key(row: Row, jobs: Sequence[Job]) -> tuple[Any, ...]:
+    """Return what distinguishes a job, or the row of a job, from others."""
+    return tuple(row.get(name) for name in jobs[0]) if jobs else ()

@@ -1,68 +1,110 @@
-"""A corpus in three parts, and the figures of a model on each: what comparisons and tuning have in common."""
+"""Documents to train on, to choose by and to report on, and the measures of a model on each of these parts."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from ..corpus import Corpus
-from ..errors import InputError, SettingError
+from ..corpus.fields import Categories
+from ..corpus.inputs import corpus_of, corpus_over
+from ..corpus.split import Split
+from ..corpus.split import split as split_at_random
+from ..errors import InputError, SettingError, nearest
 from ..evaluation.inputs import Documents, ModelInputs
 from ..metrics import CATALOGUE, Measure
 from ..metrics.catalogue import Use
 from ..models.base import TopicModel
 
-Figures = dict[str, float]
+Measures = dict[str, float]
+Parts: TypeAlias = "Split | Sequence[Any] | str | None"
 
 HELD_OUT = ("validation", "test")
-_SPLIT_SEED = 0
 _COMPARED: tuple[Use, ...] = ("comparison",)
 _OF_SEVERAL_FITS = {"seconds", "other runs"}  # needs that only the caller of several fits can meet
+_PARTS = {
+    "train": "train",
+    "training": "train",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "dev": "validation",
+    "test": "test",
+}
 
 
-class Split(NamedTuple):
-    """A corpus in three parts, drawn with a fixed seed."""
-
-    train: Corpus
-    validation: Corpus
-    test: Corpus
-
-
-def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_state: int = _SPLIT_SEED) -> Split:
-    """Split a corpus into documents to train on, to choose by, and to report on.
+def split_documents(
+    documents: Any, parts: Parts = None, validation: float = 0.1, test: float = 0.2
+) -> tuple[Split, dict[str, Any]]:
+    """Divide documents into three parts. Documents without a word are left out.
 
     Args:
-        corpus: the corpus; its empty documents are left out.
-        validation, test: shares of the documents, above 0 and together below 1.
-        random_state: the seed of the draw.
+        documents: a Corpus, or anything else that `fit` takes.
+        parts: None draws the parts at random, with a fixed seed. The name of a covariate takes the parts from its
+            values, which are train, validation (or val, valid, dev) and test. Three corpora, for training, validation
+            and test, are taken as they are, over the vocabulary of the first; `documents` is not read then.
+        validation, test: the shares of the documents, for parts that are drawn.
+
+    Returns:
+        the parts, and what a plan says about them: digests of the documents, and how they were divided.
 
     Raises:
-        InputError: a part would be empty.
+        InputError: the documents cannot be read, a part would be empty, or the covariate has other values.
         SettingError: the shares leave nothing to train on.
     """
-    if not (validation > 0 and test > 0 and validation + test < 1):
+    if parts is not None and not isinstance(parts, str):
+        found = _own_parts(parts)
+        return found, {"corpus": _digest(found), "split": "own parts"}
+    corpus = documents if isinstance(documents, Corpus) else corpus_of(documents)
+    if parts is None:
+        drawn = split_at_random(corpus, validation, test)
+        return drawn, {"corpus": corpus.digest, "split": {"validation": validation, "test": test}}
+    found = _parts_of_column(corpus, parts)
+    return found, {"corpus": corpus.digest, "split": {"column": parts, "digest": _digest(found)}}
+
+
+def _digest(parts: Split) -> str:
+    return hashlib.sha256(" ".join(part.digest for part in parts).encode()).hexdigest()[:16]
+
+
+def _own_parts(parts: Sequence[Any]) -> Split:
+    """Return three parts over the vocabulary of the first."""
+    if isinstance(parts, Corpus) or not isinstance(parts, Sequence) or len(parts) != 3:
         raise SettingError(
-            f"validation and test should be shares above 0, together below 1; they are {validation} and {test}"
+            "`split` should be three corpora (for training, validation and test) or the name of a covariate"
         )
-    rows = np.random.default_rng(random_state).permutation(np.flatnonzero(~corpus.is_empty))
-    ends = np.cumsum([round(len(rows) * test), round(len(rows) * validation)])
-    held_test, held_validation, kept = np.split(rows, ends)
-    if not (len(held_test) and len(held_validation) and len(kept)):
-        raise InputError(f"{len(rows)} documents with words are too few to train on, to choose by and to test on")
-    return Split(corpus[np.sort(kept)], corpus[np.sort(held_validation)], corpus[np.sort(held_test)])
+    train = parts[0] if isinstance(parts[0], Corpus) else corpus_of(parts[0])
+    rest = (corpus_over(part, train.vocabulary, train.tokenizer, fractional=True) for part in parts[1:])
+    return _without_empty(Split(train, *rest))
 
 
-def digest(corpus: Corpus) -> str:
-    """Return a short digest of a corpus's words, counts and labels."""
-    counts = corpus.counts
-    digest = hashlib.sha256("\n".join([*corpus.vocabulary, "", *(corpus.labels or ())]).encode())
-    for array in (counts.indptr.astype(np.int64), counts.indices.astype(np.int64), counts.data.astype(np.float64)):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]
+def _parts_of_column(corpus: Corpus, name: str) -> Split:
+    """Return the parts that the values of a covariate name."""
+    if name not in corpus.covariates:
+        known = f"; {nearest(name, corpus.covariates)}" if corpus.covariates else ", which has none"
+        raise InputError(f"`split` should be a covariate of the corpus{known}; it is {name!r}")
+    column = corpus.covariates[name]
+    if not isinstance(column, Categories):
+        raise InputError(f"the values of {name!r} are numbers; they should be train, validation and test")
+    values = column.values()
+    rows: dict[str, list[int]] = {part: [] for part in Split._fields}
+    for row, value in enumerate(values):
+        part = _PARTS.get((value or "").strip().lower())
+        if part is None:
+            raise InputError(f"document {row} has {value!r} as {name!r}; it should be train, validation or test")
+        rows[part].append(row)
+    return _without_empty(Split(*(corpus.subset(chosen) for chosen in rows.values())))
+
+
+def _without_empty(parts: Split) -> Split:
+    """Leave out documents without a word of the vocabulary."""
+    kept = Split(*(part.subset(~part.is_empty) if part.is_empty.any() else part for part in parts))
+    for name, part in zip(Split._fields, kept, strict=True):
+        if not part.n_docs:
+            raise InputError(f"the {name} part has no document with a word of the vocabulary; give it some documents")
+    return kept
 
 
 class Evaluator:
@@ -93,13 +135,13 @@ class Evaluator:
             return "the corpus has no labels"
         if "token order" in needs:
             return self._documents["train"].reference.order_unknown
-        if "whole counts" in needs and not np.array_equal(corpus.counts.data, np.floor(corpus.counts.data)):
+        if "whole counts" in needs and not corpus.is_whole:
             return "the counts of the corpus are not whole numbers"
         return None
 
-    def figures(
+    def measure(
         self, model: TopicModel, on: Sequence[str] = HELD_OUT, uses: Collection[Use] = _COMPARED
-    ) -> dict[str, Figures]:
+    ) -> dict[str, Measures]:
         """Measure a fitted model.
 
         Args:
@@ -108,22 +150,22 @@ class Evaluator:
             uses: takes the measures that the catalogue has for these uses.
 
         Returns:
-            for each part, the figures of the topics and those of the part's documents, by name.
+            for each part, the measures of the topics and those of the part's documents, by name.
         """
         reference = self._documents["train"].reference
         trained = ModelInputs(model, self._documents["train"], reference)
         parts = {name: ModelInputs(model, self._documents[name], reference, trained) for name in on}
-        found: dict[str, Figures] = {name: {} for name in on}
+        found: dict[str, Measures] = {name: {} for name in on}
         for measure in CATALOGUE.values():
             if not measure.uses.intersection(uses) or measure.needs & _OF_SEVERAL_FITS:
                 continue
             of_documents = measure.group in ("prediction", "classes")
-            common = None if of_documents else self._figure(measure, "train", trained)
+            common = None if of_documents else self._value(measure, "train", trained)
             for part, inputs in parts.items():
-                figure = self._figure(measure, part, inputs) if of_documents else common
-                if figure is not None:
-                    found[part][measure.name] = figure
+                value = self._value(measure, part, inputs) if of_documents else common
+                if value is not None:
+                    found[part][measure.name] = value
         return found
 
-    def _figure(self, measure: Measure, part: str, inputs: ModelInputs) -> float | None:
+    def _value(self, measure: Measure, part: str, inputs: ModelInputs) -> float | None:
         return None if self.unavailable(measure.name, part) else float(measure.function(inputs))

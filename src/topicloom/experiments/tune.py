@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from .._version import __version__
 from ..corpus import Corpus
+from ..corpus.split import split
 from ..errors import (
     InputError,
     MissingExtraError,
@@ -31,7 +32,7 @@ from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
 from ..settings import check_settings, refuse_unknown, settings_as_text
-from .protocol import Evaluator, digest, split
+from .protocol import Evaluator
 
 logger = logging.getLogger("topicloom")
 
@@ -134,7 +135,7 @@ def tune(
         "space": {name: list(values) for name, values in searched.items()},
         "sampler": sampler,
         "random_state": random_state,
-        "corpus": digest(corpus),
+        "corpus": corpus.digest,
         "validation": validation,
         "test": test,
     }
@@ -147,7 +148,7 @@ def tune(
             settings = {name: _suggested(trial, name, values) for name, values in searched.items()}
             tried = clone(estimator).set_params(n_topics=n_topics, random_state=random_state, **settings)
             trial.set_user_attr("seconds", round(evaluator.fit(tried), 3))
-            figures = evaluator.figures(tried, ["validation"], ("comparison", "tuning"))["validation"]
+            figures = evaluator.measure(tried, ["validation"], ("comparison", "tuning"))["validation"]
             trial.set_user_attr("figures", figures)
             return sum(weight * figures[name] for name, weight in weights.items())
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import logging
+from contextlib import suppress
 from html import escape
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MissingExtraError
+from ..errors import InputError, MissingExtraError
 from ..metrics import CATALOGUE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 logger = logging.getLogger("topicloom")
 
@@ -50,13 +54,18 @@ class Comparison(Protocol):
     @property
     def measures(self) -> list[str]: ...
 
+    @property
+    def versions(self) -> list[str]: ...
+
     def values(self, measure: str, model: str, n_topics: int, on: str = "test") -> npt.NDArray[np.float64]: ...
 
     def table(self, on: str = "test") -> list[dict[str, Any]]: ...
 
     def paired(self, measure: str, against: str, on: str = "test") -> list[dict[str, Any]]: ...
 
-    def best(self, measure: str, on: str = "test") -> str | None: ...
+    def best(self, measure: str, on: str = "validation") -> str | None: ...
+
+    def recommend(self, model: str | None = None) -> Any: ...
 
 
 def figure(name: str, value: float | None, spread: float | None = None) -> str:
@@ -67,8 +76,13 @@ def figure(name: str, value: float | None, spread: float | None = None) -> str:
     return f"{value:.{digits}f}" + (f" ± {spread:.{digits}f}" if spread is not None else "")
 
 
-def text_table(found: Comparison, on: str = "test") -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of a table that fits a terminal; the CSV file and the page have all columns."""
+def text_table(found: Comparison, on: str) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of a table that fits a terminal; the CSV file and the page have all columns.
+
+    Args:
+        found: the comparison.
+        on: "validation" or "test".
+    """
     lines = found.table(on)
     names = [
         name for name in found.measures if CATALOGUE[name].column and any(line.get(name) is not None for line in lines)
@@ -105,11 +119,14 @@ def page(found: Comparison) -> str:
         f"<p>{len(found.models)} models, {len(found.n_topics)} numbers of topics, {found.seeds} seeds; documents: "
         f"{escape(parts)}. Mean ± standard deviation over seeds; the best mean of each number of topics is bold. "
         "No single column says which model is better: C_v alone, for example, rewards topics that are all alike.</p>",
+        *_versions(found),
         *_failed(found),
-        "<h2>Test documents</h2>", _table(found, "test"),
         "<h2>Validation documents</h2>", '<p class="note">Choose models and settings by these figures.</p>',
         _table(found, "validation"),
-        "<h2>Every fit</h2>", _plots(found),
+        *_n_topics(found),
+        "<h2>Test documents</h2>", '<p class="note">Report these figures of what was chosen.</p>',
+        _table(found, "test"),
+        "<h2>Every fit</h2>", '<p class="note">Measured on test documents.</p>', _plots(found),
         "<h2>Paired tests</h2>", _paired(found),
         "<h2>Topics</h2>", '<p class="note">Topics of the first seed.</p>', *_topics(found),
     ]  # fmt: skip
@@ -117,6 +134,15 @@ def page(found: Comparison) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Comparison of topic models</title>'
         f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
+
+
+def _versions(found: Comparison) -> list[str]:
+    if not found.versions:
+        return []
+    said = f"Fitted by topicloom {escape(' and '.join(found.versions))}."
+    if len(found.versions) > 1:
+        said = f"<strong>{said}</strong> Figures of different versions may not be comparable."
+    return [f'<p class="note">{said}</p>']
 
 
 def _failed(found: Comparison) -> list[str]:
@@ -149,17 +175,23 @@ def _table(found: Comparison, part: str) -> str:
 def _paired(found: Comparison) -> str:
     rows = []
     for name in (name for name in found.measures if name != "topic_distance"):
-        best = found.best(name)
-        for line in found.paired(name, best) if best else ():
-            p = "-" if line["p"] is None else f"{line['p']:.3f}"
+        best = found.best(name, "validation")
+        for line in found.paired(name, best, "test") if best else ():
+            low, high = (figure(name, line[end]) for end in ("low", "high"))
+            interval = "-" if line["low"] is None else f"{low} to {high}"
+            p, p_holm = ("-" if line[each] is None else f"{line[each]:.3f}" for each in ("p", "p_holm"))
             rows.append(
                 f"<tr><td>{escape(CATALOGUE[name].title)}</td><td>{escape(line['model'])}</td><td>{escape(line['against'])}</td>"
-                f"<td>{figure(name, line['difference'])}</td><td>{line['pairs']}</td><td>{p}</td></tr>"
+                f"<td>{figure(name, line['difference'])}</td><td>{interval}</td><td>{line['pairs']}</td>"
+                f"<td>{p}</td><td>{p_holm}</td></tr>"
             )
-    head = "".join(f"<th>{t}</th>" for t in ("measure", "model", "against the best", "difference", "pairs", "p"))
+    titles = ("measure", "model", "against", "difference", "95 % interval", "pairs", "p", "p, Holm")
+    head = "".join(f"<th>{title}</th>" for title in titles)
     note = (
-        "Fits with the same seed and number of topics are paired. p is that of a two-sided paired t-test and is not "
-        "corrected for the number of tests. Few pairs show only large differences."
+        "For each measure, the model that is best on the validation documents is compared with every other model on "
+        "the test documents. Fits with the same seed and number of topics are paired. The interval is that of the mean "
+        "difference, by Student's t, and p is that of a two-sided paired t-test. The last column corrects p after Holm "
+        "for the tests of the same measure; judge by it. Few pairs show only large differences."
     )
     return f'<p class="note">{note}</p>' + _scrolled(head, rows)
 
@@ -203,3 +235,46 @@ def _drawn(found: Comparison) -> str:
         for name in found.measures
     }
     return figures.svg(figures.dot_panels(panels))
+
+
+def _n_topics(found: Comparison) -> list[str]:
+    """Return the curve over numbers of topics and the recommendation for each model, if there are several numbers."""
+    if len(found.n_topics) < 2:
+        return []
+    items = "".join(f"<li>{escape(model)}: {escape(said.reason)}</li>" for model, said in _recommended(found).items())
+    try:
+        from . import figures
+
+        curve = figures.svg(curve_of(found))
+    except ImportError:  # which _plots reports
+        curve = ""
+    note = "Mean over seeds, with its standard error; validation documents. A dotted line is the recommended number."
+    return ["<h2>Numbers of topics</h2>", f'<p class="note">{note}</p>', curve, f"<ul>{items}</ul>"]
+
+
+def curve_of(found: Comparison) -> Figure:
+    """Draw the measures of validation documents by number of topics.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    from .n_topics_curve import MEASURES, n_topics_curve
+
+    values = {
+        name: {
+            model: np.stack([found.values(name, model, k, "validation") for k in found.n_topics])
+            for model in found.models
+        }
+        for name in MEASURES
+        if name in found.measures
+    }
+    return n_topics_curve(values, found.n_topics, {model: said.n_topics for model, said in _recommended(found).items()})
+
+
+def _recommended(found: Comparison) -> dict[str, Any]:
+    """Return the recommendation for each model that has one."""
+    recommended = {}
+    for model in found.models:
+        with suppress(InputError):  # no fit of the model has the measures
+            recommended[model] = found.recommend(model)
+    return recommended

@@ -1,0 +1,115 @@
+"""A recommendation of the number of topics, with its reason in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..metrics.catalogue import CATALOGUE
+
+MEASURES = ("perplexity", "document_npmi")
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A number of topics, and why it is recommended.
+
+    Attributes:
+        n_topics: the recommended number of topics.
+        reason: one or two sentences.
+    """
+
+    n_topics: int
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommendation:
+    """Recommend the smallest number of topics that is as good as the best by every measure.
+
+    A number is as good as the best if its mean over seeds is within one standard error of the best mean; the standard
+    error is that of the best number over its seeds, and 0 with a single seed. This is the one-standard-error rule of
+    Breiman et al. (1984). If no number is as good as the best by every measure, the one that loses least is taken: for
+    each measure, the loss of a number is its distance from the best mean, as a share of the distance from the best to
+    the worst mean, and the largest of these shares counts.
+
+    Args:
+        values: for each measure, by number of topics, the values of all seeds; NaN where there is none.
+
+    Raises:
+        InputError: no measure has a value.
+    """
+    scored: dict[str, dict[int, float]] = {}  # higher is better
+    good: dict[str, set[int]] = {}
+    for name, by_size in values.items():
+        known = {k: each[np.isfinite(each)] * CATALOGUE[name].better for k, each in by_size.items()}
+        means = {k: float(each.mean()) for k, each in known.items() if len(each)}
+        if means:
+            top = known[max(means, key=lambda k: means[k])]
+            error = float(top.std(ddof=1) / np.sqrt(len(top))) if len(top) > 1 else 0.0
+            scored[name] = means
+            good[name] = {k for k, mean in means.items() if mean >= top.mean() - error}
+    complete = sorted(
+        k for k in {k for means in scored.values() for k in means} if all(k in m for m in scored.values())
+    )
+    if not complete:
+        raise InputError("no fit has a perplexity or a coherence, so no number of topics can be recommended")
+    best = {name: max(means, key=lambda k: means[k]) for name, means in scored.items()}
+    as_good = [k for k in complete if all(k in sizes for sizes in good.values())]
+    if as_good:
+        chosen = as_good[0]
+        said = _agreement(chosen, scored, best)
+    else:
+        loss = {k: max(_loss(means, k) for means in scored.values()) for k in complete}
+        chosen = min(complete, key=lambda k: loss[k])
+        said = _compromise(chosen, scored, best)
+    return Recommendation(chosen, said + _edge(chosen, complete))
+
+
+def _loss(means: Mapping[int, float], k: int) -> float:
+    best, worst = max(means.values()), min(means.values())
+    return 0.0 if best == worst else (best - means[k]) / (best - worst)
+
+
+def _agreement(chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int]) -> str:
+    parts = []
+    for name, means in scored.items():
+        is_best = means[chosen] == means[best[name]]
+        more = "the best" if is_best else f"the best is {_shown(name, means[best[name]])} with {best[name]}"
+        parts.append(f"{_title(name)} {_shown(name, means[chosen])} ({more})")
+    return (
+        f"{chosen} topics are recommended: the smallest number that is within one standard error of the best by "
+        f"{' and '.join(_title(name) for name in scored)}. It has {' and '.join(parts)}."
+    )
+
+
+def _compromise(chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int]) -> str:
+    tops = (f"{_title(name)} is best with {k} topics ({_shown(name, scored[name][k])})" for name, k in best.items())
+    own = (f"{_title(name)} {_shown(name, means[chosen])}" for name, means in scored.items())
+    return (
+        f"{chosen} topics are recommended as a compromise, because the measures disagree: {' and '.join(tops)}. "
+        f"With {chosen} topics the larger of the two losses is smallest: {' and '.join(own)}."
+    )
+
+
+def _edge(chosen: int, tried: list[int]) -> str:
+    """Return advice where the recommended number is the largest or smallest of those that were tried."""
+    if len(tried) < 2 or chosen not in (tried[0], tried[-1]):
+        return ""
+    end, more = ("largest", "larger") if chosen == tried[-1] else ("smallest", "smaller")
+    return f" It is the {end} number that was tried, so try {more} ones too."
+
+
+def _title(name: str) -> str:
+    return CATALOGUE[name].column or CATALOGUE[name].title
+
+
+def _shown(name: str, score: float) -> str:
+    return f"{score * CATALOGUE[name].better:.{CATALOGUE[name].digits}f}"

@@ -1,0 +1,196 @@
+"""Processes that do jobs. One that dies, for want of memory for example, costs its own job and no other."""
+
+from __future__ import annotations
+
+import multiprocessing.connection
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ..errors import InputError
+
+Job = dict[str, Any]
+Row = dict[str, Any]
+Work = Callable[[Job], Row]
+
+_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+_SPIN_COUNT = "3000"  # as for the command line: a thread that waits sleeps soon, and leaves the processor to others
+_LONGEST = 300  # characters of an error
+_PATIENCE = 5  # seconds until a process has ended whose connection has
+
+
+def attempt(work: Work, job: Job) -> Row:
+    """Do a job. Return its row: the result, or the error that it ended in, and the seconds that it took."""
+    began = time.perf_counter()
+    try:
+        row = job | work(job)
+    except Exception as error:  # whatever goes wrong in one job, the others go on
+        row = job | {"error": described(error)}
+    return row | {"job_seconds": round(time.perf_counter() - began, 3)}
+
+
+def described(error: Exception) -> str:
+    """Return an error as one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]
+
+
+def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:
+    """Do jobs in worker processes of one thread each, and yield the row of each job as soon as it is done.
+
+    Workers are fresh interpreters ("spawn"). They search the current directory for modules, too. All of them end when
+    the iterator is closed, or when this process dies.
+
+    Args:
+        jobs: the jobs; they are started in this order.
+        work: is pickled once, and each worker receives a copy.
+        n_jobs: the number of processes.
+
+    Raises:
+        InputError: a worker cannot start, or `work` cannot be sent to it.
+    """
+    try:
+        payload = pickle.dumps(work)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InputError(f"{_CANNOT_BE_SENT} ({described(error)}); {_ADVICE}") from None
+    waiting = deque(jobs)
+    workers = [_Worker(payload) for _ in range(min(n_jobs, len(jobs)))]
+    try:
+        while workers:
+            for worker in _ready(workers):
+                try:
+                    message = worker.connection.recv()
+                except (EOFError, OSError, pickle.UnpicklingError):
+                    workers.remove(worker)
+                    yield worker.died()
+                    if waiting:
+                        workers.append(_Worker(payload))
+                    continue
+                if worker.job is not None:
+                    yield message
+                elif message is not None:  # it cannot read the work
+                    raise InputError(f"{_CANNOT_BE_SENT} ({message}); {_ADVICE}")
+                if waiting:
+                    worker.give(waiting.popleft())
+                else:
+                    workers.remove(worker)
+                    worker.end()
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+_CANNOT_BE_SENT = "the models cannot be sent to worker processes"
+_ADVICE = "define classes and functions of your own in a module that can be imported, or use `n_jobs=1`"
+
+
+class _Worker:
+    """A process with the connection to it, and the job that it is doing; None until it has started."""
+
+    def __init__(self, payload: bytes) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        arguments = (theirs, os.getpid(), os.getcwd(), payload)
+        self.process = context.Process(target=_serve, args=arguments)
+        self.job: Job | None = None
+        with _environment():
+            self.process.start()
+        theirs.close()  # so that the connection ends when the process does
+        self._given = time.perf_counter()
+
+    def give(self, job: Job) -> None:
+        self.job, self._given = job, time.perf_counter()
+        with suppress(OSError):  # it has died, which the next read shows
+            self.connection.send(job)
+
+    def died(self) -> Row:
+        """Return the row of the job whose process died.
+
+        Raises:
+            InputError: it died before it had started.
+        """
+        self.process.join(_PATIENCE)
+        code = self.process.exitcode
+        self.end()
+        if self.job is None:
+            raise InputError(
+                f"a worker process could not start (exit code {code}); if a script makes this call, put it under "
+                "if __name__ == '__main__':, or use `n_jobs=1`"
+            )
+        killed = code == -getattr(signal, "SIGKILL", 9)
+        reason = "out of memory?" if killed else f"signal {-code}" if code and code < 0 else f"exit code {code}"
+        seconds = round(time.perf_counter() - self._given, 3)
+        return self.job | {"error": f"its process died ({reason})", "job_seconds": seconds}
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.terminate()
+        self.process.join()
+
+
+def _ready(workers: Sequence[_Worker]) -> list[_Worker]:
+    """Wait until some workers have answered or died, and return them."""
+    answered = multiprocessing.connection.wait([worker.connection for worker in workers])
+    return [worker for worker in workers if worker.connection in answered]
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """Set what libraries of a new process read when they are loaded, and take it back here."""
+    before = dict(os.environ)
+    os.environ |= _THREADS
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", _SPIN_COUNT)
+    try:
+        yield
+    finally:
+        for name in (*_THREADS, "GOMP_SPINCOUNT"):
+            if name in before:
+                os.environ[name] = before[name]
+            else:
+                os.environ.pop(name, None)
+
+
+def _serve(connection: Connection, parent: int, directory: str, payload: bytes) -> None:
+    """Do the jobs that arrive, until the connection is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # after Ctrl-C, the parent process ends this one
+    _end_with(parent)
+    try:
+        work = _read_work(payload, directory)
+    except Exception as error:
+        connection.send(described(error))
+        return
+    connection.send(None)
+    with suppress(EOFError, OSError):
+        while True:
+            connection.send(attempt(work, connection.recv()))
+
+
+def _read_work(payload: bytes, directory: str) -> Work:
+    """Unpickle the work. Modules are searched in the current directory first, as for models by name."""
+    sys.path.insert(0, directory)
+    try:
+        work: Work = pickle.loads(payload)
+    finally:
+        sys.path.remove(directory)
+        if directory not in sys.path:
+            sys.path.append(directory)  # for imports inside functions
+    return work
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the one that started it has been killed, which leaves no other process to end it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

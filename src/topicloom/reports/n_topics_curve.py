@@ -1,0 +1,69 @@
+"""The curve of measures over numbers of topics, which shows why one of them is recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from ..metrics import CATALOGUE
+from .figures import fonts_for
+
+MEASURES = ("perplexity", "document_npmi", "topic_diversity", "topic_distance", "active_topics")
+_COLUMNS = 3
+_WIDEST = 10  # the ratio of the largest to the smallest number of topics up to which the axis is linear
+
+
+def n_topics_curve(
+    values: Mapping[str, Mapping[str, npt.NDArray[np.float64]]], n_topics: Sequence[int], recommended: Mapping[str, int]
+) -> Figure:
+    """Draw a panel for each measure and a line for each model: the mean over seeds, with its standard error.
+
+    Args:
+        values: by measure and by model, (n_sizes, n_seeds) values, which may be NaN.
+        n_topics: the numbers of topics, one for each row of the values.
+        recommended: the recommended number of topics of each model, drawn as a vertical line.
+    """
+    order = np.argsort(n_topics)
+    sizes = np.asarray(n_topics)[order]
+    columns = min(_COLUMNS, max(1, len(values)))
+    rows = max(1, -(-len(values) // columns))
+    figure = Figure(figsize=(4 * columns, 2.8 * rows), layout="constrained")
+    all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes in all_axes[len(values) :]:
+        axes.set_visible(False)
+    for axes, (name, by_model) in zip(all_axes, values.items(), strict=False):
+        for number, (model, of_fits) in enumerate(by_model.items()):
+            means, errors = _means_and_errors(of_fits[order])
+            colour = f"C{number % 10}"
+            axes.errorbar(sizes, means, yerr=errors, color=colour, marker="o", markersize=4, capsize=3, label=model)
+            if model in recommended:
+                axes.axvline(recommended[model], color=colour, linestyle=":", linewidth=1)
+        axes.set_title(CATALOGUE[name].title, fontsize=9)
+        if sizes[-1] > _WIDEST * sizes[0]:
+            axes.set_xscale("log")
+        axes.set_xticks(sizes, [str(k) for k in sizes])
+        axes.minorticks_off()
+        axes.tick_params(labelsize=8)
+        axes.set_xlabel("topics", fontsize=8)
+        axes.grid(alpha=0.3)
+    models = list(next(iter(values.values()), {}))
+    if len(models) > 1:
+        all_axes[0].legend(frameon=False, prop={"family": fonts_for(models), "size": 7})
+    return figure
+
+
+def _means_and_errors(
+    of_fits: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the mean and the standard error of each row; NaN and 0 where there is no value or only one."""
+    means, errors = np.full(len(of_fits), np.nan), np.zeros(len(of_fits))
+    for row, values in enumerate(of_fits):
+        known = values[np.isfinite(values)]
+        if len(known):
+            means[row] = known.mean()
+        if len(known) > 1:
+            errors[row] = known.std(ddof=1) / np.sqrt(len(known))
+    return means, errors

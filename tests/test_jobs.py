@@ -1,0 +1,123 @@
+"""Resumable jobs: one that fails or dies costs no other, and processes find modules where this one does."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import textwrap
+
+import pytest
+
+from topicloom.errors import InputError
+from topicloom.experiments import jobs
+
+WORK = """
+import os, signal, time
+
+def square(job):
+    return {"square": job["n"] ** 2}
+
+def fail(job):
+    if job["n"] == 1:
+        raise KeyError("name")
+    if job["n"] == 2:
+        raise MemoryError
+    return square(job)
+
+def die(job):
+    if job["n"] == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if job["n"] == 2:
+        os._exit(3)
+    time.sleep(0.3)
+    return square(job)
+
+def surroundings(job):
+    return {"environment": dict(os.environ)}
+
+class Hidden:
+    def __reduce__(self):
+        return eval, ("no_such_name",)
+
+    def __call__(self, job):
+        return square(job)
+"""
+JOBS = [{"n": n} for n in range(4)]
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A module in the current directory, which is not on the path of the worker processes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    (tmp_path / "work_of_a_test.py").write_text(textwrap.dedent(WORK))
+    importlib.invalidate_caches()
+    module = importlib.import_module("work_of_a_test")
+    sys.path.remove(str(tmp_path))
+    yield module
+    del sys.modules["work_of_a_test"]
+
+
+def done(work, tmp_path, n_jobs, file="rows.jsonl", **options):
+    rows = list(jobs.run(JOBS, work, tmp_path / file, n_jobs, **options))
+    return {row["n"]: row.get("square", row.get("error")) for row in rows}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_exception_is_a_row_with_an_error(work, tmp_path, n_jobs):
+    found = done(work.fail, tmp_path, n_jobs)
+    assert found == {0: 0, 1: "KeyError: 'name'", 2: "MemoryError: ", 3: 9}
+    assert done(work.square, tmp_path, 1) == {1: 1, 2: 4}  # errors are tried again
+
+
+def test_a_process_that_dies_costs_its_own_job_alone(work, tmp_path):
+    found = done(work.die, tmp_path, 2)
+    assert found == {0: 0, 1: "its process died (out of memory?)", 2: "its process died (exit code 3)", 3: 9}
+
+
+def test_processes_have_one_thread_each_and_this_one_keeps_its_environment(work, tmp_path, monkeypatch):
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    before = dict(os.environ)
+    for row in jobs.run(JOBS, work.surroundings, tmp_path / "rows.jsonl", 2):
+        assert row["environment"]["OMP_NUM_THREADS"] == row["environment"]["MKL_NUM_THREADS"] == "1"
+        assert row["environment"]["GOMP_SPINCOUNT"] == "3000"
+        assert dict(os.environ) == before
+
+
+def test_your_own_spin_count_stands(work, tmp_path, monkeypatch):
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    row = next(jobs.run(JOBS, work.surroundings, tmp_path / "rows.jsonl", 2))
+    assert row["environment"]["GOMP_SPINCOUNT"] == "7"
+
+
+def test_what_cannot_be_sent_is_one_sentence(work, tmp_path):
+    with pytest.raises(InputError, match=r"cannot be sent to worker processes.*n_jobs=1"):
+        done(lambda job: {}, tmp_path, 2)
+    with pytest.raises(InputError, match=r"cannot be sent to worker processes.*no_such_name.*n_jobs=1"):
+        done(work.Hidden(), tmp_path, 2)
+    assert not jobs.read(tmp_path / "rows.jsonl")
+
+
+def test_a_result_that_is_gone_is_made_again(work, tmp_path):
+    assert len(done(work.square, tmp_path, 1)) == 4
+    assert done(work.square, tmp_path, 1) == {}
+    assert done(work.square, tmp_path, 1, is_complete=lambda row: row["n"] != 2) == {2: 4}
+    assert len(done(work.square, tmp_path, 1, again=True)) == 4
+
+
+def test_a_process_that_cannot_start_is_one_sentence(tmp_path):
+    """A script without a main guard starts itself in each worker."""
+    import subprocess
+
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import pathlib\nfrom topicloom.experiments import jobs\nimport json\n"
+        f"list(jobs.run([{{'n': 1}}, {{'n': 2}}], json.dumps, pathlib.Path({str(tmp_path / 'rows.jsonl')!r}), 2))\n"
+    )
+    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "InputError: a worker process could not start" in ended.stderr
+    assert "__name__ == '__main__'" in ended.stderr
