@@ -83,7 +83,7 @@ The other tables have the mean ± standard deviation over seeds:
   threads each (the package uses one thread for a small network, and scikit-learn always one). If the fits of one model
   were repeated, those of the others are from another day. A small fit runs first, so that imports are not included.
 - processor s: seconds of all threads, including those of the sampler's workers.
-- NPMI and TD: coherence of the 10 best words and diversity of the 25 best words of the topics. The words are ranked in
+- NPMI and TD: coherence of the 10 top words and diversity of the 25 top words of the topics. The words are ranked in
   three ways: by probability, by relevance .6 (`.6`), and by the package's own rule (`own`). TopMost's own ranking is by
   weight. The weights of its ProdLDA are not probabilities, so that it has no other ranking.
 - NPMI .6, test: NPMI .6 over the test documents instead of the training documents. Loom selects its topics by NPMI over
@@ -91,7 +91,7 @@ The other tables have the mean ± standard deviation over seeds:
 - purity and NMI: of the main topics of the test documents. accuracy: of logistic regression on theta.
 - perplexity: half of each test document is given, and the other half is scored with the model's own decoder. TopMost
   has none.
-- duplicates: pairs of topics that share 8 of their 10 best words (relevance .6; TopMost ProdLDA: weight).
+- duplicates: pairs of topics that share 8 of their 10 top words (relevance .6; TopMost ProdLDA: weight).
 - active: topics that are the main topic of some training document.
 
 For the Gibbs sampler, theta of the test documents is inferred by mean field given its topics. On 20ng this is better

@@ -1,6 +1,6 @@
 """Compare bias and variance, at equal cost, of gradient estimators for an expectation over a Dirichlet.
 
-    python benchmarks/gradients.py            # writes gradients.md and gradients.png beside itself
+    python benchmarks/gradients.py            # writes gradients.md and gradients.png to its folder
 
 The expectation is that of log p(x | theta) = sum_v x_v log (theta beta)_v with theta ~ Dirichlet(a), for one document
 of 100 words drawn from 20 topics. The gradient is with respect to log a. All entries of a are equal, except that of one

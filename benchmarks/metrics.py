@@ -1,6 +1,6 @@
 """Compare coherence with gensim's CoherenceModel: whether the values are equal, and how much faster they are computed.
 
-    python benchmarks/metrics.py            # writes metrics.md beside itself
+    python benchmarks/metrics.py            # writes metrics.md to its folder
 
 Equality is checked for topics of 10 words of a fitted LDA, and for unusual topics, on bbc-news and emnlp2020. Speed is
 measured on a synthetic corpus of 10,000 documents of 200 words, drawn from 5,000 words by Zipf's law. Both packages use

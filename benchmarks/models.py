@@ -35,13 +35,13 @@ which no setting was chosen, and are given as mean ± standard deviation over se
 page.
 
 - seconds: processor time of the fit, with one thread.
-- NPMI and TD: coherence of the 10 best words and diversity of the 25 best words of the topics. The words are ranked in
+- NPMI and TD: coherence of the 10 top words and diversity of the 25 top words of the topics. The words are ranked in
   three ways: by probability, by relevance .6 (`.6`), and by the package's own rule (`own`).
 - purity, NMI, accuracy: purity and NMI of the documents' main topics, and accuracy of logistic regression on theta.
   They need labels, which two corpora do not have.
 - perplexity: half of each test document is given, and the other half is scored with the model's own decoder, which need
   not be a mixture.
-- duplicates: pairs of topics that share 8 of their 10 best words (relevance .6).
+- duplicates: pairs of topics that share 8 of their 10 top words (relevance .6).
 - active: topics that are the main topic of some training document.
 
 The word vectors of "cbow" are trained on the same documents beforehand, which the seconds do not include. If a corpus

@@ -87,10 +87,11 @@ standard deviation. `make bench-peers` writes this page.
 SPEED = """
 ## Time per epoch
 
-The table has the shortest of {counted} epochs. The epochs of the peer and of our model were timed in turn, on the same
-two cores. With one thread it is processor time, which depends little on what else the machine does. With two threads it
-is time by the clock, which was not measured while the machine was busy. "whole fit" is the factor for all epochs of a
-fit, with the default or recommended number of epochs of the peer and of our model in brackets.
+The table compares our models with peers, the models of other packages. It has the shortest of {counted} epochs. The
+epochs of the peer and of our model were timed in turn, on the same two cores. With one thread it is processor time,
+which depends little on what else the machine does. With two threads it is time by the clock, which was not measured
+while the machine was busy. "whole fit" is the factor for all epochs of a fit, with the default or recommended number of
+epochs of the peer and of our model in brackets.
 
 """
 FOOT = """

@@ -2,7 +2,7 @@
 
     python benchmarks/ranking.py [--shared ../shared]
 
-For each rule, the script prints coherence (document NPMI of the 10 best words) / diversity (of the 25 best words), both
+For each rule, the script prints coherence (document NPMI of the 10 top words) / diversity (of the 25 top words), both
 on training documents.
 """
 

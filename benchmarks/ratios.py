@@ -1,7 +1,7 @@
-"""The time of fits, of imports and of commands beside those of another checkout, in alternating runs.
+"""Compare the time of fits, imports and commands with that of another checkout, in alternating runs.
 
-`python benchmarks/ratios.py /path/to/other/checkout` prints the median time of each in this checkout, in the other one,
-and their ratio. Runs alternate, so that a busy machine slows both alike.
+`python benchmarks/ratios.py /path/to/other/checkout` prints the median times of this checkout and of the other one, and
+their ratio. Runs alternate, so that other work on the machine affects both in the same way.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ data = load(Path(sys.argv[1]), "bbc-news")
 model = eval(sys.argv[2])
 corpus = tl.Corpus.from_counts(data["train"], data["vocab"])
 model.fit(tl.Corpus.from_counts(data["train"][:200], data["vocab"]))
-began = time.perf_counter()
+start = time.perf_counter()
 model.fit(corpus)
-print(time.perf_counter() - began)
-began = time.perf_counter()
+print(time.perf_counter() - start)
+start = time.perf_counter()
 for _ in range(5):
     model.transform(corpus)
-print((time.perf_counter() - began) / 5)
+print((time.perf_counter() - start) / 5)
 """
-IMPORT = "import time; began = time.perf_counter(); import topicloom; topicloom.GSM; print(time.perf_counter() - began)"
+IMPORT = "import time; start = time.perf_counter(); import topicloom; topicloom.GSM; print(time.perf_counter() - start)"
 MODELS = (
     "tl.GSM(20, random_state=0, epochs=20)",
     "tl.Loom(20, random_state=0)",
@@ -54,17 +54,17 @@ def run(checkout: Path, *arguments: str) -> list[float]:
 
 def command(checkout: Path, run_directory: Path) -> float:
     """Return the seconds that `topicloom topics` takes."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(checkout / "src")}
     arguments = [sys.executable, "-m", "topicloom", "topics", str(run_directory)]
     subprocess.run(arguments, env=environment, capture_output=True, check=True)
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def main() -> None:
     arguments = parser(__doc__)
     arguments.add_argument("other", type=Path, help="another checkout of the repository")
-    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--rounds", type=int, default=3, help="runs of each checkout")
     options = arguments.parse_args()
     checkouts = {"this": HERE, "other": options.other.resolve()}
     times: dict[str, dict[str, list[float]]] = {}

@@ -178,7 +178,7 @@ def evaluate(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[s
         npmi_test: npmi6 over the test documents.
         own_ppl: perplexity by document completion with the model's own decoder.
         alive: topics that are the main topic of some training document.
-        twins, twins_own: pairs of topics that share 8 of their 10 best words, by relevance .6 and by the own rule.
+        twins, twins_own: pairs of topics that share 8 of their 10 top words, by relevance .6 and by the own rule.
         units, active_units: latent dimensions, and those whose KL divergence is above .01, if the model has them.
     """
     independent = independent_metrics(shared)

@@ -29,7 +29,7 @@ are from test documents. `make bench-seeds` writes this page.
 - failed: seeds that ended in an error or had a value that is not finite.
 - active topics: topics that are the main topic of some training document, in the worst seed.
 - active units: dimensions of the latent code whose KL divergence is above .01, in the worst seed.
-- duplicates: pairs of topics that share 8 of their 10 best words (relevance .6), in the worst seed.
+- duplicates: pairs of topics that share 8 of their 10 top words (relevance .6), in the worst seed.
 - The other columns have the lowest / mean / highest value.
 
 """

@@ -55,7 +55,7 @@ One change was made because of the long documents here: the amount of noise, and
 is excluded, depend on the number of tokens per word, counted with `count_power`. This was chosen on documents of
 `manzh`, `modules` and `kernel`, among them test documents of this page. `german` and `freebsd`, which also have long
 documents, were added afterwards. Two other settings, noise in the counts of words and the sharpening of top words only,
-were chosen on the six corpora, and were examined on these three as well.
+were chosen on the six corpora, and were also examined on `manzh`, `modules` and `kernel`.
 
 Most columns have the mean of Loom over seeds minus that of the Gibbs sampler, which has 1,000 iterations, one worker
 and otherwise default settings. The test documents are a random fifth of each corpus. perplexity and processor time are
