@@ -39,7 +39,7 @@ START, END = "<!-- made by loom.py -->", "<!-- end -->"
 CHEAPEST_FIRST = ("m10", "bbc-news", "cnews10k", "emnlp2020", "20ng")
 OURS, REFERENCE = "Loom", "LDA gibbs"
 COLUMNS = {
-    "cpu": ("processor s", 1), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi6": ("NPMI 6", 3), "td6": ("TD 6", 2),
+    "cpu": ("processor s", 1), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi6": ("NPMI .6", 3), "td6": ("TD .6", 2),
     "nmi": ("NMI", 3), "acc": ("accuracy", 3), "own_ppl": ("perplexity", 0),
 }  # fmt: skip
 COMPARED = ("npmi", "td", "npmi6", "td6", "nmi", "acc")
@@ -55,7 +55,7 @@ have the topics of Loom.
 """
 LEGEND = """
 The other tables have means over seeds, with the standard deviation for Loom and the reference. processor s: of fit;
-NPMI of the 10 top words and TD of the 25 top words, by probability and (`6`) by relevance .6; NMI of the main topic of
+NPMI of the 10 top words and TD of the 25 top words, by probability and (`.6`) by relevance .6; NMI of the main topic of
 each document with its label; accuracy of logistic regression on theta; perplexity: by document completion, given half
 of each document.
 """
