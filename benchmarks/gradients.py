@@ -1,11 +1,11 @@
-"""Bias and variance of the gradients that estimators of a Dirichlet expectation give, at equal cost.
+"""Compare bias and variance, at equal cost, of gradient estimators for an expectation over a Dirichlet.
 
-    python benchmarks/gradients.py            # writes gradients.md and gradients.png beside itself
+    python benchmarks/gradients.py            # writes gradients.md and gradients.png to its folder
 
-The expectation is of log p(x | theta) = sum_v x_v log (theta beta)_v, theta ~ Dirichlet(a), for one document of 100
-words drawn from 20 topics; the gradient is by log a, all of whose entries are the same but for one twentyfold topic.
-Each estimator draws many gradients; what is compared is their variance at equal time: variance x time per draw. The
-exact gradient is the mean of eight times as many implicit ones.
+The expectation is that of log p(x | theta) = sum_v x_v log (theta beta)_v with theta ~ Dirichlet(a), for one document
+of 100 words drawn from 20 topics. The gradient is with respect to log a. All entries of a are equal, except that of one
+topic, which is twenty times as large. Each estimator draws many gradients, and the script compares their variance at
+equal time: variance x time per draw. The mean of eight times as many implicit gradients is used as the exact gradient.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BATCH, REPEATS = 4000, 5
 
 
 def laplace(a: Tensor) -> LaplacePosterior:
-    """The logistic normal that stands for Dirichlet(a): as laplace_dirichlet, a row at a time."""
+    """Return the logistic normal that approximates each row of Dirichlet(a), as laplace_dirichlet does for one row."""
     n = a.shape[1]
     mean = a.log() - a.log().mean(1, keepdim=True)
     var = (1 - 2 / n) / a + (1 / a).sum(1, keepdim=True) / n**2
@@ -46,13 +46,14 @@ def laplace(a: Tensor) -> LaplacePosterior:
 
 
 def score_function(a: Tensor, generator: torch.Generator) -> Draw:
-    """REINFORCE: the path gives nothing, the logarithm of the density all."""
+    """Draw with REINFORCE: the whole gradient is that of the log density, and none passes through the draw."""
     log_theta = torch.log_softmax(ImplicitDirichlet(a.detach(), PRIOR).draw(generator)[0], dim=1)  # (BATCH, K)
     density = torch.lgamma(a.sum(1)) - torch.lgamma(a).sum(1) + ((a - 1) * log_theta).sum(1)
     return Draw(log_theta.exp(), density)
 
 
 def sampler(make: Callable[[Tensor], SimplexPosterior]) -> Callable[[Tensor, torch.Generator], Draw]:
+    """Return a function that draws from the posterior with parameters a, (BATCH, K)."""
     return lambda a, generator: make(a).sample(generator)
 
 
@@ -68,7 +69,7 @@ ESTIMATORS: dict[str, Callable[[Tensor, torch.Generator], Draw]] = {
 
 
 class Problem:
-    """A document, topics, and the gradient of its expected log likelihood by log a."""
+    """A document with topics, and the gradient of its expected log likelihood with respect to log a."""
 
     def __init__(self, seed: int = 0) -> None:
         random = np.random.default_rng(seed)
@@ -81,7 +82,7 @@ class Problem:
     def gradients(
         self, draw: Callable[[Tensor, torch.Generator], Draw], a: float, generator: torch.Generator
     ) -> Tensor:
-        """(BATCH, K), of one draw each."""
+        """Return BATCH gradients of one draw each, (BATCH, K)."""
         log_a = torch.full((BATCH, N_TOPICS), float(np.log(a)))
         log_a[:, 0] += float(np.log(20))
         log_a.requires_grad_()
@@ -90,8 +91,8 @@ class Problem:
         return torch.autograd.grad(drawn.surrogate(f).sum(), log_a)[0]
 
 
-def measured(problem: Problem, a: float) -> dict[str, tuple[float, float, float]]:
-    """Of each estimator: relative bias, relative variance of a draw, and seconds a draw."""
+def measure(problem: Problem, a: float) -> dict[str, tuple[float, float, float]]:
+    """Return the relative bias, the relative variance of a draw, and the seconds per draw of each estimator."""
     generator = torch.Generator().manual_seed(0)
     exact = torch.stack(
         [problem.gradients(ESTIMATORS["implicit"], a, generator).double().mean(0) for _ in range(8 * REPEATS)]
@@ -101,37 +102,39 @@ def measured(problem: Problem, a: float) -> dict[str, tuple[float, float, float]
     for name, draw in ESTIMATORS.items():
         seconds, drawn = [], []
         for _ in range(REPEATS):
-            began = time.process_time()
+            start = time.process_time()
             drawn.append(problem.gradients(draw, a, generator).double())
-            seconds.append((time.process_time() - began) / BATCH)
-        every = torch.cat(drawn)
-        variance = float(every.var(0).sum())
-        off = float((every.mean(0) - exact).square().sum())
-        noise = variance / len(every) * (1 + 1 / 8)  # of both means
-        bias = max(0.0, off - noise) if off > 2 * noise else 0.0
+            seconds.append((time.process_time() - start) / BATCH)
+        gradients = torch.cat(drawn)
+        variance = float(gradients.var(0).sum())
+        distance = float((gradients.mean(0) - exact).square().sum())
+        noise = variance / len(gradients) * (1 + 1 / 8)  # of both means
+        bias = max(0.0, distance - noise) if distance > 2 * noise else 0.0
         if bias == 0 and noise > 0.05**2 * scale:
-            bias = np.nan  # it cannot be told from the noise
+            bias = np.nan  # too small to distinguish from the noise
         rows[name] = ((bias / scale) ** 0.5, variance / scale, min(seconds))
     return rows
 
 
 def table(results: dict[float, dict[str, tuple[float, float, float]]]) -> str:
+    """Format the Markdown table."""
     lines = [
-        "| estimator | µs a draw |" + "".join(f" a={a:g} |" for a in results),
+        "| estimator | µs per draw |" + "".join(f" a={a:g} |" for a in results),
         "|---|---|" + "---|" * len(results),
     ]
     for name in ESTIMATORS:
         micros = np.median([rows[name][2] for rows in results.values()]) * 1e6
-        cells = []
+        columns = []
         for rows in results.values():
             bias, variance, seconds = rows[name]
             shown = "-" if np.isnan(bias) else f"{bias:.2f}"
-            cells.append(f" {variance * seconds / rows['implicit'][2]:.3g} ({shown}) |")
-        lines.append(f"| {name} | {micros:.1f} |" + "".join(cells))
+            columns.append(f" {variance * seconds / rows['implicit'][2]:.3g} ({shown}) |")
+        lines.append(f"| {name} | {micros:.1f} |" + "".join(columns))
     return "\n".join(lines)
 
 
 def figure(results: dict[float, dict[str, tuple[float, float, float]]], path: Path) -> None:
+    """Draw cost and bias of each estimator against a."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -160,28 +163,31 @@ def figure(results: dict[float, dict[str, tuple[float, float, float]]], path: Pa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent)
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent, help="folder to write to")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     problem = Problem()
-    results = {a: measured(problem, a) for a in SHAPES}
+    results = {a: measure(problem, a) for a in SHAPES}
     figure(results, options.out / "gradients.png")
     text = "\n\n".join(["# Gradients of the Dirichlet estimators", ABOUT, table(results), "![figure](gradients.png)"])
     (options.out / "gradients.md").write_text(text + "\n", encoding="utf-8")
     print(table(results))
 
 
-ABOUT = """Written by `gradients.py` (`make bench-gradients`). The gradient of E[log p(x | theta)] by log a, theta being
-drawn from Dirichlet(a): one document of 100 words, 20 topics, one of them with a twentyfold parameter. Each cell is the
-variance of one draw's gradient, summed over topics and divided by the squared length of the exact gradient, times the
-time of a draw relative to that of `implicit`: less is better, and half is as good as twice the draws. In brackets the
-bias, relative to the length of the exact gradient (-: it cannot be told from the noise; the score function has none).
+ABOUT = """`gradients.py` (`make bench-gradients`) writes this page. The gradient is that of E[log p(x | theta)] with
+respect to log a, where theta is drawn from Dirichlet(a), for one document of 100 words and 20 topics. All entries of a
+are equal, except that of one topic, which is twenty times as large.
 
-`weibull` stands here for the gammas whose logarithms have the same mean and variance, and `laplace` for the logistic
-normal of Laplace's approximation. In the model both have parameters of their own, so that the bias shown here is that
-of the approximation and does not stand in the way of learning; nor does `weibull` pay there for the trigammas that
-find it."""
+The columns `a=...` have the variance of the gradient of one draw, summed over topics and divided by the squared length
+of the exact gradient, times the time per draw relative to that of `implicit`. Lower is better: half the value is worth
+twice as many draws. The bias is in brackets, relative to the length of the exact gradient. A dash means that the bias
+is too small to distinguish from the noise; the score function has none.
+
+In this comparison, `weibull` uses the Weibulls whose logarithms have the same mean and variance as those of the gammas,
+and `laplace` uses the logistic normal of Laplace's approximation. In the model, both have their own parameters. The
+bias shown here is therefore that of the approximation, and does not impede learning. In the model, `weibull` also saves
+the time of the trigamma functions that find its parameters here."""
 
 
 if __name__ == "__main__":

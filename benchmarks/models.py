@@ -1,9 +1,9 @@
-"""Every model on every corpus with its default settings, judged on the test documents.
+"""Fit every model on every corpus with its default settings, and evaluate it on the test documents.
 
     python benchmarks/models.py [--jobs 2] [--variants GSM,ETM] [--corpora m10,bbc-news] [--topics 20,50] [--seeds 3]
 
-Cells are kept in results/models.jsonl, and a run goes on where the last one ended. models.md is written from those of
-all variants, corpora and K that the file has, whatever was asked for.
+Results are stored in results/models.jsonl, and a run continues where the last one ended. models.md is written from the
+results of all variants, corpora and K in the file, whichever of them this run requests.
 """
 
 from __future__ import annotations
@@ -16,109 +16,116 @@ from typing import Any
 
 import numpy as np
 
-import cells
+import jobs
 import shared
 
 OUT = shared.RESULTS / "models.jsonl"
 PAGE = Path(__file__).with_name("models.md")
 CHEAPEST_FIRST = ("m10", "bbc-news", "cnews10k", "20news-avitm", "20ng")
-LINE = 0.75  # the diversity that every model should reach
+MIN_DIVERSITY = 0.75  # that every model should reach
 COLUMNS = {
-    "cpu": ("s", 1), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi6": ("NPMI 6", 3), "td6": ("TD 6", 2),
+    "cpu": ("seconds", 1), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi6": ("NPMI .6", 3), "td6": ("TD .6", 2),
     "npmi_own": ("NPMI own", 3), "td_own": ("TD own", 2), "purity": ("purity", 3), "nmi": ("NMI", 3),
-    "acc": ("accuracy", 3), "own_ppl": ("perplexity", 0), "twins": ("twins", 1), "alive": ("alive", 1),
+    "acc": ("accuracy", 3), "own_ppl": ("perplexity", 0), "twins": ("duplicates", 1), "alive": ("active", 1),
 }  # fmt: skip
 HEAD = """# Every model on every corpus
 
-Default settings, the same on every corpus; judged on test documents, on which no setting was chosen. Mean ± standard
-deviation over seeds. `make bench-models` writes this page.
+All models have their default settings, which are the same on every corpus. The figures are from test documents, on
+which no setting was chosen, and are given as mean ± standard deviation over seeds. `make bench-models` writes this
+page.
 
-s: processor seconds of fit, in one thread. Three rankings of a topic's words: by probability, by relevance .6 (`6`),
-and the package's own (`own`). NPMI of the 10 best words and TD of the 25 best; twins: pairs of topics that share 8 of
-their 10 words (relevance .6); alive: topics that are the largest of some training document; perplexity: half of each
-test document given, the other half scored, by the model's own decoder (which need not be a mixture). Purity, NMI and
-accuracy need labels, which two corpora do not have. "cbow": word vectors trained on the same documents beforehand,
-which s leaves out; where only counts are known, the order of words in them is drawn.
+- seconds: processor time of the fit, with one thread.
+- NPMI and TD: coherence of the 10 top words and diversity of the 25 top words of the topics. The words are ranked in
+  three ways: by probability, by relevance .6 (`.6`), and by the package's own rule (`own`).
+- purity, NMI, accuracy: purity and NMI of the documents' main topics, and accuracy of logistic regression on theta.
+  They need labels, which two corpora do not have.
+- perplexity: half of each test document is given, and the other half is scored with the model's own decoder, which need
+  not be a mixture.
+- duplicates: pairs of topics that share 8 of their 10 top words (relevance .6).
+- active: topics that are the main topic of some training document.
 
-**✗** marks what misses the line: TD 6 of .75 (TD own on the titles of m10 and cnews10k) on average, and no twins and
-all topics alive in every seed.
+The word vectors of "cbow" are trained on the same documents beforehand, which the seconds do not include. If a corpus
+has only counts, the order of the words in a document is random.
+
+A model meets the criteria on a corpus if TD .6 is at least .75 on average (TD own on the titles of m10 and cnews10k),
+and if it has no duplicates and all topics are active in every seed. **✗** marks the figures that do not.
 """
 
 
-def all_cells(variants: list[str], corpora: tuple[str, ...], topics: tuple[int, ...], seeds: range) -> list[cells.Cell]:
-    """Seed by seed, so that a run that is cut short has all models on all corpora; within a seed, cheap ones first."""
+def all_jobs(variants: list[str], corpora: tuple[str, ...], topics: tuple[int, ...], seeds: range) -> list[jobs.Job]:
+    """Return the jobs ordered by seed, so that an interrupted run has results of all models on all corpora."""
     return [
         {"variant": variant, "corpus": corpus, "n_topics": n_topics, "seed": seed}
         for seed, corpus, n_topics, variant in product(seeds, corpora, topics, variants)
     ]
 
 
-def fit_and_judge(folder: Path, cell: cells.Cell) -> dict[str, Any]:
-    """The figures of one cell; `finite` is whether all of its training history is."""
-    data = shared.load(folder, cell["corpus"])
-    model = shared.VARIANTS[cell["variant"]].make(cell["n_topics"], cell["seed"], data)
-    began = time.process_time()
-    model, seconds = shared.fitted(model, data)
-    cpu = time.process_time() - began
+def fit_and_evaluate(folder: Path, job: jobs.Job) -> dict[str, Any]:
+    """Return the figures of one job; `finite` says whether the training history and the topics are finite."""
+    data = shared.load(folder, job["corpus"])
+    model = shared.VARIANTS[job["variant"]].make(job["n_topics"], job["seed"], data)
+    start = time.process_time()
+    model, seconds = shared.fit(model, data)
+    cpu = time.process_time() - start
     numbers = [value for row in model.history_ for value in row.values()]
     finite = all(np.isfinite(value).all() for value in numbers) and np.isfinite(model.components_).all()
-    return {"seconds": seconds, "cpu": cpu, "finite": bool(finite), **shared.judged(folder, data, model)}
+    return {"seconds": seconds, "cpu": cpu, "finite": bool(finite), **shared.evaluate(folder, data, model)}
 
 
-def misses(corpus: str, rows: list[dict[str, Any]]) -> set[str]:
-    """The columns that miss the line."""
+def failed_criteria(corpus: str, rows: list[dict[str, Any]]) -> set[str]:
+    """Return the columns that do not meet the criteria."""
     diversity = "td_own" if corpus in shared.SHORT else "td6"
-    missed = {diversity} if np.mean([row[diversity] for row in rows]) < LINE else set()
-    missed |= {"twins"} if any(row["twins"] for row in rows) else set()
-    return missed | ({"alive"} if any(row["alive"] < row["n_topics"] for row in rows) else set())
+    failed = {diversity} if np.mean([row[diversity] for row in rows]) < MIN_DIVERSITY else set()
+    failed |= {"twins"} if any(row["twins"] for row in rows) else set()
+    return failed | ({"alive"} if any(row["alive"] < row["n_topics"] for row in rows) else set())
 
 
 def tables(rows: list[dict[str, Any]]) -> str:
-    """A summary, and a table for each corpus and K."""
+    """Format a summary, and a table for each corpus and K."""
     groups: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = {}
     for row in rows:
         groups.setdefault((row["corpus"], row["n_topics"]), {}).setdefault(row["variant"], []).append(row)
-    pages, missed_where = [], {variant: [] for variant in shared.VARIANTS}
-    tried = dict.fromkeys(shared.VARIANTS, 0)
+    sections, failed_on = [], {variant: [] for variant in shared.VARIANTS}
+    n_cases = dict.fromkeys(shared.VARIANTS, 0)
     for (corpus, n_topics), by_variant in sorted(groups.items(), key=lambda item: shared.CORPORA.index(item[0][0])):
         body = []
         for variant, found in by_variant.items():
             good = [row for row in found if "error" not in row]
-            tried[variant] += 1
-            missed = misses(corpus, good) if good else set()
+            n_cases[variant] += 1
+            failed = failed_criteria(corpus, good) if good else set()
             broken = [row for row in found if "error" in row or not row["finite"]]
-            if missed or broken:
-                missed_where[variant].append(f"{corpus} {n_topics}")
+            if failed or broken:
+                failed_on[variant].append(f"{corpus} {n_topics}")
             figures = (
-                cells.spread(good, name, digits) + (" **✗**" if name in missed else "")
+                jobs.spread(good, name, digits) + (" **✗**" if name in failed else "")
                 for name, (_, digits) in COLUMNS.items()
             )
             note = f" ({len(broken)} of {len(found)} failed)" if broken else ""
             body.append([f"{variant}{note}", str(len(good)), *figures])
         header = ["variant", "seeds", *(title for title, _ in COLUMNS.values())]
-        pages.append(f"\n## {corpus}, K={n_topics}\n\n{cells.markdown(header, body)}")
+        sections.append(f"\n## {corpus}, K={n_topics}\n\n{jobs.markdown(header, body)}")
     summary = [
-        [variant, f"{count - len(missed_where[variant])} of {count}", ", ".join(missed_where[variant]) or "-"]
-        for variant, count in tried.items()
+        [variant, f"{count - len(failed_on[variant])} of {count}", ", ".join(failed_on[variant]) or "-"]
+        for variant, count in n_cases.items()
         if count
     ]
-    return f"\n{cells.markdown(['variant', 'reaches the line', 'misses it on'], summary)}{''.join(pages)}"
+    return f"\n{jobs.markdown(['variant', 'meets the criteria', 'does not meet them on'], summary)}{''.join(sections)}"
 
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    cells.arguments(parser, OUT)
-    parser.add_argument("--variants", help="names of variants or models; all by default")
-    parser.add_argument("--corpora", default=",".join(CHEAPEST_FIRST))
-    parser.add_argument("--topics", default="20,50")
-    parser.add_argument("--seeds", type=int, default=3)
+    jobs.add_arguments(parser, OUT)
+    parser.add_argument("--variants", help="names of variants or models, separated by commas; default: all")
+    parser.add_argument("--corpora", default=",".join(CHEAPEST_FIRST), help="names, separated by commas")
+    parser.add_argument("--topics", default="20,50", help="numbers of topics, separated by commas")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     options = parser.parse_args()
     corpora = tuple(name for name in CHEAPEST_FIRST if name in options.corpora.split(","))
     topics = tuple(map(int, options.topics.split(",")))
-    asked = all_cells([v.name for v in shared.variants(options.variants)], corpora, topics, range(options.seeds))
-    cells.run(asked, partial(fit_and_judge, options.shared), options)
-    whole = all_cells(list(shared.VARIANTS), CHEAPEST_FIRST, (20, 50), range(3))
-    PAGE.write_text(HEAD + tables(cells.latest(options.out, whole)), encoding="utf-8")
+    requested = all_jobs([v.name for v in shared.variants(options.variants)], corpora, topics, range(options.seeds))
+    jobs.run(requested, partial(fit_and_evaluate, options.shared), options)
+    shown = all_jobs(list(shared.VARIANTS), CHEAPEST_FIRST, (20, 50), range(3))
+    PAGE.write_text(HEAD + tables(jobs.latest(options.out, shown)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Quality and speed of GSM against the Gibbs sampler on 20 Newsgroups, back to back in one process.
+"""Compare quality and speed of GSM with the Gibbs sampler on 20 Newsgroups, one after the other in one process.
 
     python benchmarks/quality.py [--shared ../shared] [--seeds 3]
 
-The ruler is ../shared/judge/judge.py, independent of the package's own measures. tomotopy's LDA with 200 iterations
-and two workers runs beside each fit; times are given as ratios, as machines differ.
+The measures are those of ../shared/judge/judge.py, which is independent of the package. tomotopy's LDA with 200
+iterations and two workers is timed before each pair of fits, and times are given as ratios, because machines differ.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ COLUMNS = ("seconds", "npmi", "td", "npmi6", "td6", "purity", "nmi", "acc", "ppl
 
 
 def sampler_seconds(data: dict[str, Any], n_topics: int, seed: int) -> float:
-    """tomotopy alone, without what the package does around it."""
+    """Return the training time of tomotopy's sampler alone, without the work that the package does around it."""
     import tomotopy
 
     model = tomotopy.LDAModel(k=n_topics, seed=seed)
     counts = data["train"]
-    for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
-        words = np.repeat(counts.indices[start:end], counts.data[start:end].astype(int))
+    for first, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+        words = np.repeat(counts.indices[first:end], counts.data[first:end].astype(int))
         if len(words):
             model.add_doc(words.astype(str).tolist())
-    began = time.perf_counter()
+    start = time.perf_counter()
     model.train(200, workers=2)
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def main() -> None:
     parser = shared.parser(__doc__)
     parser.add_argument("--corpus", default="20ng")
-    parser.add_argument("--topics", type=int, default=50)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--topics", type=int, default=50, help="number of topics")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     options = parser.parse_args()
     data = shared.load(options.shared, options.corpus)
     table = Table("model", "seed", *COLUMNS, "time / sampler's 200", title=f"{options.corpus}, K={options.topics}")
@@ -50,8 +50,8 @@ def main() -> None:
             ("GSM", tl.GSM(options.topics, random_state=seed)),
             ("LDA gibbs 200", tl.LDA(options.topics, method="gibbs", epochs=200, n_jobs=2, random_state=seed)),
         ):
-            fitted, seconds = shared.fitted(model, data)
-            row = {"seconds": seconds} | shared.judged(options.shared, data, fitted)
+            fitted, seconds = shared.fit(model, data)
+            row = {"seconds": seconds} | shared.evaluate(options.shared, data, fitted)
             figures = [f"{row.get(column, float('nan')):.4g}" for column in COLUMNS]
             table.add_row(name, str(seed), *figures, f"{seconds / reference:.2f}")
     Console(width=160).print(table)

@@ -1,8 +1,9 @@
-"""Do topics come back with another seed, and what does watching them cost: bbc-news, K=20, three seeds.
+"""Measure how many topics return with another seed, and what monitoring coherence costs: bbc-news, K=20, three seeds.
 
     python benchmarks/returning.py [--shared DIR]
 
-Costs are the share of processor time that is spent on watching, every fifth epoch; the middle one of three runs.
+The cost is the share of processor time that is spent on measuring topics after every fifth epoch, the median of three
+runs.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from topicloom.training.monitors import TopicMonitor
 
 N_TOPICS, SEEDS = 20, range(3)
 VARIANTS = ("GSM", "ETM", "WLDA dirichlet", "ProdLDA", "LDA variational", "LDA gibbs")
-WATCHED = (("document_npmi",), ("c_npmi", "inverted_rbo"), ("c_npmi", "c_v", "c_uci", "inverted_rbo"))
+MONITORED = (("document_npmi",), ("c_npmi", "inverted_rbo"), ("c_npmi", "c_v", "c_uci", "inverted_rbo"))
 
 
 def returning(corpus: tl.Corpus) -> None:
+    """Print a table of the stability of topics over seeds."""
     print("| model | distance | return by distance | return by words |\n|---|---|---|---|")
     for name in VARIANTS:
         runs = [shared.VARIANTS[name].make(N_TOPICS, seed).fit(corpus) for seed in SEEDS]
@@ -30,25 +32,26 @@ def returning(corpus: tl.Corpus) -> None:
 
 
 def cost(corpus: tl.Corpus) -> None:
+    """Print the share of the time of training that each set of measures takes."""
     spent = 0.0
     measure = TopicMonitor.__call__
 
     def timed(self: TopicMonitor, network: Any) -> dict[str, Any]:
         nonlocal spent
-        began = time.process_time()
+        start = time.process_time()
         try:
             return measure(self, network)
         finally:
-            spent += time.process_time() - began
+            spent += time.process_time() - start
 
     TopicMonitor.__call__ = timed  # type: ignore[method-assign]
-    for names in WATCHED:
+    for names in MONITORED:
         shares = []
         for _ in range(3):
-            spent, began = 0.0, time.process_time()
+            spent, start = 0.0, time.process_time()
             tl.GSM(N_TOPICS, random_state=0).fit(corpus, monitor=names)
-            shares.append(spent / (time.process_time() - began))
-        print(f"watching {', '.join(names)}: {sorted(shares)[1]:.1%} of the time of training", flush=True)
+            shares.append(spent / (time.process_time() - start))
+        print(f"monitoring {', '.join(names)}: {sorted(shares)[1]:.1%} of the time of training", flush=True)
 
 
 def main() -> None:

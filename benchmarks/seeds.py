@@ -1,4 +1,8 @@
-"""Do seeded topics keep their subject: the classes of the held-out documents that they lead, on bbc-news."""
+"""Check whether topics with seed words keep their subject, on bbc-news.
+
+For each seeded topic, the script counts the held-out documents that have it as their main topic, and the share of these
+that belong to the class of the seed words.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +26,21 @@ def main() -> None:
     labels = np.asarray(data["test_labels"])
     words = list(data["vocab"])
     for name, model in MODELS.items():
-        led: dict[int, list[int]] = {topic: [] for topic in SEEDS}
+        labels_of_topic: dict[int, list[int]] = {topic: [] for topic in SEEDS}
         for n_topics in (10, 20):
             for seed in (0, 1):
                 model.set_params(n_topics=n_topics, seed_words=SEEDS, random_state=seed)
-                shared.fitted(model, data)
-                leading = model.transform(data["test"]).argmax(axis=1)
+                shared.fit(model, data)
+                main_topic = model.transform(data["test"]).argmax(axis=1)
                 for topic in SEEDS:
-                    led[topic] += labels[leading == topic].tolist()
-        # A class is named by the documents that have its first seed word.
+                    labels_of_topic[topic] += labels[main_topic == topic].tolist()
+        # The class of a subject is the most frequent class of the documents that contain its first seed word.
         for topic, subject in SUBJECTS.items():
             has = np.asarray(data["train"][:, words.index(SEEDS[topic][0])].todense()).ravel() > 0
-            wanted = np.bincount(np.asarray(data["train_labels"])[has]).argmax()
-            share = np.mean(np.array(led[topic]) == wanted)
-            print(f"{name}: {len(led[topic])} documents led by topic {topic}, {share:.0%} of {subject}", flush=True)
+            expected = np.bincount(np.asarray(data["train_labels"])[has]).argmax()
+            found = np.array(labels_of_topic[topic])
+            share = np.mean(found == expected)
+            print(f"{name}: {len(found)} documents have the main topic {topic}, {share:.0%} of {subject}", flush=True)
 
 
 if __name__ == "__main__":

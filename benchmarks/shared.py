@@ -1,4 +1,4 @@
-"""What the benchmarks have in common: corpora, variants of models, the judge, and the figures of a fitted model."""
+"""Code that the benchmarks share: corpora, variants of models, and the evaluation of a fitted model."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ from topicloom.metrics import duplicate_topics
 from topicloom.models.inference import log_likelihood
 
 CORPORA = ("20ng", "20news-avitm", "bbc-news", "m10", "cnews10k")
-RAW = ("cnews10k", "emnlp2020")  # folders with lines.txt, which the judge does not read
-SHORT = ("m10", "cnews10k")  # titles: TD is read under the package's own ranking
-RESULTS = Path(__file__).resolve().parent / "results"  # not kept by git
+RAW = ("cnews10k", "emnlp2020")  # folders with lines.txt, which judge.py cannot read
+SHORT = ("m10", "cnews10k")  # titles, whose TD is measured with the package's own ranking
+RESULTS = Path(__file__).resolve().parent / "results"  # ignored by git
 _SPLIT_SEED = 0
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A model with what is asked of it beyond its defaults."""
+    """A model with the settings in which it differs from the defaults."""
 
     name: str
     model: str
     settings: dict[str, Any] = field(default_factory=dict)
-    word_vectors: bool = False  # started from CBOW vectors of the training documents
+    word_vectors: bool = False  # start from CBOW vectors of the training documents
 
     def make(self, n_topics: int, seed: int, data: dict[str, Any] | None = None) -> tl.TopicModel:
-        """Raises AttributeError for a model, and SettingError for a setting, that the package does not have."""
+        """Make the unfitted model.
+
+        Raises:
+            AttributeError: the package has no such model.
+            SettingError: the model has no such setting.
+        """
         model = getattr(tl, self.model)(n_topics, random_state=seed, **self.settings)
         if self.word_vectors and data is not None:
             model.set_params(word_vectors=_word_vectors(data))
@@ -70,15 +75,15 @@ VARIANTS = {
 
 
 def variants(names: str | None = None) -> list[Variant]:
-    """Those named in a comma-separated list, by variant or by model; by default all that the package has.
+    """Return the variants that a comma-separated list names by variant or by model; None selects all.
 
-    What the package does not have is told on standard error and left out.
+    Variants that the package does not have are left out and named on standard error.
     """
     wanted = None if names is None else [name.strip().lower() for name in names.split(",")]
     if wanted is not None:
         known = {text.lower() for variant in VARIANTS.values() for text in (variant.name, variant.model)}
         if unknown := set(wanted) - known:
-            raise SystemExit(f"no such variant: {', '.join(sorted(unknown))}; there are {', '.join(VARIANTS)}")
+            raise SystemExit(f"unknown variant: {', '.join(sorted(unknown))}; choose from {', '.join(VARIANTS)}")
     found, absent = [], []
     for variant in VARIANTS.values():
         if wanted is not None and not {variant.name.lower(), variant.model.lower()} & set(wanted):
@@ -95,15 +100,16 @@ def variants(names: str | None = None) -> list[Variant]:
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser that knows where corpora and judge are."""
+    """Return a parser with the option `--shared`, the folder of the corpora and of judge.py."""
     made = argparse.ArgumentParser(description=(description or "").splitlines()[0])
-    made.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
+    default = Path(__file__).resolve().parents[2] / "shared"
+    made.add_argument("--shared", type=Path, default=default, help="folder that contains data/ and judge/judge.py")
     return made
 
 
 @cache
-def judge(shared: Path) -> Any:
-    """The module judge.py."""
+def independent_metrics(shared: Path) -> Any:
+    """Return the module judge.py, which implements the measures independently of the package."""
     sys.path.insert(0, str(shared / "judge"))
     import judge as module
 
@@ -112,12 +118,12 @@ def judge(shared: Path) -> Any:
 
 @cache
 def load(shared: Path, name: str) -> dict[str, Any]:
-    """train and test counts, vocab, train_labels and test_labels (None where there are none).
+    """Return the train and test counts, vocab, train_labels and test_labels (None if the corpus has no labels).
 
-    A corpus of raw lines has no test documents of its own: a fifth, drawn with a fixed seed, stands for them.
+    A corpus of raw lines has no test documents of its own. A fifth of its documents, drawn with a fixed seed, is used.
     """
     if name not in RAW:
-        return judge(shared).load(name, shared / "data")  # type: ignore[no-any-return]
+        return independent_metrics(shared).load(name, shared / "data")  # type: ignore[no-any-return]
     corpus = tl.Corpus.from_file(shared / "data" / name / "lines.txt")
     counts = sp.csr_matrix(corpus.counts[~corpus.is_empty]).astype(np.float32)
     whole = {"train": counts, "vocab": corpus.vocabulary, "train_labels": None}
@@ -125,9 +131,10 @@ def load(shared: Path, name: str) -> dict[str, Any]:
 
 
 def _word_vectors(data: dict[str, Any]) -> Any:
-    """Vectors of the training documents; where only their counts are known, the order of words is drawn.
+    """Return word vectors that were trained on the training documents.
 
-    They are kept in `data` for the next model.
+    If only the counts of the documents are known, the order of words is random. The vectors are stored in `data` for
+    the next model.
     """
     if "word_vectors" not in data:
         texts = data.get("train_texts")
@@ -142,39 +149,45 @@ def _word_vectors(data: dict[str, Any]) -> Any:
 
 
 def held_out(data: dict[str, Any], share: float = 0.15) -> dict[str, Any]:
-    """Training documents in the place of both: a part to learn from, and a part to choose settings on."""
+    """Split the training documents into a part to learn from and a part ("test") to choose settings on."""
     n_docs = data["train"].shape[0]
     order = np.random.default_rng(_SPLIT_SEED).permutation(n_docs)
-    held, kept = order[: int(n_docs * share)], order[int(n_docs * share) :]
+    test, train = order[: int(n_docs * share)], order[int(n_docs * share) :]
     labels = data["train_labels"]
     return {name: whole for name, whole in data.items() if name not in ("train_texts", "word_vectors")} | {
-        "train": data["train"][kept],
-        "test": data["train"][held],
-        "train_labels": None if labels is None else labels[kept],
-        "test_labels": None if labels is None else labels[held],
+        "train": data["train"][train],
+        "test": data["train"][test],
+        "train_labels": None if labels is None else labels[train],
+        "test_labels": None if labels is None else labels[test],
     }
 
 
-def fitted(model: tl.TopicModel, data: dict[str, Any]) -> tuple[tl.TopicModel, float]:
-    """The model, and the seconds that fit took."""
-    began = time.perf_counter()
+def fit(model: tl.TopicModel, data: dict[str, Any]) -> tuple[tl.TopicModel, float]:
+    """Fit a model, and return it with the seconds that the fit took."""
+    start = time.perf_counter()
     model.fit(data["train"], vocabulary=data["vocab"])
-    return model, time.perf_counter() - began
+    return model, time.perf_counter() - start
 
 
-def judged(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str, float]:
-    """The judge's figures (6: ranked by relevance .6), those of the package's own ranking (own), and signs of collapse.
+def evaluate(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str, float]:
+    """Return the figures of a fitted model.
 
-    alive: topics that are the largest of some training document; twins: pairs of topics that share 8 of 10 words;
-    units and active_units: latent dimensions, and those that say something of a document (models that have them).
+    These are the measures of judge.py and signs of collapse. The keys are those of stored results:
+        npmi, td: with words ranked by probability; npmi6, td6: by relevance .6; npmi_own, td_own: by the package's own
+            rule; npmi0, td0: by relevance 0.
+        npmi_test: npmi6 over the test documents.
+        own_ppl: perplexity by document completion with the model's own decoder.
+        alive: topics that are the main topic of some training document.
+        twins, twins_own: pairs of topics that share 8 of their 10 top words, by relevance .6 and by the own rule.
+        units, active_units: latent dimensions, and those whose KL divergence is above .01, if the model has them.
     """
-    ruler = judge(shared)
-    observed, scored = ruler.split_counts(data["test"])
+    independent = independent_metrics(shared)
+    observed, scored = independent.split_counts(data["test"])
     theta_train, theta_half = model.transform(data["train"]), model.transform(observed)
     relevant = model.topic_ids(10, relevance=0.6).tolist()
     own, lifted = model.topic_ids(25).tolist(), model.topic_ids(25, relevance=0.0).tolist()
     row = {
-        **ruler.score(
+        **independent.score(
             data,
             model.components_,
             theta_train if data["train_labels"] is not None else None,
@@ -182,17 +195,17 @@ def judged(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str
             theta_half,
             scored,
         ),
-        "npmi_own": float(ruler.npmi(own, sp.csr_matrix(data["train"])).mean()),
-        "td_own": float(ruler.diversity(own)),
-        # Over documents that no model has seen: the only NPMI that a choice of topics by NPMI cannot have aimed at.
-        "npmi_test": float(ruler.npmi(relevant, sp.csr_matrix(data["test"])).mean()),
-        # By lift alone, which is how ProdLDA's authors rank: the rows of B.
-        "npmi0": float(ruler.npmi(lifted, sp.csr_matrix(data["train"])).mean()),
-        "td0": float(ruler.diversity(lifted)),
+        "npmi_own": float(independent.npmi(own, sp.csr_matrix(data["train"])).mean()),
+        "td_own": float(independent.diversity(own)),
+        # NPMI over documents that no model has seen. A model that selects topics by NPMI cannot optimise this one.
+        "npmi_test": float(independent.npmi(relevant, sp.csr_matrix(data["test"])).mean()),
+        # Words ranked by lift alone. The authors of ProdLDA rank in this way, by the rows of B.
+        "npmi0": float(independent.npmi(lifted, sp.csr_matrix(data["train"])).mean()),
+        "td0": float(independent.diversity(lifted)),
         "twins": int(duplicate_topics(np.array(relevant))),
         "twins_own": int(duplicate_topics(model.topic_ids(10))),
-        # As perplexity by completion, but by the model's own decoder, which need not be a mixture.
-        "own_ppl": completion(model, theta_half, scored),
+        # Perplexity by document completion with the model's own decoder, which need not be a mixture.
+        "own_ppl": completion_perplexity(model, theta_half, scored),
         "alive": len(np.unique(theta_train.argmax(1))),
     }
     last = model.history_[-1] if model.history_ else {}
@@ -201,8 +214,8 @@ def judged(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str
     return row
 
 
-def completion(model: tl.TopicModel, theta: Any, scored: Any) -> float:
-    """Perplexity of the scored halves given theta of the observed ones, by the model's own likelihood."""
+def completion_perplexity(model: tl.TopicModel, theta: Any, scored: Any) -> float:
+    """Return the perplexity of the scored halves given theta of the observed halves, with the model's own decoder."""
     scored = sp.csr_array(scored)
     total = log_likelihood(model.network_, theta, tl.Corpus.from_counts(scored, model.vocabulary_)).sum()
     return float(np.exp(-total / scored.sum()))

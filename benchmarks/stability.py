@@ -1,8 +1,9 @@
-"""Ten seeds of every model on bbc-news with K=20: does any of them collapse, or end in a number that is none?
+"""Fit every model with ten seeds on bbc-news, K=20, and count collapsed fits and values that are not finite.
 
     python benchmarks/stability.py [--jobs 2] [--variants GSM,ETM]
 
-The cells are those of models.py, in the same file, with more seeds. seeds.md is written from all that the file has.
+The jobs are those of models.py with more seeds, and the file of results is the same. seeds.md is written from all
+results in the file.
 """
 
 from __future__ import annotations
@@ -13,28 +14,29 @@ from typing import Any
 
 import numpy as np
 
-import cells
+import jobs
 import models
 import shared
 
 PAGE = Path(__file__).with_name("seeds.md")
 CORPUS, N_TOPICS, SEEDS = ("bbc-news",), (20,), range(10)
-RANGES = {"td6": ("TD 6", 2), "npmi6": ("NPMI 6", 3), "nmi": ("NMI", 3)}
+RANGES = {"td6": ("TD .6", 2), "npmi6": ("NPMI .6", 3), "nmi": ("NMI", 3)}
 HEAD = """# Ten seeds
 
-bbc-news, K=20, default settings, judged on test documents: the worst of the seeds beside the best. `make bench-seeds`
-writes this page.
+This page compares the worst seed of every model with its best, on bbc-news with K=20 and default settings. The figures
+are from test documents. `make bench-seeds` writes this page.
 
-failed: seeds that ended in an error or in a number that is not finite; alive: topics that are the largest of some
-training document, in the worst seed; units: dimensions of the latent code that say something of a document (KL above
-.01), in the worst seed; twins: pairs of topics that share 8 of their 10 words (relevance .6), in the worst seed. The
-rest is lowest / mean / highest.
+- failed: seeds that ended in an error or had a value that is not finite.
+- active topics: topics that are the main topic of some training document, in the worst seed.
+- active units: dimensions of the latent code whose KL divergence is above .01, in the worst seed.
+- duplicates: pairs of topics that share 8 of their 10 top words (relevance .6), in the worst seed.
+- The other columns have the lowest / mean / highest value.
 
 """
 
 
 def line(variant: str, found: list[dict[str, Any]]) -> list[str]:
-    """The row of the table for the seeds of one variant."""
+    """Return the row of the table for one variant."""
     good = [row for row in found if "error" not in row]
     failed = len(found) - sum(row["finite"] for row in good)
     if not good:
@@ -51,16 +53,18 @@ def line(variant: str, found: list[dict[str, Any]]) -> list[str]:
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    cells.arguments(parser, models.OUT)
-    parser.add_argument("--variants", help="names of variants or models; all by default")
+    jobs.add_arguments(parser, models.OUT)
+    parser.add_argument("--variants", help="names of variants or models, separated by commas; default: all")
     options = parser.parse_args()
     names = [variant.name for variant in shared.variants(options.variants)]
-    cells.run(models.all_cells(names, CORPUS, N_TOPICS, SEEDS), partial(models.fit_and_judge, options.shared), options)
-    rows = cells.latest(options.out, models.all_cells(list(shared.VARIANTS), CORPUS, N_TOPICS, SEEDS))
-    header = ["variant", "seeds", "failed", "alive", "units", "twins", *(title for title, _ in RANGES.values())]
+    requested = models.all_jobs(names, CORPUS, N_TOPICS, SEEDS)
+    jobs.run(requested, partial(models.fit_and_evaluate, options.shared), options)
+    rows = jobs.latest(options.out, models.all_jobs(list(shared.VARIANTS), CORPUS, N_TOPICS, SEEDS))
+    header = ["variant", "seeds", "failed", "active topics", "active units", "duplicates"]
+    header += [title for title, _ in RANGES.values()]
     by_variant = {name: [row for row in rows if row["variant"] == name] for name in shared.VARIANTS}
     body = [line(name, found) for name, found in by_variant.items() if found]
-    PAGE.write_text(HEAD + cells.markdown(header, body), encoding="utf-8")
+    PAGE.write_text(HEAD + jobs.markdown(header, body), encoding="utf-8")
 
 
 if __name__ == "__main__":

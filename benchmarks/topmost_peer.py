@@ -1,10 +1,10 @@
-"""One TopMost model, trained by TopMost's own trainer in an environment of its own. `peers.py` starts it.
+"""Train one TopMost model with TopMost's own trainer. `peers.py` and `best.py` run this in an environment of its own.
 
     python topmost_peer.py '{"model": "ETM", "settings": {}, "n_topics": 50, "epochs": 200, ...}' folder
 
-The first argument says threads and seed as well. The folder has the counts train.npz, test.npz and half.npz (D, V), and
-gets out.npz: beta (K, V), theta of the three, the seconds and processor seconds of training, and both of each epoch but
-the last.
+The first argument also has the number of threads and the seed. The folder contains the counts train.npz, test.npz and
+half.npz, (D, V) each. The script writes out.npz to it: beta (K, V), theta of the three sets of documents, the seconds
+and processor seconds of training, and both for each epoch except the last.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
-# The package imports these at its top, and ProdLDA, ETM and ECRTM use none of them: stand-ins spare gigabytes.
+# TopMost imports these packages, but ProdLDA, ETM and ECRTM do not use them. Empty modules save gigabytes of packages.
 for name in (
     "fastopic", "gensim", "gensim.corpora", "gensim.downloader", "gensim.models", "gensim.models.nmf",
     "sentence_transformers", "torchvision", "torchvision.datasets", "torchvision.datasets.utils",
@@ -32,8 +32,8 @@ import torch  # noqa: E402
 from torch.utils.data import DataLoader  # noqa: E402
 
 
-class Timed:
-    """A loader that notes when each epoch begins."""
+class TimedLoader:
+    """A data loader that records the time at the start of each epoch."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self.loader, self.dataset = loader, loader.dataset
@@ -47,22 +47,22 @@ class Timed:
 
 
 def main() -> None:
-    what, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
-    torch.set_num_threads(what["threads"])
-    torch.manual_seed(what["seed"])
+    request, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
+    torch.set_num_threads(request["threads"])
+    torch.manual_seed(request["seed"])
     parts = {part: sp.load_npz(folder / f"{part}.npz").toarray() for part in ("train", "test", "half")}
-    bows = {part: torch.from_numpy(bow).float() for part, bow in parts.items()}  # dense, as BasicDataset has them
+    bows = {part: torch.from_numpy(bow).float() for part, bow in parts.items()}  # dense, as in BasicDataset
     train = bows["train"]
-    loader = Timed(DataLoader(train, batch_size=200, shuffle=True))  # type: ignore[arg-type]
+    loader = TimedLoader(DataLoader(train, batch_size=200, shuffle=True))  # type: ignore[arg-type]
     data = SimpleNamespace(train_dataloader=loader, train_data=train, vocab=np.arange(train.shape[1]).astype(str))
-    model = getattr(topmost, what["model"])(train.shape[1], num_topics=what["n_topics"], **what["settings"])
-    trainer = topmost.BasicTrainer(model, data, epochs=what["epochs"])
-    began, began_cpu = time.perf_counter(), time.process_time()
+    model = getattr(topmost, request["model"])(train.shape[1], num_topics=request["n_topics"], **request["settings"])
+    trainer = topmost.BasicTrainer(model, data, epochs=request["epochs"])
+    start, start_cpu = time.perf_counter(), time.process_time()
     trainer.train()
-    whole = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - began_cpu}
+    totals = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - start_cpu}
     thetas = {f"theta_{part}": trainer.test(bow) for part, bow in bows.items()}
-    timed = {"wall": np.diff(loader.wall), "cpu": np.diff(loader.cpu)}
-    np.savez(folder / "out.npz", beta=trainer.get_beta(), **whole, **timed, **thetas)
+    epochs = {"wall": np.diff(loader.wall), "cpu": np.diff(loader.cpu)}
+    np.savez(folder / "out.npz", beta=trainer.get_beta(), **totals, **epochs, **thetas)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Loom beside the Gibbs sampler on other corpora than those of best.py: texts of installed packages.
+"""Compare Loom with the Gibbs sampler on corpora that best.py does not use: the texts of installed packages.
 
     python benchmarks/unseen.py [--debian FOLDER] [--corpora modules,glosses] [--topics 20,50] [--seeds 2]
 
-Three corpora are docstrings of the Python packages that are installed beside topicloom; six more come from Debian
-packages that are unpacked in a folder, by default the one where `make bench-unseen` puts them. Cells are kept in
-results/unseen.jsonl, and unseen.md is written from all that the file has. When packages have changed, ask `--again`:
-the file does not know.
+Three corpora are docstrings of Python packages that are installed with topicloom. Six more come from Debian packages
+that are unpacked in a folder, by default the one that `make bench-unseen` uses. Results are stored in
+results/unseen.jsonl, and unseen.md is written from all results in the file. Use `--again` if packages have changed,
+because stored results do not record the versions of packages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 import best
-import cells
+import jobs
 import shared
 import topicloom as tl
 
@@ -44,29 +44,31 @@ Rows = list[tuple[str, str]]  # text and label
 
 HEAD = """# Loom on other corpora
 
-Settings of Loom were chosen on six corpora, whose test documents were read between rounds ([best.md](best.md)). Here
-are others, looked at when the settings stood: docstrings of Python packages (`doctitles` their first paragraphs,
-`modules` all of a module), definitions of WordNet (`glosses`), quotations (`fortunes`), manual pages in Chinese
-(`manzh`), in German (`german`) and of FreeBSD (`freebsd`), and the documentation of Linux (`kernel`).
-`make bench-unseen` makes them and writes this page; it needs Debian and its registry for the last six. What there is
-depends on what is installed.
+The settings of Loom were chosen on six corpora, and the test documents of these were read between rounds of that work
+([best.md](best.md)). This page has other corpora, which were examined when the settings were final: docstrings of
+Python packages (`docstrings`; `doctitles` has their first paragraphs, and `modules` all docstrings of a module),
+definitions of WordNet (`glosses`), quotations (`fortunes`), manual pages in Chinese (`manzh`), in German (`german`) and
+of FreeBSD (`freebsd`), and the documentation of Linux (`kernel`). `make bench-unseen` makes the corpora and writes this
+page. The last six need Debian and its package registry. The texts depend on the packages that are installed.
 
-One thing was changed for what was seen here of long documents: noise, and what is left out of counts, go by damped
-tokens a word. That was chosen on documents of `manzh`, `modules` and `kernel`, test documents here among them; `german`
-and `freebsd`, of long documents too, came afterwards. Noise in the counts of words, and sharpening of leading words
-alone, which were chosen on the six, were looked at on the three as well.
+One change was made because of the long documents here: the amount of noise, and the share of a token's own count that
+is excluded, depend on the number of tokens per word, counted with `count_power`. This was chosen on documents of
+`manzh`, `modules` and `kernel`, among them test documents of this page. `german` and `freebsd`, which also have long
+documents, were added afterwards. Two other settings, noise in the counts of words and the sharpening of top words only,
+were chosen on the six corpora, and were also examined on `manzh`, `modules` and `kernel`.
 
-Loom's mean over seeds less that of the Gibbs sampler with 1,000 iterations and one worker, with default settings
-otherwise, on a fifth of the documents drawn by chance; perplexity and processor time are ratios, of cells made one
-after another beside other work on the machine. **✗**: not better, however little it misses by. One seed differs from
-another by .01 to .03. Labels are packages, the subjects of WordNet's files, collections, sections and folders. Columns
-are as in best.md.
+Most columns have the mean of Loom over seeds minus that of the Gibbs sampler, which has 1,000 iterations, one worker
+and otherwise default settings. The test documents are a random fifth of each corpus. perplexity and processor time are
+ratios, Loom divided by the sampler. The fits ran one after the other, while the machine did other work. **✗** marks a
+figure that is not better, however small the difference is. Figures differ by .01 to .03 from seed to seed. The labels
+are packages, the subjects of WordNet's files, collections, sections and folders. The other columns are as in
+[best.md](best.md).
 
 """
 
 
 def of_packages() -> dict[str, Rows]:
-    """Docstrings as documents, their first lines, and all of a module together; the label is the package."""
+    """Return docstrings as documents, their first paragraphs, and all docstrings of a module; labels are packages."""
     titles: Rows = []
     docstrings: Rows = []
     modules: Rows = []
@@ -92,9 +94,9 @@ def of_packages() -> dict[str, Rows]:
 
 
 def of_debian(folder: Path) -> dict[str, Rows]:
-    """What is in packages that were unpacked in a folder; none of it where it is not there."""
+    """Return the texts of Debian packages that were unpacked in a folder; a missing package gives no rows."""
     kernel, glosses, fortunes = [], [], []
-    for root in sorted(folder.glob("usr/share/doc/linux-doc-*/Documentation"))[-1:]:  # versions are near twins
+    for root in sorted(folder.glob("usr/share/doc/linux-doc-*/Documentation"))[-1:]:  # the latest version alone
         for file in sorted(root.rglob("*")):
             own = file.relative_to(root).parts
             if re.search(r"\.(rst|txt)(\.gz)?$", file.name) and "translations" not in own and file.is_file():
@@ -107,71 +109,73 @@ def of_debian(folder: Path) -> dict[str, Rows]:
             fortunes += [(text, file.name) for text in re.split(r"\n%\n", read(file)) if len(text) > 40]
     long = [row for row in kernel if len(row[0]) > 1500]
     pages = {"manzh": "zh_CN/*/*.gz", "german": "de/*/*.gz", "freebsd": "*/*freebsd.gz"}
-    manuals = {name: manual(folder.glob(f"usr/share/man/{which}")) for name, which in pages.items()}
+    manuals = {name: manual_pages(folder.glob(f"usr/share/man/{files}")) for name, files in pages.items()}
     return {"glosses": glosses, "fortunes": fortunes, "kernel": long} | manuals
 
 
-def manual(files: Iterable[Path]) -> Rows:
-    """Manual pages of some length, less the requests of roff; the label is the section."""
+def manual_pages(files: Iterable[Path]) -> Rows:
+    """Return manual pages of more than 400 characters, without the requests of roff; the label is the section."""
     found = []
     for file in sorted(files):
-        if not file.is_symlink():  # another page's name
+        if not file.is_symlink():  # a link is another name of a page
             text = re.sub(r"^[.'].*?(?=\s|$)", " ", read(file), flags=re.MULTILINE)
             found.append((re.sub(r"\\f.|\\-|\\", " ", text), file.parent.name))
     return [row for row in found if len(row[0]) > 400]
 
 
 def read(file: Path) -> str:
-    """The text of a file, compressed or not."""
-    whole = file.read_bytes()
-    return (gzip.decompress(whole) if file.suffix == ".gz" else whole).decode(errors="ignore")
+    """Return the text of a file, which may be compressed."""
+    content = file.read_bytes()
+    return (gzip.decompress(content) if file.suffix == ".gz" else content).decode(errors="ignore")
 
 
-MOST = {"doctitles": 12_000, "docstrings": 12_000, "glosses": 20_000}  # documents, drawn by chance
+MAX_DOCUMENTS = {"doctitles": 12_000, "docstrings": 12_000, "glosses": 20_000}  # a random sample of so many
 LANGUAGES = {"manzh": "zh", "german": "de"}
 CORPORA = ("glosses", "fortunes", "doctitles", "docstrings", "manzh", "german", "freebsd", "modules", "kernel")
 
 
 @cache
 def texts(debian: Path) -> dict[str, Rows]:
-    """All corpora that there are, each document once."""
+    """Return the available corpora, without repeated documents."""
     every = of_packages() | of_debian(debian)
     return {name: [*{text: (text, label) for text, label in rows}.values()] for name, rows in every.items() if rows}
 
 
 @cache
 def load(debian: Path, name: str) -> dict[str, Any]:
-    """As shared.load; a fifth of the documents are test documents."""
+    """Return a corpus in the form of shared.load; a fifth of its documents are test documents."""
     rows = texts(debian)[name].copy()
     random.Random(0).shuffle(rows)
-    rows = rows[: MOST.get(name)]
+    rows = rows[: MAX_DOCUMENTS.get(name)]
     language = LANGUAGES.get(name, "auto")
-    corpus = tl.Corpus.from_texts([text for text, _ in rows], language=language, n_jobs=1)  # this is a worker itself
+    # n_jobs=1, because this runs in a worker process.
+    corpus = tl.Corpus.from_texts([text for text, _ in rows], language=language, n_jobs=1)
     labels = np.unique([label for _, label in rows], return_inverse=True)[1][~corpus.is_empty]
     counts = sp.csr_matrix(corpus.counts[~corpus.is_empty]).astype(np.float32)
     whole = {"train": counts, "vocab": corpus.vocabulary, "train_labels": labels, "train_texts": None}
     return shared.held_out(whole, 0.2)
 
 
-def fit_and_judge(folder: Path, debian: Path, cell: cells.Cell) -> dict[str, Any]:
-    """The figures of one cell, and the size of its corpus."""
+def fit_and_evaluate(folder: Path, debian: Path, job: jobs.Job) -> dict[str, Any]:
+    """Return the figures of one job, and the size of its corpus."""
     import torch
 
     torch.set_num_threads(1)
-    data = load(debian, cell["corpus"])
-    variant, one = MODELS[cell["model"]], {"n_jobs": 1} if cell["model"] == best.REFERENCE else {}
-    variant.make(2, 0).set_params(epochs=2, **one).fit(data["train"][:200])  # imports, not timed
-    model = variant.make(cell["n_topics"], cell["seed"]).set_params(**one)
-    began = time.process_time()
-    model, seconds = shared.fitted(model, data)
-    row = {"seconds": seconds, "cpu": time.process_time() - began}
+    data = load(debian, job["corpus"])
+    variant, workers = MODELS[job["model"]], {"n_jobs": 1} if job["model"] == best.REFERENCE else {}
+    # A small fit first, so that the time of imports is not measured.
+    variant.make(2, 0).set_params(epochs=2, **workers).fit(data["train"][:200])
+    model = variant.make(job["n_topics"], job["seed"]).set_params(**workers)
+    start = time.process_time()
+    model, seconds = shared.fit(model, data)
+    row = {"seconds": seconds, "cpu": time.process_time() - start}
     row |= {"n_docs": data["train"].shape[0], "n_words": len(data["vocab"]), "n_tokens": float(data["train"].sum())}
     with threadpool_limits(1):
-        return row | shared.judged(folder, data, model)
+        return row | shared.evaluate(folder, data, model)
 
 
 def lines(rows: list[dict[str, Any]]) -> Iterator[list[str]]:
-    """The rows of the table."""
+    """Yield the rows of the table."""
     for corpus, n_topics in product(CORPORA, sorted({row["n_topics"] for row in rows})):
         ours, theirs = (
             [row for row in rows if (row["model"], row["corpus"], row["n_topics"]) == (name, corpus, n_topics)]
@@ -181,35 +185,35 @@ def lines(rows: list[dict[str, Any]]) -> Iterator[list[str]]:
             continue
         n_docs, n_words = ours[0]["n_docs"], ours[0]["n_words"]
         size = [f"{n_docs:,}", f"{n_words:,}", f"{ours[0]['n_tokens'] / n_docs:.0f}"]
-        leads = (best.mean(ours, name) - best.mean(theirs, name) for name in DIFFERENCES)
+        differences = (best.mean(ours, name) - best.mean(theirs, name) for name in DIFFERENCES)
         ratios = (best.mean(ours, name) / best.mean(theirs, name) for name in RATIOS)
-        figures = [f"{lead:+.3f}{'' if lead > 0 else ' **✗**'}" for lead in leads]
+        figures = [f"{value:+.3f}{'' if value > 0 else ' **✗**'}" for value in differences]
         figures += [f"{ratio:.3f}{'' if ratio < 1 else ' **✗**'}" for ratio in ratios]
         yield [corpus, *size, str(n_topics), f"{len(ours)}, {len(theirs)}", *figures]
 
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    cells.arguments(parser, shared.RESULTS / "unseen.jsonl")
-    parser.add_argument("--debian", type=Path, default=DEBIAN, help="where Debian packages are unpacked")
-    parser.add_argument("--corpora", default=",".join(CORPORA))
-    parser.add_argument("--topics", default="20,50")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    jobs.add_arguments(parser, shared.RESULTS / "unseen.jsonl")
+    parser.add_argument("--debian", type=Path, default=DEBIAN, help="folder of the unpacked Debian packages")
+    parser.add_argument("--corpora", default=",".join(CORPORA), help="names, separated by commas")
+    parser.add_argument("--topics", default="20,50", help="numbers of topics, separated by commas")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds")
     options = parser.parse_args()
-    asked_for = options.corpora.split(",")
-    if unknown := set(asked_for) - set(CORPORA):
-        raise SystemExit(f"no such corpus: {', '.join(sorted(unknown))}; there are {', '.join(CORPORA)}")
-    there = [] if options.table else texts(options.debian)
-    if absent := [name for name in asked_for if name not in there and not options.table]:
-        print(f"left out, as what they are made of is not there: {', '.join(absent)}", file=sys.stderr)
-    places = list(product([name for name in asked_for if name in there], map(int, options.topics.split(","))))
-    asked = best.all_cells(list(MODELS), places, range(options.seeds))
-    cells.run(asked, partial(fit_and_judge, options.shared, options.debian), options)
-    whole = best.all_cells(list(MODELS), list(product(CORPORA, (20, 50))), range(max(SEEDS, options.seeds)))
-    found = [row for row in cells.latest(options.out, whole) if "error" not in row]
+    names = options.corpora.split(",")
+    if unknown := set(names) - set(CORPORA):
+        raise SystemExit(f"unknown corpus: {', '.join(sorted(unknown))}; choose from {', '.join(CORPORA)}")
+    available = [] if options.table else texts(options.debian)
+    if absent := [name for name in names if name not in available and not options.table]:
+        print(f"left out, because their packages are not installed: {', '.join(absent)}", file=sys.stderr)
+    cases = list(product([name for name in names if name in available], map(int, options.topics.split(","))))
+    requested = best.all_jobs(list(MODELS), cases, range(options.seeds))
+    jobs.run(requested, partial(fit_and_evaluate, options.shared, options.debian), options)
+    shown = best.all_jobs(list(MODELS), list(product(CORPORA, (20, 50))), range(max(SEEDS, options.seeds)))
+    found = [row for row in jobs.latest(options.out, shown) if "error" not in row]
     titles = [best.COLUMNS[name][0] for name in DIFFERENCES]
-    header = ["corpus", "documents", "words", "tokens a document", "K", "seeds", *titles, *RATIOS.values()]
-    PAGE.write_text(HEAD + cells.markdown(header, lines(found)), encoding="utf-8")
+    header = ["corpus", "documents", "words", "tokens per document", "K", "seeds", *titles, *RATIOS.values()]
+    PAGE.write_text(HEAD + jobs.markdown(header, lines(found)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Settings are chosen here: figures on 15 % of the training documents, never on the test documents.
+"""Evaluate settings of a model on 15 % of the training documents, never on the test documents.
 
     python benchmarks/validate.py ETM --corpora m10,bbc-news --topics 20,50 --set learning_rate=0.005 --set alpha=1.0
 
-Give --set name=value1/value2 to try several; every combination is run.
+--set name=value1/value2 tries several values, and every combination of the settings is run.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ COLUMNS = (
 
 
 def value(text: str) -> object:
+    """Read a value as JSON; any other text is returned as it is."""
     try:
         return json.loads(text)
     except ValueError:
@@ -28,11 +29,12 @@ def value(text: str) -> object:
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    parser.add_argument("model")
-    parser.add_argument("--corpora", default="bbc-news,m10,20ng")
-    parser.add_argument("--topics", default="20,50")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE[/VALUE...]")
+    parser.add_argument("model", help="name of a model's class, such as ETM")
+    parser.add_argument("--corpora", default="bbc-news,m10,20ng", help="names, separated by commas")
+    parser.add_argument("--topics", default="20,50", help="numbers of topics, separated by commas")
+    parser.add_argument("--seeds", type=int, default=1, help="number of seeds")
+    metavar = "NAME=VALUE[/VALUE...]"
+    parser.add_argument("--set", action="append", default=[], metavar=metavar, help="a setting; may be repeated")
     options = parser.parse_args()
     names = [text.split("=", 1)[0] for text in options.set]
     choices = [[value(part) for part in text.split("=", 1)[1].split("/")] for text in options.set]
@@ -44,8 +46,8 @@ def main() -> None:
                 for seed in range(options.seeds):
                     settings = dict(zip(names, values, strict=True))
                     model = getattr(tl, options.model)(n_topics, random_state=seed, **settings)
-                    model, seconds = shared.fitted(model, data)
-                    row = {"seconds": seconds} | shared.judged(options.shared, data, model)
+                    model, seconds = shared.fit(model, data)
+                    row = {"seconds": seconds} | shared.evaluate(options.shared, data, model)
                     figures = (f"{row[name]:.4g}" if name in row else "-" for name in COLUMNS)
                     print(corpus, n_topics, seed, *figures, settings, flush=True)
 

@@ -1,10 +1,11 @@
-"""Does quality hold as the vocabulary grows and stop words stay in (the claim of Dieng et al. 2020 for ETM)?
+"""Test the claim of Dieng et al. 2020 that the quality of ETM holds as the vocabulary grows and stop words are kept.
 
     python benchmarks/vocabulary.py [--corpus emnlp2020] [--jobs 2] [--seeds 3] [--minutes 30] [--table]
 
-One raw corpus, no stop word dropped, and rarer and rarer words let in. ETM and LDA learn from four fifths of the
-documents; the rest are halved for completion perplexity. Cells are kept in results/vocabulary.jsonl, and a run goes on
-where the last one ended; vocabulary.md and vocabulary.png are written from them.
+The vocabulary of one raw corpus, with all stop words, is extended by rarer and rarer words. ETM and LDA learn from four
+fifths of the documents; the others are used for perplexity by document completion. Results are stored in
+results/vocabulary.jsonl, and a run continues where the last one ended. vocabulary.md and vocabulary.png are written
+from them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-import cells
+import jobs
 import shared
 import topicloom as tl
 from topicloom import metrics
@@ -30,17 +31,22 @@ N_TOPICS = 20
 MODELS = ("ETM", "ETM cbow", "LDA variational", "LDA gibbs")
 COLOURS = dict(zip(MODELS, ("#2f5d8a", "#7fa8cf", "#b5472f", "#d99a3d"), strict=True))
 TICKS = (200, 500, 1000, 2000, 5000)
-LEAST = 0.02  # coherence below which a ratio to it says nothing
-HEAD = f"""# Vocabularies that grow
+MIN_NPMI = 0.02  # below this coherence, a ratio to it is meaningless
+HEAD = f"""# Growing vocabularies
 
-{{corpus}}, {N_TOPICS} topics, no stop word dropped; words in fewer than `min_df` documents are. Default settings; mean
-± standard deviation over seeds. `make bench-vocabulary` writes this page and its picture.
+All models have {N_TOPICS} topics and otherwise their default settings. The corpus is {{corpus}}. Its stop words are
+kept, and words in fewer than `min_df` documents are removed. The figures are mean ± standard deviation over seeds.
+`make bench-vocabulary` writes this page and its figure.
 
-perplexity / V: by completion, on documents held out, over the size of the vocabulary, as the paper normalises it.
-NPMI: of the ten best words over the training documents, ranked by probability (p, as in the paper) and by the
-package's own rule (own). Ratio: perplexity / V over NPMI p, the paper's measure; lower is better. It is left out ("-")
-where NPMI p of a seed is below {LEAST}: there it would be negative, or large only because its denominator is small. TD:
-diversity of the 25 best words, own ranking. Twins: pairs of topics that share 8 of 10 words, own ranking.
+- perplexity: by document completion, on held-out documents.
+- perplexity / V: the same divided by the size of the vocabulary, as in the paper.
+- NPMI (probability), NPMI (own): coherence of the ten top words over the training documents. The words are ranked by
+  probability, as in the paper, and by the package's own rule.
+- ratio: perplexity / V divided by NPMI (probability), the paper's measure; lower is better. It is left out (-) if this
+  NPMI is below {MIN_NPMI} for any seed, because the ratio would be negative, or large only through its small
+  denominator.
+- TD: diversity of the 25 top words, in the package's own ranking.
+- duplicates: pairs of topics that share 8 of their 10 top words, in the package's own ranking.
 
 ![perplexity, coherence and their ratio against the size of the vocabulary](vocabulary.png)
 """
@@ -48,27 +54,27 @@ diversity of the 25 best words, own ranking. Twins: pairs of topics that share 8
 
 @cache
 def corpus(folder: Path, name: str, min_df: int) -> tuple[tl.Corpus, Any]:
-    """The training corpus, and the held-out documents' counts over its words."""
+    """Return the training corpus, and the counts of its words in the held-out documents."""
     if name == "python_docs":
         texts = list(tl.datasets.python_docs(min_df=1).texts or ())
     else:
         lines = (folder / "data" / name / "lines.txt").read_text(encoding="utf-8").splitlines()
         texts = [line for line in lines if line.strip()]
     order = np.random.default_rng(0).permutation(len(texts))
-    held, kept = order[: len(texts) // 5], order[len(texts) // 5 :]
-    train = tl.Corpus.from_texts([texts[row] for row in kept], min_df=min_df, max_df=1.0, stop_words=None)
-    return train, train.encode([texts[row] for row in held])
+    held_out, training = order[: len(texts) // 5], order[len(texts) // 5 :]
+    train = tl.Corpus.from_texts([texts[row] for row in training], min_df=min_df, max_df=1.0, stop_words=None)
+    return train, train.encode([texts[row] for row in held_out])
 
 
-def figures(folder: Path, cell: cells.Cell) -> dict[str, Any]:
-    """What one model makes of one vocabulary."""
-    train, test = corpus(folder, cell["corpus"], cell["min_df"])
-    model = shared.VARIANTS[cell["variant"]].make(N_TOPICS, cell["seed"])
-    if cell["variant"] == "ETM cbow":
+def figures(folder: Path, job: jobs.Job) -> dict[str, Any]:
+    """Fit one model with one vocabulary, and return its figures."""
+    train, test = corpus(folder, job["corpus"], job["min_df"])
+    model = shared.VARIANTS[job["variant"]].make(N_TOPICS, job["seed"])
+    if job["variant"] == "ETM cbow":
         model.set_params(word_vectors=tl.train_word_vectors(train))
-    began = time.perf_counter()
+    start = time.perf_counter()
     model.fit(train)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     probable, own = model.topic_ids(10, relevance=1.0), model.topic_ids(25)
     return {
         "seconds": seconds,
@@ -82,31 +88,32 @@ def figures(folder: Path, cell: cells.Cell) -> dict[str, Any]:
 
 
 def with_ratio(row: dict[str, Any]) -> dict[str, Any]:
-    """Adds the normalised perplexity, and its ratio to coherence where that has a meaning."""
+    """Add the normalised perplexity, and its ratio to coherence, or NaN where this is meaningless."""
     normalised = row["perplexity"] / row["n_words"]
-    ratio = normalised / row["npmi_p"] if row["npmi_p"] >= LEAST else np.nan
+    ratio = normalised / row["npmi_p"] if row["npmi_p"] >= MIN_NPMI else np.nan
     return row | {"normalised": normalised, "ratio": ratio}
 
 
 def table(rows: list[dict[str, Any]]) -> str:
+    """Format the table of all results."""
     columns = {
-        "perplexity": ("perplexity", 0), "normalised": ("perplexity / V", 3), "npmi_p": ("NPMI p", 3),
-        "npmi_own": ("NPMI own", 3), "ratio": ("ratio", 2), "td_own": ("TD", 2), "twins": ("twins", 1),
+        "perplexity": ("perplexity", 0), "normalised": ("perplexity / V", 3), "npmi_p": ("NPMI (probability)", 3),
+        "npmi_own": ("NPMI (own)", 3), "ratio": ("ratio", 2), "td_own": ("TD", 2), "twins": ("duplicates", 1),
     }  # fmt: skip
     body = []
     for min_df, variant in product(MIN_DF, MODELS):
         found = [row for row in rows if (row["min_df"], row["variant"]) == (min_df, variant)]
         if found:
-            whole = {name: not np.isnan([row[name] for row in found]).any() for name in columns}
+            complete = {name: not np.isnan([row[name] for row in found]).any() for name in columns}
             spreads = (
-                cells.spread(found, name, digits) if whole[name] else "-" for name, (_, digits) in columns.items()
+                jobs.spread(found, name, digits) if complete[name] else "-" for name, (_, digits) in columns.items()
             )
             body.append([str(min_df), f"{found[0]['n_words']:,}", variant, str(len(found)), *spreads])
-    return cells.markdown(["min_df", "V", "model", "seeds", *(title for title, _ in columns.values())], body)
+    return jobs.markdown(["min_df", "V", "model", "seeds", *(title for title, _ in columns.values())], body)
 
 
-def picture(rows: list[dict[str, Any]], path: Path) -> None:
-    """Three panels over the size of the vocabulary."""
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw three panels with the size of the vocabulary on the horizontal axis."""
     from matplotlib.figure import Figure
 
     panels = {
@@ -114,8 +121,8 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
         "npmi": "NPMI of ten words\n(higher is better)",
         "ratio": "perplexity / V over NPMI\n(lower is better)",
     }
-    drawn = Figure((11, 3.6), layout="constrained", dpi=130)
-    for axes, (name, title) in zip(drawn.subplots(1, 3), panels.items(), strict=True):
+    figure = Figure((11, 3.6), layout="constrained", dpi=130)
+    for axes, (name, title) in zip(figure.subplots(1, 3), panels.items(), strict=True):
         for variant in MODELS:
             mine = [row for row in rows if row["variant"] == variant]
             sizes = sorted({row["n_words"] for row in mine})
@@ -135,23 +142,23 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
         if name == "npmi":
             axes.plot([], [], ":", color="grey", label="ranked by probability")
             axes.legend(fontsize=7, frameon=False)
-    drawn.savefig(path)
+    figure.savefig(path)
 
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    cells.arguments(parser, OUT)
+    jobs.add_arguments(parser, OUT)
     parser.add_argument("--corpus", default="emnlp2020", help='a folder with lines.txt, or "python_docs"')
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     options = parser.parse_args()
-    asked = [
+    requested = [
         {"corpus": options.corpus, "seed": seed, "min_df": min_df, "variant": variant}
         for seed, min_df, variant in product(range(options.seeds), MIN_DF, MODELS)
     ]
-    cells.run(asked, partial(figures, options.shared), options)
-    rows = [with_ratio(row) for row in cells.latest(options.out, asked) if "error" not in row]
+    jobs.run(requested, partial(figures, options.shared), options)
+    rows = [with_ratio(row) for row in jobs.latest(options.out, requested) if "error" not in row]
     if rows:
-        picture(rows, PAGE.with_suffix(".png"))
+        draw(rows, PAGE.with_suffix(".png"))
         PAGE.write_text(f"{HEAD.format(corpus=options.corpus)}\n{table(rows)}", encoding="utf-8")
 
 

@@ -7,9 +7,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from scipy import sparse
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from topicloom.datasets import synthetic_lda
 from topicloom.models import BATM
+from topicloom.nn import adversaries
 from topicloom.nn.adversaries import PairCritic, draw_documents
 from topicloom.nn.sparse import SparseCounts
 from topicloom.training.batches import sparse_batch
@@ -70,6 +72,32 @@ def test_drawn_words_follow_theta_beta():
     torch.testing.assert_close(counts / 200_000, theta @ beta, atol=4e-3, rtol=0)
     only = draw_documents(torch.eye(N_TOPICS)[2:], beta, torch.tensor([1000.0]), seeded())
     assert set(only.indices.tolist()) == {0}
+
+
+class SinglePrecision(TorchDispatchMode):
+    """Refuses what a device without double precision refuses: random numbers of 64 bits, drawn there."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if (kwargs or {}).get("generator") is not None:
+            assert kwargs.get("dtype") != torch.float64
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_device_without_double_precision_draws_rare_words_too(monkeypatch):
+    monkeypatch.setattr(adversaries, "_has_double_precision", lambda device: False)
+    n_words, rare = 50_000, 1e-9  # in single precision, most of these words would never be drawn
+    beta = torch.full((1, n_words), rare)
+    beta[0, 0] = 1 - n_words * rare
+    theta, lengths = torch.ones(4, 1), torch.full((4,), 100_000.0)
+    with SinglePrecision():
+        drawn = draw_documents(theta, beta / beta.sum(), lengths, seeded())
+    assert drawn.totals.tolist() == lengths.tolist()
+    rares = drawn.indices[drawn.indices > 0]
+    expected = 400_000 * (n_words - 1) * rare  # 20
+    assert abs(len(rares) - expected) < 4 * expected**0.5
+    assert rares.max() > n_words / 2
+    even = draw_documents(torch.ones(1, 1), torch.full((1, 8), 1 / 8), torch.tensor([80_000.0]), seeded())
+    torch.testing.assert_close(torch.bincount(even.indices) / 80_000, torch.full((8,), 1 / 8), atol=5e-3, rtol=0)
 
 
 # The critic.

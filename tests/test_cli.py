@@ -128,7 +128,7 @@ def test_train_in_json_with_settings_labels_and_parquet(data, tmp_path):
     chosen = {name: settings[name] for name in ("batch_size", "prior", "background", "latent_size")}
     assert chosen == {"batch_size": 7, "prior": "standard", "background": False, "latent_size": None}
     documents = parquet.read_table(tmp_path / "r" / "doc_topics.parquet")
-    assert documents.column_names == ["id", "label", "topic", "topic_0", "topic_1", "topic_2"]
+    assert documents.column_names == ["id", "label", "topic", "topic_words", "topic_0", "topic_1", "topic_2", "text"]
     assert documents["id"][1].as_py() == "d1"
     assert not (tmp_path / "r" / "doc_topics.csv").exists()
 
@@ -406,7 +406,7 @@ def test_topics_of_a_run_and_of_a_bare_model(trained):
 
 
 def test_infer_keeps_every_row_in_order(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr("topicloom.cli.runs._CHUNK", 2)
+    monkeypatch.setattr("topicloom.cli.apply._CHUNK", 2)
     texts = [MONEY, "", PETS, "unknown", MONEY]
     result = call("infer", trained, "-", stdin="\n".join(texts))
     assert result.exit_code == 0, result.output
@@ -493,7 +493,7 @@ def test_options_that_cannot_be_end_with_2_as_well(data, tmp_path):
 
 def test_a_path_that_cannot_be_written_is_one_line(data, tmp_path):
     (tmp_path / "file").write_text("")
-    refused("train", data / "pets.txt", "--topics", 2, "--out", tmp_path / "file" / "run", says=["Not a directory"])
+    refused("train", data / "pets.txt", "--topics", 2, "--out", tmp_path / "file" / "run", says=["file"])
 
 
 def test_a_run_that_is_not_there(tmp_path):

@@ -88,7 +88,7 @@ def test_all_models_are_measured_by_the_same_code():
     for model in (GSM(5, epochs=1, random_state=0), LDA(5, epochs=2, random_state=0)):
         rows = model.fit(PLANTED.corpus).history_
         assert all(row.keys() >= COLUMNS for row in rows)
-        again = model._watch(BatchReader(PLANTED.corpus.counts, 300, torch.device("cpu")))
+        again = model.collapse_watch(BatchReader(PLANTED.corpus.counts, 300, torch.device("cpu")))
         found = evaluated(model.network_, torch.device("cpu"), again)
         assert found == {name: rows[-1][name] for name in found}
 

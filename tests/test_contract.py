@@ -27,14 +27,16 @@ from topicloom.embeddings.word_vectors import WordVectors
 from topicloom.errors import InputError, SettingError, TrainingDivergedError
 from topicloom.metrics import CATALOGUE
 from topicloom.models import (
+    BATM,
     GMNTM,
     GSM,
     LDA,
     MODELS,
+    WLDA,
     Loom,
 )
 from topicloom.models.base import TopicModel
-from topicloom.models.neural import NeuralTopicModel
+from topicloom.models.neural import NeuralTopicModel, VariationalTopicModel
 from topicloom.models.persistence import load
 from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
@@ -605,7 +607,6 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"dropout": 0.1},
         {"background": False},
         {"criterion": "bernoulli"},
-        {"n_samples": 3},
         {"min_diversity": 0.0},
         {"epochs": 2},
         {"batch_size": 16},
@@ -618,6 +619,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"patience": 1},
         {"patience": 1, "validation_fraction": 0.5},
     ],
+    "VariationalTopicModel": [{"n_samples": 3}],
     "GMNTM": [
         {"pretrain_epochs": 2},
         {"spread": 1.0},
@@ -650,10 +652,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"prior": "standard"},
         {"alpha": 0.1},
         {"latent_size": 5},
-        {"decoder": "product"},
         {"decoder": "mlp"},
         {"decoder": "mlp", "decoder_size": 8},
-        {"embedding_size": 4},
     ],
     "LDA": [
         {"method": "gibbs"},
@@ -670,9 +670,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 # Settings without an effect on what is learned: of all models, and of one, whose page says so.
 INERT: dict[str, set[str]] = {
     "TopicModel": {"n_topics", "random_state", "device", "fractional_counts", "verbose"},  # tried elsewhere
-    "BATM": {"n_samples"},
     "Loom": {"refine"},
-    "WLDA": {"n_samples"},
 }
 
 
@@ -723,7 +721,7 @@ def test_every_setting_counts(kind, option, tmp_path):
     assert_same(model, load(tmp_path / "model", device="cpu"))
 
 
-@pytest.mark.parametrize("kind", [TopicModel, NeuralTopicModel, *MODELS])
+@pytest.mark.parametrize("kind", [TopicModel, NeuralTopicModel, VariationalTopicModel, *MODELS])
 def test_every_setting_is_tried(kind):
     tried = {[*option][-1] for option in OPTIONS.get(kind.__name__, [])} | INERT.get(kind.__name__, set())
     missing = own_settings(kind) - tried
@@ -747,9 +745,16 @@ def test_variational_lda_has_a_limit_of_its_own(name):
         small(LDA, **{name: 2.0}).fit(CORPUS)
 
 
-def test_settings_of_gsm_that_exclude_each_other():
-    with pytest.raises(SettingError, match="embedding_size"):
-        small(GSM, decoder="mlp", embedding_size=4).fit(CORPUS)
+@pytest.mark.parametrize("kind", [BATM, WLDA])
+def test_a_model_that_draws_no_theta_has_no_number_of_samples(kind):
+    with pytest.raises(SettingError, match=f"{kind.__name__} has no setting 'n_samples'"):
+        kind(n_samples=2)
+
+
+@pytest.mark.parametrize("settings", [{"embedding_size": 4}, {"decoder": "product"}])
+def test_gsm_does_not_become_another_model(settings):
+    with pytest.raises(SettingError, match=next(iter(settings))):
+        GSM(3, **settings).fit(CORPUS)
 
 
 def test_a_vocabulary_is_refused_where_there_are_no_columns() -> None:

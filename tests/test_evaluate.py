@@ -200,7 +200,8 @@ def test_every_model_can_be_evaluated(kind):
     assert ("kl_per_dimension" in found) == ("kl_per_dimension" in model.history_[-1])
     mean, divergence = model.latent(CORPUS)
     assert (len(mean), len(divergence)) == (60, 60)
-    assert mean.shape[1] <= divergence.shape[1]  # GMNTM's divergence has a column more, of the component
+    assert mean.shape[1] >= 2
+    assert divergence.shape[1] in (0, mean.shape[1], mean.shape[1] + 1)  # GMNTM's has a column more, of the component
     if divergence.size:  # the watch sees all documents of so small a corpus
         assert divergence.mean(axis=0) == pytest.approx(model.history_[-1]["kl_per_dimension"], abs=1e-4)
 

@@ -1,14 +1,14 @@
-"""Pictures: panels and fonts. How they look is for eyes."""
+"""Pictures: what they show and say. How they look is for eyes."""
 
-import logging
-import warnings
-
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-from matplotlib import font_manager
-
+import topicloom as tl
+from topicloom.datasets import synthetic_lda
 from topicloom.reports import figures
+
+PLANTED = synthetic_lda(n_docs=40, n_topics=2, n_words=40, doc_length=10).corpus
 
 
 def rows(*names, epochs=3):
@@ -18,7 +18,14 @@ def rows(*names, epochs=3):
 
 
 def panels(figure):
-    return [[line.get_label() for line in axes.lines] for axes in figure.axes]
+    """The names of the lines in each panel; matplotlib's own names of other lines start with an underscore."""
+    return [[line.get_label() for line in axes.lines if line.get_label()[0] != "_"] for axes in figure.axes]
+
+
+def said(figure):
+    """The sentences above each panel, and the note below all of them."""
+    below = figure._supxlabel.get_text() if figure._supxlabel else ""
+    return [" ".join(axes.get_title(loc="left").split()) for axes in figure.axes], " ".join(below.split())
 
 
 @pytest.mark.parametrize("epochs", [1, 3])
@@ -59,6 +66,22 @@ def test_collapse_curve_takes_what_there_is(tmp_path):
     figures.save(figures.collapse_curve(rows("loss"), 5), tmp_path / "empty.png")
 
 
+def test_collapse_curve_shows_how_many_topics_were_asked_for():
+    rows_of = [(1, 9), (2, 12), (3, 12), (4, 4)]  # training starts with 12 topics where 4 were asked for
+    history = [
+        {"epoch": epoch, "kl_per_dimension": [0.5] * (12 if epoch < 4 else 4), "active_topics": active}
+        for epoch, active in rows_of
+    ]
+    figure = figures.collapse_curve(history, 4)
+    titles, note = said(figure)
+    assert titles[1] == "topics that are the main topic of at least one document"
+    assert figure.axes[1].lines[0].get_ydata().tolist() == [9, 12, 12, 4]
+    assert list(figure.axes[1].lines[1].get_ydata()) == [4, 4]
+    assert [text.get_text() for text in figure.axes[1].texts] == ["4 requested"]
+    assert note.startswith("Training starts with spare topics (12 for the 4 requested), and removes")
+    assert said(figures.collapse_curve(history, 12))[1] == said(figures.collapse_curve(history[3:], 4))[1] == ""
+
+
 def test_quality_curve_has_a_panel_for_every_scale(tmp_path):
     history = rows("loss", "topic_diversity", epochs=4)
     for row in history[1::2]:
@@ -78,45 +101,100 @@ def test_loss_curve_allows_a_term_that_comes_later():
     assert panels(figures.loss_curve(history)) == [["loss"], ["divergence"]]
 
 
-@pytest.mark.parametrize("n_topics", [1, 2, 7, 60])
-def test_topic_bars_draws_every_topic_with_the_best_word_on_top(n_topics):
-    figure = figures.topic_bars([["best", "good", "fair"]] * n_topics, [[0.3, 0.2, 0.1]] * n_topics)
-    drawn = [axes for axes in figure.axes if axes.texts]
-    assert len(drawn) == n_topics
-    for axes in drawn:
-        assert [text.get_text().strip() for text in axes.texts] == ["best", "good", "fair"]
+def test_loss_curve_leaves_out_what_says_nothing():
+    history = [row | {"critic_loss": -0.5, "critic_gap": -0.5, "critic_reconstruction": 0.0} for row in rows("loss")]
+    assert panels(figures.loss_curve(history)) == [["loss"], ["critic loss"]]
+
+
+def test_loss_curve_says_what_each_term_is():
+    titles, note = said(figures.loss_curve(rows("loss", "reconstruction", "divergence", "own_term")))
+    assert titles[0].startswith("loss: what training minimises, all terms together reconstruction: how surprising")
+    assert titles[1].startswith("divergence: how far the topics of documents are from the prior")
+    assert titles[2] == "own term"  # of a user's model
+    assert note == ""
+
+
+@pytest.mark.parametrize("kind", tl.MODELS)
+def test_every_term_of_a_model_is_explained(kind):
+    names = kind(2).get_params()
+    small = {name: value for name, value in {"hidden_size": 8, "pretrain_epochs": 1}.items() if name in names}
+    model = kind(2, epochs=2, random_state=0, **small).fit(PLANTED)
+    for title in said(figures.loss_curve(model.history_))[0]:
+        assert ": " in title
+
+
+def stage_lines(figure):
+    """The places of the dashed lines of each panel."""
+    return [[line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "--"] for axes in figure.axes]
+
+
+def test_a_line_separates_pretraining_from_counting():
+    history = rows("loss", "topic_diversity", "active_topics", epochs=5)
+    for row in history[2:]:
+        row["encoder_divergence"] = 1.0
+    for draw in (figures.loss_curve, figures.quality_curve, lambda rows: figures.collapse_curve(rows, 3)):
+        figure = draw(history)
+        assert stage_lines(figure) == [[2.5]] * len(figure.axes)
+        assert {"pretraining", "counting"} <= {text.get_text().strip() for text in figure.axes[0].texts}
+        assert not any(stage_lines(draw(history[:2])) + stage_lines(draw(history[2:])))
+    assert "cannot be compared" in said(figures.loss_curve(history))[1]
+
+
+def test_rows_may_name_their_stage():
+    history = [row | {"stage": name} for row, name in zip(rows("loss"), ("warm-up", "main", "main"), strict=True)]
+    figure = figures.loss_curve(history)
+    assert stage_lines(figure) == [[1.5]]
+    assert [text.get_text().strip() for text in figure.axes[0].texts] == ["warm-up", "main"]
+
+
+WORDS, SCORES = ["best", "good", "fair"], [-1.0, -1.7, -3.0]
+
+
+def drawn(pages):
+    return [axes for page in pages for axes in page.axes if axes.texts]
+
+
+@pytest.mark.parametrize("n_topics", [1, 2, 7])
+def test_every_topic_is_drawn_with_the_best_word_on_top(n_topics):
+    all_axes = drawn(figures.topic_pages([WORDS] * n_topics, [SCORES] * n_topics))
+    assert [axes.get_title(loc="left") for axes in all_axes] == [f"topic {topic}" for topic in range(n_topics)]
+    for axes in all_axes:
+        assert [text.get_text().strip() for text in axes.texts] == WORDS
         heights = [axes.transData.transform(text.get_position())[1] for text in axes.texts]
         assert heights == sorted(heights, reverse=True)
 
 
-def test_pictures_grow_with_the_topics_and_stay_drawable(tmp_path):
-    few, many = (figures.topic_bars([["a"]] * n, [[1.0]] * n) for n in (10, 100))
-    assert many.get_figheight() > 5 * few.get_figheight()
-    many.set_size_inches(1, 2000)  # 2,000 inches at the usual resolution are more pixels than matplotlib draws
-    figures.save(many, tmp_path / "tall.png")
+def test_bars_are_as_long_as_the_score_that_ranks_the_words():
+    (page,) = figures.topic_pages([WORDS], [SCORES], [0.25])
+    lengths = [bar.get_width() for bar in page.axes[0].patches]
+    assert lengths == pytest.approx(np.exp(np.subtract(SCORES, max(SCORES))).tolist())
+    assert page.axes[0].get_title(loc="left") == "topic 0 · 25.0%"
+    note = " ".join(page.texts[0].get_text().split())
+    assert note.startswith("Bars show relevance, which also orders the words: the geometric mean of")
+    assert note.endswith("Percentages: mean share of the documents.")
+
+
+def test_many_topics_are_on_pages_that_fit_a_screen(tmp_path, monkeypatch):
+    full, _ = figures._page(40, "the note")
+    assert full.get_figwidth() <= 20
+    assert full.get_figheight() < 12
+    monkeypatch.setattr(figures, "_MOST_ROWS", 1)  # so that a page is full of 8 topics
+    pages = figures.topic_pages([["a"]] * 17, [[0.0]] * 17)
+    assert [len(drawn([page])) for page in pages] == [6, 6, 5]
+    assert pages[1].texts[0].get_text().endswith("Page 2 of 3.")
+    paths = figures.save_pages([figures.Figure((1, 1)) for _ in pages], tmp_path / "topics.png")
+    assert [path.name for path in paths] == ["topics.png", "topics-2.png", "topics-3.png"]
+    assert all(path.stat().st_size for path in paths)
+
+
+def test_tall_pictures_stay_drawable(tmp_path):
+    figure = figures.dot_panels({})
+    figure.set_size_inches(1, 2000)  # at the usual resolution, these are more pixels than matplotlib draws
+    figures.save(figure, tmp_path / "tall.png")
     assert (tmp_path / "tall.png").stat().st_size > 0
 
 
 def test_words_are_never_taken_for_formulas(tmp_path):
-    figures.save(figures.topic_bars([["$x", "a$_b$", r"\alpha"]], [[3, 2, 1]], ["$1"]), tmp_path / "odd.png")
-
-
-def test_latin_words_need_one_font():
-    assert figures.fonts_for(["word", "Größe", "слово"]) == ["DejaVu Sans"]
-
-
-def test_chinese_words_get_a_font_that_has_them(tmp_path):
-    if not {font.name for font in font_manager.fontManager.ttflist} & set(figures.CJK_FONTS):
-        pytest.skip("this machine has no Chinese font")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        figures.topic_bars([["话题", "模型"]], [[2, 1]]).savefig(tmp_path / "zh.png")
-
-
-def test_without_a_chinese_font_one_warning_says_what_to_install(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(figures, "CJK_FONTS", ())
-    with warnings.catch_warnings(), caplog.at_level(logging.WARNING, "topicloom"):
-        warnings.simplefilter("error")
-        figures.save(figures.topic_bars([["话题", "模型"]] * 3, [[2, 1]] * 3), tmp_path / "boxes.png")
-    assert len(caplog.records) == 1
-    assert "fonts-noto-cjk" in caplog.text
+    figures.save_pages(
+        figures.topic_pages([["$x", "a$_b$", r"\alpha"]], [[3, 2, 1]], titles=["$1"]), tmp_path / "odd.png"
+    )

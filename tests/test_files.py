@@ -471,7 +471,7 @@ def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(model, tmp_path, 
     def fail(*_):
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr("topicloom.models.base.save_file", fail)
+    monkeypatch.setattr("topicloom.models.saving.save_file", fail)
     with pytest.raises(InputError, match=r"model cannot be written: .*No space left") as caught:
         model.save(tmp_path / "model")
     assert "\n" not in str(caught.value)

@@ -246,7 +246,7 @@ def test_dropout_keeps_the_mean():
 def test_encoder_inputs_are_scikit_learns(kind, reference):
     model = GSM(2, epochs=1, device="cpu", random_state=0).fit(COUNTS)
     batch = batch_of(COUNTS)
-    values = encoder_values(batch, kind, model._words().idf)
+    values = encoder_values(batch, kind, model.word_statistics().idf)
     np.testing.assert_allclose(batch.to_dense(values), reference(COUNTS), rtol=1e-6)
 
 
@@ -305,9 +305,8 @@ def test_dirichlet_posterior_in_closed_form():
 GSM_SETTINGS = [
     {},
     {"prior": "standard", "latent_size": 4},
-    {"decoder": "product"},
     {"decoder": "mlp", "decoder_size": 5},
-    {"embedding_size": 4, "background": False},
+    {"background": False},
     {"criterion": "bernoulli", "n_samples": 3},
     {"encoder_input": "l1", "alpha": 0.1},
 ]

@@ -16,6 +16,7 @@ from topicloom.models import (
     GMNTM,
     GSM,
     LDA,
+    MODELS,
     NVDM,
     NVLDA,
     WLDA,
@@ -24,7 +25,6 @@ from topicloom.models import (
     ProdLDA,
 )
 from topicloom.models.base import TopicModel
-from topicloom.models.registry import MODELS
 
 N_TOPICS, SEEDS = 5, range(3)
 CORPUS, TOPICS, THETA = synthetic_lda(n_docs=1000, n_topics=N_TOPICS, n_words=100, doc_length=60, alpha=0.1)
@@ -49,7 +49,7 @@ CASES = {
     # A topic is read off the mean of a component, which is not quite a corner.
     "GMNTM": Case(GMNTM(N_TOPICS, pretrain_epochs=10, **SMALL), 3, tolerance=0.12),
     "GSM": Case(GSM(N_TOPICS, **SMALL), 3),
-    # The planted topics share most of their words: what holds topics apart is off, or their tails are cut.
+    # The planted topics share most of their words: the separation term is off, or their tails would be cut.
     **{
         f"DirichletVAE {name}": Case(DirichletVAE(N_TOPICS, estimator=name, min_diversity=0.0, **SMALL), 3)
         for name in ("implicit", "rsvi", "icdf", "laplace")

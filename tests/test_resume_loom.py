@@ -55,7 +55,7 @@ def recorded(**settings: Any) -> tuple[Loom, Recorder]:
 def continued(snapshot: Snapshot, **settings: Any) -> Loom:
     """Return a new model that was fitted from the snapshot on."""
     model = small(**settings)
-    model._fit(model._begin(CORPUS, None).counts, snapshot=snapshot)
+    model.fit_corpus(model._begin(CORPUS, None), snapshot=snapshot)
     return model
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
-from topicloom.models import GSM, LDA
+from topicloom.models import GSM, LDA, MODELS
 from topicloom.models.persistence import load
-from topicloom.models.registry import MODELS
 
 N_TOPICS = 5
 CORPUS, TOPICS, THETA = synthetic_lda(n_docs=400, n_topics=N_TOPICS, n_words=100, doc_length=60, alpha=0.1)
@@ -39,8 +38,6 @@ def make(kind, **settings):
 QUICK = {"LDA": {"epochs": 5}}
 CASES = [pytest.param(partial(make, kind, **QUICK.get(kind.__name__, {})), id=kind.__name__) for kind in MODELS]
 CASES += [
-    pytest.param(partial(make, GSM, decoder="product"), id="GSM-product"),
-    pytest.param(partial(make, GSM, embedding_size=20), id="GSM-embedded"),
     pytest.param(
         partial(make, LDA, method="gibbs", epochs=60),
         id="LDA-gibbs",

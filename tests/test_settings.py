@@ -97,6 +97,7 @@ def test_names_that_are_offered():
 # Messages on the command line.
 
 TRAIN = ["--topics", "--seed", "--epochs", "--min-df", "--jobs", "--set", "--overwrite", "--errors"]
+TRAIN += ["--header", "--no-header"]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +107,7 @@ TRAIN = ["--topics", "--seed", "--epochs", "--min-df", "--jobs", "--set", "--ove
         ("keep more words (`min_df`, `max_df`)", "keep more words (--min-df, max_df)"),
         ("`random_state=0` and `n_jobs=-1`", "--seed 0 and --jobs -1"),
         ("`overwrite=True` replaces them", "--overwrite replaces them"),
+        ("`header=False` or `header=True`", "--no-header or --header"),
         ('read them with `errors="replace"`', "read them with --errors replace"),
         ("try `alpha=0.1` or `background=False`", "try --set alpha=0.1 or --set background=False"),
         ("`alpha` of GSM", "alpha of GSM"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from topicloom.models import MODELS
 from topicloom.models.base import TopicModel
-from topicloom.models.registry import MODELS
 
 # The checks want words of scikit-learn's, where ours name the row and column of the count.
 OTHER_WORDS = {

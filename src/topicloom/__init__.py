@@ -40,7 +40,9 @@ if _TYPE_CHECKING:
     from .models import ProdLDA as ProdLDA
     from .models.base import TopicModel as TopicModel
     from .models.neural import NeuralTopicModel as NeuralTopicModel
+    from .models.neural import VariationalTopicModel as VariationalTopicModel
     from .models.persistence import load as load
+    from .topics.document_topics import DocumentTopics as DocumentTopics
     from .training.callbacks import Callback as Callback
 
 # Each public name and the module that it is loaded from; datasets and metrics are modules themselves.
@@ -74,7 +76,9 @@ _MODULES = {
     "WLDA": ".models",
     "TopicModel": ".models.base",
     "NeuralTopicModel": ".models.neural",
+    "VariationalTopicModel": ".models.neural",
     "load": ".models.persistence",
+    "DocumentTopics": ".topics.document_topics",
     "Callback": ".training.callbacks",
 }
 

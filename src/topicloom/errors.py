@@ -56,8 +56,9 @@ _ARGUMENT = re.compile(r"`([A-Za-z_]\w*)(?:=([^`]+))?`")
 def on_command_line(message: str, options: Iterable[str]) -> str:
     """Rewrite the arguments that a message names in backquotes as options of a command.
 
-    `n_topics=6` becomes --topics 6, and `overwrite=True` becomes --overwrite. A setting of the model that has no option
-    of its own becomes --set name=value, if the command has --set. Any other argument loses its backquotes only.
+    `n_topics=6` becomes --topics 6, `overwrite=True` becomes --overwrite, and `header=False` becomes --no-header. A
+    setting of the model that has no option of its own becomes --set name=value, if the command has --set. Any other
+    argument loses its backquotes only.
 
     Args:
         options: the options of the command, such as "--topics".
@@ -67,6 +68,9 @@ def on_command_line(message: str, options: Iterable[str]) -> str:
     def rewrite(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
         option = f"--{_RENAMED.get(name, name).replace('_', '-')}"
+        opposite = option.replace("--", "--no-", 1)
+        if value == "False" and opposite in known:
+            return opposite
         if option in known:
             return option if value in (None, "True") else f"{option} {shlex.quote(_unquoted(value))}"
         if value is not None and "--set" in known:

@@ -1,9 +1,9 @@
-"""The command line: a thin shell over the library. Results go to standard output, all else to standard error.
+"""The command line: a thin shell over the library. Results go to standard output, everything else to standard error.
 
-What is heavy (PyTorch above all) is imported inside the commands, so that help comes at once.
+What is heavy (PyTorch above all) is imported inside the commands, so that help appears at once.
 """
 
-from . import runs, searches
+from . import apply, searches, show, train
 from .shell import app, main
 
-__all__ = ["app", "main", "runs", "searches"]
+__all__ = ["app", "apply", "main", "searches", "show", "train"]

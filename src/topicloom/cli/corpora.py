@@ -21,10 +21,25 @@ def need_order(measures: Iterable[str]) -> bool:
     return any("token order" in CATALOGUE[name].needs for name in measures)
 
 
+def check_source(source: str, options: Reading) -> None:
+    """Read the first document of a file, so that a wrong name or column is found before PyTorch is loaded."""
+    from ..text import read
+
+    if source != "-" and not (Path(source) / "corpus.json").is_file() and not is_model(source):
+        reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
+        documents = read(source, **reading)
+        next(documents, None)
+
+
+def is_model(source: str) -> bool:
+    """Whether a path is a run or a saved model."""
+    return (Path(source) / "model" / "config.json").is_file() or (Path(source) / "model.safetensors").is_file()
+
+
 def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: bool = False) -> Corpus:
     from ..corpus import Corpus
 
-    if (Path(source) / "model" / "config.json").is_file() or (Path(source) / "model.safetensors").is_file():
+    if is_model(source):
         raise InputError(f"{source} is a trained model; give the text, or show the model by topics or infer")
     if not (Path(source) / "corpus.json").is_file():
         return Corpus.from_file(source, **asdict(options), keep_texts=keep_texts, progress=progress)

@@ -151,13 +151,18 @@ Config = Annotated[
         is_eager=True,
     ),
 ]
-Model = Annotated[str, typer.Option(help="The model's name, such as gsm or lda.")]
+Model = Annotated[str, typer.Option(help="The model's name, such as gsm or lda, or module:Class for one of your own.")]
 Topics = Annotated[int, typer.Option(help="Number of topics.")]
 Epochs = Annotated[int | None, typer.Option(help="Passes over the documents; each model has its own default.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="MODULE", help="Module of your own that the model's class is in; its code is run."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
+Excel = Annotated[bool, typer.Option("--excel", help="Begin CSV files with the mark by which Excel knows UTF-8.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .corpora import need_order, open_corpus, with_column
+from .corpora import check_source, need_order, open_corpus, with_column
 from .options import (
     AsJson,
     Model,
@@ -137,6 +137,7 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Search for a model's best settings with Optuna, on documents that are not used for training."""
+    check_source(source, options)
     from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
@@ -168,7 +169,8 @@ def _compared(
     keep_models: bool,
     quiet: bool,
 ) -> Comparison:
-    """Compare models, and report what failed. Mistakes in the options are reported before anything is read."""
+    """Compare models, and report what failed. Mistakes in the options are reported before the texts are read."""
+    check_source(source, options)
     from ..experiments import compare as comparison
 
     comparison.estimators(models)

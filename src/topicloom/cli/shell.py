@@ -21,7 +21,7 @@ from ..errors import InputError, TrainingDivergedError, on_command_line
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
-    from ..reports.run import Topic
+    from ..topics.tables import Topic
 
 logger = logging.getLogger("topicloom")
 
@@ -69,7 +69,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def run(context: typer.Context, **given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        options = [option for parameter in context.command.params for option in parameter.opts]
+        known = context.command.params
+        options = [option for parameter in known for option in (*parameter.opts, *parameter.secondary_opts)]
         log_to_stderr(given.get("quiet", False), options)
         try:
             function(**given)
@@ -94,18 +95,6 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Show the v
     if version:
         typer.echo(f"topicloom {__version__}")
         raise typer.Exit
-
-
-def told(what: str) -> Callable[[int, int, dict[str, Any]], None]:
-    """A line on standard error for each finished piece of work, past the muted log."""
-
-    def tell(n_done: int, n_all: int, row: dict[str, Any]) -> None:
-        said = [str(row[name]) for name in ("model", "n_topics", "seed") if name in row]
-        value = row.get("error") or ("" if row.get("value") is None else f"{row['value']:.4f}")
-        seconds = f"{row['seconds']:.1f} s" if "seconds" in row else ""
-        typer.echo(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", *said, value, seconds])), err=True)
-
-    return tell
 
 
 def show_topics(topics: list[Topic]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -278,6 +280,12 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
     def __getitem__(self, rows: Any) -> Corpus:
         return self.subset(rows[0] if isinstance(rows, tuple) else rows)  # scikit-learn asks for [rows, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """A short digest of the words, counts and labels: equal for equal corpora, wherever they were made."""
+        labels = "\n".join(self.labels or ()).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(self.counts_digest.encode() + labels).hexdigest()[:16]
 
     def with_labels(self, labels: Iterable[Any]) -> Corpus:
         """Return the same documents with these classes; None and "" are not known.

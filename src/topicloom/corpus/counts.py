@@ -61,11 +61,9 @@ class CountedDocuments:
         return round(float(self.counts.data.sum(dtype=np.float64)))
 
     @cached_property
-    def digest(self) -> str:
-        """A short digest of the words, counts and labels: equal for equal corpora, wherever they were made."""
-        digest = hashlib.sha256(
-            "\n".join([*self.vocabulary, "", *(getattr(self, "labels", None) or ())]).encode("utf-8", "surrogatepass")
-        )
+    def counts_digest(self) -> str:
+        """A short digest of the words and the counts."""
+        digest = hashlib.sha256("\n".join(self.vocabulary).encode("utf-8", "surrogatepass"))
         counts = self.counts
         for array in (counts.indptr.astype(np.int64), counts.indices.astype(np.int64), counts.data.astype(np.float64)):
             digest.update(np.ascontiguousarray(array).tobytes())

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import scipy.sparse as sp
 
 from ..errors import InputError
-from ..text import AnyTokenizer, Pretokenized
+from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.counting import counts_of
 from .corpus import Corpus
 from .fields import Fields
@@ -109,6 +109,35 @@ def corpus_over(
     known = {} if columns is None else {"ids": columns.ids, "labels": columns.labels, "timestamps": columns.timestamps}
     texts, tokens = (None, documents) if are_tokens else (documents, None)
     return Corpus(counts, list(words), Fields.of(len(documents), texts=texts, tokens=tokens, **known), tokenizer)
+
+
+def corpus_of_documents(
+    documents: Sequence[Document],
+    words: Sequence[str],
+    tokenizer: AnyTokenizer,
+    first_row: int = 0,
+    n_jobs: int | None = None,
+) -> Corpus:
+    """Turn documents that were read from a file into a corpus over the words of a fitted model.
+
+    Args:
+        first_row: the number of the first document, which is its id if it has no other.
+
+    Raises:
+        InputError: a document cannot be used.
+    """
+    counts = counts_of((document.text for document in documents), words, tokenizer, n_jobs)
+    ids = [str(row) if each.id is None else each.id for row, each in enumerate(documents, first_row)]
+    labels = [document.label for document in documents]
+    times = [document.timestamp for document in documents]
+    fields = Fields.of(
+        len(documents),
+        ids=ids,
+        labels=None if all(label is None for label in labels) else labels,
+        timestamps=None if all(time is None for time in times) else times,
+        texts=[document.text for document in documents],
+    )
+    return Corpus(counts, list(words), fields, tokenizer)
 
 
 def _whole(corpus: Corpus, fractional: bool) -> Corpus:

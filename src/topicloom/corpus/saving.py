@@ -96,7 +96,7 @@ def load_parts(folder: Path, mmap: bool) -> dict[str, Any]:
     fields = Fields(
         list(ids or numbers(n_docs)),
         None if labels is None else list(labels),
-        None if times is None else times.astype("datetime64[us]"),
+        None if times is None else times.view("datetime64[us]"),
         texts,
         None,
         vectors,

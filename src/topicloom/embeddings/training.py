@@ -35,7 +35,7 @@ def train_word_vectors(
     """Train CBOW or skip-gram vectors (Mikolov et al. 2013) with ten negative samples.
 
     Args:
-        X: a Corpus that kept its texts, which are tokenized again and reduced to its vocabulary; raw texts, which are
+        X: a Corpus that kept its texts or tokens, of which the words of its vocabulary are used; raw texts, which are
             tokenized according to their language; or lists of tokens in the order of the text.
         method: "cbow", or "skip-gram", which is slower and better for rare words.
         size: the dimensions L of a vector. A small number restricts the topics of an ETM whose word vectors are fixed.

@@ -18,6 +18,7 @@ from ..metrics.catalogue import TOP_WORDS
 from ..metrics.inputs import is_known
 from ..models.base import TopicModel
 from ..models.fitted import Perplexity
+from ..topics.document_topics import DocumentTopics
 
 Array = npt.NDArray[Any]
 
@@ -135,8 +136,13 @@ class ModelInputs(MeasureInputs):
         return self.model.word_counts_
 
     @cached_property
+    def document_topics(self) -> DocumentTopics:
+        """The documents with their topics."""
+        return self.model.infer(self.given.corpus)
+
+    @cached_property
     def theta(self) -> Array:
-        return self.model.transform(self.given.corpus)
+        return self.document_topics.theta
 
     @property
     def labels(self) -> Array:
@@ -151,7 +157,7 @@ class ModelInputs(MeasureInputs):
         known = is_known(self.training.labels)
         if known.all():
             return self.training.theta
-        return self.model.transform(self.training.given.corpus.subset(known))
+        return self.model.infer(self.training.given.corpus.subset(known)).theta
 
     @property
     def training_labels(self) -> Array | None:

@@ -73,11 +73,11 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
     # What a model provides.
 
     @abstractmethod
-    def _network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
         """Return the untrained network, its weights drawn from `generator` (on the CPU)."""
 
     @abstractmethod
-    def _fit(
+    def fit_corpus(
         self,
         corpus: Corpus,
         callbacks: Sequence[Callback] = (),
@@ -92,7 +92,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         """
 
     @abstractmethod
-    def _partial_fit(self, corpus: Corpus) -> None:
+    def partial_fit_corpus(self, corpus: Corpus) -> None:
         """Learn a little more from a corpus."""
 
     # Learning.
@@ -131,12 +131,14 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         with self._kept_on_mistakes():
             corpus = self._begin(X, vocabulary)
             reference = CorpusReference(corpus, "the training corpus")
-            watcher = TopicMonitor(names, monitor_every, self._n_rows, reference, self.vocabulary_, self.word_counts_)
-        self._fit(corpus, callbacks, [watcher] if watcher.names else [], resume_from)
+            watcher = TopicMonitor(
+                names, monitor_every, self.n_history_rows, reference, self.vocabulary_, self.word_counts_
+            )
+        self.fit_corpus(corpus, callbacks, [watcher] if watcher.names else [], resume_from)
         return self
 
     @property
-    def _n_rows(self) -> int:
+    def n_history_rows(self) -> int:
         """The most rows that history_ will have."""
         return int(getattr(self, "epochs", None) or 0)
 
@@ -149,14 +151,14 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         if not hasattr(self, "components_"):
             with self._kept_on_mistakes():
                 corpus = self._begin(X, vocabulary)
-            self._partial_fit(corpus)
+            self.partial_fit_corpus(corpus)
             return self
         check_settings(self)
         if self.n_topics != len(self.components_):
             raise SettingError(f"n_topics is {self.n_topics}, and learning began with {len(self.components_)}")
         corpus = self.documents(X, vocabulary)
         if corpus.counts.nnz:
-            self._partial_fit(corpus)
+            self.partial_fit_corpus(corpus)
             self._count_words(corpus)
         return self
 
@@ -200,22 +202,22 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         self.document_counts_ = self.document_counts_ + np.bincount(corpus.counts.indices, minlength=corpus.n_words)
         self.n_documents_ += int((~corpus.is_empty).sum())  # empty documents teach nothing
 
-    def _adopt(self, network: TopicNetwork) -> None:
+    def adopt_network(self, network: TopicNetwork) -> None:
         """Take over the trained network: it is what transform and topics read."""
         self.network_ = network.eval()
         with torch.inference_mode():
             self.components_: Array = network.topic_word().float().cpu().contiguous().numpy()
 
-    def _watch(self, reader: BatchReader) -> CollapseWatch:
+    def collapse_watch(self, reader: BatchReader) -> CollapseWatch:
         return CollapseWatch.of(reader, self.word_counts_, self.n_topics)
 
-    def _advise(self, watch: CollapseWatch) -> None:
+    def warn_of_collapse(self, watch: CollapseWatch) -> None:
         """Warn of what has collapsed in the trained network, which need not be that of the last epoch."""
         row = self.history_[-1] | evaluated(self.network_, device_of(self.network_), watch)
         for sentence in watch.advice(self, row):
             logger.warning("%s", sentence)
 
-    def _words(self) -> Words:
+    def word_statistics(self) -> Words:
         counts = torch.from_numpy(self.word_counts_ + 1.0)
         idf = np.log((1 + self.n_documents_) / (1 + self.document_counts_)) + 1
         log_frequency = (counts / counts.sum()).log().float()
@@ -223,14 +225,14 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics)
         return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, mean_length, seeds)
 
-    def _seed(self) -> int:
+    def draw_seed(self) -> int:
         """Return a seed drawn from random_state; the global random state is not read."""
         if self.random_state is None:
             return int(np.random.SeedSequence().generate_state(1)[0] >> 1)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     @classmethod
-    def _from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
+    def from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
         """Return the model that was saved as these parts; see `saving.restore`."""
         return restore(cls, config, vocabulary, tensors)
 

@@ -48,8 +48,10 @@ class BATMNetwork(AutoencoderNetwork):
 
     def __init__(self, settings: BATM, words: Words, generator: torch.Generator) -> None:
         n_topics = settings.n_topics
-        topics = FreeTopics(settings._background(words), n_topics, generator, seeds=words.seeds)
-        super().__init__(MixtureDecoder(topics), settings._encoder(words, generator), settings._separation(words))
+        topics = FreeTopics(settings.background_logits(words), n_topics, generator, seeds=words.seeds)
+        super().__init__(
+            MixtureDecoder(topics), settings.build_encoder(words, generator), settings.build_separation_term(words)
+        )
         self.code = linear(settings.hidden_size, n_topics, generator, bias=False)
         self.norm = BatchNorm(n_topics, eps=1e-8)
         self.critic = PairCritic(len(words), n_topics, settings.critic_size, generator)
@@ -135,5 +137,5 @@ class BATM(NeuralTopicModel):
     beta1: Rate = 0.5
     kl_weight: NotNegative = 0.3
 
-    def _network(self, words: Words, generator: torch.Generator) -> BATMNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> BATMNetwork:
         return BATMNetwork(self, words, generator)

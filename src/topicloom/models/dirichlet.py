@@ -55,7 +55,7 @@ from ..nn.encoders import (
 from ..nn.network import VariationalNetwork
 from ..nn.priors import laplace_dirichlet
 from ..settings import AtLeastOne, Positive, Share
-from .neural import NeuralTopicModel
+from .neural import VariationalTopicModel
 from .words import Words
 
 # What each needs to have all topics alive and apart on long texts and short ones.
@@ -72,8 +72,8 @@ class DirichletNetwork(VariationalNetwork):
     def __init__(self, settings: DirichletVAE, words: Words, generator: torch.Generator) -> None:
         super().__init__(
             _decoder(settings, words, generator),
-            settings._encoder(words, generator),
-            settings._separation(words),
+            settings.build_encoder(words, generator),
+            settings.build_separation_term(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
@@ -123,7 +123,7 @@ class DirichletNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DirichletVAE(NeuralTopicModel):
+class DirichletVAE(VariationalTopicModel):
     """Dirichlet variational autoencoder (Burkhardt & Kramer 2019).
 
     The settings that all neural models share are described at NeuralTopicModel.
@@ -158,13 +158,13 @@ class DirichletVAE(NeuralTopicModel):
     def _alpha(self) -> float:
         return self.alpha or (_LAPLACE_ALPHA if self.estimator == "laplace" else _ALPHA_OF_ALL / self.n_topics)
 
-    def _network(self, words: Words, generator: torch.Generator) -> DirichletNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> DirichletNetwork:
         return DirichletNetwork(self, words, generator)
 
 
 def _decoder(settings: DirichletVAE, words: Words, generator: torch.Generator) -> Decoder:
     topics = FreeTopics(
-        settings._background(words), settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain
+        settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain
     )
     if settings.decoder == "product":
         return ProductDecoder(topics, batch_norm=settings.batch_norm)

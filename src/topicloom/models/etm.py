@@ -39,7 +39,7 @@ from ..nn.network import TopicNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
-from .neural import NeuralTopicModel
+from .neural import VariationalTopicModel
 from .words import Words
 
 _FAINTEST = 1e-3  # of the mean variance: directions with less of it are taken to have this much
@@ -53,8 +53,8 @@ class ETMNetwork(VariationalNetwork):
     def __init__(self, settings: ETM, words: Words, topics: EmbeddedTopics, generator: torch.Generator) -> None:
         super().__init__(
             MixtureDecoder(topics),
-            settings._encoder(words, generator),
-            settings._separation(words),
+            settings.build_encoder(words, generator),
+            settings.build_separation_term(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
@@ -73,7 +73,7 @@ class ETMNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ETM(NeuralTopicModel):
+class ETM(VariationalTopicModel):
     """Embedded topic model (Dieng, Ruiz & Blei 2020).
 
     The settings that all neural models share are described at NeuralTopicModel.
@@ -114,10 +114,10 @@ class ETM(NeuralTopicModel):
         near = nearest_rows(self.word_embeddings_, self.topic_embeddings_[topic], top_n)
         return [self.vocabulary_[word] for word in near]
 
-    def _network(self, words: Words, generator: torch.Generator) -> ETMNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> ETMNetwork:
         given = self._given(words, generator)
         topics = EmbeddedTopics(
-            self._background(words),
+            self.background_logits(words),
             self.n_topics,
             self.embedding_size or _SIZE,
             generator,
@@ -146,20 +146,20 @@ class ETM(NeuralTopicModel):
         self.settings_["word_vectors"] = None  # they are in the weights, and a file or a dictionary is not saved again
         return corpus
 
-    def _adopt(self, network: TopicNetwork) -> None:
-        super()._adopt(network)
+    def adopt_network(self, network: TopicNetwork) -> None:
+        super().adopt_network(network)
         topics = network.get_submodule("decoder.topics")
         assert isinstance(topics, EmbeddedTopics)
         self.word_embeddings_: Floats = topics.word_vectors.detach().cpu().numpy().copy()
         self.topic_embeddings_: Floats = topics.topic_vectors.detach().cpu().numpy().copy()
 
     @classmethod
-    def _from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
+    def from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
         settings = config["settings"]
         size = tensors[_WORD_VECTORS].shape[1]
         if size != _SIZE:
             settings["embedding_size"] = size
-        return super()._from_saved(config, vocabulary, tensors)
+        return super().from_saved(config, vocabulary, tensors)
 
 
 def _placed(rows: Floats) -> Floats:

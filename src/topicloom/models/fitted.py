@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -20,11 +19,12 @@ from ..corpus.inputs import corpus_over
 from ..errors import InputError, SettingError
 from ..files import atomic_directory
 from ..nn.network import TopicNetwork
-from ..ranking import top_words, word_scores
 from ..text import AnyTokenizer
 from ..topics.document_topics import DocumentTopics, empty_warning
+from ..topics.saved import MODEL_FILES
+from ..topics.words import topic_word_ids
 from .inference import Array, Inference, document_topics, evidence_bound, latent_codes, log_likelihood
-from .saving import MODEL_FILES, save_into
+from .saving import save_into
 
 if TYPE_CHECKING:
     from .base import TopicModel
@@ -76,9 +76,9 @@ class FittedTopics:
         Returns:
             theta (n_docs, K), which rows were empty, and the ids, labels, times and texts that X has.
         """
-        return self._infer(X)
+        return self.infer_with(X)
 
-    def _infer(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
+    def infer_with(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
         """Infer with another posterior than the network's, if one is given."""
         corpus = self.documents(X)
         return document_topics(self.network_, corpus, posterior)
@@ -93,7 +93,7 @@ class FittedTopics:
             (n_docs, K) float32, rows sum to 1; row i is document i. A document without a known word gets the model's
             average shares, and one warning counts such documents.
         """
-        return theta_of(self._infer(X))
+        return theta_of(self.infer_with(X))
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic.
@@ -111,11 +111,7 @@ class FittedTopics:
     def topic_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
         """Return (K, min(top_n, V)) the words of `topics` as columns of components_."""
         check_is_fitted(self, "components_")
-        if relevance is not None and not 0 <= relevance <= 1:
-            raise SettingError(f"relevance should be from 0 to 1; it is {relevance!r}")
-        if not isinstance(top_n, Integral) or top_n < 1:
-            raise SettingError(f"top_n should be a whole number from 1; it is {top_n!r}")
-        return top_words(word_scores(self.components_, self.word_counts_, relevance), top_n)
+        return topic_word_ids(self.components_, self.word_counts_, top_n, relevance)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the evidence lower bound per token in nats, -log(`perplexity(X)`): higher is better."""

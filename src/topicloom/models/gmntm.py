@@ -39,7 +39,7 @@ from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .inference import Array, each_batch
-from .neural import NeuralTopicModel
+from .neural import VariationalTopicModel
 from .words import Words
 
 
@@ -47,11 +47,11 @@ class GMNTMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z) -> words, z held to a mixture of Gaussians."""
 
     def __init__(self, settings: GMNTM, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(settings._background(words), settings.n_topics, generator, seeds=words.seeds)
+        topics = FreeTopics(settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds)
         super().__init__(
             make_decoder(settings.decoder, topics),
-            settings._encoder(words, generator),
-            settings._separation(words),
+            settings.build_encoder(words, generator),
+            settings.build_separation_term(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
@@ -111,7 +111,7 @@ class GMNTMNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GMNTM(NeuralTopicModel):
+class GMNTM(VariationalTopicModel):
     """Gaussian mixture neural topic model (VaDE, Jiang et al. 2017, on word counts).
 
     The settings that all neural models share are described at NeuralTopicModel.
@@ -146,20 +146,20 @@ class GMNTM(NeuralTopicModel):
         component[corpus.is_empty] = 0  # components are even: one is as good as another
         return component
 
-    def _network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
         return GMNTMNetwork(self, words, generator)
 
-    def _reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
-        reader = super()._reader(corpus, state)
+    def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
+        reader = super().build_reader(corpus, state)
         if not hasattr(self, "network_") and reader.n_docs < self.n_topics:
             raise InputError(
                 f"{self.n_topics} components need as many documents with words: n_samples = {reader.n_docs}"
             )
         return reader
 
-    def _stages(self) -> list[Stage]:
-        plan = replace(self._plan(), epochs=self.pretrain_epochs, patience=None)
-        return [Stage("pretraining", plan, recorded=False), *super()._stages()]
+    def training_stages(self) -> list[Stage]:
+        plan = replace(self.training_plan(), epochs=self.pretrain_epochs, patience=None)
+        return [Stage("pretraining", plan, recorded=False), *super().training_stages()]
 
 
 @torch.inference_mode()

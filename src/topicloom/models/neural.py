@@ -46,7 +46,6 @@ class NeuralTopicModel(TopicModel):
         dropout: dropout rate on the encoder's hidden vector.
         background: whether topics are deviations from the corpus's word frequencies (after SAGE and SCHOLAR).
         criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
-        n_samples: draws of theta a document in the loss, for the models that draw it.
         min_diversity: the topic diversity that training holds topics to: of the 25 best words of all topics, the share
             that are different. Missed, it raises the weight of a term that moves topics apart, their Jensen-Shannon
             divergence; 0 leaves it to the likelihood.
@@ -69,7 +68,6 @@ class NeuralTopicModel(TopicModel):
     dropout: Rate = 0.2
     background: bool = True
     criterion: Criterion = "cross_entropy"
-    n_samples: AtLeastOne = 1
     min_diversity: Rate = 0.77
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
@@ -82,23 +80,23 @@ class NeuralTopicModel(TopicModel):
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
 
-    def _fit(
+    def fit_corpus(
         self,
         corpus: Corpus,
         callbacks: Sequence[Callback] = (),
         monitors: Sequence[Monitor] = (),
         snapshot: Snapshot | None = None,
     ) -> None:
-        state, stages = self._start(fit=True), self._stages()
-        reader = self._reader(corpus, state)
+        state, stages = self._start(fit=True), self.training_stages()
+        reader = self.build_reader(corpus, state)
         validation = None
         if self.patience is not None:
             if reader.n_docs < 2:
                 raise InputError("patience needs at least two documents that are not empty")
             reader, validation = reader.split(self.validation_fraction, state.shuffle)
             state.keep_first_shuffle()
-        watch = self._watch(reader)
-        self._prepare(state.network, reader)
+        watch = self.collapse_watch(reader)
+        self.prepare_training(state.network, reader)
         if snapshot is not None:
             state.restore(snapshot, stages[snapshot.values["stage"]].plan)
         shown = [ProgressBar()] if self.verbose else []
@@ -113,34 +111,36 @@ class NeuralTopicModel(TopicModel):
             )
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
-                self._finish(state)
-        self._advise(watch)
+                self.finish_training(state)
+        self.warn_of_collapse(watch)
 
-    def _stages(self) -> list[Stage]:
+    def training_stages(self) -> list[Stage]:
         """The stages of training; the last is recorded, and its plan is the settings'."""
-        return [Stage("training", self._plan())]
+        return [Stage("training", self.training_plan())]
 
-    def _prepare(self, network: TopicNetwork, reader: BatchReader) -> None:
+    def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         """What a model does to a network that `fit` is about to train on the documents of `reader`; nothing here."""
 
-    def _partial_fit(self, corpus: Corpus) -> None:
+    def partial_fit_corpus(self, corpus: Corpus) -> None:
         """One epoch at a constant rate, which suits a stream that has no known end."""
         state: TrainingState | None = getattr(self, "state_", None)
-        stages = self._stages()
+        stages = self.training_stages()
         if state is None and hasattr(self, "network_"):  # loaded from a file, with its weights and no optimizer
-            state = TrainingState.start(self.network_, self._plan(), self._seed(), choose_device(self.device))
+            state = TrainingState.start(
+                self.network_, self.training_plan(), self.draw_seed(), choose_device(self.device)
+            )
             state.history, state.epoch = list(self.history_), len(self.history_)
             state.stage = len(stages) - 1
         elif state is None:
             state = self._start(fit=False)
-        reader = self._reader(corpus, state)
+        reader = self.build_reader(corpus, state)
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
-        stages[-1] = replace(stages[-1], plan=replace(self._plan(), epochs=epochs, schedule="constant"))
+        stages[-1] = replace(stages[-1], plan=replace(self.training_plan(), epochs=epochs, schedule="constant"))
         try:
-            train_stages(state, reader, stages, monitors=[self._watch(reader)])
+            train_stages(state, reader, stages, monitors=[self.collapse_watch(reader)])
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
-                self._finish(state)
+                self.finish_training(state)
 
     def _start(self, *, fit: bool) -> TrainingState:
         """A new network, before its first step.
@@ -148,25 +148,25 @@ class NeuralTopicModel(TopicModel):
         Args:
             fit: whether it is for `fit`, which sees all documents again and again, and not for a stream.
         """
-        seed = self._seed()
+        seed = self.draw_seed()
         device = choose_device(self.device)
         logger.info("training on %s", device)
-        make = self._fitting_network if fit else self._network
-        network = make(self._words(), torch.Generator().manual_seed(seed))
-        return TrainingState.start(network, self._stages()[0].plan, seed, device)
+        make = self.build_training_network if fit else self.build_network
+        network = make(self.word_statistics(), torch.Generator().manual_seed(seed))
+        return TrainingState.start(network, self.training_stages()[0].plan, seed, device)
 
-    def _fitting_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
-        """The network that `fit` trains; by default that of `_network`, which streams and loaded models have."""
-        return self._network(words, generator)
+    def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
+        """The network that `fit` trains; by default that of `build_network`, which streams and loaded models have."""
+        return self.build_network(words, generator)
 
-    def _reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
+    def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
         """Return a reader of the documents with words, in batches of the size asked for or of one that suits them."""
         reader = BatchReader.of(corpus, _LARGEST_BATCH, state.device, state.network.fields).without_empty()
         suited = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_AN_EPOCH))
         reader.batch_size = self.batch_size or suited
         return reader
 
-    def _encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
+    def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
         """The encoder that the settings describe."""
         return BagEncoder(
             words.idf,
@@ -177,20 +177,20 @@ class NeuralTopicModel(TopicModel):
             output_dropout=self.dropout,
         )
 
-    def _separation(self, words: Words) -> SeparationTerm:
+    def build_separation_term(self, words: Words) -> SeparationTerm:
         """The separation term that the settings describe."""
         return SeparationTerm(self.min_diversity, self.n_topics, len(words))
 
-    def _background(self, words: Words) -> Tensor:
+    def background_logits(self, words: Words) -> Tensor:
         """(V,) log word frequencies, or zeros where topics are no deviations."""
         return words.log_frequency if self.background else torch.zeros_like(words.log_frequency)
 
-    def _finish(self, state: TrainingState) -> None:
+    def finish_training(self, state: TrainingState) -> None:
         self.state_ = state
         self.history_ = state.history
-        self._adopt(state.network)
+        self.adopt_network(state.network)
 
-    def _plan(self) -> TrainingPlan:
+    def training_plan(self) -> TrainingPlan:
         return TrainingPlan(
             epochs=self.epochs,
             learning_rate=self.learning_rate,
@@ -201,3 +201,14 @@ class NeuralTopicModel(TopicModel):
             kl_warmup=self.kl_warmup,
             patience=self.patience,
         )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class VariationalTopicModel(NeuralTopicModel):
+    """The base of the neural models whose posterior is sampled: variational autoencoders.
+
+    Args:
+        n_samples: the number of samples of theta that are drawn for each document to estimate its loss.
+    """
+
+    n_samples: AtLeastOne = 1

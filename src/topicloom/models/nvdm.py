@@ -23,7 +23,7 @@ from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
-from .neural import NeuralTopicModel
+from .neural import VariationalTopicModel
 from .words import Words
 
 
@@ -31,11 +31,13 @@ class NVDMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> words."""
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(settings._background(words), settings.n_topics, generator, seeds=words.seeds, gain=4.0)
+        topics = FreeTopics(
+            settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=4.0
+        )
         super().__init__(
             LogRatioDecoder(topics),
-            settings._encoder(words, generator),
-            settings._separation(words),
+            settings.build_encoder(words, generator),
+            settings.build_separation_term(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
@@ -51,12 +53,12 @@ class NVDMNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NVDM(NeuralTopicModel):
+class NVDM(VariationalTopicModel):
     """Neural variational document model (Miao, Yu & Blunsom 2016).
 
     Its decoder is dense over the vocabulary, one batch at a time. The settings are those that all neural models share;
     they are described at NeuralTopicModel.
     """
 
-    def _network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:
         return NVDMNetwork(self, words, generator)

@@ -1,12 +1,15 @@
-"""Models by name, and reading a saved model: safetensors, JSON and a list of words, none of which is executed."""
+"""Model classes by name, and reading saved models. Saved files are safetensors, JSON and text: none is executed."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,41 +17,64 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from ..errors import InputError, nearest
-from ..files import read_json, read_lines
+from ..files import check_digests, read_json, read_lines
 from ..settings import from_text
 from ..text import CustomTokenizer
+from ..topics.saved import CONFIG, VOCABULARY, WEIGHTS, find_model
+from ..training.batches import choose_device
 from .base import TopicModel
 from .registry import REGISTRY, load_model
 from .saving import FORMAT_VERSION
 
+# The entries of config.json and their types.
+_ENTRIES = {
+    "format_version": int,
+    "model": str,
+    "settings": dict,
+    "tokenizer": dict,
+    "history": list,
+    "n_documents": int,
+    "named_columns": bool,
+    "sha256": dict,
+}
+
 
 def model_class(name: str) -> type[TopicModel]:
-    """Return the model class of this name, in any case; "module:Class" is a class of your own, which is imported.
+    """Return the class of a model.
+
+    Args:
+        name: a model of this package, in upper or lower case; or "module:Class" for a class of your own. The module is
+            imported from the current directory, or from where Python finds modules.
 
     Raises:
-        InputError: there is none; the message offers those there are.
+        InputError: there is no such model, or the module cannot be imported.
     """
     if ":" in name:
         return _imported(name)
     known = {each.lower(): each for each in REGISTRY}
     if name.lower() not in known:
         raise InputError(
-            f"there is no model {name!r}; {nearest(name.lower(), known)}; a model of your own is named module:Class"
+            f"there is no model {name!r}; {nearest(name.lower(), known)}; give a class of your own as module:Class"
         )
     return load_model(known[name.lower()])
 
 
 def estimator_named(text: str) -> TopicModel:
-    """Return an estimator from "lda:method=gibbs+epochs=500" or "mymodule:MyModel:alpha=0.1"."""
-    parts = text.split(":")
-    n_name = 1 if len(parts) == 1 or "=" in parts[1] else 2
-    name, rest = ":".join(parts[:n_name]), ":".join(parts[n_name:])
+    """Return an estimator from a name with settings, such as "lda:method=gibbs+epochs=500" or "my_file:MyModel:a=1".
+
+    Raises:
+        InputError: there is no such model, it has no such setting, or the text cannot be read.
+    """
+    name, *rest = text.split(":")
+    if rest and "=" not in rest[0] and name.lower() not in map(str.lower, REGISTRY):
+        name, rest = f"{name}:{rest[0]}", rest[1:]
     kind = model_class(name)
     settings: dict[str, Any] = {}
-    for part in filter(None, re.split(r"\+(?=[A-Za-z_]\w*=)", rest)):  # the + of 1e+0 is no separator
+    # A "+" separates settings only before a name and "=", so that 1e+0 is one number.
+    for part in filter(None, re.split(r"\+(?=[A-Za-z_]\w*=)", ":".join(rest))):
         setting, equals, value = part.partition("=")
         if not equals:
-            raise InputError(f"{text}: give settings as {name}:name=value+name=value")
+            raise InputError(f"{text}: {part!r} is not a setting; write {name}:name=value+name=value")
         try:
             settings[setting] = json.loads(value)
         except ValueError:
@@ -63,83 +89,110 @@ def load(
     device: str = "auto",
     allow: Iterable[str] = (),
 ) -> TopicModel:
-    """Read a model that was saved, ready for `transform` on raw text.
+    """Read a saved model. It is ready for `transform` on raw text.
 
     Args:
         directory: what `model.save` wrote, or a run directory of the command line.
-        tokenizer: your own tokenizer, for a model that was trained with one.
-        device: where the model goes, whatever it was trained on.
-        allow: modules that may be imported for a model of your own, such as ["mymodule"]. Importing a module runs its
-            code, so none is imported unless you name it.
+        tokenizer: your own tokenizer, if the model was trained with one.
+        device: where the model runs, whatever device it was trained on.
+        allow: the modules that may be imported for a model class of your own, such as ["my_model"]. Importing a module
+            runs its code, so none is imported that is not named here.
 
     Raises:
-        InputError: no model there, one of a newer version, one that is damaged, or one whose module is not allowed.
+        InputError: the directory has no model; the model is damaged, of a newer version, or of a module that is not
+            allowed; or there is no such device.
     """
-    folder = Path(directory)
-    if not (folder / "config.json").is_file() and (folder / "model").is_dir():
-        folder = folder / "model"  # a run directory
-    if not (folder / "config.json").is_file():
-        raise InputError(f"{folder} holds no saved model (no config.json); check the path")
-    config = read_json(folder / "config.json")
+    choose_device(device)
+    folder = find_model(directory)
+    config = _read_config(folder / CONFIG)
     kind = _saved_class(folder, config, {allow} if isinstance(allow, str) else set(allow))
+    check_digests(folder, config["sha256"])
     try:
-        tensors = load_file(folder / "model.safetensors")
-        words = read_lines(folder / "vocabulary.txt")
+        tensors = load_file(folder / WEIGHTS)
+        words = read_lines(folder / VOCABULARY)
     except (OSError, UnicodeDecodeError, SafetensorError) as error:
-        raise _damaged(folder, error) from None
+        raise _damaged(folder, error) from error
     config["settings"]["device"] = device
     try:
-        model = kind._from_saved(config, words, tensors)
+        model = kind.from_saved(config, words, tensors)
     except InputError as error:
-        raise InputError(f"{folder / 'config.json'} cannot be used: {error}") from None
+        raise InputError(f"{folder / CONFIG} cannot be used: {error}") from error
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
-        raise _damaged(folder, error) from None
-    except RuntimeError as error:
-        if "state_dict" in str(error) or "size" in str(error):
-            raise _damaged(folder, error) from None
-        raise  # of the device, such as memory that does not suffice
+        raise _damaged(folder, error) from error
     if tokenizer is not None:
         model.tokenizer_ = CustomTokenizer.of(tokenizer, getattr(model.tokenizer_, "stop_words", ()))
     return model
 
 
-def _saved_class(folder: Path, config: Any, allowed: set[str]) -> type[TopicModel]:
-    """The class of a saved model, imported from a module of the user's only if that is allowed."""
-    wanted = ("format_version", "model", "settings", "tokenizer", "history", "n_documents", "named_columns")
-    if not isinstance(config, dict) or not all(name in config for name in wanted):
-        raise InputError(f"{folder / 'config.json'} is damaged: it lacks some of {', '.join(wanted)}; copy it again")
-    if not isinstance(config["format_version"], int) or not isinstance(config["settings"], dict):
-        raise InputError(f"{folder / 'config.json'} is damaged; train or copy it again")
+def _read_config(path: Path) -> dict[str, Any]:
+    config = read_json(path)
+    if not isinstance(config, dict):
+        raise InputError(f"{path} is damaged: it is not a JSON object; copy the directory again")
+    config.setdefault("sha256", {})  # there were no checksums at first
+    for name, kind in _ENTRIES.items():
+        if not isinstance(config.get(name), kind):
+            problem = f"{name!r} is {config[name]!r:.60}" if name in config else f"it has no {name!r}"
+            raise InputError(f"{path} is damaged: {problem}; copy the directory again")
     if config["format_version"] > FORMAT_VERSION:
-        raise InputError(f"{folder} was written by a newer topicloom; upgrade with pip install -U topicloom")
-    name, module = str(config["model"]), str(config.get("module", ""))
-    if name in REGISTRY and module.split(".")[0] in ("", "topicloom"):
-        return load_model(name)
+        raise InputError(f"{path.parent} was written by a newer topicloom; upgrade with pip install -U topicloom")
+    return config
+
+
+def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> type[TopicModel]:
+    """Return the class of a saved model. A module of the user's is imported only if that is allowed."""
+    name, module = config["model"], str(config.get("module", ""))
+    if module.split(".")[0] in ("", "topicloom"):
+        try:
+            return model_class(name)
+        except InputError as error:
+            raise InputError(f"{folder / CONFIG} cannot be used: {error}") from None
     if module not in allowed and module.split(".")[0] not in allowed:
         raise InputError(
-            f"{folder} holds a model {name} of the module {module!r}, which is not imported unless you allow it: "
-            f"load(..., allow=[{module!r}]) (--allow {module})"
+            f"{folder} holds a model of the class {name} in the module {module!r}, whose code would be run; "
+            f"give `allow={module!r}` if you trust it"
         )
     return _imported(f"{module}:{name}")
 
 
 def _imported(name: str) -> type[TopicModel]:
-    """The class that "module:Class" names. The current directory is searched for the module too."""
+    """Import the class that "module:Class" names. The current directory is searched first."""
     module_name, _, class_name = name.partition(":")
-    added = str(Path.cwd())
-    sys.path.insert(0, added)
+    if not module_name or module_name.startswith("."):
+        raise InputError(f"{name!r} does not name a module; write module:Class, such as my_model:MyModel")
+    here = str(Path.cwd())
+    importlib.invalidate_caches()  # the module may have been written a moment ago
+    sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InputError(f"the module {module_name!r} cannot be imported: {error}") from None
+    except Exception as error:  # the module's own code may raise anything
+        raise InputError(_why_not_imported(module_name, error)) from error
     finally:
-        sys.path.remove(added)
+        with suppress(ValueError):  # the module's own code may have removed it
+            sys.path.remove(here)
+    file = getattr(module, "__file__", None)
+    if file is not None and Path(file).is_relative_to(here) and here not in sys.path:
+        sys.path.append(here)  # worker processes, which inherit the path, import the module as well
     kind = getattr(module, class_name, None)
     if not (isinstance(kind, type) and issubclass(kind, TopicModel)):
         raise InputError(f"the module {module_name!r} has no model {class_name!r}; name a subclass of TopicModel")
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise InputError(f"{class_name} of the module {module_name!r} is not complete; define {missing} in it")
     return kind
 
 
+def _why_not_imported(module: str, error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+        return f"there is no module {error.name!r} in the current directory, nor where Python finds modules"
+    if isinstance(error, SyntaxError):
+        return f"the module {module!r} cannot be imported: {error.msg} ({error.filename}, line {error.lineno})"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"the module {module!r} cannot be imported: {reason} ({last.filename}, line {last.lineno})"
+
+
 def _damaged(folder: Path, error: Exception) -> InputError:
-    reason = (str(error) or type(error).__name__).splitlines()[0]
-    return InputError(f"{folder} is damaged ({reason}); train or copy it again")
+    reason = f"there is no {error}" if isinstance(error, KeyError) else (str(error) or type(error).__name__)
+    return InputError(
+        f"{folder} is damaged: {reason.splitlines()[0]}; train the model again, or copy the directory again"
+    )

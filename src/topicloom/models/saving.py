@@ -1,13 +1,15 @@
-"""A fitted model as a directory of plain files: nothing in it is executed when it is read.
+"""A fitted model as a directory of plain files. Nothing in them is executed when they are read.
 
-config.json           the model's class, settings, tokenizer and history
+config.json           the model's class, settings, tokenizer and history, and the checksums of the other two files
 model.safetensors     the network's weights, the counts of words, and components_
-vocabulary.txt        a word on each line
+vocabulary.txt        one word on each line
 """
 
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,50 +18,60 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ..files import write_json, write_lines
-from ..settings import from_text
+from ..files import file_digest, write_json, write_lines
+from ..settings import check_settings, from_text
 from ..text import tokenizer_from_settings
+from ..topics.saved import COMPONENTS, CONFIG, VOCABULARY, WEIGHTS
 from ..training.batches import choose_device
 
 if TYPE_CHECKING:
     from .base import TopicModel
 
+logger = logging.getLogger("topicloom")
+
 FORMAT_VERSION = 1
-MODEL_FILES = frozenset({"config.json", "model.safetensors", "vocabulary.txt"})
 COUNTS = ("word_counts_", "document_counts_")
 Model = TypeVar("Model", bound="TopicModel")
-
-COMPONENTS = "components_"
 
 
 def save_into(model: TopicModel, folder: Path) -> None:
     """Write a fitted model into an empty folder."""
     weights = {name: tensor.cpu().contiguous() for name, tensor in model.network_.state_dict().items()}
     learned = {name: torch.from_numpy(np.ascontiguousarray(getattr(model, name))) for name in (*COUNTS, COMPONENTS)}
-    save_file(weights | learned, folder / "model.safetensors")
-    write_lines(folder / "vocabulary.txt", model.vocabulary_)
+    save_file(weights | learned, folder / WEIGHTS)
+    write_lines(folder / VOCABULARY, model.vocabulary_)
     kind = type(model)
     config = {
         "format_version": FORMAT_VERSION,
         "model": kind.__name__,
         "module": kind.__module__,
-        "settings": {name: _plain(value) for name, value in model.settings_.items()},
+        "settings": _as_json(model.settings_),
         "n_documents": model.n_documents_,
         "tokenizer": model.tokenizer_.model_dump(mode="json"),
         "history": model.history_,
         "named_columns": hasattr(model, "feature_names_in_"),
+        "sha256": {name: file_digest(folder / name) for name in (WEIGHTS, VOCABULARY)},
     }
-    write_json(folder / "config.json", config)
+    write_json(folder / CONFIG, config)
 
 
 def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Model:
     """Return the model that `save_into` wrote.
 
+    Args:
+        kind: the model's class.
+        config: the content of config.json.
+        vocabulary: the V words.
+        tensors: the content of model.safetensors, which is emptied of all but the weights.
+
     Raises:
-        ValueError: the parts do not fit together, or hold numbers that are not finite.
-        SettingError: a setting that the model does not take.
+        ValueError: the files do not fit together, or contain what no model can have.
+        SettingError: the class does not have a setting, or a setting cannot have its value.
     """
     model = kind(**from_text(kind, config["settings"]))
+    check_settings(model)
+    _check_vocabulary(vocabulary)
+    _check_tensors(tensors, model.n_topics, len(vocabulary))
     model.settings_ = model.get_params(deep=False)
     model.vocabulary_ = vocabulary
     model.tokenizer_ = tokenizer_from_settings(config["tokenizer"])
@@ -70,25 +82,49 @@ def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], te
         model.feature_names_in_ = np.array(vocabulary, dtype=object)  # a data frame's columns are checked again
     for name in COUNTS:
         setattr(model, name, tensors.pop(name).numpy())
-    tensors.pop(COMPONENTS)
-    sizes = {len(vocabulary), len(set(vocabulary)), *(len(getattr(model, name)) for name in COUNTS)}
-    if len(sizes) > 1:
-        raise ValueError(f"the vocabulary and the counts of words have different sizes: {sorted(sizes)}")
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise ValueError(f"the weights {name!r} hold a number that is not finite")
-    network = model._network(model._words(), torch.Generator().manual_seed(0))
-    network.load_state_dict(tensors)
-    model._adopt(network.on(choose_device(model.device), seed=0))
+    tensors.pop(COMPONENTS)  # it is computed from the weights
+    network = model.build_network(model.word_statistics(), torch.Generator().manual_seed(0))
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise ValueError(f"{WEIGHTS} does not fit the network that {kind.__name__} builds: {reason}") from None
+    model.adopt_network(network.on(choose_device(model.device), seed=0))
     return model
 
 
-def _plain(value: Any) -> Any:
-    """A setting as JSON can hold it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    try:
-        json.dumps(value)
-    except TypeError:
-        return None  # a RandomState or the like, which says nothing to a model that is already fitted
-    return value
+def _check_vocabulary(vocabulary: Sequence[str]) -> None:
+    lines: dict[str, int] = {}
+    for line, word in enumerate(vocabulary, start=1):
+        if lines.setdefault(word, line) != line:
+            raise ValueError(f"{VOCABULARY} has the word {word!r} on lines {lines[word]} and {line}")
+
+
+def _check_tensors(tensors: Mapping[str, Tensor], n_topics: int, n_words: int) -> None:
+    sizes = {**dict.fromkeys(COUNTS, (n_words,)), COMPONENTS: (n_topics, n_words)}
+    for name, size in sizes.items():
+        if name not in tensors:
+            raise ValueError(f"{WEIGHTS} has no {name!r}")
+        if tuple(tensors[name].shape) != size:
+            raise ValueError(
+                f"{name!r} in {WEIGHTS} has the shape {tuple(tensors[name].shape)}, but {n_topics} topics "
+                f"({CONFIG}) and {n_words} words ({VOCABULARY}) need {size}"
+            )
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise ValueError(f"{name!r} in {WEIGHTS} contains a number that is not finite")
+
+
+def _as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that JSON can express; a loaded model has the defaults of the others."""
+    kept = {}
+    for name, value in settings.items():
+        plain = value.item() if isinstance(value, np.generic) else value
+        try:
+            json.dumps(plain, allow_nan=False)
+        except (TypeError, ValueError):
+            if name != "random_state":  # the state of a random generator is of no use to a fitted model
+                logger.warning("the setting %s cannot be saved as JSON; a loaded model will have its default", name)
+            continue
+        kept[name] = plain
+    return kept

@@ -46,11 +46,11 @@ class WLDANetwork(AutoencoderNetwork):
     """x -> h -> z -> theta = softmax(z) -> words, theta of a batch held to samples of a prior."""
 
     def __init__(self, settings: WLDA, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(settings._background(words), settings.n_topics, generator, seeds=words.seeds)
+        topics = FreeTopics(settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds)
         super().__init__(
             make_decoder(settings.decoder, topics),
-            settings._encoder(words, generator),
-            settings._separation(words),
+            settings.build_encoder(words, generator),
+            settings.build_separation_term(words),
         )
         self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
         self.norm = BatchNorm(settings.n_topics, shift=True, eps=1e-8)
@@ -125,7 +125,7 @@ class WLDA(NeuralTopicModel):
     def _spread(self) -> float:
         return self.spread or (9.0 if self.prior == "gmm-std" else 3.0)
 
-    def _network(self, words: Words, generator: torch.Generator) -> WLDANetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> WLDANetwork:
         return WLDANetwork(self, words, generator)
 
 

@@ -1,7 +1,7 @@
-"""A critic that tells pairs of a topic mixture and a document apart, and documents drawn for it to look at.
+"""A critic that distinguishes two kinds of pairs of theta and a document, and documents that are drawn for it.
 
-Both kinds of pairs are sparse: of the drawn documents too, only the tokens are kept. A real document then differs from
-a drawn one by its words alone, and not by the zeros among its counts, which a smooth p(w | theta) has none of.
+Both kinds of pairs are sparse, because only the tokens of the drawn documents are kept. A real and a drawn document
+then differ in their words alone. A smooth p(w | theta) would differ in its lack of zeros too, which a critic notices.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ _SLOPE = 0.1  # of the leaky rectifiers below zero
 
 
 class PairCritic(nn.Module):
-    """D(theta, x) = v . f(A f(x W / n + theta U + b) + a), f a leaky rectifier.
+    """D(theta, x) = v . f(A f(x W / n + theta U + b) + a), where f is a leaky rectifier and n the tokens of x.
 
-    D changes by no more than the L1 distance of the words' shares and that of theta (Lipschitz, as Arjovsky et al. 2017
-    ask): rows of W and U stay in the unit ball, and the norms of A and v at or below 1. Unlike the clipping of single
-    weights this leaves every unit its scale.
+    D changes by at most the L1 distance of the documents' word shares plus the L1 distance of theta. This makes it
+    Lipschitz, as Arjovsky et al. 2017 require: the rows of W and U stay in the unit ball, and the norms of A and v stay
+    at or below 1. Unlike the clipping of single weights, this does not limit the scale of a unit.
 
     Args:
-        n_hidden: width H of both layers.
+        n_words: the size of the vocabulary V.
+        n_topics: the number of topics K.
+        n_hidden: the width H of both layers.
+        generator: draws the initial weights.
     """
 
-    direction: Tensor
+    direction: Tensor  # (H,)
 
     def __init__(self, n_words: int, n_topics: int, n_hidden: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -37,22 +40,27 @@ class PairCritic(nn.Module):
         self.bias = nn.Parameter(torch.zeros(n_hidden))
         self.hidden = linear(n_hidden, n_hidden, generator)
         self.out = normal_parameter(n_hidden, scale=n_hidden**-0.5, generator=generator)
-        # The largest singular vector of A changes little in a move: one step of the power iteration follows it.
+        # The largest singular vector of A changes little in a step, so one power iteration a step follows it.
         self.register_buffer("direction", F.normalize(torch.ones(n_hidden), dim=0))
 
     def read(self, counts: SparseCounts) -> Tensor:
-        """x W / n, the mean of a document's words: (B, H)"""
+        """Return x W / n, the mean of a document's words: (B, H)."""
         shares = counts.values / counts.totals.clamp_min(TINY_TOTAL)[counts.documents]  # (N,)
         return bag_product(self.words, shares, counts)
 
     def forward(self, theta: Tensor, document: Tensor) -> Tensor:
-        """theta (B, K) and what `read` says of the documents (B, H) -> (B,), higher for a pair taken to be real."""
+        """Return a number for each pair, which is higher the more real the pair appears: (B,).
+
+        Args:
+            theta: (B, K), rows sum to 1.
+            document: (B, H), as `read` returns it.
+        """
         h = F.leaky_relu(document + theta @ self.topics + self.bias, _SLOPE)  # (B, H)
         return F.leaky_relu(self.hidden(h), _SLOPE) @ self.out
 
     @torch.no_grad()
     def keep_lipschitz(self) -> None:
-        """Scales down what has left its bounds."""
+        """Scale down the weights that have left their bounds."""
         for table in (self.words, self.topics):
             table.div_(table.norm(dim=1, keepdim=True).clamp_min(1))
         weight = self.hidden.weight  # (H, H)
@@ -63,15 +71,16 @@ class PairCritic(nn.Module):
 
 @torch.no_grad()
 def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator: torch.Generator) -> SparseCounts:
-    """Documents drawn as topic models say they come about: for each token a topic from theta, a word from the topic.
+    """Draw documents from a topic model: for each token a topic from theta, and a word from this topic.
 
     Args:
-        theta: (B, K), rows in the simplex.
-        topic_word: (K, V), rows in the simplex.
-        lengths: (B,) tokens of each document; fractions are rounded up.
+        theta: (B, K), rows sum to 1.
+        topic_word: (K, V), rows sum to 1.
+        lengths: (B,) the tokens of each document; fractions are rounded up.
+        generator: draws the topics and words.
 
     Returns:
-        B documents; a word that comes twice has two entries of 1.
+        B documents. A word that is drawn twice has two entries of 1.
     """
     n_docs, n_words = len(theta), topic_word.shape[1]
     rows = torch.repeat_interleave(lengths.ceil().long())  # (N,) document of each token
@@ -86,10 +95,24 @@ def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator
 
 
 def _choose(probabilities: Tensor, rows: Tensor, generator: torch.Generator) -> Tensor:
-    """One column for each of `rows` (N,), from that row of `probabilities` (M, C): (N,)"""
-    total = probabilities.double().cumsum(1)  # single precision would lose rare words
-    total = total / total[:, -1:] + torch.arange(len(total), device=total.device)[:, None]  # (M, C), rising throughout
-    noise = torch.rand(rows.shape, generator=generator, dtype=total.dtype, device=total.device)
-    place = torch.searchsorted(total.flatten(), rows + noise, right=True)  # (N,) in the flattened table
+    """Draw a column for each of `rows` (N,) from the distribution in that row of `probabilities` (M, C): (N,)."""
+    noise = _uniform(len(rows), generator, probabilities.device)  # (N,)
+    # In single precision, the cumulative sums would lose rare words.
+    total = probabilities.to(noise.device, torch.float64).cumsum(1)
+    total = total / total[:, -1:] + torch.arange(len(total), device=noise.device)[:, None]  # (M, C), always rising
+    places = rows.to(noise.device)
+    drawn = torch.searchsorted(total.flatten(), places + noise, right=True)  # (N,) in the flattened table
     columns = probabilities.shape[1]
-    return (place - rows * columns).clamp(0, columns - 1)
+    return (drawn - places * columns).clamp(0, columns - 1).to(rows.device)
+
+
+def _uniform(n: int, generator: torch.Generator, device: torch.device) -> Tensor:
+    """Draw n numbers from [0, 1) in double precision: on `device` if it has it, and else on the CPU."""
+    if _has_double_precision(device):
+        return torch.rand(n, generator=generator, dtype=torch.float64, device=device)
+    halves = torch.rand(2, n, generator=generator, device=device).cpu().double()  # (2, n) multiples of 2^-24
+    return halves[0] + halves[1] * 2.0**-24
+
+
+def _has_double_precision(device: torch.device) -> bool:
+    return device.type != "mps"

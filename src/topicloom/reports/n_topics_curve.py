@@ -9,7 +9,7 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from ..metrics import CATALOGUE
-from .figures import fonts_for
+from .fonts import fonts_for
 
 MEASURES = ("perplexity", "document_npmi", "topic_diversity", "topic_distance", "active_topics")
 _COLUMNS = 3

@@ -121,6 +121,12 @@ def can_split(language: str, other: str) -> bool:
     return not unspaced or language in ICU_LANGUAGES or (language, other) == ("zh", "ja")
 
 
+def language_name(code: str) -> str:
+    """The name of a language with its code, such as "Chinese (zh)"; the code alone where no name is known."""
+    name = _NAMES.get(code, "English" if code == "en" else "")
+    return f"{name} ({code})" if name else code
+
+
 def mismatch(language: str, other: str) -> str:
     """A sentence that names the language that was given and the one that the texts look like."""
     return (

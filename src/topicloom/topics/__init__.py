@@ -1,5 +1,1 @@
 """Topics as people meet them: documents with their topics, and tables of topics. Nothing here needs PyTorch."""
-
-from .document_topics import DocumentTopics
-
-__all__ = ["DocumentTopics"]

@@ -11,8 +11,12 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from ..errors import InputError
-from ..files import read_lines
-from ..ranking import top_words, word_scores
+from ..files import check_digests, read_json, read_lines
+from .words import topic_word_ids
+
+CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
+MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
+COMPONENTS = "components_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +35,22 @@ class SavedTopics:
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic, best first; as `TopicModel.topics`."""
-        ranked = top_words(word_scores(self.components, self.word_counts, relevance), top_n)
+        ranked = topic_word_ids(self.components, self.word_counts, top_n, relevance)
         return [[self.vocabulary[word] for word in row] for row in ranked]
+
+
+def find_model(directory: str | Path) -> Path:
+    """Return the folder of a saved model: `directory`, or model/ in a run directory.
+
+    Raises:
+        InputError: there is no model.
+    """
+    folder = Path(directory)
+    if not (folder / CONFIG).is_file() and (folder / "model").is_dir():
+        folder = folder / "model"
+    if not (folder / CONFIG).is_file():
+        raise InputError(f"{folder} holds no saved model (no {CONFIG}); check the path")
+    return folder
 
 
 def read_topics(directory: str | Path) -> SavedTopics:
@@ -41,15 +59,14 @@ def read_topics(directory: str | Path) -> SavedTopics:
     Raises:
         InputError: there is no model, or it is damaged.
     """
-    folder = Path(directory)
-    if not (folder / "config.json").is_file() and (folder / "model").is_dir():
-        folder = folder / "model"  # a run directory
-    if not (folder / "config.json").is_file():
-        raise InputError(f"{folder} holds no saved model (no config.json); check the path")
+    folder = find_model(directory)
+    config = read_json(folder / CONFIG)
+    digests = config.get("sha256") if isinstance(config, dict) else None
+    check_digests(folder, digests if isinstance(digests, dict) else {})
     try:
-        with safe_open(folder / "model.safetensors", framework="numpy") as file:
-            components, counts = file.get_tensor("components_"), file.get_tensor("word_counts_")
-        words = read_lines(folder / "vocabulary.txt")
+        with safe_open(folder / WEIGHTS, framework="numpy") as file:
+            components, counts = file.get_tensor(COMPONENTS), file.get_tensor("word_counts_")
+        words = read_lines(folder / VOCABULARY)
     except (OSError, UnicodeDecodeError, SafetensorError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{folder} is damaged ({reason}); train or copy it again") from None

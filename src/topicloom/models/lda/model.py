@@ -69,10 +69,10 @@ class LDA(TopicModel):
     eta: Positive | None = None
     n_jobs: AtLeastOne = 1
 
-    def _network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
         return MeanFieldNetwork(len(words), self.n_topics)
 
-    def _fit(
+    def fit_corpus(
         self,
         corpus: Corpus,
         callbacks: Sequence[Callback] = (),
@@ -82,7 +82,7 @@ class LDA(TopicModel):
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         counts = corpus.counts[np.diff(corpus.counts.indptr) > 0]
         epochs = self.epochs or _EPOCHS[self.method]
-        watch = self._watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
+        watch = self.collapse_watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
         run: OnlineRun | GibbsRun
         if self.method == "gibbs":
             run = self._gibbs_run(counts)
@@ -105,13 +105,13 @@ class LDA(TopicModel):
                     watcher.on_epoch(row)
                 for watcher in watchers:
                     watcher.on_state(run)
-        self._advise(watch)
+        self.warn_of_collapse(watch)
 
     @property
-    def _n_rows(self) -> int:
+    def n_history_rows(self) -> int:
         return -(-(self.epochs or _EPOCHS[self.method]) // (1 if self.method == "variational" else _SAMPLER_STEP))
 
-    def _partial_fit(self, corpus: Corpus) -> None:
+    def partial_fit_corpus(self, corpus: Corpus) -> None:
         if self.method == "gibbs":
             raise InputError('LDA(method="gibbs") has no partial_fit; use method="variational"')
         if not hasattr(self, "network_"):
@@ -119,7 +119,7 @@ class LDA(TopicModel):
         elif not hasattr(self, "online_"):
             raise InputError("an LDA that was loaded or sampled has no running counts to go on from; fit it again")
         counts = corpus.counts[np.diff(corpus.counts.indptr) > 0]
-        watch = self._watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
+        watch = self.collapse_watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
         self.online_.begin()
         for row in self._learn(self.online_, counts, len(self.history_) + 1, watch):
             self.history_.append(row)
@@ -157,7 +157,7 @@ class LDA(TopicModel):
             alpha=self.alpha,
             eta=self.eta,
             batch_size=self.batch_size,
-            seed=self._seed(),
+            seed=self.draw_seed(),
             pseudo_counts=self._pseudo_counts(),
         )
 
@@ -168,7 +168,7 @@ class LDA(TopicModel):
             self.n_topics,
             alpha=self.alpha or 0.1,
             eta=self.eta or 0.01,
-            seed=self._seed(),
+            seed=self.draw_seed(),
             n_jobs=self.n_jobs,
             pseudo_counts=self._pseudo_counts(),
         )
@@ -199,4 +199,4 @@ class LDA(TopicModel):
         beta_t = (topics / topics.sum(axis=1, keepdims=True)).T
         network.beta_t.copy_(torch.from_numpy(np.ascontiguousarray(beta_t)))
         network.alpha.copy_(torch.from_numpy(np.asarray(alpha, dtype=np.float32)))
-        self._adopt(network.on(choose_device(self.device), seed=0))
+        self.adopt_network(network.on(choose_device(self.device), seed=0))

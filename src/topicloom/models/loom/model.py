@@ -37,7 +37,7 @@ from ...training.state import TrainingPlan, TrainingState
 from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
-from ..neural import NeuralTopicModel
+from ..neural import VariationalTopicModel
 from ..words import Words
 from .network import LoomNetwork
 from .pruning import CoherenceSelector, select_topics
@@ -48,7 +48,7 @@ _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Loom(NeuralTopicModel):
+class Loom(VariationalTopicModel):
     """Variational pretraining, collapsed counting and amortised inference: this project's own topic model.
 
     The settings that all neural models share are described at NeuralTopicModel.
@@ -98,11 +98,11 @@ class Loom(NeuralTopicModel):
         if isinstance(refine, bool) or not isinstance(refine, Integral) or refine < 0:
             raise SettingError(f"refine should be a whole number from 0; it is {refine!r}")
         assert isinstance(self.network_, LoomNetwork)
-        return theta_of(self._infer(X, partial(self.network_.refined_posterior, steps=int(refine))))
+        return theta_of(self.infer_with(X, partial(self.network_.refined_posterior, steps=int(refine))))
 
     def _gsm(self, n_topics: int) -> GSM:
         """Return the model of the pretraining stage."""
-        shared = {field.name: getattr(self, field.name) for field in fields(NeuralTopicModel)}
+        shared = {field.name: getattr(self, field.name) for field in fields(VariationalTopicModel)}
         return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics})
 
     def _stage_epochs(self, mean_length: float) -> tuple[int, int]:
@@ -115,32 +115,34 @@ class Loom(NeuralTopicModel):
         needed = min(1.0, max(_MIN_PRETRAINING, (_SHORT_DOCUMENT / max(mean_length, 1.0)) ** 0.5))
         return max(1, round(needed * pretraining)), self.epochs - pretraining
 
-    def _plan(self) -> TrainingPlan:
-        return replace(super()._plan(), epochs=sum(self._stage_epochs(self._words().mean_length)))
+    def training_plan(self) -> TrainingPlan:
+        return replace(super().training_plan(), epochs=sum(self._stage_epochs(self.word_statistics().mean_length)))
 
     @property
-    def _n_rows(self) -> int:
-        return self._plan().epochs
+    def n_history_rows(self) -> int:
+        return self.training_plan().epochs
 
-    def _network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
+    def build_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         return LoomNetwork(self, words, 0, generator)
 
-    def _fitting_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
+    def build_training_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         n_spare = min(round(self.spare_topics * self.n_topics), _MAX_SPARE, len(words) - self.n_topics)
         return LoomNetwork(self, words, max(0, n_spare), generator)
 
-    def _prepare(self, network: TopicNetwork, reader: BatchReader) -> None:
+    def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         assert isinstance(network, LoomNetwork)
         tokens, selector = torch.from_numpy(self.word_counts_), CoherenceSelector(reader) if self.spare_topics else None
         network.counting.keep_documents(reader.counts.shape[0], tokens, network.count_epochs, selector)
 
-    def _finish(self, state: TrainingState) -> None:
+    def finish_training(self, state: TrainingState) -> None:
         network = state.network
         assert isinstance(network, LoomNetwork)
         network.counting.finish(network.usage)
         if (kept := network.counting.pruning.kept) is not None:  # replace the network by one of K topics
-            start = TrainingState.start(self._network(self._words(), torch.Generator()), self._plan(), 0, state.device)
+            start = TrainingState.start(
+                self.build_network(self.word_statistics(), torch.Generator()), self.training_plan(), 0, state.device
+            )
             start.network.load_state_dict(select_topics(network.state_dict(), start.network.state_dict(), kept))
             start.network.generator = network.generator
             state.network, state.optimizers = start.network.eval(), start.optimizers
-        super()._finish(state)
+        super().finish_training(state)

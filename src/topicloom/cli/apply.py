@@ -1,0 +1,149 @@
+"""Commands that use a run on documents: infer and evaluate."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InputError
+from .corpora import check_source
+from .options import Allow, AsJson, Device, Excel, Overwrite, Quiet, Reading, Run, Source, read_names
+from .shell import command, print_evaluation, print_json
+from .train import reading_of
+
+if TYPE_CHECKING:
+    from ..models.base import TopicModel
+    from ..text import Document
+    from ..topics.document_topics import DocumentTopics
+
+logger = logging.getLogger("topicloom")
+
+_CHUNK = 10_000  # documents inferred at a time
+_FEWEST = 20  # documents, of which most without a known word point to a mistake
+_MOST_EMPTY = 0.5
+
+
+@command
+def infer(
+    run: Run,
+    file: Source,
+    options: Reading,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; standard output by default.")
+    ] = None,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts too.")] = True,
+    excel: Excel = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Go on even if most documents contain no word that the model knows.")
+    ] = False,
+    device: Device = "auto",
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the topics of new documents: a row for each, in their order, with the share of every topic."""
+    if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"{out} ends in neither .csv nor .parquet; give a name that does")
+    if out is not None and out.exists() and not overwrite:
+        raise InputError(f"{out} already exists; give another name, or --overwrite to replace it")
+    from ..topics.saved import find_model
+
+    find_model(run)
+    check_source(file, options)
+    from ..models.persistence import load
+    from ..topics.tables import write_documents
+
+    model = load(run, device=device, allow=allow or ())
+    write_documents(out or sys.stdout, _inferred(model, file, options, force), model, texts=texts, excel=excel)
+    if out is not None:
+        logger.info("wrote %s", out)
+
+
+@command
+def evaluate(
+    run: Run,
+    options: Reading,
+    texts: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NEW_TEXTS]",
+            help="Documents to measure on, preferably unseen; default: the training documents.",
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A class on each line, for the documents.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Other documents to measure coherence against.")
+    ] = None,
+    vectors: Annotated[Path | None, typer.Option(metavar="FILE", help="Word vectors, for measures of meaning.")] = None,
+    measures: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME", help="These measures only; all by default.")
+    ] = None,
+    words: Annotated[
+        int | None, typer.Option(min=1, help="Words of a topic to use; each measure has a number of its own.")
+    ] = None,
+    relevance: Annotated[float | None, typer.Option(help="How topics rank their words, as in topics.")] = None,
+    device: Device = "auto",
+    allow: Allow = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a run: coherence, diversity, perplexity, classes, collapse; into its metrics.json and a table."""
+    if texts is not None:
+        check_source(texts, options)
+    from ..reports.evaluation import Request, evaluate_run
+
+    names = None if measures is None else read_names(measures)
+    request = Request(
+        texts, reading_of(options), labels, reference, vectors, names, words, relevance, device, allow or ()
+    )
+    found, path = evaluate_run(run, request)
+    if as_json:
+        print_json({"run": str(run), **found.to_dict()})
+    else:
+        print_evaluation(found)
+    if path is not None:
+        logger.info("written to %s", path)
+
+
+def _inferred(model: TopicModel, file: str, options: Reading, force: bool) -> Iterator[DocumentTopics]:
+    """The topics of a file's documents, a bounded number at a time; one warning at the end counts the empty ones."""
+    from ..corpus.inputs import corpus_of_documents
+    from ..text import read
+    from ..topics.document_topics import empty_warning
+
+    documents = read(file, **asdict(options))
+    n_done = n_empty = 0
+    while chunk := list(islice(documents, _CHUNK)):
+        found = model.infer(corpus_of_documents(chunk, model.vocabulary_, model.tokenizer_, n_done))
+        n_done, n_empty = n_done + len(chunk), n_empty + int(found.empty.sum())
+        if n_done == len(chunk) and not force:
+            _check_known(model, chunk, n_empty)
+        yield found
+    if n_empty:
+        logger.warning("%s", empty_warning(n_empty, n_done))
+
+
+def _check_known(model: TopicModel, documents: list[Document], n_empty: int) -> None:
+    """Raise InputError where so few documents have a known word that they cannot be what the model is for."""
+    from ..text.languages import detect_language, language_name
+
+    if len(documents) < _FEWEST or n_empty <= _MOST_EMPTY * len(documents):
+        return
+    trained = getattr(model.tokenizer_, "language", None)
+    found = detect_language([document.text for document in documents[:200]])
+    why = ""
+    if trained is not None and found != trained:
+        why = f": the texts look {language_name(found)}, and the model was trained on {language_name(trained)}"
+    raise InputError(
+        f"{n_empty:,} of the first {len(documents):,} documents contain no word that the model knows{why}; give a "
+        "model of such texts, or --force to infer them all the same"
+    )

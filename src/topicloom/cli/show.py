@@ -1,0 +1,62 @@
+"""Commands that show what there is: the models, and the topics of a run. Neither loads PyTorch without need."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from .options import AsJson, Run, Words
+from .shell import command, print_json, print_table, show_topics
+
+
+@command
+def models(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="One of them, to see its settings; or module:Class.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the models, or the settings of one: what each may be, its default, and what it means."""
+    from ..models.registry import REGISTRY
+
+    if name is None:
+        summaries = {kind: entry.summary for kind, entry in REGISTRY.items()}
+        if as_json:
+            print_json({"models": [{"name": kind, "summary": summary} for kind, summary in summaries.items()]})
+        else:
+            print_table(["model", "what it is"], summaries.items())
+        return
+    from ..models.persistence import model_class
+    from ..settings import describe_settings
+
+    kind = model_class(name)
+    settings = describe_settings(kind)
+    if as_json:
+        print_json({"model": kind.__name__, "settings": [asdict(setting) for setting in settings]})
+    else:
+        rows = ([s.name, json.dumps(s.default), f"{s.type}: {s.meaning}"] for s in settings)
+        print_table(["setting", "default", "what it may be, and what it means"], rows)
+
+
+@command
+def topics(
+    run: Run,
+    words: Words = 10,
+    relevance: Annotated[
+        float | None, typer.Option(help="1 ranks words by probability; less prefers words that are rare elsewhere.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the topics of a run."""
+    from ..topics.saved import read_topics
+    from ..topics.tables import describe, read_shares
+
+    saved = read_topics(run)
+    found = describe(saved, read_shares(run / "topics.csv", len(saved.components)), words, relevance)
+    if as_json:
+        print_json({"run": str(run), "topics": found})
+    else:
+        show_topics(found)

@@ -1,0 +1,280 @@
+"""Commands that make a corpus or a run: demo, prepare and train."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from .corpora import check_source, need_order, open_corpus
+from .options import (
+    AsJson,
+    Config,
+    Device,
+    DocTopics,
+    Epochs,
+    Excel,
+    Model,
+    Overwrite,
+    Preparing,
+    Quiet,
+    Reading,
+    Seed,
+    Source,
+    Topics,
+    Words,
+    read_names,
+    read_setting,
+)
+from .shell import command, print_json, show_topics
+
+if TYPE_CHECKING:
+    from ..corpus import Corpus
+    from ..models.base import TopicModel
+
+logger = logging.getLogger("topicloom")
+
+_MONITORED = "document_npmi"  # needs no more than the counts
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a training command leaves and shows."""
+
+    out: Path | None
+    doc_topics: DocTopics = DocTopics.csv
+    texts: bool = True
+    excel: bool = False
+    font: str | None = None
+    words: int = 10
+    quiet: bool = False
+    as_json: bool = False
+    overwrite: bool = False
+
+
+@command
+def demo(
+    topics: Topics = 20,
+    model: Model = "loom",
+    epochs: Epochs = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    words: Words = 10,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the run here. By default nothing is written.")
+    ] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train on the documentation of this Python's standard library, and show the topics."""
+    outcome = _Outcome(out, words=words, quiet=quiet, as_json=as_json, overwrite=overwrite)
+    _require_place(outcome)
+    chosen = _model(model, {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}, epochs)
+    from ..datasets import python_docs
+
+    with _locked(outcome):
+        corpus = python_docs()
+        logger.info("%s: the documentation of this Python's standard library", corpus)
+        _train(chosen, corpus, outcome)
+
+
+@command
+def prepare(
+    source: Source,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the corpus is written.")],
+    options: Preparing,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Keep the raw texts in the corpus.")] = True,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Turn text into a corpus of word counts, to train on it more than once."""
+    from ..corpus import Corpus
+    from ..files import lock_directory, require_free
+
+    require_free(out, "corpus.json", overwrite)
+    if (Path(source) / "corpus.json").is_file():
+        raise InputError(f"{source} is a saved corpus already; give the text that it was made of")
+    with lock_directory(out):
+        corpus = Corpus.from_file(
+            source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
+        )
+    logger.info("%s in %s", corpus, out)
+    if as_json:
+        print_json(
+            {
+                "corpus": str(out),
+                "n_documents": corpus.n_docs,
+                "n_empty_documents": int(corpus.is_empty.sum()),
+                "n_words": corpus.n_words,
+                "n_tokens": corpus.n_tokens,
+            }
+        )
+
+
+@command
+def train(
+    options: Preparing,
+    source: Annotated[
+        str | None, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")
+    ] = None,
+    config: Config = None,
+    model: Model = "loom",
+    topics: Topics = 20,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the run is written; runs/NAME by default.")
+    ] = None,
+    epochs: Epochs = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the model; repeatable.")
+    ] = None,
+    doc_topics: Annotated[DocTopics, typer.Option(help="Format of the table of documents.")] = DocTopics.csv,
+    texts: Annotated[
+        bool, typer.Option("--texts/--no-texts", help="Write the texts into the table of documents.")
+    ] = True,
+    excel: Excel = False,
+    font: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")
+    ] = None,
+    monitor: Annotated[
+        str, typer.Option(metavar="NAME,NAME", help="Measures of the topics while training, such as c_npmi; or none.")
+    ] = _MONITORED,
+    monitor_every: Annotated[int, typer.Option(min=1, help="Epochs between two such measurements.")] = 5,
+    words: Words = 10,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model, write its run directory, and show the topics."""
+    if source is None:
+        raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
+    place = out or _default_place(source)
+    outcome = _Outcome(place, doc_topics, texts, excel, font, words, quiet, as_json, overwrite)
+    _require_place(outcome)
+    given = config | dict(read_setting(text) for text in settings or [])
+    for name, option in {"n_topics": "topics", "random_state": "seed", "epochs": "epochs", "device": "device"}.items():
+        if name in given:
+            raise InputError(f"{name} has an option of its own: give --{option}, or {option} in the file of --config")
+    monitored = _monitored(monitor)
+    check_source(source, options)
+    own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
+    chosen = _model(model, own | given, epochs)
+    with _locked(outcome):
+        keep_texts = need_order(monitored) or (texts and doc_topics is not DocTopics.none)
+        corpus = open_corpus(source, options, progress=not quiet, keep_texts=keep_texts)
+        logger.info("%s", corpus)
+        read_from = None if source == "-" else {"path": str(Path(source).resolve()), "reading": reading_of(options)}
+        _train(chosen, corpus, outcome, read_from, monitored, monitor_every)
+
+
+def reading_of(options: Reading) -> dict[str, Any]:
+    """Return the options of reading that are not the defaults."""
+    return {f.name: getattr(options, f.name) for f in fields(Reading) if getattr(options, f.name) != f.default}
+
+
+def _monitored(text: str) -> list[str]:
+    """The measures that --monitor names, so that a mistake is found before anything is read."""
+    from ..metrics.catalogue import known_measures, measures_of
+
+    return [] if text == "none" else known_measures(read_names(text), measures_of("monitor"), "--monitor")
+
+
+def _train(
+    model: TopicModel,
+    corpus: Corpus,
+    outcome: _Outcome,
+    source: dict[str, Any] | None = None,
+    monitor: Sequence[str] = (_MONITORED,),
+    monitor_every: int = 5,
+) -> None:
+    from ..reports import run
+    from ..topics.tables import describe
+
+    out = outcome.out
+    seconds = run.fit(model, corpus, out, monitor, monitor_every)
+    documents = model.infer(corpus)
+    found = describe(model, documents.shares, outcome.words)
+    measured = None
+    if out is not None:
+        options = run.RunOptions(outcome.doc_topics.value, outcome.texts, outcome.excel, outcome.font)
+        measured = run.write(out, model, corpus, documents, seconds, options, source)
+    if outcome.as_json:
+        print_json(
+            {
+                "run": None if out is None else str(out),
+                "n_documents": corpus.n_docs,
+                "n_words": corpus.n_words,
+                "seconds": round(seconds, 3),
+                "topics": found,
+                "metrics": measured,
+            }
+        )
+    elif not outcome.quiet:
+        show_topics(found)
+    logger.info("trained in %.1f seconds%s", seconds, "" if out is None else f"; the run is in {out}")
+
+
+def _model(name: str, settings: dict[str, Any], epochs: int | None) -> TopicModel:
+    """A model whose settings are valid and whose device is there: mistakes are found before anything is read."""
+    from ..models.persistence import model_class
+    from ..settings import check_settings, from_text
+    from ..training.batches import choose_device
+
+    if epochs is not None:
+        settings = settings | {"epochs": epochs}
+    kind = model_class(name)
+    model = kind(**from_text(kind, settings))
+    check_settings(model)
+    choose_device(model.device)
+    return model
+
+
+def _default_place(source: str) -> Path:
+    """runs/NAME for data/NAME.txt; runs/FOLDER-NAME if the former has a run of another source."""
+    name = _stem(source)
+    place = Path("runs") / name
+    if source == "-" or _source_of(place) in (None, str(Path(source).resolve())):
+        return place
+    return Path("runs") / f"{Path(source).resolve().parent.name}-{name}"
+
+
+def _source_of(run: Path) -> str | None:
+    from ..files import read_json
+
+    try:
+        path = read_json(run / "metrics.json")["source"]["path"]
+    except (InputError, KeyError, TypeError):
+        return None
+    return str(path)
+
+
+def _stem(source: str) -> str:
+    """'data/news.txt.gz' -> 'news'"""
+    return "stdin" if source == "-" else Path(source).resolve().name.split(".")[0] or "run"
+
+
+def _require_place(outcome: _Outcome) -> None:
+    """Check that the run can be written, without loading PyTorch."""
+    from ..reports.place import require_place
+
+    if outcome.out is not None:
+        require_place(outcome.out, outcome.overwrite)
+
+
+def _locked(outcome: _Outcome) -> ExitStack:
+    """A context in which no other process writes to the run's directory."""
+    from ..files import lock_directory
+
+    stack = ExitStack()
+    if outcome.out is not None:
+        stack.enter_context(lock_directory(outcome.out))
+    return stack

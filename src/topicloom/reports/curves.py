@@ -1,0 +1,257 @@
+"""Pictures of training: the loss, the signs of collapse and the quality of the topics, epoch by epoch.
+
+Each panel says in plain words what it shows. Functions take the rows of `history_` and return a Figure.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..metrics import CATALOGUE, Measure
+
+Row = dict[str, Any]
+
+# The terms of the losses. Terms of a user's own model have no explanation.
+_TERMS = {
+    "loss": "what training minimises, all terms together",
+    "reconstruction": "how surprising the words of a document are, given its topics",
+    "validation_loss": "the loss of documents that the model does not learn from",
+    "divergence": "how far the topics of documents are from the prior, the model's guess before it reads them",
+    "separation": "a reward for topics with different words; its weight changes from epoch to epoch",
+    "encoder_divergence": "how far the network's guess of a document's topics is from the topics found by counting",
+    "component_separation": "keeps each component of the mixture at its own topic",
+    "balance": "keeps all components of the mixture in use",
+    "critic_loss": "how badly the critic tells real documents from generated ones; lower is a better critic",
+}  # fmt: skip
+_COLLAPSE = {
+    "kl_per_dimension": "how much the latent dimensions say about a document: the median (line), and the range from "
+    "the lowest to the highest (band); near 0, a dimension is not used",
+    "active_units_by_divergence": "latent dimensions that say something about the documents",
+    "active_topics": "topics that are the main topic of at least one document",
+    "lowest_topic_diversity": "share of different words among the topics' 25 top words (the lower of two rankings); "
+    "low: topics repeat each other",
+    "duplicate_topics": "pairs of topics that share at least 8 of their 10 top words",
+    "frequent_mass": "share of the topics' weight that is on the corpus's 50 most frequent words; near 1: the topics "
+    "are the language's common words",
+}  # fmt: skip
+_QUALITY = {
+    "coherence": "whether the top words of a topic occur in the same documents or passages; higher is better",
+    "diversity": "whether topics have different top words; higher is better",
+}
+_COUNTING = (
+    "Before the dashed line, a neural network learns the topics (pretraining). After it, topics are estimated from the "
+    "words that are assigned to them (counting). The loss before the line and the loss after it cannot be compared. "
+    "After the line it is measured on few documents in each epoch, and therefore jumps."
+)
+
+_NOT_LOSSES = {"epoch", "stage", "learning_rate", "kl_weight", "separation_weight", "concentration", *CATALOGUE}
+_TOGETHER = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
+_REPEATED = {"critic_gap"}  # equal to critic_loss, of which it is the only term
+
+_GREY, _BLUE, _PALE = "#555555", "#2f5d8a", "#bfd3e6"
+_WIDTH = 7.5  # inches
+_CHARACTERS, _NOTE_CHARACTERS = 110, 125  # in a line above a panel, and in a line of the note below all panels
+_LABEL = 24  # characters in a line of an axis label
+_PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line of text, and of what surrounds them
+
+
+class _Panel(NamedTuple):
+    """A panel: the sentences above it, the label of its axis, and the function that draws what is in it."""
+
+    titles: list[str]
+    label: str
+    draw: Callable[[Axes], None]
+
+
+def loss_curve(history: Sequence[Row]) -> Figure:
+    """Draw the loss and its terms by epoch. Terms differ in scale, so each has a panel of its own.
+
+    A term that is 0 in all epochs is left out. If training has two stages, a dashed line separates them.
+
+    Args:
+        history: one row per epoch, with "epoch", "loss" and any other terms; a term may be missing in some rows.
+    """
+    found = dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES | _REPEATED)
+    names = [name for name in found if name == "loss" or any(row.get(name) for row in history)]
+    first = [name for name in _TOGETHER if name in names]
+
+    def panel(shown: list[str]) -> _Panel:
+        def draw(axes: Axes) -> None:
+            for name in shown:
+                _line(axes, history, name, _marker(history))
+            axes.legend(frameon=False, fontsize=9)
+
+        return _Panel([_explained(name) for name in shown], "per document", draw)
+
+    groups = [first] * bool(first) + [[name] for name in names if name not in first]
+    note = _COUNTING if any("encoder_divergence" in row for row in history) else ""
+    return _by_epoch(history, [panel(shown) for shown in groups], note)
+
+
+def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
+    """Draw the measures of collapse by epoch, a panel for each.
+
+    The divergence is a line for the median of the latent dimensions, in a band from the smallest to the largest. A
+    dotted line in the panels of counts is at the highest number possible after training. A note says so if the model
+    had more topics than `n_topics` at first.
+
+    Args:
+        history: one row per epoch; rows without measures of collapse are left out.
+        n_topics: the number of topics that was asked for.
+    """
+    watched = [measure for measure in CATALOGUE.values() if measure.group == "collapse" and "watch" in measure.uses]
+    seen = [row for row in history if any(measure.name in row for measure in watched)]
+    n_units = len(seen[-1].get("kl_per_dimension", ())) if seen else 0
+    limits = {"topics": (n_topics, f"{n_topics} requested"), "latent dimensions": (n_units, f"{n_units} in all")}
+
+    def panel(measure: Measure) -> _Panel:
+        return _Panel(
+            [_COLLAPSE.get(measure.name, measure.title)],
+            measure.title,
+            lambda axes: _draw_sign(axes, seen, measure, limits.get(measure.count_of)),
+        )
+
+    panels = [panel(measure) for measure in watched if any(measure.name in row for row in seen)]
+    return _by_epoch(seen, panels, _spare_note(seen, n_topics))
+
+
+def quality_curve(history: Sequence[Row]) -> Figure:
+    """Draw coherence and diversity of the topics by epoch. Measures of the same scale share a panel.
+
+    Args:
+        history: one row per epoch; a measure may be missing in some rows, such as those between two measurements.
+    """
+    groups: dict[str, list[Measure]] = {}
+    for measure in CATALOGUE.values():
+        if measure.group in _QUALITY and any(measure.name in row for row in history):
+            groups.setdefault(measure.axis or measure.title, []).append(measure)
+
+    def panel(label: str, measures: list[Measure]) -> _Panel:
+        def draw(axes: Axes) -> None:
+            for measure in measures:
+                _line(axes, history, measure.name, _marker([row for row in history if measure.name in row]))
+            if end := measures[0].axis_end:
+                axes.set_ylim(-0.04 * end, 1.08 * end)
+            axes.legend(frameon=False, fontsize=9)
+
+        better = {measure.better for measure in measures}
+        title = f"{measures[0].group}: {_QUALITY[measures[0].group]}" if better == {1} else f"{label}; lower is better"
+        return _Panel([title], label, draw)
+
+    return _by_epoch(history, [panel(label, measures) for label, measures in groups.items()])
+
+
+def _explained(name: str) -> str:
+    words = name.replace("_", " ")
+    return f"{words}: {_TERMS[name]}" if name in _TERMS else words
+
+
+def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[int, str] | None) -> None:
+    """Draw a measure of collapse: a line, in a band if it has a value for each latent dimension.
+
+    Args:
+        limit: the highest number possible after training, with its label; None if the measure has none.
+    """
+    rows = [row for row in rows if measure.name in row]
+    found = [row[measure.name] for row in rows]
+    values = [sorted(value) if isinstance(value, list) else [value] for value in found]
+    axes.plot(_epochs(rows), [row[len(row) // 2] for row in values], marker=_marker(rows), color=_BLUE)
+    axes.fill_between(_epochs(rows), [row[0] for row in values], [row[-1] for row in values], color=_PALE)
+    end = measure.axis_end or 0.0
+    if limit is not None:
+        end = max(end, limit[0])
+        axes.axhline(limit[0], color=_GREY, linestyle=":", linewidth=1)
+        axes.annotate(
+            limit[1], (1, limit[0]), (-4, 2), xycoords=axes.get_yaxis_transform(), textcoords="offset points",
+            ha="right", color=_GREY, fontsize=8,
+        )  # fmt: skip
+    top = max(end, *(row[-1] for row in values))
+    axes.set_ylim(-0.04 * top, 1.15 * top)  # a line at the very edge would not be visible
+    axes.yaxis.set_major_locator(MaxNLocator("auto", integer=measure.is_count))
+
+
+def _spare_note(rows: Sequence[Row], n_topics: int) -> str:
+    """Say that training began with more topics than were asked for, if it did."""
+    most = max((row.get("active_topics", 0) for row in rows), default=0)
+    units = [len(row["kl_per_dimension"]) for row in rows if "kl_per_dimension" in row]
+    at_first = units[0] if units and units[0] > units[-1] else most
+    if at_first <= n_topics:
+        return ""
+    return (
+        f"Training starts with spare topics ({at_first} for the {n_topics} requested), and removes those that are not "
+        "needed while it goes on."
+    )
+
+
+def _by_epoch(history: Sequence[Row], panels: Sequence[_Panel], note: str = "") -> Figure:
+    """Draw panels one below the other, over the epochs of `history`, with a note below them."""
+    titles = ["\n".join(textwrap.fill(title, _CHARACTERS) for title in panel.titles) for panel in panels]
+    below = textwrap.fill(note, _NOTE_CHARACTERS)
+    n_lines = sum(text.count("\n") + 1 for text in [*titles, below] if text)
+    rows = max(1, len(panels))
+    figure = Figure(figsize=(_WIDTH, _FRAME + _PANEL * rows + _LINE * n_lines), layout="constrained")
+    all_axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
+    for axes, panel, title in zip(all_axes, panels, titles, strict=False):
+        panel.draw(axes)
+        axes.grid(alpha=0.3)
+        axes.set_title(title, loc="left", fontsize=8)
+        axes.set_ylabel(textwrap.fill(panel.label, _LABEL), color=_GREY, fontsize=8)
+    epochs = _epochs(history)
+    all_axes[-1].set_xlabel("epoch")
+    all_axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    all_axes[-1].set_xlim(min(epochs, default=1) - 0.5, max(epochs, default=1) + 0.5)
+    _mark_stages(all_axes, history)
+    if below:
+        figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=_GREY)
+    return figure
+
+
+def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
+    """Draw a dashed line where one stage of training ends and the next one starts; name both in the first panel."""
+    boundaries = _boundaries(history)
+    if boundaries:
+        low, high = all_axes[0].get_ylim()
+        all_axes[0].set_ylim(low - 0.12 * (high - low), high)  # room for the names
+    for before, after, place in boundaries:
+        for axes in all_axes:
+            axes.axvline(place, color=_GREY, linestyle="--", linewidth=1)
+        for name, side in ((f"{before} ", "right"), (f" {after}", "left")):
+            all_axes[0].text(
+                place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=_GREY, fontsize=8
+            )
+
+
+def _boundaries(history: Sequence[Row]) -> list[tuple[str, str, float]]:
+    """Return each change of stage: the names of both stages, and the place between their epochs.
+
+    Rows name their stage as "stage". In rows without it, the counting stage starts at the first "encoder_divergence".
+    """
+    starts = [number for number, row in enumerate(history) if "encoder_divergence" in row]
+    counting = starts[0] if starts else len(history)
+    names = [row.get("stage") or ("pretraining", "counting")[number >= counting] for number, row in enumerate(history)]
+    epochs = _epochs(history)
+    return [
+        (names[number - 1], names[number], (epochs[number - 1] + epochs[number]) / 2)
+        for number in range(1, len(history))
+        if names[number - 1] != names[number]
+    ]
+
+
+def _line(axes: Axes, history: Sequence[Row], name: str, marker: str) -> None:
+    """Draw a line through the epochs that have a value."""
+    rows = [row for row in history if row.get(name) is not None]
+    axes.plot(_epochs(rows), [row[name] for row in rows], marker=marker, label=name.replace("_", " "))
+
+
+def _epochs(history: Sequence[Row]) -> list[float]:
+    return [row["epoch"] for row in history]
+
+
+def _marker(history: Sequence[Row]) -> str:
+    return "." if len(history) < 40 else ""  # a single epoch makes no line

@@ -1,0 +1,41 @@
+"""Where a run may be written: checked before anything takes time, and without PyTorch."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ..files import require_free
+from ..topics.saved import MODEL_FILES
+
+LOG, NEW_LOG = "log.jsonl", "log.new.jsonl"
+PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
+_MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
+RUN_FILES = frozenset(
+    {"model", "topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", LOG, NEW_LOG, *PICTURES}
+)
+
+
+def is_run_file(name: str) -> bool:
+    """Whether a run may hold a file of this name."""
+    return name in RUN_FILES or _MORE_TOPICS.fullmatch(name) is not None
+
+
+def require_place(folder: Path, overwrite: bool = False) -> None:
+    """Check that a run can be written at `folder`, before anything takes time.
+
+    A folder may hold other files: a run writes and replaces its own only.
+
+    Raises:
+        InputError: `folder` holds a run, or other files, and `overwrite` is off; or it is a file.
+    """
+    if is_unfinished(folder):
+        return
+    if not (overwrite and folder.is_dir()):
+        require_free(folder, LOG)
+    require_free(folder / "model", "config.json", overwrite, MODEL_FILES)
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a directory holds nothing but the log of a run that was stopped."""
+    return folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOG, NEW_LOG}

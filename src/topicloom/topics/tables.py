@@ -1,0 +1,165 @@
+"""Topics and documents as tables: rows for people, and files of them."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypedDict
+
+import numpy as np
+
+from ..errors import InputError, MissingExtraError
+from ..files import atomic_file
+
+if TYPE_CHECKING:
+    from .document_topics import DocumentTopics
+
+_BOM = "\ufeff"  # by which Excel knows UTF-8
+_WORDS_OF_MAIN_TOPIC = 5
+
+
+class HasTopics(Protocol):
+    """A fitted model, or the topics that were saved with one."""
+
+    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
+        """Return the words that stand for each topic, best first."""
+
+
+class Topic(TypedDict):
+    """A topic as a reader meets it."""
+
+    topic: int
+    share: float | None  # the mean of theta over the documents; None if it is not known
+    words: list[str]
+
+
+def describe(
+    topics: HasTopics, shares: Iterable[float] | None, top_n: int, relevance: float | None = None
+) -> list[Topic]:
+    """Return topics as rows of a table.
+
+    Args:
+        shares: (K,) the part of the corpus that each topic has, if it is known.
+        top_n: how many words a topic has.
+        relevance: as for `TopicModel.topics`.
+    """
+    words = topics.topics(top_n, relevance)
+    known = [None] * len(words) if shares is None else [round(float(share), 6) for share in shares]
+    return [Topic(topic=k, share=known[k], words=words[k]) for k in range(len(words))]
+
+
+def write_topics(path: Path, topics: Sequence[Topic], documents: DocumentTopics, *, excel: bool = False) -> None:
+    """Write topics.csv: topic, share, documents whose main topic it is, words.
+
+    Args:
+        excel: begins the file with a byte order mark, which Excel needs for Chinese.
+    """
+    counts = Counter(documents.main_topics)
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.write(_BOM if excel else "")
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["topic", "share", "documents", "words"])
+        for topic in topics:
+            table.writerow([topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])])
+
+
+def read_shares(path: Path, n_topics: int) -> list[float] | None:
+    """Return the topics' shares of the training corpus from topics.csv; None if there is no such file.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            shares = [float(row["share"]) for row in csv.DictReader(file)]
+    except FileNotFoundError:
+        return None
+    except (KeyError, ValueError, TypeError, csv.Error):
+        raise InputError(f"{path} is damaged; train again, or remove it") from None
+    return shares if len(shares) == n_topics else None
+
+
+def write_documents(
+    target: Path | IO[str],
+    parts: Iterable[DocumentTopics],
+    topics: HasTopics,
+    *,
+    texts: bool = True,
+    excel: bool = False,
+) -> None:
+    """Write documents with their topics, part by part.
+
+    The columns are id; label, timestamp (where they are known); topic, the main topic; its words; the share of each
+    topic; and text (where it is known). A document without a known word has no main topic.
+
+    Args:
+        target: a file, .parquet or else CSV; or an open stream, for CSV.
+        topics: whose words stand for the main topics.
+        texts: whether the texts are written.
+        excel: begins a CSV file with a byte order mark, which Excel needs for Chinese.
+
+    Raises:
+        MissingExtraError: a .parquet file without pyarrow.
+    """
+    rows = _Rows(topics.topics(_WORDS_OF_MAIN_TOPIC), texts)
+    if not isinstance(target, Path):
+        _write_csv(target, parts, rows, excel)
+    elif target.suffix.lower() == ".parquet":
+        _write_parquet(target, parts, rows)
+    else:
+        with atomic_file(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+            _write_csv(file, parts, rows, excel)
+
+
+class _Rows:
+    """Columns of documents, by name."""
+
+    def __init__(self, words: list[list[str]], texts: bool) -> None:
+        self.words, self.texts = [" ".join(topic) for topic in words], texts
+
+    def columns(self, part: DocumentTopics) -> dict[str, Sequence[Any]]:
+        main = part.main_topics
+        times = None if part.times is None else np.datetime_as_string(part.times, "s").tolist()
+        known: dict[str, Sequence[Any] | None] = {
+            "id": part.ids,
+            "label": part.labels,
+            "timestamp": None if times is None else ["" if time == "NaT" else time for time in times],
+            "topic": main,
+            "topic_words": ["" if topic is None else self.words[topic] for topic in main],
+        }
+        shares = part.theta.astype(np.float64).round(6)
+        known |= {f"topic_{k}": column.tolist() for k, column in enumerate(shares.T)}
+        known["text"] = part.texts if self.texts else None
+        return {name: column for name, column in known.items() if column is not None}
+
+
+def _write_csv(file: IO[str], parts: Iterable[DocumentTopics], rows: _Rows, excel: bool) -> None:
+    file.write(_BOM if excel else "")
+    table = csv.writer(file, lineterminator="\n")
+    for number, part in enumerate(parts):
+        columns = rows.columns(part)
+        if number == 0:
+            table.writerow(columns)
+        table.writerows(zip(*columns.values(), strict=True))
+
+
+def _write_parquet(path: Path, parts: Iterable[DocumentTopics], rows: _Rows) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError.of("a .parquet file", "pyarrow", "io") from None
+    writer = None
+    with atomic_file(path) as temporary, ExitStack() as stack:
+        for part in parts:
+            columns = rows.columns(part)
+            arrays = {name: pyarrow.array(list(column)) for name, column in columns.items()}
+            arrays["topic"] = pyarrow.array(part.main_topics, pyarrow.int32())
+            for k, column in enumerate(part.theta.T):
+                arrays[f"topic_{k}"] = pyarrow.array(column)
+            table = pyarrow.table(arrays)
+            writer = writer or stack.enter_context(parquet.ParquetWriter(temporary, table.schema))
+            writer.write_table(table)
