@@ -1,4 +1,4 @@
-"""The commands that fit many models: compare and tune."""
+"""The commands that fit many models: compare, select-topics and tune."""
 
 import json
 
@@ -11,7 +11,9 @@ from test_cli import MONEY, PETS, call, refused
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
     file = tmp_path_factory.mktemp("data") / "pets.jsonl"
-    rows = [{"text": text, "label": f"l{n % 2}"} for n, text in enumerate([PETS, MONEY] * 30)]
+    parts = ["train"] * 4 + ["val", "test"]
+    texts = enumerate([PETS, MONEY] * 30)
+    rows = [{"text": text, "label": f"l{n % 2}", "part": parts[n // 2 % 6]} for n, text in texts]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return file
 
@@ -23,9 +25,12 @@ def test_compare(texts, tmp_path, monkeypatch):
     arguments += ["--seeds", 2, "--min-df", 1, "--max-df", 1.0, "--out", out]
     first = call(*arguments)
     assert first.exit_code == 0, first.output
-    assert first.stdout.splitlines()[0].split()[:4] == ["model", "K", "NPMI", "diversity"]
+    lines = first.stdout.splitlines()
+    assert lines[0] == "Validation documents (choose by these figures)"
+    assert lines[7] == "Test documents (report these figures)"
+    assert lines[1].split()[:4] == lines[8].split()[:4] == ["model", "K", "NPMI", "diversity"]
     assert "±" in first.stdout
-    assert len(first.stdout.splitlines()) == 5
+    assert len(lines) == 14
     assert "fit 8 of 8" in first.stderr
     assert {"comparison.csv", "index.html", "jobs.jsonl", "comparison.json"} <= {path.name for path in out.iterdir()}
     again = call(*arguments, "--json", "--quiet")
@@ -43,6 +48,40 @@ def test_compare_takes_no_nonsense(texts):
     refused("compare", texts, "--topics", "many", says=["--topics", "20,50"])
     refused("compare", texts, "--topics", "1", says=["from 2"])
     refused("compare", "nowhere.txt", says=["nowhere.txt"])
+    refused("compare", texts, "--split", "prt", says=["no document", "prt", "--split"])
+    refused("compare", texts, "--split", "label", says=["document 0", "l0", "train, validation or test"])
+    refused("compare", "-", "--split", "part", says=["--split", "standard input"])
+
+
+def test_parts_are_a_column_and_models_are_kept(texts, tmp_path):
+    out, corpus = tmp_path / "out", tmp_path / "corpus"
+    arguments = ["--models", "lda:epochs=2", "--topics", "2", "--seeds", 1, "--out", out, "--json", "--quiet"]
+    found = call("compare", texts, *arguments, "--split", "part", "--keep-models", "--min-df", 1, "--max-df", 1.0)
+    assert found.exit_code == 0, found.output
+    assert json.loads((out / "comparison.json").read_text())["split"]["column"] == "part"
+    (model,) = (out / "models").iterdir()
+    assert call("topics", model).exit_code == 0
+    assert call("prepare", texts, "--out", corpus, "--min-df", 1, "--max-df", 1.0).exit_code == 0
+    again = call("compare", corpus, "--jobs", 1, *arguments[:-4], "--out", tmp_path / "other", "--quiet")
+    assert again.exit_code == 0, again.output  # --jobs is for the fits of a saved corpus
+    refused("compare", corpus, "--split", "part", *arguments[:-2], says=["--split", "covariate"])
+
+
+def test_select_topics(texts, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "out"
+    arguments = ["select-topics", texts, "--model", "lda:epochs=2", "--topics", "2,3", "--seeds", 2, "--out", out]
+    first = call(*arguments, "--min-df", 1, "--max-df", 1.0)
+    assert first.exit_code == 0, first.output
+    lines = first.stdout.splitlines()
+    assert lines[1].split()[0] == "K"
+    assert [line.split()[0] for line in lines[2:4]] == ["2", "3"]
+    assert "topics are recommended" in lines[5]
+    assert (out / "n_topics.png").is_file()
+    assert "n_topics.png" in first.stderr
+    again = json.loads(call(*arguments, "--min-df", 1, "--max-df", 1.0, "--json", "--quiet").stdout)
+    assert again["n_topics"] in (2, 3)
+    assert again["reason"].startswith(f"{again['n_topics']} topics are recommended")
 
 
 def test_tune(texts, tmp_path):
@@ -53,6 +92,7 @@ def test_tune(texts, tmp_path):
     assert first.exit_code == 0, first.output
     assert "trial 2 of 2" in first.stderr
     assert "0.5 topic_diversity" in first.stderr
+    assert (out / "best_model" / "config.json").is_file()
     again = json.loads(call(*arguments, "--trials", 3, "--json").stdout)
     assert len(again["trials"]) == 3
     assert yaml.safe_load((out / "best.yaml").read_text())["settings"] == again["best"]

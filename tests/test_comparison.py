@@ -327,8 +327,8 @@ def test_own_parts(tmp_path):
     names = ["train"] * 100 + ["val"] * 50 + ["test"] * 90
     corpus = Corpus.from_counts(CORPUS.counts, CORPUS.vocabulary, labels=LABELS, covariates={"part": names})
     assert rows_of(compare(corpus, QUICK[1:], 2, 1, split="part")) == rows_of(found)
-    with pytest.raises(InputError, match="another"):
-        compare(corpus, QUICK[1:], 2, 1, out=tmp_path, split="part")
+    with pytest.raises(InputError, match="another corpus"):
+        compare(None, QUICK[1:], 2, 1, out=tmp_path, split=given[::-1])
 
 
 WORDS = [f"{'cat dog pet' if row % 2 else 'bank money loan'} w{row % 3}" for row in range(40)]

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+import shutil
+import time
 
+import numpy as np
 import pytest
 import yaml
 
 from topicloom.corpus import Corpus
+from topicloom.corpus.split import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError
-from topicloom.experiments.protocol import split
+from topicloom.experiments.protocol import Evaluator
 from topicloom.experiments.tune import OBJECTIVE, SPACE, tune
-from topicloom.models import GSM
-from topicloom.models.persistence import estimator_named
+from topicloom.files import lock_directory
+from topicloom.models import GSM, Loom
+from topicloom.models.persistence import estimator_named, load
+from topicloom.settings import check_settings
 
 PLANTED = synthetic_lda(n_docs=200, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
 MODEL = "gsm:epochs=2"
@@ -33,8 +40,8 @@ def test_the_best_trial_is_the_best():
     assert set(found.best) == set(SPACE) - {"eta"}  # which is LDA's
     assert found.objective == OBJECTIVE
     for trial in found.trials:
-        figures = trial["figures"]
-        assert trial["value"] == pytest.approx(sum(w * figures[name] for name, w in OBJECTIVE.items()))
+        measures = trial["measures"]
+        assert trial["value"] == pytest.approx(sum(w * measures[name] for name, w in OBJECTIVE.items()))
 
 
 def test_test_documents_are_not_looked_at():
@@ -52,13 +59,13 @@ def test_test_documents_are_not_looked_at():
 
 def test_a_search_goes_on(tmp_path):
     first = tune(PLANTED, MODEL, 3, trials=2, out=tmp_path)
-    told = []
-    again = tune(PLANTED, MODEL, 3, trials=4, out=tmp_path, told=lambda *each: told.append(each[:2]))
-    assert told == [(3, 4), (4, 4)]
+    results = []
+    again = tune(PLANTED, MODEL, 3, trials=4, out=tmp_path, on_result=lambda *each: results.append(each[:2]))
+    assert results == [(3, 4), (4, 4)]
     assert again.trials[:2] == first.trials
     assert len({str(trial["settings"]) for trial in again.trials}) == 4  # no trial is drawn again
     best = yaml.safe_load((tmp_path / "best.yaml").read_text())
-    assert best == {"model": "gsm", "topics": 3, "seed": 0, "settings": again.best}
+    assert best == {"model": "gsm", "topics": 3, "seed": 0, "epochs": 2, "settings": again.best}
     with pytest.raises(InputError, match="another n_topics"):
         tune(PLANTED, MODEL, 4, trials=1, out=tmp_path)
 
@@ -80,12 +87,108 @@ def test_a_space_of_ones_own():
         ({"space": {"alpha": (1.0, 0.1)}}, "space of alpha is empty"),
         ({"space": {"alpha": (-1.0, 0.1)}}, "alpha"),
         ({"sampler": "grid"}, "sampler"),
+        ({"trials": 0}, "`trials` should be"),
+        ({"n_topics": 1}, "`n_topics` of GSM should be"),
         ({"objective": {"nmi": 1.0}}, "does not allow nmi in the objective: the corpus has no labels"),
     ],
 )
 def test_mistakes_are_one_sentence(options, said):
     with pytest.raises(InputError, match=said):
-        tune(PLANTED, MODEL, 3, trials=1, **options)
+        tune(PLANTED, MODEL, **{"n_topics": 3, "trials": 1} | options)
+
+
+def test_the_best_model_is_kept(tmp_path, monkeypatch):
+    found = tune(PLANTED, MODEL, 3, trials=3, out=tmp_path)
+    assert {name: getattr(found.best_model, name) for name in found.best} == found.best
+    assert found.best_model.n_topics == 3
+    parts = split(PLANTED)
+    alone = GSM(3, epochs=2, random_state=0, **found.best).fit(parts.train)
+    np.testing.assert_array_equal(alone.components_, found.best_model.components_)
+    assert load(tmp_path / "best_model").topics(5) == found.best_model.topics(5)
+    again = tune(PLANTED, MODEL, 3, trials=3, out=tmp_path)  # no fit is needed
+    np.testing.assert_array_equal(again.best_model.components_, alone.components_)
+    shutil.rmtree(tmp_path / "best_model")
+    again = tune(PLANTED, MODEL, 3, trials=3, out=tmp_path)
+    np.testing.assert_array_equal(again.best_model.components_, alone.components_)
+    assert (tmp_path / "best_model" / "config.json").is_file()
+    assert "best_model" not in found.to_dict()
+    assert tune(PLANTED, MODEL, 3, trials=1).best_model.n_topics == 3  # in memory
+
+
+def failing(*errors):
+    """A fit that raises these errors first, and then works."""
+    waiting, fit = list(errors), Evaluator.fit
+
+    def failing_fit(self, model):
+        if waiting:
+            raise waiting.pop(0)
+        return fit(self, model)
+
+    return failing_fit
+
+
+def test_an_interrupted_trial_is_no_failure(tmp_path, monkeypatch):
+    monkeypatch.setattr(Evaluator, "fit", failing(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        tune(PLANTED, MODEL, 3, trials=1, out=tmp_path)
+    assert len(tune(PLANTED, MODEL, 3, trials=1, out=tmp_path).trials) == 1
+
+
+def test_a_failed_trial_is_reported_and_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(Evaluator, "fit", failing(KeyError("name"), MemoryError()))
+    with pytest.raises(InputError, match="every trial failed, the last with MemoryError"):
+        tune(PLANTED, MODEL, 3, trials=2, out=tmp_path)
+    found = tune(PLANTED, MODEL, 3, trials=1, out=tmp_path)
+    assert [trial.get("error") for trial in found.trials] == ["KeyError: 'name'", "MemoryError: ", None]
+
+
+def test_a_killed_process_leaves_no_lock_to_wait_for(tmp_path):
+    tune(PLANTED, MODEL, 3, trials=1, out=tmp_path)
+    (tmp_path / "study.journal.lock").symlink_to(tmp_path / "study.journal")  # as Optuna leaves its own
+    began = time.monotonic()
+    tune(PLANTED, MODEL, 3, trials=1, out=tmp_path)
+    assert time.monotonic() - began < 20
+
+
+def test_a_search_under_way_is_not_disturbed(tmp_path):
+    with lock_directory(tmp_path), pytest.raises(InputError, match="is being written by"):
+        tune(PLANTED, MODEL, 3, trials=1, out=tmp_path)
+
+
+def test_the_log_of_optuna_is_left_as_it_was():
+    optuna = pytest.importorskip("optuna")
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.DEBUG)
+    try:
+        tune(PLANTED, MODEL, 3, trials=1)
+        assert optuna.logging.get_verbosity() == optuna.logging.DEBUG
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def test_loom_is_the_default_and_has_every_setting_of_the_space():
+    assert inspect.signature(tune).parameters["model"].default == "loom"
+    assert set(SPACE) <= set(Loom().get_params())
+    for name, values in SPACE.items():
+        for value in values if isinstance(values, list) else values[:2]:
+            check_settings(Loom(**{name: value}))
+
+
+def test_texts_and_parts_of_ones_own():
+    texts = [f"{'cat dog pet' if row % 2 else 'bank money loan'} w{row % 3}" for row in range(40)]
+    parts = [texts[:20], texts[20:30], texts[30:]]
+    found = tune(None, MODEL, 2, trials=1, split=[Corpus.from_texts(parts[0], min_df=1, max_df=1.0), *parts[1:]])
+    assert found.best_model.n_documents_ == 20
+    assert len(tune(texts, MODEL, 2, trials=1).trials) == 1
+
+
+def test_the_file_of_the_best_settings_holds_the_given_ones_too(tmp_path):
+    model = GSM(epochs=1, hidden_size=16)
+    found = tune(PLANTED, model, 2, trials=1, space={"epochs": (1, 2), "dropout": (0.1, 0.2)}, out=tmp_path)
+    best = yaml.safe_load((tmp_path / "best.yaml").read_text())
+    assert best["epochs"] == found.best["epochs"]
+    assert best["settings"]["hidden_size"] == 16
+    assert best["settings"]["dropout"] == found.best["dropout"]
 
 
 def test_without_optuna(monkeypatch):
@@ -96,4 +199,6 @@ def test_without_optuna(monkeypatch):
 
 def test_a_model_by_its_name_with_settings():
     assert estimator_named("lda:method=gibbs+epochs=5").get_params()["epochs"] == 5
+    assert estimator_named("lda:alpha=1e+0+epochs=5").get_params()["alpha"] == 1.0
+    assert estimator_named("lda:alpha=1e+0+epochs=5").get_params()["epochs"] == 5
     assert estimator_named("GSM").get_params() == GSM().get_params()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, fields
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,3 +49,38 @@ def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: boo
         option = options_of.get(changed[0], "--" + changed[0].replace("_", "-"))
         raise InputError(f"{source} is a saved corpus, to which {option} does not apply; give it to prepare")
     return Corpus.load(source)
+
+
+def with_column(source: str, options: Preparing, column: str | None, option: str) -> Callable[[Corpus], Corpus]:
+    """Read a column of a file. Return a function that adds it to the file's corpus as a covariate.
+
+    A saved corpus has its covariates, so nothing is read.
+
+    Args:
+        source: the file, or a saved corpus.
+        options: how the file is read.
+        column: the name of the column, or None for none.
+        option: the option that names it, for messages.
+    """
+    if column is None or (Path(source) / "corpus.json").is_file():
+        return lambda corpus: corpus
+    if source == "-":
+        raise InputError(f"`{option}` needs a file, because standard input can be read only once")
+    from ..corpus.fields import Fields
+    from ..text import read
+
+    reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
+    try:
+        values = [document.label for document in read(source, **reading | {"label": column})]
+    except InputError as error:
+        raise InputError(re.sub(r"label= \(--label\)|`label`", f"`{option}`", str(error))) from None
+    if not any(values):
+        raise InputError(
+            f"no document of {source} has a value of {column!r}; check the name of the column (`{option}`)"
+        )
+
+    def add(corpus: Corpus) -> Corpus:
+        known = Fields.of(corpus.n_docs, covariates={column: values})
+        return replace(corpus, fields=replace(corpus.fields, covariates={**corpus.covariates, **known.covariates}))
+
+    return add

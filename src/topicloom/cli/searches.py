@@ -1,15 +1,16 @@
-"""Commands that fit many models: compare and tune."""
+"""Commands that fit many models: compare, select-topics and tune."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .corpora import need_order, open_corpus
+from .corpora import check_source, need_order, open_corpus, with_column
 from .options import (
     AsJson,
     Model,
@@ -22,97 +23,190 @@ from .options import (
     read_numbers,
     read_weights,
 )
-from .shell import (
-    command,
-    muted,
-    print_json,
-    print_table,
-    told,
-)
+from .shell import command, muted, print_json, print_table
 
 if TYPE_CHECKING:
-    pass
+    from ..corpus import Corpus
+    from ..experiments.comparison import Comparison
 
 logger = logging.getLogger("topicloom")
+
+_Source = Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")]
+_Seeds = Annotated[int, typer.Option(min=1, help="Fits of each model with each number of topics.")]
+_Split = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        metavar="COLUMN",
+        help="Column that says train, validation or test for each document; otherwise they are drawn at random.",
+    ),
+]
+_KeepModels = Annotated[
+    bool, typer.Option("--keep-models", help="Keep every fitted model, in the folder models of --out.")
+]
 
 
 @command
 def compare(
     options: Preparing,
-    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
+    source: _Source,
     models: Annotated[
         str | None,
-        typer.Option(metavar="NAME,NAME", help="Such as gsm,lda:method=gibbs+epochs=500; a choice by default."),
+        typer.Option(
+            metavar="NAME,NAME", help="Such as gsm,lda:method=gibbs+epochs=500; by default, a choice of models."
+        ),
     ] = None,
     topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics.")] = "20,50",
-    seeds: Annotated[int, typer.Option(min=1, help="Fits of each model with each number of topics.")] = 3,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Keeps the fits; a killed comparison goes on there.")] = Path(
-        "runs/compare"
-    ),
-    processes: Annotated[int, typer.Option(min=1, help="Fits at a time.")] = 1,
+    seeds: _Seeds = 3,
+    split: _Split = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Keeps the fits; the same command continues a killed comparison.")
+    ] = Path("runs/compare"),
+    keep_models: _KeepModels = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit and measure several models alike; a table, a CSV file and a page with plots."""
+    """Fit several models and measure them in the same way; write tables, a CSV file and a page with plots."""
     from ..experiments import compare as comparison
     from ..reports.comparison_page import text_table
 
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
-    comparison.estimators(chosen)  # mistakes are told before anything is read
-    sizes = read_numbers(topics, "--topics")
-    corpus = open_corpus(source, options, progress=not quiet, keep_texts=True)
-    logger.info("%s", corpus)
-    with muted():  # what a fit advises is seen in its figures
-        found = comparison.compare(
-            corpus, chosen, sizes, seeds, out=out, n_jobs=processes, on_result=None if quiet else told("fit")
-        )
+    found = _compared(source, options, chosen, topics, seeds, split, out, keep_models, quiet)
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
     else:
-        for on in ("validation", "test"):
-            logger.info("measured on the %s documents:", on)
-            print_table(*text_table(found, on))
-    for row in found.failed:
-        logger.warning("%s, %d topics, seed %d: %s", row["model"], row["n_topics"], row["seed"], row["error"])
+        titles = {"validation": "choose by these figures", "test": "report these figures"}
+        for part, advice in titles.items():
+            typer.echo(f"{part.capitalize()} documents ({advice})")
+            print_table(*text_table(found, part))
+            typer.echo("")
     logger.info("tables and plots are in %s", out / "index.html")
+
+
+@command
+def select_topics(
+    options: Preparing,
+    source: _Source,
+    topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics to try.")] = "5,10,20,50,100",
+    model: Model = "loom",
+    seeds: _Seeds = 3,
+    split: _Split = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Keeps the fits; the same command continues a killed search.")
+    ] = Path("runs/select-topics"),
+    keep_models: _KeepModels = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a model with several numbers of topics, and recommend one of them."""
+    from ..reports.comparison_page import text_table
+
+    found = _compared(source, options, [model], topics, seeds, split, out, keep_models, quiet)
+    recommended = found.recommend()
+    if as_json:
+        print_json({
+            "out": str(out), "model": model, "n_topics": recommended.n_topics, "reason": recommended.reason,
+            "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")},
+        })  # fmt: skip
+    else:
+        head, rows = text_table(found, "validation")
+        typer.echo("Validation documents")
+        print_table(head[1:], [row[1:] for row in rows])
+        typer.echo(f"\n{recommended.reason}")
+    picture = out / "n_topics.png"
+    logger.info("the curve is in %s", picture if len(found.n_topics) > 1 and picture.exists() else out / "index.html")
 
 
 @command
 def tune(
     options: Preparing,
-    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
-    model: Model = "gsm",
+    source: _Source,
+    model: Model = "loom",
     topics: Topics = 20,
-    trials: Annotated[int, typer.Option(min=1, help="Fits in all, those of an earlier call among them.")] = 30,
+    trials: Annotated[int, typer.Option(min=1, help="Fits in all, including those of an earlier call.")] = 30,
     objective: Annotated[
         str | None, typer.Option(metavar="NAME=WEIGHT,...", help="Such as document_npmi=1,topic_diversity=0.5.")
     ] = None,
     sampler: Annotated[Sampler, typer.Option(help="How settings are proposed.")] = Sampler.tpe,
     seed: Seed = 0,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Keeps the study; a killed search goes on there.")] = Path(
-        "runs/tune"
-    ),
+    split: _Split = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Keeps the trials and the best model; the same command continues them.")
+    ] = Path("runs/tune"),
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search a model's settings by Optuna, on documents held out of training."""
+    """Search for a model's best settings with Optuna, on documents that are not used for training."""
+    check_source(source, options)
     from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
     tuning.check(model, weights)
-    windowed = [] if weights is None else list(weights)
-    corpus = open_corpus(source, options, progress=not quiet, keep_texts=need_order(windowed))
-    logger.info("%s", corpus)
-    with muted():
+    corpus = _opened(source, options, split, quiet, keep_texts=need_order(weights or ()))
+    with muted():  # what a fit warns about is seen in its measures
         found = tuning.tune(
-            corpus, model, topics, trials=trials, objective=weights, sampler=sampler.value, random_state=seed, out=out,
-            told=None if quiet else told("trial"),
+            corpus, model, topics, trials=trials, objective=weights, sampler=sampler.value, random_state=seed,
+            split=split, out=out, on_result=None if quiet else _progress("trial"),
         )  # fmt: skip
     if as_json:
-        print_json({"out": str(out), **asdict(found)})
+        print_json({"out": str(out), **found.to_dict()})
     else:
-        print_table(["setting", "best"], [[name, f"{value:.4g}" if isinstance(value, float) else str(value)]
-                                           for name, value in found.best.items()])  # fmt: skip
-    objective_said = " + ".join(f"{weight:g} {name}" for name, weight in found.objective.items())
-    logger.info("best of %d trials (%s): %.4f; train with --config %s", len(found.trials), objective_said,
-                found.value, out / "best.yaml")  # fmt: skip
+        values = found.best.items()
+        print_table(["setting", "best"], [[name, f"{v:.4g}" if isinstance(v, float) else str(v)] for name, v in values])
+    described = " + ".join(f"{weight:g} {name}" for name, weight in found.objective.items())
+    logger.info("the best of %d trials has an objective (%s) of %.4f", len(found.trials), described, found.value)
+    logger.info("its model is in %s; train with its settings by --config %s", out / "best_model", out / "best.yaml")
+
+
+def _compared(
+    source: str,
+    options: Preparing,
+    models: Sequence[str],
+    topics: str,
+    seeds: int,
+    split: str | None,
+    out: Path,
+    keep_models: bool,
+    quiet: bool,
+) -> Comparison:
+    """Compare models, and report what failed. Mistakes in the options are reported before the texts are read."""
+    check_source(source, options)
+    from ..experiments import compare as comparison
+
+    comparison.estimators(models)
+    sizes = read_numbers(topics, "--topics")
+    n_jobs = 1 if options.n_jobs is None else options.n_jobs
+    if (Path(source) / "corpus.json").is_file():
+        options = replace(options, n_jobs=None)  # there is no text to split
+    corpus = _opened(source, options, split, quiet, keep_texts=True)
+    with muted():  # what a fit warns about is seen in its measures
+        found = comparison.compare(
+            corpus, models, sizes, seeds, split=split, out=out, keep_models=keep_models, n_jobs=n_jobs,
+            on_result=None if quiet else _progress("fit"),
+        )  # fmt: skip
+    for row in found.failed:
+        logger.warning("%s, %d topics, seed %d: %s", row["model"], row["n_topics"], row["seed"], row["error"])
+    if len(found.versions) > 1:
+        versions = " and ".join(found.versions)
+        logger.warning("the fits were made by topicloom %s; their measures may not be comparable", versions)
+    return found
+
+
+def _opened(source: str, options: Preparing, split: str | None, quiet: bool, keep_texts: bool) -> Corpus:
+    """Open a corpus, with the column of the parts if there is one."""
+    add_parts = with_column(source, options, split, "split")
+    corpus = add_parts(open_corpus(source, options, progress=not quiet, keep_texts=keep_texts))
+    logger.info("%s", corpus)
+    return corpus
+
+
+def _progress(what: str) -> Callable[[int, int, dict[str, Any]], None]:
+    """Return a function that prints a line on standard error for each result, although the log is muted."""
+
+    def report(n_done: int, n_all: int, row: dict[str, Any]) -> None:
+        names = [str(row[name]) for name in ("model", "n_topics", "seed") if name in row]
+        outcome = row.get("error") or ("" if row.get("value") is None else f"{row['value']:.4f}")
+        seconds = f"{row['seconds']:.1f} s" if "seconds" in row else ""
+        typer.echo(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", *names, outcome, seconds])), err=True)
+
+    return report

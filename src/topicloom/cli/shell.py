@@ -97,18 +97,6 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Show the v
         raise typer.Exit
 
 
-def told(what: str) -> Callable[[int, int, dict[str, Any]], None]:
-    """A line on standard error for each finished piece of work, past the muted log."""
-
-    def tell(n_done: int, n_all: int, row: dict[str, Any]) -> None:
-        said = [str(row[name]) for name in ("model", "n_topics", "seed") if name in row]
-        value = row.get("error") or ("" if row.get("value") is None else f"{row['value']:.4f}")
-        seconds = f"{row['seconds']:.1f} s" if "seconds" in row else ""
-        typer.echo(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", *said, value, seconds])), err=True)
-
-    return tell
-
-
 def show_topics(topics: list[Topic]) -> None:
     shares = ("" if topic["share"] is None else f"{topic['share']:.1%}" for topic in topics)
     rows = ([str(topic["topic"]), share, " ".join(topic["words"])] for topic, share in zip(topics, shares, strict=True))

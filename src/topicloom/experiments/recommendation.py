@@ -95,7 +95,7 @@ def _compromise(chosen: int, scored: Mapping[str, Mapping[int, float]], best: Ma
     own = (f"{_title(name)} {_shown(name, means[chosen])}" for name, means in scored.items())
     return (
         f"{chosen} topics are recommended as a compromise, because the measures disagree: {' and '.join(tops)}. "
-        f"With {chosen} topics the larger of the two losses is smallest: {' and '.join(own)}."
+        f"{chosen} topics balance them best, with {' and '.join(own)}."
     )
 
 

@@ -1,17 +1,22 @@
-"""Tuning: a search for a model's best settings with Optuna, by the figures of validation documents.
+"""Tuning: a search for a model's best settings with Optuna, by the measures of validation documents.
 
 A directory keeps the study, so that a killed search can be continued:
 
     tuning.json      model, objective, space, sampler, seed, split, and a digest of the corpus
     study.journal    Optuna's journal of the trials
     best.yaml        the best settings, as `topicloom train --config` takes them
+    best_model/      the model of the best trial
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -20,23 +25,20 @@ import yaml
 from sklearn.base import clone
 
 from .._version import __version__
-from ..corpus import Corpus
-from ..corpus.split import split
-from ..errors import (
-    InputError,
-    MissingExtraError,
-    SettingError,
-)
-from ..files import atomic_file, read_json, write_json
+from ..errors import InputError, SettingError
+from ..files import atomic_file, lock_directory, read_json, write_json
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models.base import TopicModel
-from ..models.persistence import estimator_named
-from ..settings import check_settings, refuse_unknown, settings_as_text
-from .protocol import Evaluator
+from ..models.persistence import load
+from ..models.registry import REGISTRY
+from ..settings import check_settings, describe_value, refuse_unknown, settings_as_text
+from .compare import estimator
+from .protocol import Evaluator, Parts, split_documents
+from .study import Sampler, completed, finished, open_study, row_of, suggest
+from .workers import described
 
 logger = logging.getLogger("topicloom")
 
-Sampler = Literal["tpe", "random"]
 Space = Mapping[str, "tuple[float, float] | tuple[float, float, Literal['log']] | list[Any]"]
 
 # A choice: mainly coherence, with enough weight on the others that topics which are all alike do not win.
@@ -50,6 +52,9 @@ SPACE: dict[str, Any] = {
     "hidden_size": [64, 128, 256],
     "eta": (0.005, 0.5, "log"),
 }
+# Settings that have an option of their own on the command line, and so a place of their own in best.yaml.
+_OPTIONS = {"epochs": "epochs", "device": "device"}
+_NOT_TUNED = ("n_topics", "random_state", "verbose")
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,11 @@ class Tuning:
     Attributes:
         best: the settings of the best trial.
         value: its objective.
-        trials: a row for each trial, in order: number, value (None if the fit failed), settings, figures.
+        trials: a row for each trial, in order: number, value (None if the fit failed), settings, seconds and measures,
+            or the error.
         objective: weights by measure.
         model, n_topics, sampler, random_state: the arguments of the search.
+        best_model: the fitted model of the best trial.
     """
 
     best: dict[str, Any]
@@ -72,11 +79,16 @@ class Tuning:
     n_topics: int
     sampler: str
     random_state: int
+    best_model: TopicModel = field(repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the model, as JSON can hold it."""
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "best_model"}
 
 
 def tune(
-    corpus: Corpus,
-    model: str | TopicModel = "gsm",
+    corpus: Any,
+    model: str | TopicModel = "loom",
     n_topics: int = 20,
     *,
     trials: int = 30,
@@ -84,21 +96,23 @@ def tune(
     objective: Mapping[str, float] | None = None,
     sampler: Sampler = "tpe",
     random_state: int = 0,
-    out: str | Path | None = None,
+    split: Parts = None,
     validation: float = 0.1,
     test: float = 0.2,
-    told: Callable[[int, int, dict[str, Any]], None] | None = None,
+    out: str | Path | None = None,
+    on_result: Callable[[int, int, dict[str, Any]], None] | None = None,
 ) -> Tuning:
     """Search for the settings of a model that make an objective largest on validation documents.
 
-    The test documents, those of `compare` with the same shares, are not used.
+    The test documents, those of `compare` with the same split, are not used.
 
     Args:
-        corpus: the documents.
+        corpus: a Corpus, or anything else that `fit` takes.
         model: a name, with settings after a colon as in `compare`; or an estimator, whose other settings stay as they
             are.
         n_topics: the number of topics.
-        trials: the number of fits, including those of an earlier call with the same `out`.
+        trials: the number of fits, including those of an earlier call with the same `out`. A trial that failed or was
+            interrupted in an earlier call does not count.
         space: for each setting a range (low, high) or (low, high, "log"), or a list of choices. None is SPACE, without
             the settings that the model does not have.
         objective: weights of measures; their weighted sum is made largest. None is OBJECTIVE. log_perplexity is the
@@ -106,10 +120,11 @@ def tune(
             nothing.
         sampler: "tpe" (Bergstra et al. 2011) or "random".
         random_state: the seed of the sampler and of every fit.
-        out: a directory that keeps the study; None keeps nothing.
-        validation, test: the shares of held-out documents.
-        told: a function that is called after each trial with the number of finished trials, the number of all trials,
-            and the row of the trial.
+        split: the documents to train on, to choose by and to report on, as for `compare`.
+        validation, test: the shares of held-out documents, if they are drawn.
+        out: a directory that keeps the study and the best model; None keeps nothing.
+        on_result: a function that is called after each trial with the number of finished trials, the number of all
+            trials, and the row of the trial.
 
     Raises:
         MissingExtraError: Optuna is not installed.
@@ -119,58 +134,134 @@ def tune(
             failed.
     """
     weights = _objective(OBJECTIVE if objective is None else objective)
-    estimator = _estimator(model)
-    searched = _space(estimator, SPACE if space is None else space, given=space is not None)
+    base = estimator(model)
+    check_settings(clone(base).set_params(n_topics=n_topics, random_state=random_state))
+    base = clone(base).set_params(n_topics=n_topics, random_state=random_state)
+    searched = _space(base, SPACE if space is None else space, given=space is not None)
     if sampler not in ("tpe", "random"):
-        raise SettingError(f'sampler should be "tpe" or "random"; it is {sampler!r}')
-    evaluator = Evaluator(split(corpus, validation, test))
+        raise SettingError(f'`sampler` should be "tpe" or "random"; it is {sampler!r}')
+    if not (isinstance(trials, Integral) and trials >= 1):
+        raise SettingError(f"`trials` should be a number of fits, from 1; it is {trials!r}")
+    parts, divided = split_documents(corpus, split, validation, test)
+    evaluator = Evaluator(parts)
     for name in weights:
         if reason := evaluator.unavailable(name, "validation"):
             raise InputError(f"this corpus does not allow {name} in the objective: {reason}")
     plan = {
-        "model": type(estimator).__name__,
-        "settings": settings_as_text(estimator),
+        "model": type(base).__name__,
+        "settings": {name: value for name, value in settings_as_text(base).items() if name not in _NOT_TUNED},
         "n_topics": n_topics,
         "objective": weights,
         "space": {name: list(values) for name, values in searched.items()},
         "sampler": sampler,
         "random_state": random_state,
-        "corpus": corpus.digest,
-        "validation": validation,
-        "test": test,
+        **divided,
     }
     with TemporaryDirectory(prefix="topicloom-") as temporary:
-        folder = Path(temporary) if out is None else Path(out)
-        _claim(folder, plan)
-        study = _study(folder, sampler, random_state)
-
-        def fit(trial: Any) -> float:
-            settings = {name: _suggested(trial, name, values) for name, values in searched.items()}
-            tried = clone(estimator).set_params(n_topics=n_topics, random_state=random_state, **settings)
-            trial.set_user_attr("seconds", round(evaluator.fit(tried), 3))
-            figures = evaluator.measure(tried, ["validation"], ("comparison", "tuning"))["validation"]
-            trial.set_user_attr("figures", figures)
-            return sum(weight * figures[name] for name, weight in weights.items())
-
-        while (n_done := len(_finished(study))) < trials:
-            study.optimize(fit, n_trials=1, catch=(RuntimeError, ArithmeticError))
-            if told is not None:
-                told(n_done + 1, trials, _row(study.trials[-1]))
-        good = [trial for trial in _finished(study) if trial.value is not None]
-        if not good:
-            raise InputError("every trial failed; check the space and the corpus")
-        top = max(good, key=lambda trial: trial.value)
+        folder = Path(temporary, "tuning") if out is None else Path(out)
+        with lock_directory(folder):
+            _claim(folder, plan)
+            with open_study(folder, sampler, random_state) as study:
+                search = _Search(study, base, searched, weights, evaluator, None if out is None else folder)
+                search.run(trials, on_result)
+                top, best_model = search.best()
+                rows = [row_of(trial) for trial in finished(study)]
         best = dict(top.params)
         if out is not None:
-            _write_best(folder, type(estimator).__name__, n_topics, random_state, best)
-        rows = [_row(trial) for trial in _finished(study)]
-        return Tuning(best, top.value, rows, weights, type(estimator).__name__, n_topics, sampler, random_state)
+            _write_best(folder / "best.yaml", base, best)
+        return Tuning(best, top.value, rows, weights, type(base).__name__, n_topics, sampler, random_state, best_model)
 
 
 def check(model: str | TopicModel, objective: Mapping[str, float] | None = None) -> None:
     """Raise the errors that `tune` would raise for the model or the objective."""
-    _estimator(model)
+    estimator(model)
     _objective(OBJECTIVE if objective is None else objective)
+
+
+class _Search:
+    """A search under way. It keeps the model of the best trial, in `folder` if there is one."""
+
+    def __init__(
+        self,
+        study: Any,
+        base: TopicModel,
+        space: Mapping[str, Sequence[Any]],
+        weights: Mapping[str, float],
+        evaluator: Evaluator,
+        folder: Path | None,
+    ) -> None:
+        self.study, self.base, self.space, self.weights, self.evaluator = study, base, space, weights, evaluator
+        self.place = None if folder is None else folder / "best_model"
+        self.model: TopicModel | None = None  # of the best trial, if this call has made it
+
+    def run(self, trials: int, on_result: Callable[[int, int, dict[str, Any]], None] | None) -> None:
+        """Make trials until there are enough; those that fail in this call count, so that it ends."""
+        for n_done in range(len(completed(self.study)) + 1, trials + 1):
+            trial = self.study.ask()
+            try:
+                value, model = self._tried(trial)
+            except Exception as error:
+                trial.set_user_attr("error", described(error))
+                self.study.tell(trial, state=_failed())
+            else:
+                if value > max((each.value for each in completed(self.study)), default=-math.inf):
+                    self._keep(model)
+                self.study.tell(trial, value)
+            if on_result is not None:
+                on_result(n_done, trials, row_of(self.study.trials[trial.number]))
+
+    def best(self) -> tuple[Any, TopicModel]:
+        """Return the best trial and its model, which is fitted again if it was not kept.
+
+        Raises:
+            InputError: every trial failed.
+        """
+        good = completed(self.study)
+        if not good:
+            last = finished(self.study)[-1].user_attrs.get("error", "interrupted")
+            raise InputError(f"every trial failed, the last with {last}; check the space and the corpus")
+        top = max(good, key=lambda trial: trial.value)
+        model = self.model or self._saved(top.params)
+        if model is None:
+            model = clone(self.base).set_params(**top.params)
+            self.evaluator.fit(model)
+            self._keep(model)
+        return top, model
+
+    def _tried(self, trial: Any) -> tuple[float, TopicModel]:
+        """Fit a model with the settings of a trial. Return its objective and the model."""
+        settings = {name: suggest(trial, name, values) for name, values in self.space.items()}
+        tried: TopicModel = clone(self.base).set_params(**settings)
+        trial.set_user_attr("seconds", round(self.evaluator.fit(tried), 3))
+        measures = self.evaluator.measure(tried, ["validation"], ("comparison", "tuning"))["validation"]
+        trial.set_user_attr("measures", measures)
+        value = sum(weight * measures[name] for name, weight in self.weights.items())
+        if not math.isfinite(value):
+            raise ArithmeticError(f"the objective is {value}")
+        return value, tried
+
+    def _keep(self, model: TopicModel) -> None:
+        self.model = model
+        if self.place is not None:
+            model.save(self.place, overwrite=True)
+
+    def _saved(self, settings: Mapping[str, Any]) -> TopicModel | None:
+        """Return the model that an earlier call kept, or None if it is missing, damaged or of another trial."""
+        if self.place is None or not (self.place / "config.json").is_file():
+            return None
+        with suppress(InputError):
+            found = read_json(self.place / "config.json").get("settings", {})
+            if all(found.get(name) == value for name, value in settings.items()):
+                model = load(self.place, device=self.base.device, allow={type(self.base).__module__})
+                model.tokenizer_ = self.evaluator.parts.train.tokenizer
+                return model
+        return None
+
+
+def _failed() -> Any:
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL
 
 
 def _objective(weights: Mapping[str, float]) -> dict[str, float]:
@@ -186,73 +277,57 @@ def _objective(weights: Mapping[str, float]) -> dict[str, float]:
     return kept
 
 
-def _estimator(model: str | TopicModel) -> TopicModel:
-    made = model if isinstance(model, TopicModel) else estimator_named(model)
-    check_settings(made)
-    return made
-
-
-def _space(estimator: TopicModel, space: Space, given: bool) -> dict[str, Sequence[Any]]:
-    own = estimator.get_params(deep=False)
+def _space(base: TopicModel, space: Space, given: bool) -> dict[str, Sequence[Any]]:
+    """Return the part of the space that the model has, after a check of its values."""
+    own = base.get_params(deep=False)
     if given:
-        refuse_unknown(type(estimator), list(space))
+        refuse_unknown(type(base), list(space))
     kept: dict[str, Any] = {name: values for name, values in space.items() if name in own}
     if not kept:
-        raise SettingError(f"{type(estimator).__name__} has none of the settings of the space")
+        raise SettingError(f"{type(base).__name__} has none of the settings of the space; give `space`")
     for name, values in kept.items():
         for value in values if isinstance(values, list) else values[:2]:
-            check_settings(clone(estimator).set_params(**{name: value}))
+            check_settings(clone(base).set_params(**{name: value}))
         if not values or (isinstance(values, tuple) and not values[0] < values[1]):
             raise SettingError(f"the space of {name} is empty: {values!r}")
     return kept
 
 
-def _suggested(trial: Any, name: str, values: Sequence[Any]) -> Any:
-    if isinstance(values, list):
-        return trial.suggest_categorical(name, values)
-    low, high, *scale = values
-    if isinstance(low, int) and isinstance(high, int):
-        return trial.suggest_int(name, low, high, log=scale == ["log"])
-    return trial.suggest_float(name, low, high, log=scale == ["log"])
-
-
-def _study(folder: Path, sampler: Sampler, random_state: int) -> Any:
-    try:
-        import optuna
-        from optuna.storages.journal import JournalFileBackend
-    except ImportError:
-        raise MissingExtraError.of("tuning", "optuna", "tune") from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = optuna.storages.JournalStorage(JournalFileBackend(str(folder / "study.journal")))
-    study = optuna.create_study(storage=storage, study_name="topicloom", direction="maximize", load_if_exists=True)
-    kinds = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
-    # With the first seed, a continued search would repeat its first trials.
-    study.sampler = kinds[sampler](seed=random_state + 7919 * len(study.trials))
-    return study
-
-
-def _finished(study: Any) -> list[Any]:
-    """Return the trials that ended, in order; a trial that was running when its process was killed did not."""
-    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.name in ("COMPLETE", "FAIL")]
-
-
-def _row(trial: Any) -> dict[str, Any]:
-    return {"number": trial.number, "value": trial.value, "settings": dict(trial.params), **trial.user_attrs}
-
-
 def _claim(folder: Path, plan: dict[str, Any]) -> None:
-    said = folder / "tuning.json"
-    if said.exists():
-        before = read_json(said)
+    """Write the plan of the search, or check that it is the one that is there."""
+    file = folder / "tuning.json"
+    if file.exists():
+        before = read_json(file)
         for name, value in plan.items():
             if before.get(name) != value:
                 raise InputError(f"{folder} has a search with another {name}; give another directory")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(said, plan | {"topicloom": __version__})
+    write_json(file, plan | {"topicloom": __version__})
 
 
-def _write_best(folder: Path, model: str, n_topics: int, random_state: int, settings: Mapping[str, Any]) -> None:
-    content = {"model": model.lower(), "topics": n_topics, "seed": random_state, "settings": dict(settings)}
-    with atomic_file(folder / "best.yaml") as temporary:
-        temporary.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
+def _write_best(path: Path, base: TopicModel, best: Mapping[str, Any]) -> None:
+    """Write the settings of the best trial and those that the search was given, as `train --config` takes them."""
+    kind = type(base)
+    name = kind.__name__.lower() if kind.__name__ in REGISTRY else f"{kind.__module__}:{kind.__name__}"
+    content = {"model": name, "topics": base.n_topics, "seed": base.random_state}
+    settings: dict[str, Any] = {}
+    defaults = kind().get_params(deep=False)
+    for setting, value in base.get_params(deep=False).items():
+        if setting in _NOT_TUNED or setting in best or describe_value(value) == describe_value(defaults[setting]):
+            continue
+        try:
+            plain = json.loads(json.dumps(value))
+        except TypeError:
+            logger.warning("%s cannot hold %s; give it again when you train with this file", path, setting)
+            continue
+        if setting in _OPTIONS:
+            content[_OPTIONS[setting]] = plain
+        else:
+            settings[setting] = plain
+    settings |= {setting: value for setting, value in best.items() if setting not in _OPTIONS}
+    content |= {_OPTIONS[setting]: value for setting, value in best.items() if setting in _OPTIONS}
+    with atomic_file(path) as temporary:
+        temporary.write_text(
+            yaml.safe_dump(content | {"settings": settings}, sort_keys=False, allow_unicode=True), encoding="utf-8"
+        )

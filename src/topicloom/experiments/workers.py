@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing.connection
 import os
 import pickle
@@ -21,6 +22,7 @@ Job = dict[str, Any]
 Row = dict[str, Any]
 Work = Callable[[Job], Row]
 
+_log = logging.getLogger("topicloom")
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 _SPIN_COUNT = "3000"  # as for the command line: a thread that waits sleeps soon, and leaves the processor to others
 _LONGEST = 300  # characters of an error
@@ -97,7 +99,8 @@ class _Worker:
     def __init__(self, payload: bytes) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        arguments = (theirs, os.getpid(), os.getcwd(), payload)
+        level = logging.CRITICAL + 1 if _log.disabled else _log.getEffectiveLevel()
+        arguments = (theirs, os.getpid(), os.getcwd(), payload, level)
         self.process = context.Process(target=_serve, args=arguments)
         self.job: Job | None = None
         with _environment():
@@ -158,8 +161,9 @@ def _environment() -> Iterator[None]:
                 os.environ.pop(name, None)
 
 
-def _serve(connection: Connection, parent: int, directory: str, payload: bytes) -> None:
+def _serve(connection: Connection, parent: int, directory: str, payload: bytes, log_level: int) -> None:
     """Do the jobs that arrive, until the connection is closed."""
+    _log.setLevel(log_level)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # after Ctrl-C, the parent process ends this one
     _end_with(parent)
     try:

@@ -116,7 +116,7 @@ def page(found: Comparison) -> str:
     parts = ", ".join(f"{number} {name}" for name, number in found.documents.items())
     body = [
         "<h1>Comparison of topic models</h1>",
-        f"<p>{len(found.models)} models, {len(found.n_topics)} numbers of topics, {found.seeds} seeds; documents: "
+        f"<p>{_size(found)}; documents: "
         f"{escape(parts)}. Mean ± standard deviation over seeds; the best mean of each number of topics is bold. "
         "No single column says which model is better: C_v alone, for example, rewards topics that are all alike.</p>",
         *_versions(found),
@@ -127,13 +127,24 @@ def page(found: Comparison) -> str:
         "<h2>Test documents</h2>", '<p class="note">Report these figures of what was chosen.</p>',
         _table(found, "test"),
         "<h2>Every fit</h2>", '<p class="note">Measured on test documents.</p>', _plots(found),
-        "<h2>Paired tests</h2>", _paired(found),
+        *_paired(found),
         "<h2>Topics</h2>", '<p class="note">Topics of the first seed.</p>', *_topics(found),
     ]  # fmt: skip
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Comparison of topic models</title>'
         f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
+
+
+def _size(found: Comparison) -> str:
+    """Return how many models, numbers of topics and seeds were compared."""
+    counts = {
+        "model": len(found.models),
+        "number of topics": len(found.n_topics),
+        "seed": found.seeds,
+    }
+    plural = {"number of topics": "numbers of topics"}
+    return ", ".join(f"{n} {name if n == 1 else plural.get(name, name + 's')}" for name, n in counts.items())
 
 
 def _versions(found: Comparison) -> list[str]:
@@ -172,7 +183,9 @@ def _table(found: Comparison, part: str) -> str:
     return _scrolled(f"<th>model</th><th>topics</th>{head}", rows)
 
 
-def _paired(found: Comparison) -> str:
+def _paired(found: Comparison) -> list[str]:
+    if len(found.models) < 2:
+        return []
     rows = []
     for name in (name for name in found.measures if name != "topic_distance"):
         best = found.best(name, "validation")
@@ -193,7 +206,7 @@ def _paired(found: Comparison) -> str:
         "difference, by Student's t, and p is that of a two-sided paired t-test. The last column corrects p after Holm "
         "for the tests of the same measure; judge by it. Few pairs show only large differences."
     )
-    return f'<p class="note">{note}</p>' + _scrolled(head, rows)
+    return ["<h2>Paired tests</h2>", f'<p class="note">{note}</p>', _scrolled(head, rows)]
 
 
 def _scrolled(head: str, rows: list[str]) -> str:
