@@ -387,7 +387,7 @@ def test_partial_fit_goes_on_from_what_was_learned(make, tmp_path):
 
 
 def test_the_sampler_says_that_it_has_no_partial_fit():
-    with pytest.raises(InputError, match='use method="variational"'):
+    with pytest.raises(InputError, match='use `method="variational"`'):
         LDA(2, method="gibbs").partial_fit(CORPUS)
 
 
@@ -408,7 +408,8 @@ class Recorder(Callback):
     def __init__(self) -> None:
         self.events: list[Any] = []
 
-    def on_start(self, n_epochs: int, n_batches: int) -> None:
+    def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
+        assert len(model.vocabulary_) == len(model.word_counts_) == len(model.document_counts_)
         self.events.append("start")
 
     def on_epoch(self, row: dict[str, float]) -> None:

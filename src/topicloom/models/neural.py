@@ -108,6 +108,7 @@ class NeuralTopicModel(TopicModel):
                 validation=validation,
                 monitors=[watch, *monitors],
                 callbacks=[*shown, *callbacks],
+                model=self,
             )
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
