@@ -166,7 +166,7 @@ def test_leaves_its_input_alone(make):
 def test_few_topics_and_few_documents(make, n_topics, n_docs):
     model = make(n_topics=n_topics)
     if isinstance(model, GMNTM) and n_docs < n_topics:
-        with pytest.raises(InputError, match=f"{n_topics} components need as many documents"):
+        with pytest.raises(InputError, match=f"`n_topics={n_topics}` needs at least as many documents"):
             model.fit(COUNTS[:n_docs])
         return
     model.fit(COUNTS[:n_docs])
@@ -801,7 +801,7 @@ def test_partial_fit_holds_the_settings_to_their_limits() -> None:
     model = GSM(3, random_state=0).partial_fit(CORPUS)
     with pytest.raises(SettingError, match="batch_size"):
         model.set_params(batch_size=-3).partial_fit(CORPUS)
-    with pytest.raises(SettingError, match="n_topics is 4, and learning began with 3"):
+    with pytest.raises(SettingError, match="n_topics is 4, but the model has 3 topics; set it back"):
         model.set_params(batch_size=None, n_topics=4).partial_fit(CORPUS)
 
 
