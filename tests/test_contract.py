@@ -166,7 +166,7 @@ def test_leaves_its_input_alone(make):
 def test_few_topics_and_few_documents(make, n_topics, n_docs):
     model = make(n_topics=n_topics)
     if isinstance(model, GMNTM) and n_docs < n_topics:
-        with pytest.raises(InputError, match=f"{n_topics} components need as many documents"):
+        with pytest.raises(InputError, match=f"`n_topics={n_topics}` needs at least as many documents"):
             model.fit(COUNTS[:n_docs])
         return
     model.fit(COUNTS[:n_docs])
@@ -387,7 +387,7 @@ def test_partial_fit_goes_on_from_what_was_learned(make, tmp_path):
 
 
 def test_the_sampler_says_that_it_has_no_partial_fit():
-    with pytest.raises(InputError, match='use method="variational"'):
+    with pytest.raises(InputError, match='use `method="variational"`'):
         LDA(2, method="gibbs").partial_fit(CORPUS)
 
 
@@ -408,7 +408,8 @@ class Recorder(Callback):
     def __init__(self) -> None:
         self.events: list[Any] = []
 
-    def on_start(self, n_epochs: int, n_batches: int) -> None:
+    def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
+        assert len(model.vocabulary_) == len(model.word_counts_) == len(model.document_counts_)
         self.events.append("start")
 
     def on_epoch(self, row: dict[str, float]) -> None:
@@ -800,7 +801,7 @@ def test_partial_fit_holds_the_settings_to_their_limits() -> None:
     model = GSM(3, random_state=0).partial_fit(CORPUS)
     with pytest.raises(SettingError, match="batch_size"):
         model.set_params(batch_size=-3).partial_fit(CORPUS)
-    with pytest.raises(SettingError, match="n_topics is 4, and learning began with 3"):
+    with pytest.raises(SettingError, match="n_topics is 4, but the model has 3 topics; set it back"):
         model.set_params(batch_size=None, n_topics=4).partial_fit(CORPUS)
 
 

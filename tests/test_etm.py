@@ -41,7 +41,7 @@ def etm(**settings) -> ETM:
 def at_start(model: ETM) -> np.ndarray:
     """The word vectors before the first step."""
     model._begin(CORPUS, None)
-    return model._start(fit=True).network.decoder.topics.word_vectors.detach().numpy()
+    return model._start(for_fit=True).network.decoder.topics.word_vectors.detach().numpy()
 
 
 def placed(vectors: np.ndarray) -> np.ndarray:

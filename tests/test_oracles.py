@@ -180,9 +180,9 @@ def test_decoder_against_dense(name, x):
     p = probabilities(decoder, theta)  # (B, V)
     torch.testing.assert_close(decoder.log_probabilities(theta).exp(), p)
     likelihood = (x * p.log()).sum(1)
-    presence = Bernoulli(p).log_prob((x > 0).double()).sum(1)
+    expected = Bernoulli(p).log_prob((x > 0).double()).sum(1)
     torch.testing.assert_close(decoder.score(theta, batch, "cross_entropy"), likelihood, atol=1e-7, rtol=1e-7)
-    torch.testing.assert_close(decoder.score(theta, batch, "bernoulli"), presence, atol=1e-7, rtol=1e-7)
+    torch.testing.assert_close(decoder.score(theta, batch, "bernoulli"), expected, atol=1e-7, rtol=1e-7)
 
 
 @pytest.mark.parametrize("name", DECODERS)

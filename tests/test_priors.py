@@ -154,7 +154,7 @@ def test_a_fitted_mixture_follows_the_codes():
     generator = seeded()
     for _ in range(300):
         component = torch.randint(3, (64,), generator=generator)
-        fitted.watch(centres[component] + 0.5 * torch.randn(64, 3, generator=generator))
+        fitted.update(centres[component] + 0.5 * torch.randn(64, 3, generator=generator))
     assert torch.allclose(fitted.means, centres, atol=0.3)
     assert torch.allclose(fitted.vars, torch.full((3, 3), 0.25), atol=0.1)
     assert torch.allclose(fitted.weights, torch.full((3,), 1 / 3), atol=0.1)

@@ -13,7 +13,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 import topicloom as tl
-from topicloom.training.callbacks import HasSnapshot
+from topicloom.training.callbacks import RunState
 from topicloom.training.state import Snapshot
 
 CORPUS = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
@@ -54,7 +54,7 @@ class Keeper(tl.Callback):
     def __init__(self) -> None:
         self.snapshots: list[Snapshot] = []
 
-    def on_state(self, state: HasSnapshot) -> None:
+    def on_state(self, state: RunState) -> None:
         self.snapshots.append(state.snapshot())
 
 

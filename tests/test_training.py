@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+import re
+import textwrap
 from collections.abc import Callable
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,17 +17,18 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
+import topicloom
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import TrainingDivergedError
-from topicloom.models import GSM
+from topicloom.models import GMNTM, GSM, LDA, Loom
 from topicloom.nn.batch import Batch
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.training.batches import BatchReader
-from topicloom.training.callbacks import Callback, JsonLines
-from topicloom.training.loop import evaluate, train
-from topicloom.training.state import TrainingPlan, TrainingState
+from topicloom.training.callbacks import Callback, JsonLines, RunState
+from topicloom.training.loop import evaluate, train_stages
+from topicloom.training.state import Stage, TrainingPlan, TrainingState
 
 CPU = torch.device("cpu")
 
@@ -76,8 +81,8 @@ class Watcher(Callback):
         self.weights: list[float] = []
         self.events: list[str] = []
 
-    def on_start(self, n_epochs: int, n_batches: int) -> None:
-        self.events.append(f"start {n_epochs} {n_batches}")
+    def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
+        self.events.append(f"start {model} {n_epochs} {n_batches}")
 
     def on_batch(self) -> None:
         self.events.append("batch")
@@ -89,6 +94,12 @@ class Watcher(Callback):
 
     def on_end(self) -> None:
         self.events.append("end")
+
+
+class StateWatcher(Watcher):
+    def on_state(self, state: RunState) -> None:
+        assert state.network is self.state.network
+        self.events.append("state")
 
 
 def documents(n_docs: int = 10, batch_size: int = 4) -> BatchReader:
@@ -107,7 +118,8 @@ def run(
     settings = TrainingPlan(**{"epochs": 3, "learning_rate": 0.1, **plan})
     state = TrainingState.start(network or Line(), settings, seed, CPU)
     watcher = Watcher(state)
-    train(state, reader or documents(), settings, validation=validation, callbacks=[watcher])
+    stages = [Stage("training", settings)]
+    train_stages(state, reader or documents(), stages, validation=validation, callbacks=[watcher], model="model")
     return state, watcher
 
 
@@ -224,7 +236,7 @@ def test_training_stops_at_the_first_value_that_is_not_finite(change, what):
     state = TrainingState.start(Line(change), plan, 0, CPU)
     watcher = Watcher(state)
     with pytest.raises(TrainingDivergedError, match=f"epoch 3, batch 2: {what} is not finite") as caught:
-        train(state, documents(), plan, callbacks=[watcher])
+        train_stages(state, documents(), [Stage("training", plan)], callbacks=[watcher])
     assert "\n" not in str(caught.value)
     assert state.network.weight.item() == watcher.weights[-1]
     assert (state.epoch, len(state.history)) == (2, 2)
@@ -325,9 +337,9 @@ def test_a_player_that_is_not_finite_stops_training_and_takes_all_back():
     plan = TrainingPlan(epochs=5, learning_rate=0.1, schedule="constant")
     state = TrainingState.start(network, plan, 0, CPU)
     with pytest.raises(TrainingDivergedError, match="epoch 2, batch 2: the loss is not finite"):
-        train(state, documents(), plan)
-    whole = Duel()
-    train(TrainingState.start(whole, plan, 0, CPU), documents(), TrainingPlan(1, 0.1, "constant"))
+        train_stages(state, documents(), [Stage("training", plan)])
+    whole, short = Duel(), TrainingPlan(1, 0.1, "constant")
+    train_stages(TrainingState.start(whole, plan, 0, CPU), documents(), [Stage("training", short)])
     assert (network.weight.item(), network.rival.item()) == (whole.weight.item(), whole.rival.item())
     assert (state.epoch, len(state.history)) == (1, 1)
 
@@ -366,7 +378,29 @@ def test_denormals_are_flushed_in_training_and_only_there(before, fails):
 
 def test_callbacks_are_called_in_order():
     _, watcher = run(epochs=2)
-    assert watcher.events == ["start 2 3", *["batch"] * 3, "epoch 1", *["batch"] * 3, "epoch 2", "end"]
+    assert watcher.events == ["start model 2 3", *["batch"] * 3, "epoch 1", *["batch"] * 3, "epoch 2", "end"]
+
+
+def test_a_stage_that_is_not_recorded_shows_its_states_only():
+    plan = TrainingPlan(epochs=2, learning_rate=0.1)
+    state = TrainingState.start(Line(), plan, 0, CPU)
+    watcher = StateWatcher(state)
+    stages = [Stage("pretraining", plan, recorded=False), Stage("training", plan)]
+    train_stages(state, documents(), stages, callbacks=[watcher], model="model")
+    epochs = [event for event in watcher.events if event != "batch"]
+    assert epochs == ["start model 2 3", "state", "state", "epoch 1", "state", "epoch 2", "state", "end"]
+    assert watcher.events.count("batch") == 6
+
+
+@pytest.mark.parametrize("kind", [GSM, GMNTM, LDA, Loom])
+def test_the_example_of_a_callback_runs(kind, capsys):
+    example = re.search(r"::\n((?:    .*\n|\n)+)", inspect.cleandoc(Callback.__doc__))[1]
+    corpus = synthetic_lda(n_docs=60, n_words=20, random_state=0).corpus
+    model = kind(3, epochs=2, random_state=0, device="cpu")
+    exec(textwrap.dedent(example), {"topicloom": topicloom, "model": model, "corpus": corpus})
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert len(printed) >= 2
+    assert all(len(words) == 5 and set(words) <= set(corpus.vocabulary) for words in printed)
 
 
 def test_json_lines_are_the_history(tmp_path):

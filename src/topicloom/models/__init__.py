@@ -1,4 +1,4 @@
-"""The models, each in a file or a folder of its own. registry.py lists them; classes are loaded when first used."""
+"""The models, each in a file or folder of its own. registry.py lists them. A class is loaded when it is first used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     MODELS: tuple[type[TopicModel], ...]
 
-__all__ = ["MODELS", *REGISTRY]  # names that are loaded below
+__all__ = ["MODELS", *REGISTRY]  # the names that __getattr__ loads
 
 
 def __getattr__(name: str) -> Any:

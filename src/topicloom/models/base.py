@@ -1,4 +1,4 @@
-"""TopicModel: what every model shares with its user, however it is fitted."""
+"""TopicModel: the base of all models, whatever method trains them."""
 
 from __future__ import annotations
 
@@ -39,27 +39,37 @@ logger = logging.getLogger("topicloom")
 
 @dataclass(eq=False, repr=False)
 class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """The base of all models: data in, topics and document-topic shares out, files.
+    """The base of all topic models.
 
-    A model is a scikit-learn estimator. The constructor stores its settings, `fit` checks them, and what is learned
-    ends in an underscore.
+    A model is a scikit-learn estimator: the constructor stores its settings, `fit` checks them, and learned attributes
+    have names that end in an underscore.
+
+    To write a model of your own that is not trained by gradient descent, define `build_network`, `fit_corpus` and
+    `partial_fit_corpus`; for any other, see `NeuralTopicModel`. These methods are for your class to call:
+    `word_statistics()` returns the vocabulary for the network, `draw_seed()` a seed, and `adopt_network(network)` makes
+    a trained network the one that `transform` and `topics` use. `from_saved` may be overridden if a saved model needs
+    more than its settings and weights.
 
     Args:
         n_topics: the number of topics K, from 2 to the size of the vocabulary.
-        seed_words: words that a topic is to be about, by the topic's index, such as {0: ["market", "bank"]}; the topic
-            keeps its index. Words that have to do with them follow by themselves.
-        random_state: a seed; the same seed gives the same model on the same machine. None: another one each time.
-        fractional_counts: accepts matrices with counts that are not whole (weights), where the model can use them.
-        device: "auto" is CUDA where there is one and else the CPU; or "cpu", "cuda", "cuda:1", "mps".
-        verbose: 0 is silent, 1 shows a progress bar on standard error.
+        seed_words: words that a topic should be about, by the number of the topic, such as {0: ["market", "bank"]}.
+            Related words join them during training. The topic keeps its number.
+        random_state: the seed of all randomness. The same seed gives the same model on the same machine; None gives
+            another model each time.
+        fractional_counts: whether matrices may contain fractions, such as weights. Not all models can use them.
+        device: where the model is trained and used: "cpu", "cuda", "cuda:1" or "mps". "auto" uses CUDA if it is
+            available, and the CPU otherwise.
+        verbose: 1 shows a progress bar on standard error, 0 shows nothing.
 
     Attributes:
-        components_: (K, V) float32, the words of each topic, rows sum to 1.
+        components_: the topics, (K, V) float32; each row is a distribution over the words.
         vocabulary_: the V words.
-        word_counts_: (V,) tokens of each word in the training corpus.
-        history_: one row per epoch, a dict of every loss term.
-        tokenizer_: what cuts a raw text as the training corpus was cut.
-        n_features_in_: V.
+        word_counts_: (V,) the number of tokens of each word in the training documents.
+        document_counts_: (V,) the number of training documents with each word.
+        n_documents_: the number of training documents that are not empty.
+        history_: a list with a dictionary for each epoch: the terms of the loss, and the measures of collapse.
+        tokenizer_: the tokenizer of the training documents, which splits raw text in `transform`.
+        n_features_in_: the size of the vocabulary V.
     """
 
     n_topics: Annotated[int, Field(ge=2)] = 20
@@ -70,11 +80,16 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
     device: str = "auto"
     verbose: Literal[0, 1] | bool = 0
 
-    # What a model provides.
+    # What a model defines.
 
     @abstractmethod
     def build_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
-        """Return the untrained network, its weights drawn from `generator` (on the CPU)."""
+        """Return the network before training. A loaded model builds it too, and then reads its weights.
+
+        Args:
+            words: what is known about the vocabulary.
+            generator: draws the initial weights, on the CPU.
+        """
 
     @abstractmethod
     def fit_corpus(
@@ -84,16 +99,23 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         monitors: Sequence[Monitor] = (),
         snapshot: Snapshot | None = None,
     ) -> None:
-        """Learn from a corpus, fill history_ and adopt the trained network.
+        """Learn from a corpus: fill `history_` and adopt the trained network.
 
         Args:
-            monitors: each measures the network after each epoch, for its row of history_.
-            snapshot: the state of an earlier fit of the same corpus and settings, to go on from.
+            corpus: the documents.
+            callbacks: objects that watch the training.
+            monitors: functions that measure the network after each epoch, for the epoch's row of `history_`.
+            snapshot: the state of an earlier fit with the same documents and settings, from which to continue.
         """
 
     @abstractmethod
     def partial_fit_corpus(self, corpus: Corpus) -> None:
-        """Learn a little more from a corpus."""
+        """Learn from more documents in one pass, as `fit_corpus` does from all of them."""
+
+    @property
+    def n_history_rows(self) -> int:
+        """The greatest number of rows that `history_` can have after `fit`."""
+        return int(getattr(self, "epochs", None) or 0)
 
     # Learning.
 
@@ -108,23 +130,26 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         monitor_every: int = 5,
         resume_from: Snapshot | None = None,
     ) -> Self:
-        """Learn the topics.
+        """Learn the topics of documents.
 
         Args:
-            X: a Corpus, texts, token lists, a data frame with a column "text", or (D, V) counts, sparse or dense.
-            y: not used, present for scikit-learn.
-            vocabulary: the V words of the columns, when X is a matrix.
-            callbacks: objects that are called while the model trains; see `topicloom.Callback`.
-            monitor: measures of the topics that become columns of history_, against the documents of X: "c_npmi",
-                "c_v" and "c_uci" (of texts or token lists, whose order is known), "document_npmi", "u_mass",
-                "topic_uniqueness", "inverted_rbo", "redundancy". "topic_diversity" is always there.
-            monitor_every: the number of epochs between two measurements; the last epoch is always measured.
-            resume_from: goes on from this state of an earlier fit with the same documents, settings and seed, which a
-                callback took (`Callback.on_state`). The result is that of a fit that was never stopped.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (D, V), sparse or dense.
+            y: not used; it is there for scikit-learn.
+            vocabulary: the V words of the columns, if X is a matrix.
+            callbacks: objects that watch the training; see `topicloom.Callback`.
+            monitor: measures of the topics that become columns of `history_`, taken on the documents of X. Any of
+                "document_npmi", "u_mass", "topic_uniqueness", "inverted_rbo" and "redundancy"; with texts or lists of
+                tokens, whose order is known, also "c_npmi", "c_v" and "c_uci". "topic_diversity" is always there.
+            monitor_every: the number of epochs from one measurement to the next. The last epoch is always measured.
+            resume_from: the state of an earlier fit with the same documents, settings and seed, which a callback took
+                in `Callback.on_state`. Training continues from it and gives the result of a fit that never stopped.
+
+        Returns:
+            the model itself.
 
         Raises:
-            InputError: X or a setting cannot be used; one sentence says why.
-            TrainingDivergedError: a loss was not finite; the model keeps its state of the last whole epoch.
+            InputError: X or a setting cannot be used. An earlier fit is kept.
+            TrainingDivergedError: a loss is not finite. The model has the state of the last complete epoch.
         """
         _check_callbacks(callbacks)
         names = check_monitors(monitor, monitor_every)
@@ -137,16 +162,19 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         self.fit_corpus(corpus, callbacks, [watcher] if watcher.names else [], resume_from)
         return self
 
-    @property
-    def n_history_rows(self) -> int:
-        """The most rows that history_ will have."""
-        return int(getattr(self, "epochs", None) or 0)
-
     def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Sequence[str] | None = None) -> Self:
-        """Learn from more documents in one pass; the first call fixes the vocabulary, later calls count only its words.
+        """Learn from more documents in one pass.
+
+        The first call determines the vocabulary. Later calls use only the words in it.
 
         Args:
-            X, y, vocabulary: as for `fit`; a matrix with another vocabulary is matched word by word.
+            X, y, vocabulary: as for `fit`. A matrix with another vocabulary is matched word by word.
+
+        Returns:
+            the model itself.
+
+        Raises:
+            InputError, TrainingDivergedError: as for `fit`.
         """
         if not hasattr(self, "components_"):
             with self._kept_on_mistakes():
@@ -155,7 +183,10 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
             return self
         check_settings(self)
         if self.n_topics != len(self.components_):
-            raise SettingError(f"n_topics is {self.n_topics}, and learning began with {len(self.components_)}")
+            raise SettingError(
+                f"n_topics is {self.n_topics}, but the model has {len(self.components_)} topics; set it back, or call "
+                "fit to start again"
+            )
         corpus = self.documents(X, vocabulary)
         if corpus.counts.nnz:
             self.partial_fit_corpus(corpus)
@@ -164,7 +195,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
 
     @contextmanager
     def _kept_on_mistakes(self) -> Iterator[None]:
-        """Take an earlier fit back when what is in this context fails: a mistake costs no fitted model."""
+        """Restore an earlier fit if an error is raised inside this context."""
         before = dict(vars(self))
         try:
             yield
@@ -173,10 +204,10 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
             raise
 
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
-        """Check the settings, note what the corpus says of its words, and return it."""
+        """Check the settings, discard an earlier fit, and return X as a corpus whose words are noted."""
         check_settings(self)
         for learned in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, learned)  # the topics of an earlier fit are not of these words
+            delattr(self, learned)  # an earlier fit has topics over other words
         corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
         if self.n_topics > corpus.n_words:
             raise InputError(
@@ -193,31 +224,25 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         self._count_words(corpus)
         self.n_features_in_ = corpus.n_words
         self.history_: list[dict[str, Any]] = []
-        self.settings_ = self.get_params(deep=False)  # what is saved, whatever set_params says later
+        self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
         return corpus
 
     def _count_words(self, corpus: Corpus) -> None:
-        """Add the words of documents to the counts that ranking and priors read."""
+        """Add the words of documents to the counts, which the ranking of words and the network read."""
         self.word_counts_ = self.word_counts_ + np.asarray(corpus.counts.sum(axis=0, dtype=np.float64)).ravel()
         self.document_counts_ = self.document_counts_ + np.bincount(corpus.counts.indices, minlength=corpus.n_words)
-        self.n_documents_ += int((~corpus.is_empty).sum())  # empty documents teach nothing
+        self.n_documents_ += int((~corpus.is_empty).sum())  # empty documents add nothing
+
+    # What the methods of a model use.
 
     def adopt_network(self, network: TopicNetwork) -> None:
-        """Take over the trained network: it is what transform and topics read."""
+        """Make a trained network the one that `transform` and `topics` use."""
         self.network_ = network.eval()
         with torch.inference_mode():
             self.components_: Array = network.topic_word().float().cpu().contiguous().numpy()
 
-    def collapse_watch(self, reader: BatchReader) -> CollapseWatch:
-        return CollapseWatch.of(reader, self.word_counts_, self.n_topics)
-
-    def warn_of_collapse(self, watch: CollapseWatch) -> None:
-        """Warn of what has collapsed in the trained network, which need not be that of the last epoch."""
-        row = self.history_[-1] | evaluated(self.network_, device_of(self.network_), watch)
-        for sentence in watch.advice(self, row):
-            logger.warning("%s", sentence)
-
     def word_statistics(self) -> Words:
+        """Return what is known about the vocabulary, for `build_network`."""
         counts = torch.from_numpy(self.word_counts_ + 1.0)
         idf = np.log((1 + self.n_documents_) / (1 + self.document_counts_)) + 1
         log_frequency = (counts / counts.sum()).log().float()
@@ -226,15 +251,33 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, mean_length, seeds)
 
     def draw_seed(self) -> int:
-        """Return a seed drawn from random_state; the global random state is not read."""
+        """Return a seed that `random_state` determines. The global random state is not read."""
         if self.random_state is None:
             return int(np.random.SeedSequence().generate_state(1)[0] >> 1)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
+    def collapse_watch(self, reader: BatchReader) -> CollapseWatch:
+        """Return an object that measures a network for collapse on a sample of the documents."""
+        return CollapseWatch.of(reader, self.word_counts_, self.n_topics)
+
+    def warn_of_collapse(self, watch: CollapseWatch) -> None:
+        """Warn if the trained network has collapsed; it need not be the network of the last epoch."""
+        row = self.history_[-1] | evaluated(self.network_, device_of(self.network_), watch)
+        for sentence in watch.advice(self, row):
+            logger.warning("%s", sentence)
+
     @classmethod
     def from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
-        """Return the model that was saved as these parts; see `saving.restore`."""
+        """Return a saved model, given the contents of its files; `topicloom.load` calls this.
+
+        Args:
+            config: the content of config.json.
+            vocabulary: the V words.
+            tensors: the content of model.safetensors.
+        """
         return restore(cls, config, vocabulary, tensors)
+
+    # scikit-learn.
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -254,5 +297,5 @@ def _check_callbacks(callbacks: Any) -> None:
     for callback in callbacks:
         if not isinstance(callback, Callback):
             raise SettingError(
-                f"callbacks holds {callback!r:.60}, which is no topicloom.Callback; make a subclass of it"
+                f"callbacks should contain objects of a subclass of topicloom.Callback; {callback!r:.60} is none"
             )

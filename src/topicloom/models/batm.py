@@ -1,20 +1,22 @@
 """BATM: bidirectional adversarial training of an encoder and a generator of documents.
 
 Wang, Hu, Zhou, He, Xiong, Ye & Xu 2020, "Neural Topic Modeling with Bidirectional Adversarial Training". An encoder
-makes of a document x its theta = E(x); a generator makes of theta ~ Dirichlet(alpha) a document G(theta); a critic D
-sees pairs of both kinds. The critic raises, and encoder and generator lower, E[D(E(x), x)] - E[D(theta, G(theta))],
-which at the best critic is the Wasserstein distance of the two joint distributions (equations 5 to 7).
+turns a document x into theta = E(x), a generator turns theta ~ Dirichlet(alpha) into a document G(theta), and a critic
+D receives pairs of both kinds. The critic maximises E[D(E(x), x)] - E[D(theta, G(theta))], and the encoder and the
+generator minimise it. With the best critic it is the Wasserstein distance between the two joint distributions
+(equations 5 to 7).
 
-Where the defaults depart from the paper, and how to come back to it:
-- encoder and generator also learn to say x again, -sum_v x_v log p(v | E(x)), which makes this an adversarial
-  autoencoder on pairs; without it, topics are less coherent (reconstruction_weight=0);
-- the generator is a mixture theta beta, and not softmax of a layer, with background frequencies (background=False);
-- the critic is shown documents of words drawn from G(theta), as long as the batch's own, and not the smooth G(theta),
-  which it would know by having no zeros; the gradient passes as if they were G(theta) itself (straight through);
-- documents are shares of words, not tf-idf;
-- the critic is bounded by the norms of its layers, and not by clipping single weights at 0.01;
-- the encoder's code is batch-normalised, with the spread of the Laplace approximation of the prior;
-- topics are held apart, as in the other models (min_diversity=0).
+The defaults depart from the paper as follows; the settings in parentheses are the paper's:
+- The encoder and the generator also learn to reconstruct x, by the term -sum_v x_v log p(v | E(x)), which makes the
+  model an adversarial autoencoder on pairs. Without it, topics are less coherent (reconstruction_weight=0).
+- The generator is a mixture theta beta with background frequencies, and not the softmax of a layer (background=False).
+- The critic receives documents whose words are drawn from G(theta), as many as the batch's documents have, and not the
+  smooth G(theta), which it would recognise by the lack of zeros. The gradient passes as if the documents were G(theta)
+  itself (a straight-through estimator).
+- Documents are shares of words, and not tf-idf.
+- The critic is bounded by the norms of its layers, and not by clipping single weights at 0.01.
+- The encoder's code is batch-normalised, and scaled to the standard deviation of the prior's Laplace approximation.
+- A term of the loss keeps topics apart, as in the other models (min_diversity=0).
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from .words import Words
 
 
 class BATMNetwork(AutoencoderNetwork):
-    """x -> h -> theta, theta -> words, and a critic of pairs (theta, words)."""
+    """x -> h -> theta; theta -> words; and a critic of pairs (theta, words)."""
 
     def __init__(self, settings: BATM, words: Words, generator: torch.Generator) -> None:
         n_topics = settings.n_topics
@@ -73,7 +75,7 @@ class BATMNetwork(AutoencoderNetwork):
         ]
 
     def critic_loss(self, batch: Batch) -> Loss:
-        """Minus the gap between real pairs and drawn ones."""
+        """Return minus the critic's gap, the difference between its values for real and for drawn pairs."""
         with torch.no_grad():
             real_theta = self.posterior(batch).point()  # (B, K)
             theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
@@ -84,9 +86,9 @@ class BATMNetwork(AutoencoderNetwork):
         return Loss(zero, zero, {"gap": -gap})
 
     def loss(self, batch: Batch) -> Loss:
-        """The document said again, and the critic's gap, taken as nats a token; outside training, the bound alone.
+        """Return the reconstruction and the critic's gap, which counts as nats per token.
 
-        How far a critic is deceived says nothing of how far training is.
+        Outside training it is minus the bound alone, because the gap does not show the progress of training.
         """
         if not self.training:
             return Loss(-self.bound(batch, self.generator), torch.zeros_like(batch.counts.totals))
@@ -96,7 +98,7 @@ class BATMNetwork(AutoencoderNetwork):
         drawn = draw_documents(theta, topic_word, batch.counts.totals, self.generator)
         with torch.no_grad():
             seen = self.critic.read(batch.counts), self.critic.read(drawn)  # (B, H) both
-        # Drawn words pass no gradient; their expectation, theta beta W, does. Nothing here is (B, V).
+        # Drawn words have no gradient, so that of their expectation theta beta W is used. No tensor is (B, V).
         expected = theta @ (topic_word @ self.critic.words)  # (B, K) (K, V) (V, H)
         straight_through = seen[1] + expected - expected.detach()  # (B, H)
         gap = self.critic(real_theta, seen[0]) - self.critic(theta, straight_through)  # (B,)
@@ -108,7 +110,7 @@ class BATMNetwork(AutoencoderNetwork):
         )
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """The log likelihood at the encoder's theta: a point posterior has no evidence lower bound."""
+        """Return the log likelihood at the encoder's theta, because a point posterior has no evidence lower bound."""
         return self.decoder.log_likelihood(self.posterior(batch).point(), batch.counts)
 
     def prior_theta(self) -> Tensor:
@@ -117,17 +119,19 @@ class BATMNetwork(AutoencoderNetwork):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BATM(NeuralTopicModel):
-    """Bidirectional adversarial topic model (Wang et al. 2020), by default with reconstruction.
+    """Bidirectional adversarial topic model (Wang et al. 2020), with a reconstruction term.
 
-    The settings that all neural models share are described at NeuralTopicModel. Here kl_weight weighs the critic's gap
-    in the loss of encoder and generator; the bound is the log likelihood at the encoder's theta, which has no
-    divergence.
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`. Here `kl_weight` is
+    the weight of the critic's gap in the loss of the encoder and the generator. The bound that `perplexity` uses is the
+    log likelihood at the encoder's theta.
 
     Args:
-        alpha: the Dirichlet parameter of the prior, the same for each topic; less makes theta sparser.
-        reconstruction_weight: of the document's log likelihood in the loss; 0 is the paper's purely adversarial model.
-        critic_size: width of both layers of the critic.
-        critic_steps: moves of the critic for each one of encoder and generator.
+        alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
+            topics.
+        reconstruction_weight: the weight of a document's reconstruction in the loss. 0 is the purely adversarial model
+            of the paper.
+        critic_size: the width of both layers of the critic.
+        critic_steps: the number of steps that the critic takes for each step of the encoder and the generator.
     """
 
     alpha: Positive = 0.1

@@ -1,24 +1,25 @@
 """DirichletVAE: a topic model whose documents have a Dirichlet prior and a Dirichlet posterior.
 
 Burkhardt & Kramer 2019, "Decoupling Sparsity and Smoothness in the Dirichlet Variational Autoencoder Topic Model"
-(JMLR 20): p(theta) = Dir(alpha), q(theta | x) = Dir(a(x)), p(w | theta) = theta beta or softmax(theta B + b), and the
-divergence of the two Dirichlets in closed form. A draw of a Dirichlet is no smooth function of a(x) and noise; the five
-estimators of the gradient are five ways around it, each in nn/dirichlet.py:
+(JMLR 20): p(theta) = Dir(alpha), q(theta | x) = Dir(a(x)), p(w | theta) = theta beta or softmax(theta B + b). The
+divergence of the two Dirichlets has a closed form. A draw from a Dirichlet is not a smooth function of a(x) and noise;
+there are five estimators of the gradient, all of them in nn/dirichlet.py:
 - "implicit": exact draws and their implicit gradient (Figurnov et al. 2018);
-- "rsvi": exact draws through a rejection sampler and what its path misses (Naesseth et al. 2017);
-- "icdf": approximate inverse of the gamma's distribution function (Joo et al. 2019);
-- "weibull": Weibulls in place of gammas, with parameters of their own (Zhang et al. 2018);
-- "laplace": a logistic normal, the prior being approximated too (Srivastava & Sutton 2017).
-With `sparsity`, theta is proportional to b times the draw, b_k ~ Bernoulli(sparsity) saying whether topic k is in the
-document, so that how many topics a document has and how evenly it has them are two settings.
+- "rsvi": exact draws by a rejection sampler, with a correction of their gradient (Naesseth et al. 2017);
+- "icdf": an approximate inverse of the gamma's distribution function (Joo et al. 2019);
+- "weibull": Weibull variables in place of gamma variables, with parameters of their own (Zhang et al. 2018);
+- "laplace": a logistic normal, with a prior that is approximated as well (Srivastava & Sutton 2017).
+With `sparsity`, theta is proportional to b times the draw, where b_k ~ Bernoulli(sparsity) determines whether topic k
+is in the document. The number of topics in a document and their evenness are then two separate settings.
 
-Where it departs from the paper:
-- a(x) is the exponential of a batch-normalised layer and not a softplus, so that every topic stays in use from the
-  first step, and the divergence needs no warm-up (kl_warmup; the paper takes some 100 epochs); its floor is 1e-5;
-- topics are deviations from the background frequencies (background=False) and held apart (min_diversity=0);
-- half of a document's words are hidden from the encoder in training (input_dropout=0);
-- with `sparsity`, the divergence counts the weights of absent topics too, and is that of the discrete b while a relaxed
-  one is drawn: no strict bound (Maddison et al. 2017, appendix C.3).
+The defaults depart from the paper as follows; the settings in parentheses are the paper's:
+- a(x) is the exponential of a batch-normalised layer plus 1e-5, and not a softplus. Every topic is then in use from the
+  first step, and the divergence needs no warm-up (kl_warmup=100, about).
+- Topics are deviations from the background frequencies (background=False), and a term of the loss keeps them apart
+  (min_diversity=0).
+- Half of a document's words are hidden from the encoder in training (input_dropout=0).
+- With `sparsity`, the divergence includes the weights of absent topics. It is that of the discrete b, although a
+  relaxed b is drawn, so that it is not a strict bound (Maddison et al. 2017, appendix C.3).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from ..nn.dirichlet import (
 from ..nn.encoders import (
     DirichletHead,
     GaussianHead,
-    PresenceHead,
+    IndicatorHead,
     WeibullHead,
 )
 from ..nn.network import VariationalNetwork
@@ -58,7 +59,8 @@ from ..settings import AtLeastOne, Positive, Share
 from .neural import VariationalTopicModel
 from .words import Words
 
-# What each needs to have all topics alive and apart on long texts and short ones.
+# The default Dirichlet parameters, with which all topics are in use and distinct on long texts and on short ones: that
+# of each topic for the Laplace estimator, and the sum over all topics for the others.
 _LAPLACE_ALPHA, _ALPHA_OF_ALL = 0.3, 0.5
 
 Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
@@ -84,10 +86,10 @@ class DirichletNetwork(VariationalNetwork):
         self.register_buffer("alpha", torch.full((settings.n_topics,), settings._alpha))
         self.prior = laplace_dirichlet(self.alpha)
         self.head = self._head(settings, generator)
-        self.presence = (
+        self.indicator = (
             None
             if settings.sparsity is None
-            else PresenceHead(settings.hidden_size, settings.n_topics, generator, probability=settings.sparsity)
+            else IndicatorHead(settings.hidden_size, settings.n_topics, generator, probability=settings.sparsity)
         )
 
     def _head(self, settings: DirichletVAE, generator: torch.Generator) -> nn.Module:
@@ -102,9 +104,9 @@ class DirichletNetwork(VariationalNetwork):
     def posterior(self, batch: Batch) -> SimplexPosterior:
         h = self.encoder(batch, self.noise)  # (B, H)
         weights = self._weights(h)
-        if self.presence is None or self.sparsity is None:
+        if self.indicator is None or self.sparsity is None:
             return weights
-        return SparsePosterior(weights, self.presence(h), self.sparsity, self.temperature)
+        return SparsePosterior(weights, self.indicator(h), self.sparsity, self.temperature)
 
     def _weights(self, h: Tensor) -> SimplexPosterior:
         if self.estimator == "laplace":
@@ -126,22 +128,25 @@ class DirichletNetwork(VariationalNetwork):
 class DirichletVAE(VariationalTopicModel):
     """Dirichlet variational autoencoder (Burkhardt & Kramer 2019).
 
-    The settings that all neural models share are described at NeuralTopicModel.
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
 
     Args:
-        estimator: how the gradient of an expectation over the posterior is estimated: "implicit", "rsvi", "icdf",
-            "weibull" or "laplace"; benchmarks/gradients.md compares them.
-        decoder: "mixture" theta beta, or "product" softmax(theta B + b), batch-normalised, and dense over the
-            vocabulary, one batch at a time.
-        alpha: the Dirichlet parameter of the prior, the same for each topic; less makes theta sparser. None is
-            0.5 / n_topics; with the "laplace" estimator, whose Gaussians are no good likeness of those, 0.3.
-        concentration: how many times the prior's parameters a document's are, in the median: more makes the posterior
-            surer. Not with the "laplace" estimator.
-        augmentation: B of "rsvi": uniforms drawn for each gamma, so that the path misses less of the gradient.
-        sparsity: the prior probability that a topic is in a document; None has all topics in all documents.
-        temperature: of the relaxed choice whether it is, when there is a sparsity; less is nearer to yes or no.
-        batch_norm: whether theta B of the product decoder is normalised per word, over the documents of a batch.
-        topic_gain: how many times as fast as the encoder topics are learned.
+        estimator: the estimator of the gradient of an expectation over the posterior: "implicit", "rsvi", "icdf",
+            "weibull" or "laplace". benchmarks/gradients.md compares them.
+        decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
+            softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
+        alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
+            topics. None is 0.5 / n_topics, or 0.3 with the "laplace" estimator, which approximates such small
+            parameters badly.
+        concentration: the ratio of the posterior's parameters to those of the prior, in the median. A larger value
+            makes the posterior more certain. Not used by the "laplace" estimator.
+        augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
+            more, the correction of the gradient is smaller.
+        sparsity: the prior probability that a topic is in a document. None gives every document all topics.
+        temperature: if there is a sparsity, the temperature at which it is drawn whether a topic is in a document. A
+            lower value is closer to a choice between yes and no.
+        batch_norm: whether the product decoder normalises theta B for each word over the documents of a batch.
+        topic_gain: the factor by which topics are learned faster than the encoder.
     """
 
     estimator: Estimator = "implicit"

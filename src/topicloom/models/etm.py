@@ -1,19 +1,20 @@
 """ETM: the embedded topic model.
 
-Dieng, Ruiz & Blei 2020, "Topic Modeling in Embedding Spaces"; words and topics are points of one space. A document is
-coded by z ~ N(mu(x), diag sigma^2(x)), theta = softmax(z), p(w | theta) = theta beta, beta_k = softmax(rho alpha_k):
-rho (V, L) holds the word vectors, alpha (K, L) the topic vectors.
+Dieng, Ruiz & Blei 2020, "Topic Modeling in Embedding Spaces". Words and topics are points of one space. The code of a
+document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(z) and p(w | theta) = theta beta, with
+beta_k = softmax(rho alpha_k), where rho (V, L) are the word vectors and alpha (K, L) the topic vectors.
 
-Where the defaults depart from the paper, and how to come back to it:
-- the prior is the Laplace approximation of a Dirichlet and not N(0, I) (prior="standard");
-- topics are deviations from the background word frequencies (background=False);
-- topics are held apart by a term of the loss (min_diversity=0);
-- the encoder sees log(1 + x) and not x / sum x (encoder_input="l1"), has 128 softplus units and not 800 ReLU, its mean
-  and log-variance are batch-normalised, and half of a document's words are hidden from it in training
-  (input_dropout=0);
-- Adam's rate follows one cycle, without weight decay (schedule="constant", learning_rate=5e-3, weight_decay=1.2e-6);
-- given word vectors are whitened and brought to one length: word2vec's lie in a narrow cone, along which all topics
-  would move alike, and are short where words are rare, so that no topic could be about those.
+The defaults depart from the paper as follows; the settings in parentheses are the paper's:
+- The prior is the Laplace approximation of a Dirichlet and not N(0, I) (prior="standard").
+- Topics are deviations from the background word frequencies (background=False).
+- A term of the loss keeps topics apart (min_diversity=0).
+- The encoder receives log(1 + x) and not x / sum x (encoder_input="l1"). It has 128 softplus units and not 800 ReLU
+  units, its mean and log-variance are batch-normalised, and half of a document's words are hidden from it in training
+  (input_dropout=0).
+- Adam's learning rate goes through one cycle, without weight decay (schedule="constant", learning_rate=5e-3,
+  weight_decay=1.2e-6).
+- Given word vectors are whitened and scaled to one length. Those of word2vec lie in a narrow cone, in which all topics
+  would move alike, and those of rare words are short, so that no topic could consist of rare words.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from ..settings import AtLeastOne, Positive
 from .neural import VariationalTopicModel
 from .words import Words
 
-_FAINTEST = 1e-3  # of the mean variance: directions with less of it are taken to have this much
-_SIZE = 300  # dimensions, where neither the user nor the word vectors say another number
-_WORD_VECTORS = "decoder.topics.word_vectors"  # in a network's state
+_SMALLEST_VARIANCE = 1e-3  # relative to the mean; directions with a smaller variance count as if they had this one
+_SIZE = 300  # dimensions, unless the user or the word vectors determine another number
+_WORD_VECTORS = "decoder.topics.word_vectors"  # the name of the word vectors in a network's state
 
 
 class ETMNetwork(VariationalNetwork):
@@ -76,21 +77,27 @@ class ETMNetwork(VariationalNetwork):
 class ETM(VariationalTopicModel):
     """Embedded topic model (Dieng, Ruiz & Blei 2020).
 
-    The settings that all neural models share are described at NeuralTopicModel.
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
 
     Args:
-        prior: "laplace" approximates Dirichlet(alpha); "standard" is N(0, I), the paper's.
-        alpha: the Dirichlet parameter of the "laplace" prior, the same for each topic.
-        embedding_size: dimensions L; None is 300, or what the word vectors have.
+        prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"
+            is the N(0, I) of the paper.
+        alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics. A smaller
+            value gives documents fewer topics.
+        embedding_size: the number of dimensions L of the word and topic vectors. None is that of the given word
+            vectors, or 300.
         word_vectors: the vectors that training starts from: WordVectors (see train_word_vectors), a dictionary of words
             and vectors, gensim's KeyedVectors, or the path of a word2vec, GloVe or fastText file. None starts at
             random. In a loaded model the setting is None, as its vectors are in word_embeddings_.
-        fixed_word_vectors: keeps the word vectors as they start; otherwise they are learned with the topics.
+        fixed_word_vectors: whether the word vectors stay as they are at the start. Otherwise they are learned with the
+            topics.
 
     Attributes:
-        word_embeddings_: (V, L) float32; given and fixed vectors are these, whitened and of one length.
-        topic_embeddings_: (K, L) float32; topic k is softmax(m + word_embeddings_ @ topic_embeddings_[k]), m the
-            logarithms of the word frequencies, or 0 with background=False.
+        word_embeddings_: the word vectors, (V, L) float32. If vectors were given, they are whitened and have one
+            length at the start of training.
+        topic_embeddings_: the topic vectors, (K, L) float32. Topic k is softmax(m + word_embeddings_ @
+            topic_embeddings_[k]), where m contains the logarithms of the word frequencies, or zeros with
+            background=False.
     """
 
     prior: Literal["laplace", "standard"] = "laplace"
@@ -100,10 +107,14 @@ class ETM(VariationalTopicModel):
     fixed_word_vectors: bool = False
 
     def nearest_words(self, topic: int, top_n: int = 10) -> list[str]:
-        """The words whose vectors are nearest to a topic's vector, by cosine.
+        """Return the words whose vectors are nearest to the vector of a topic, by cosine similarity.
 
-        Where all word vectors have one length (given and fixed), they are those that the topic makes more frequent than
-        the corpus by the greatest factor.
+        If the word vectors were given and are fixed, they have one length; these words are then the ones whose
+        frequency in the topic exceeds that in the corpus by the greatest factor.
+
+        Args:
+            topic: the number of the topic, from 0.
+            top_n: the number of words.
 
         Raises:
             SettingError: there is no such topic.
@@ -128,7 +139,7 @@ class ETM(VariationalTopicModel):
         return ETMNetwork(self, words, topics, generator)
 
     def _given(self, words: Words, generator: torch.Generator) -> Floats | None:
-        """(V, L) the vectors to start from, or None."""
+        """Return the word vectors that training starts from, (V, L), or None."""
         if self.word_vectors is None:
             return None
         seed = int(torch.randint(2**31, (1,), generator=generator))
@@ -143,7 +154,7 @@ class ETM(VariationalTopicModel):
 
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
-        self.settings_["word_vectors"] = None  # they are in the weights, and a file or a dictionary is not saved again
+        self.settings_["word_vectors"] = None  # saved with the weights, and not as a setting
         return corpus
 
     def adopt_network(self, network: TopicNetwork) -> None:
@@ -163,10 +174,13 @@ class ETM(VariationalTopicModel):
 
 
 def _placed(rows: Floats) -> Floats:
-    """(V, L) rows whitened, and of the length that random ones have; a row at the mean of all stays there."""
+    """Return word vectors (V, L) whitened and scaled to the length sqrt(L) of random ones.
+
+    A vector that equals the mean of all has no direction and becomes zero.
+    """
     centred = (rows - rows.mean(0)).astype(np.float64)
     variances, directions = np.linalg.eigh(centred.T @ centred / len(rows))  # (L,), (L, L)
-    floor = max(_FAINTEST * variances.mean(), np.finfo(np.float32).tiny)
+    floor = max(_SMALLEST_VARIANCE * variances.mean(), np.finfo(np.float32).tiny)
     white = centred @ (directions / np.sqrt(np.maximum(variances, floor))) @ directions.T  # (V, L)
     lengths = np.linalg.norm(white, axis=1, keepdims=True)
     placed: Floats = (white * (np.sqrt(rows.shape[1]) / np.where(lengths > 0, lengths, 1))).astype(np.float32)

@@ -1,4 +1,4 @@
-"""FittedTopics: what a fitted model offers. Nothing here changes the model, so that threads can share one."""
+"""FittedTopics: the methods of a fitted model. None of them changes the model, so threads can share one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Perplexity = Literal["bound", "completion"]
 
 
 class FittedTopics:
-    """Reads documents with the network and the vocabulary that `fit` has learned."""
+    """The methods of a model that use its network and vocabulary after `fit`."""
 
     network_: TopicNetwork
     components_: Array
@@ -45,18 +45,23 @@ class FittedTopics:
     fractional_counts: bool
 
     def _matrix(self, X: Any, *, reset: bool = True) -> tuple[Any, Sequence[str] | None]:
-        """Check a matrix as scikit-learn does; return it, and the words of its columns if it is a data frame."""
-        # Values that are not finite are left to Corpus.from_counts, which names their row and column.
+        """Check a matrix as scikit-learn does, and return it with the words of its columns if it is a data frame."""
+        # Corpus.from_counts checks for values that are not finite, and names their row and column.
         limits = {"ensure_all_finite": False, "ensure_min_features": 2 if reset else 1}
         try:
             matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", **limits)
         except ValueError as error:
-            message = " ".join(str(error).split())  # scikit-learn's run over lines, and may quote a whole text
+            message = " ".join(str(error).split())  # messages of scikit-learn have several lines and may quote texts
             raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
         return matrix, getattr(self, "feature_names_in_", None)
 
     def documents(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
-        """Turn X, as for `transform`, into a corpus over the model's words."""
+        """Return X as a corpus over the model's words.
+
+        Args:
+            X: as for `infer`.
+            vocabulary: the words of the columns, if X is a matrix with another vocabulary.
+        """
         check_is_fitted(self, "components_")
         return corpus_over(
             X,
@@ -68,18 +73,26 @@ class FittedTopics:
         )
 
     def infer(self, X: Any) -> DocumentTopics:
-        """Infer the topics of documents, and return them with what is known of the documents.
+        """Infer the topics of documents, and return them together with the ids, labels, times and texts that X has.
 
         Args:
-            X: as for `fit`; texts are split as in training, and a Corpus with other words is matched word by word.
+            X: as for `fit`. Texts are split as in training, and a Corpus with other words is matched word by word.
 
         Returns:
-            theta (n_docs, K), which rows were empty, and the ids, labels, times and texts that X has.
+            an object with theta (n_docs, K), the documents that have no known word, and the fields of the documents.
+
+        Raises:
+            InputError: X cannot be used.
         """
         return self.infer_with(X)
 
     def infer_with(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
-        """Infer with another posterior than the network's, if one is given."""
+        """Infer the topics of documents with another posterior than that of the network.
+
+        Args:
+            X: as for `infer`.
+            posterior: a function from a batch to a posterior; None is `network_.posterior`.
+        """
         corpus = self.documents(X)
         return document_topics(self.network_, corpus, posterior)
 
@@ -90,8 +103,11 @@ class FittedTopics:
             X: as for `infer`.
 
         Returns:
-            (n_docs, K) float32, rows sum to 1; row i is document i. A document without a known word gets the model's
-            average shares, and one warning counts such documents.
+            (n_docs, K) float32; rows sum to 1, and row i is always document i. A document without a known word gets
+            the model's average shares, and one warning says how many there are.
+
+        Raises:
+            InputError: X cannot be used.
         """
         return theta_of(self.infer_with(X))
 
@@ -99,31 +115,38 @@ class FittedTopics:
         """Return the words that stand for each topic.
 
         Args:
-            top_n: how many words a topic has.
-            relevance: 1 ranks by probability, 0.6 as Sievert & Shirley (2014) recommend; None is the package's own
-                rule, relevance 0.5 with the lift of rare words shrunk.
+            top_n: the number of words for each topic.
+            relevance: 1 ranks words by probability; a lower value prefers words that are rarer elsewhere. Sievert &
+                Shirley (2014) recommend 0.6. None is the package's own rule: 0.5, with less weight on rare words.
 
         Returns:
             K lists of words, best first.
+
+        Raises:
+            SettingError: `top_n` is not a whole number from 1, or `relevance` is not from 0 to 1.
         """
         return [[self.vocabulary_[word] for word in row] for row in self.topic_ids(top_n, relevance)]
 
     def topic_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
-        """Return (K, min(top_n, V)) the words of `topics` as columns of components_."""
+        """Return the words that `topics` returns as columns of components_: (K, min(top_n, V))."""
         check_is_fitted(self, "components_")
         return topic_word_ids(self.components_, self.word_counts_, top_n, relevance)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the evidence lower bound per token in nats, -log(`perplexity(X)`): higher is better."""
+        """Return the evidence lower bound per token in nats, which is -log(`perplexity(X)`). Higher is better."""
         return -float(np.log(self.perplexity(X)))
 
     def perplexity(self, X: Any, method: Perplexity = "bound", average: metrics.Average = "corpus") -> float:
-        """Return how surprised the model is by a word of X: lower is better.
+        """Return the perplexity of documents, the exponential of the negative log likelihood per token.
+
+        Lower is better.
 
         Args:
+            X: as for `infer`.
             method: as for `log_likelihood`.
-            average: "corpus" gives every token the same weight, exp(-sum of bounds / sum of tokens); "document" every
-                document, exp(-mean of bound / tokens), as papers on neural models do since Miao et al. 2016.
+            average: "corpus" gives every token the same weight: exp(-sum of the bounds / sum of the tokens).
+                "document" gives every document the same weight: exp(-mean of bound / tokens), as papers on neural
+                models do since Miao et al. 2016.
 
         Raises:
             InputError: no document has a word that the model knows, or the method cannot be used on X.
@@ -133,21 +156,22 @@ class FittedTopics:
         return metrics.perplexity(*self.log_likelihood(X, method), average)
 
     def log_likelihood(self, X: Any, method: Perplexity = "bound") -> tuple[Array, Array]:
-        """Return the log likelihood of each document and the number of its tokens: (n_docs,) nats, (n_docs,) tokens.
+        """Return the log likelihood of each document in nats, (n_docs,), and the number of its tokens, (n_docs,).
 
         Args:
+            X: as for `infer`.
             method: "bound" is the evidence lower bound of all tokens. "completion" infers theta from one half of each
-                document's tokens and scores the other (whole counts only; the halves are drawn with a fixed seed).
+                document's tokens and scores the other half. It needs whole counts, and a fixed seed draws the halves.
 
         Raises:
             InputError: no document has a word that the model knows, or the method cannot be used on X.
         """
         corpus = self.documents(X)
         if not corpus.counts.nnz:
-            raise InputError("no document has a word that the model knows, so there is nothing to score")
+            raise InputError("no document contains a word that the model knows, so there is nothing to score")
         if method == "completion":
             if not corpus.is_whole:
-                raise InputError('completion divides whole counts; with weights take method="bound"')
+                raise InputError('document completion needs whole counts; for weights use `method="bound"`')
             observed, scored = (_with_counts(corpus, half) for half in metrics.completion_split(corpus.counts))
             theta = document_topics(self.network_, observed).theta
             return log_likelihood(self.network_, theta, scored), scored.counts.sum(axis=1)
@@ -156,26 +180,36 @@ class FittedTopics:
         return evidence_bound(self.network_, corpus), corpus.counts.sum(axis=1)
 
     def latent(self, X: Any) -> tuple[Array, Array]:
-        """Return where each document is in the latent space, and its divergence from the prior in nats.
+        """Return the position of each document in the latent space, and its divergence from the prior in nats.
+
+        Args:
+            X: as for `infer`.
 
         Returns:
-            code: (n_docs, L), the posterior mean of a Gaussian code; the logarithms of a Dirichlet's or Weibull's
-                weights (L = K); for other models theta as centred log-ratios (L = K).
-            divergence: (n_docs, M), a column for each latent variable: M = L, or L + 1 where a mixture component is one
-                more; (n_docs, 0) for models whose posterior has no divergence.
+            code: (n_docs, L). For a Gaussian posterior, the mean of the code; for a Dirichlet or Weibull posterior, the
+                logarithms of its weights (L = K); for other models, theta as centred log-ratios (L = K).
+            divergence: (n_docs, M), a column for each latent variable. M is L, or L + 1 if the component of a mixture
+                is a latent variable too, or 0 if the posterior has no divergence.
         """
         corpus = self.documents(X)
         return latent_codes(self.network_, corpus)
 
     def encode(self, X: Any) -> sp.csr_array:
-        """Return (n_docs, V) counts of X over the model's words; X as for `transform`."""
+        """Return the counts of X over the model's words, (n_docs, V); X as for `infer`."""
         return self.documents(X).counts
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
-        """Write model.safetensors, config.json and vocabulary.txt to a directory, all of them or none.
+        """Write the model to a directory, from which `topicloom.load` reads it.
+
+        The files are model.safetensors, config.json and vocabulary.txt. They are written completely or not at all.
+
+        Args:
+            directory: the directory.
+            overwrite: whether an earlier model may be replaced.
 
         Raises:
-            InputError: the directory holds something and `overwrite` is off.
+            InputError: the directory is not empty and `overwrite` is off, or it contains other files; or the model
+                cannot be written.
         """
         check_is_fitted(self, "components_")
         try:
@@ -187,12 +221,12 @@ class FittedTopics:
 
 
 def theta_of(found: DocumentTopics) -> Array:
-    """Return theta, with a warning where documents are empty."""
+    """Return theta, and warn of documents without a known word."""
     if found.empty.any():
         logger.warning("%s", empty_warning(int(found.empty.sum()), len(found)))
     return found.theta
 
 
 def _with_counts(corpus: Corpus, counts: sp.csr_array) -> Corpus:
-    """The same documents with other counts."""
+    """Return the same documents with other counts."""
     return Corpus(counts, corpus.vocabulary, corpus.fields, corpus.tokenizer)

@@ -1,18 +1,21 @@
-"""GMNTM: a topic model whose documents' codes follow a mixture of Gaussians, a component for each topic.
+"""GMNTM: a topic model whose documents' codes follow a mixture of Gaussians, with one component for each topic.
 
-VaDE, Jiang et al. 2017, "Variational Deep Embedding"; GMVAE, Dilokthanakul et al. 2016; as a topic model after zll17's
-Neural_Topic_Models. c ~ pi, z | c ~ N(mu_c, diag sigma^2), theta = softmax(W z), p(w | theta) = theta beta. Training:
-the autoencoder alone; a Gaussian mixture fitted to the means of its codes (scikit-learn), which gives mu and sigma
-their start; then the evidence lower bound with c summed out. Topic k is read off the mean of component k,
-softmax(W mu_k) through the decoder.
+VaDE, Jiang et al. 2017, "Variational Deep Embedding"; GMVAE, Dilokthanakul et al. 2016; as a topic model it follows the
+Neural_Topic_Models of zll17. c ~ pi, z | c ~ N(mu_c, diag sigma^2), theta = softmax(W z), p(w | theta) = theta beta.
+Training has three parts: first the autoencoder alone; then scikit-learn fits a Gaussian mixture to the means of its
+codes, from which mu and sigma start; then the evidence lower bound, with c summed out, is maximised. Topic k is the
+output of the decoder for the mean of component k, softmax(W mu_k).
 
-In VaDE as it is, components merge as training goes on: of 20 on 2,000 news articles 4 to 9 are left. What holds them:
-- one variance for all components, learned, and pi even: with their own, a wide one takes its neighbours' documents;
-- W is a multiple of the identity, and the codes' means are batch-normalised: no dimension can be dropped;
-- component k starts at the documents of topic k, and a term of the loss, -component_separation * mean_k log
-  softmax(W mu_k)_k, keeps it in the region of topic k. It has no part in the documents' codes.
-Further: q(c | x) is the one that makes the bound tightest, where VaDE takes p(c | z) at a draw of z; background
-frequencies, and words hidden from the encoder, as in GSM.
+In the original VaDE, components merge during training: of 20 on 2,000 news articles, 4 to 9 are left. To prevent this,
+the model departs from VaDE:
+- All components share one variance, which is learned, and pi is uniform. With a variance and a weight of its own, a
+  wide component takes the documents of its neighbours.
+- W is a multiple of the identity, and the means of the codes are batch-normalised, so that no dimension can be dropped.
+- Component k starts at the documents of topic k. A term of the loss, -component_separation * mean_k log
+  softmax(W mu_k)_k, keeps it in the region of topic k. The term does not depend on the documents' codes.
+- A term `balance` keeps the documents' components even.
+Other departures: q(c | x) is the distribution that makes the bound tightest, while VaDE takes p(c | z) at a draw of z;
+there are background frequencies, and words are hidden from the encoder in training, as in GSM.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ from .words import Words
 
 
 class GMNTMNetwork(VariationalNetwork):
-    """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z) -> words, z held to a mixture of Gaussians."""
+    """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z) -> words, with a mixture prior of z."""
 
     def __init__(self, settings: GMNTM, words: Words, generator: torch.Generator) -> None:
         topics = FreeTopics(settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds)
@@ -63,7 +66,7 @@ class GMNTMNetwork(VariationalNetwork):
         self.pretraining = False
 
     def to_theta(self, z: Tensor) -> Tensor:
-        """(B, K) -> (B, K), W = spread * I"""
+        """Return softmax(W z) with W = spread * I: (B, K) -> (B, K)."""
         return torch.softmax(self.spread * z, dim=1)
 
     def posterior(self, batch: Batch) -> GaussianPosterior:
@@ -99,7 +102,7 @@ class GMNTMNetwork(VariationalNetwork):
         self.prior.set(*_mixture(codes, shares, seed))
 
     def components(self, batch: Batch) -> Tensor:
-        """q(c | x): (B, K)"""
+        """Return q(c | x), (B, K)."""
         posterior = self.posterior(batch)
         return self.prior.responsibilities(posterior.mean, posterior.log_var)
 
@@ -112,20 +115,23 @@ class GMNTMNetwork(VariationalNetwork):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GMNTM(VariationalTopicModel):
-    """Gaussian mixture neural topic model (VaDE, Jiang et al. 2017, on word counts).
+    """Gaussian mixture neural topic model: VaDE (Jiang et al. 2017) for word counts.
 
-    The settings that all neural models share are described at NeuralTopicModel.
+    The codes of documents form clusters, one for each topic; `predict` returns the cluster of a document. The settings
+    that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
 
     Args:
-        pretrain_epochs: passes over the documents before the mixture is there, for the reconstruction alone; they are
-            not in history_.
-        spread: theta = softmax(spread z), for a z of about unit variance; more makes theta purer.
-        component_separation: weight of the term that keeps component k in the region of topic k; 0 lets components
+        pretrain_epochs: the number of passes over the documents before the clusters are introduced, in which the
+            network learns to reconstruct documents. They are not in history_.
+        spread: the factor of a document's code z, which has about unit variance, in theta = softmax(spread * z). A
+            larger value gives documents fewer topics.
+        component_separation: the weight of the term that keeps cluster k in the region of topic k. With 0, clusters can
             merge.
-        balance: weight of the divergence of the even distribution from a batch's mean of q(c | x), in nats a document;
-            0 lets components lose their documents.
-        decoder: "mixture" theta beta; or "product" softmax(theta B + b), dense over the vocabulary, one batch at a
-            time.
+        balance: the weight of the term that keeps the clusters of about equal size, in nats per document: the
+            divergence of the uniform distribution from the mean of q(c | x) over a batch. With 0, clusters can lose
+            their documents.
+        decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
+            softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
     """
 
     pretrain_epochs: AtLeastOne = 20
@@ -135,15 +141,18 @@ class GMNTM(VariationalTopicModel):
     decoder: Literal["mixture", "product"] = "mixture"
 
     def predict(self, X: Any) -> Array:
-        """The mixture component of each document: (n_docs,) int64, component k being that of topic k.
+        """Return the mixture component of each document, (n_docs,) int64. Component k is that of topic k.
 
-        A document without a known word, of which nothing is known, is given component 0.
+        A document without a known word gets component 0.
+
+        Args:
+            X: as for `infer`.
         """
         corpus, network = self.documents(X), self.network_
         assert isinstance(network, GMNTMNetwork)
         found = each_batch(network, corpus, lambda batch: network.components(batch).argmax(1))
         component: Array = np.concatenate([np.empty(0, np.int64), *found])
-        component[corpus.is_empty] = 0  # components are even: one is as good as another
+        component[corpus.is_empty] = 0  # all components have the same prior probability
         return component
 
     def build_network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
@@ -153,7 +162,8 @@ class GMNTM(VariationalTopicModel):
         reader = super().build_reader(corpus, state)
         if not hasattr(self, "network_") and reader.n_docs < self.n_topics:
             raise InputError(
-                f"{self.n_topics} components need as many documents with words: n_samples = {reader.n_docs}"
+                f"`n_topics={self.n_topics}` needs at least as many documents with words, but n_samples = "
+                f"{reader.n_docs}; ask for fewer topics"
             )
         return reader
 
@@ -164,7 +174,7 @@ class GMNTM(VariationalTopicModel):
 
 @torch.inference_mode()
 def _codes(network: GMNTMNetwork, documents: Iterable[Batch]) -> tuple[Array, Array]:
-    """The means of the documents' codes and their theta: (D, K) each."""
+    """Return the means of the documents' codes, and their theta: (D, K) each."""
     network.eval()
     posteriors = [network.posterior(batch) for batch in documents]
     codes = np.concatenate([posterior.mean.cpu().numpy() for posterior in posteriors])
@@ -173,10 +183,10 @@ def _codes(network: GMNTMNetwork, documents: Iterable[Batch]) -> tuple[Array, Ar
 
 
 def _mixture(codes: Array, shares: Array, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """pi (K,), means (K, K) and the shared variance (K,) of a mixture that starts at each topic's documents."""
+    """Fit a mixture that starts at each topic's documents; return pi (K,), the means (K, K) and the variance (K,)."""
     from sklearn.mixture import GaussianMixture
 
-    purity = shares**2 + 1e-9  # (D, K) documents of one topic say most of where it is
+    purity = shares**2 + 1e-9  # (D, K) documents with a single topic show best where it is
     start = (purity.T @ codes) / purity.sum(0)[:, None]  # (K, K)
     n_topics = shares.shape[1]
     even = np.full(n_topics, 1 / n_topics)
@@ -184,7 +194,7 @@ def _mixture(codes: Array, shares: Array, seed: int) -> tuple[Tensor, Tensor, Te
         n_topics, covariance_type="diag", means_init=start, weights_init=even, reg_covar=1e-3, random_state=seed
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a start is all that is wanted
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is only a start
         fitted.fit(codes)
     variance = fitted.weights_ @ fitted.covariances_  # (K,)
     weights, means, var = (torch.tensor(part, dtype=torch.float32) for part in (even, fitted.means_, variance))

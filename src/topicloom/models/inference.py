@@ -1,4 +1,4 @@
-"""Inference: what a trained network says of documents. Nothing here changes the network, so threads can share it."""
+"""Inference: a trained network applied to documents. It changes nothing in the network, so threads can share it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..corpus import Corpus
 from ..nn.batch import Batch
+from ..nn.mean_field import MeanFieldNetwork
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
 from ..topics.document_topics import DocumentTopics
@@ -20,11 +21,11 @@ from ..training.loop import EVALUATION_SEED
 
 Array = npt.NDArray[Any]
 Inference = Callable[[Batch], Posterior]
-_BATCH = 1024  # documents at a time where no gradient is kept
+_BATCH = 1024  # documents in a batch if no gradients are computed
 
 
 def device_of(network: TopicNetwork) -> torch.device:
-    """Return where the network is."""
+    """Return the device of a network."""
     some: Tensor = next(iter(network.state_dict().values()))
     return some.device
 
@@ -32,10 +33,13 @@ def device_of(network: TopicNetwork) -> torch.device:
 def each_batch(
     network: TopicNetwork, corpus: Corpus, read: Callable[[Batch], Tensor], *, even: bool = False
 ) -> Iterator[Array]:
-    """Yield what `read` says of each batch of documents, in order and without gradients.
+    """Yield what `read` returns for each batch of documents, in order and without gradients.
 
     Args:
-        even: batches of even sizes, as in training, rather than full ones and a rest.
+        network: the network, for its device and the fields that it needs.
+        corpus: documents over the network's words.
+        read: a function of a batch.
+        even: whether all batches have about the same size, as in training. Otherwise all but the last are full.
     """
     reader = BatchReader.of(corpus, _BATCH, device_of(network), network.fields)
     for batch in reader if even else reader.chunks():
@@ -48,8 +52,9 @@ def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference 
     """Infer the topics of documents.
 
     Args:
+        network: the network.
         corpus: documents over the network's words.
-        posterior: q(theta | x) of a batch; that of the network by default.
+        posterior: a function that returns q(theta | x) of a batch; by default that of the network.
     """
     infer = posterior or network.posterior
     shares = list(each_batch(network, corpus, lambda batch: infer(batch).point()))
@@ -70,7 +75,7 @@ def log_likelihood(network: TopicNetwork, theta: Array, corpus: Corpus) -> Array
 
 
 def evidence_bound(network: TopicNetwork, corpus: Corpus) -> Array:
-    """Return the evidence lower bound of each document, (n_docs,); the same noise is drawn at every call."""
+    """Return the evidence lower bound of each document, (n_docs,). Every call draws the same noise."""
     noise = torch.Generator(device_of(network)).manual_seed(EVALUATION_SEED)
     bounds = each_batch(network, corpus, lambda batch: network.bound(batch, noise), even=True)
     return np.concatenate([np.empty(0), *bounds])
@@ -88,3 +93,18 @@ def latent_codes(network: TopicNetwork, corpus: Corpus) -> tuple[Array, Array]:
 
     both = np.concatenate(list(each_batch(network, corpus, read)) or [np.empty((0, 0), np.float32)])
     return both[:, : sizes[0]], both[:, sizes[0] :]
+
+
+def mean_field_network(topics: Array, alpha: Array) -> MeanFieldNetwork:
+    """Return a network that infers theta given topics.
+
+    Args:
+        topics: (K, V), positive; the rows need not sum to 1.
+        alpha: (K,) the Dirichlet parameter of theta.
+    """
+    n_topics, n_words = topics.shape
+    network = MeanFieldNetwork(n_words, n_topics)
+    beta_t = (topics / topics.sum(axis=1, keepdims=True)).T
+    network.beta_t.copy_(torch.from_numpy(np.ascontiguousarray(beta_t)))
+    network.alpha.copy_(torch.from_numpy(np.asarray(alpha, dtype=np.float32)))
+    return network

@@ -1,4 +1,4 @@
-"""NeuralTopicModel: an estimator whose network is trained by the loop."""
+"""NeuralTopicModel: the base of the models whose network is trained by gradient descent."""
 
 from __future__ import annotations
 
@@ -31,35 +31,51 @@ from .words import Words
 
 logger = logging.getLogger("topicloom")
 
-# A few hundred documents need small batches, or sixty epochs are too few steps for topics to part.
-_SMALLEST_BATCH, _LARGEST_BATCH, _STEPS_AN_EPOCH = 32, 256, 30
+# A few hundred documents need small batches; otherwise 60 epochs have too few steps for topics to become different.
+_SMALLEST_BATCH, _LARGEST_BATCH, _STEPS_PER_EPOCH = 32, 256, 30
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NeuralTopicModel(TopicModel):
     """The base of the models that are trained by gradient descent: autoencoders of word counts.
 
+    To write a model of your own, derive a dataclass with its settings and define `build_network`, which returns a
+    `topicloom.nn.network.TopicNetwork`; docs/your-own-model.md shows a whole model. `build_encoder(words, generator)`,
+    `build_separation_term(words)` and `background_logits(words)` return the parts of a network that the settings below
+    describe. These methods may be overridden:
+
+    - `build_training_network`: the network that `fit` trains, if it is not that of `build_network`.
+    - `build_reader`: the documents in batches.
+    - `training_stages`: the stages of training, such as a pretraining.
+    - `training_plan`: the numbers of epochs and the rates of the last stage.
+    - `prepare_training` and `finish_training`: what happens before the first step and after the last one.
+
     Args:
-        hidden_size: width of both hidden layers of the encoder.
-        encoder_input: what the encoder sees of the counts: "raw", "l1", "log1p" or "tfidf".
-        input_dropout: share of a document's words hidden from the encoder at each step (denoising).
-        dropout: dropout rate on the encoder's hidden vector.
-        background: whether topics are deviations from the corpus's word frequencies (after SAGE and SCHOLAR).
-        criterion: "cross_entropy" of the counts, or "bernoulli", each word there or not (dense, one batch at a time).
-        min_diversity: the topic diversity that training holds topics to: of the 25 best words of all topics, the share
-            that are different. Missed, it raises the weight of a term that moves topics apart, their Jensen-Shannon
-            divergence; 0 leaves it to the likelihood.
-        epochs: passes over the documents.
-        batch_size: documents a step; None is 256, and less on a small corpus, so that an epoch has some 30 steps.
-        learning_rate: the highest rate of Adam.
-        schedule: "one_cycle" rises in the first tenth and falls to nothing; "constant" stays.
-        weight_decay: L2 penalty on all weights.
-        beta1: Adam's decay rate of the mean gradient; .99 lets a high learning rate be steady.
-        kl_weight: weight of the divergence in the loss (beta-VAE).
-        kl_warmup: epochs in which that weight rises linearly from 0.
-        patience: stop after so many epochs without a lower loss on held-out documents, and take the best weights
-            back. None trains all epochs on all documents.
-        validation_fraction: the share of documents held out when there is a patience.
+        hidden_size: the width of the two hidden layers of the encoder.
+        encoder_input: the form in which the encoder receives the counts x of a document: "raw" is x, "l1" is x divided
+            by its sum, "log1p" is log(1 + x), and "tfidf" weighs words by their inverse document frequency.
+        input_dropout: the share of a document's words that are hidden from the encoder in each step of training.
+        dropout: the dropout rate of the encoder's last hidden layer.
+        background: whether topics are deviations from the word frequencies of the corpus, as in SAGE and SCHOLAR, so
+            that frequent words need not be learned by every topic.
+        criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
+            being in the document or not, and takes memory in proportion to the vocabulary for each batch.
+        min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
+            words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
+            turns the term off.
+        epochs: the number of passes over the documents.
+        batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has
+            about 30 steps.
+        learning_rate: the highest learning rate of the optimizer Adam.
+        schedule: the learning rate during training. "one_cycle" rises in the first tenth of the epochs and then falls
+            to almost zero; "constant" does not change.
+        weight_decay: the L2 penalty on all weights.
+        beta1: Adam's decay rate of the mean gradient. A high rate such as .99 makes a high learning rate more stable.
+        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE.
+        kl_warmup: the number of epochs in which this weight rises from 0.
+        patience: stop after this many epochs without a lower loss on held-out documents, and restore the best weights.
+            None trains for all epochs on all documents.
+        validation_fraction: the share of the documents that are held out if there is a patience.
     """
 
     hidden_size: AtLeastOne = 128
@@ -80,6 +96,72 @@ class NeuralTopicModel(TopicModel):
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
 
+    # Parts of the network.
+
+    def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
+        """Return the network that `fit` trains. By default it is that of `build_network`.
+
+        Streams (`partial_fit`) and loaded models always have the network of `build_network`.
+
+        Args:
+            words, generator: as for `build_network`.
+        """
+        return self.build_network(words, generator)
+
+    def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
+        """Return the encoder that the settings describe: a module from a batch to (B, hidden_size)."""
+        return BagEncoder(
+            words.idf,
+            self.hidden_size,
+            generator,
+            input=self.encoder_input,
+            input_dropout=self.input_dropout,
+            output_dropout=self.dropout,
+        )
+
+    def build_separation_term(self, words: Words) -> SeparationTerm:
+        """Return the term of the loss that moves topics apart, with the target `min_diversity`."""
+        return SeparationTerm(self.min_diversity, self.n_topics, len(words))
+
+    def background_logits(self, words: Words) -> Tensor:
+        """Return the logarithms of the word frequencies, (V,), or zeros if `background` is off."""
+        return words.log_frequency if self.background else torch.zeros_like(words.log_frequency)
+
+    # Training.
+
+    def training_plan(self) -> TrainingPlan:
+        """Return the plan of the last stage of training, which the settings describe."""
+        return TrainingPlan(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            weight_decay=self.weight_decay,
+            beta1=self.beta1,
+            kl_weight=self.kl_weight,
+            kl_warmup=self.kl_warmup,
+            patience=self.patience,
+        )
+
+    def training_stages(self) -> list[Stage]:
+        """Return the stages of training. The last one is recorded in `history_` and has the plan of the settings."""
+        return [Stage("training", self.training_plan())]
+
+    def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
+        """Return a reader of the documents that have words, in batches of a suitable size."""
+        reader = BatchReader.of(corpus, _LARGEST_BATCH, state.device, state.network.fields).without_empty()
+        suitable = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_PER_EPOCH))
+        reader.batch_size = self.batch_size or suitable
+        return reader
+
+    def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
+        """Prepare a network that `fit` is about to train on the documents of `reader`. By default, do nothing."""
+
+    def finish_training(self, state: TrainingState) -> None:
+        """Keep the history and the network of a finished, interrupted or failed training."""
+        self.state_ = state
+        self.history_ = state.history
+        self.adopt_network(state.network)
+
     def fit_corpus(
         self,
         corpus: Corpus,
@@ -87,12 +169,12 @@ class NeuralTopicModel(TopicModel):
         monitors: Sequence[Monitor] = (),
         snapshot: Snapshot | None = None,
     ) -> None:
-        state, stages = self._start(fit=True), self.training_stages()
+        state, stages = self._start(for_fit=True), self.training_stages()
         reader = self.build_reader(corpus, state)
         validation = None
         if self.patience is not None:
             if reader.n_docs < 2:
-                raise InputError("patience needs at least two documents that are not empty")
+                raise InputError("`patience` needs at least two documents that are not empty")
             reader, validation = reader.split(self.validation_fraction, state.shuffle)
             state.keep_first_shuffle()
         watch = self.collapse_watch(reader)
@@ -108,31 +190,25 @@ class NeuralTopicModel(TopicModel):
                 validation=validation,
                 monitors=[watch, *monitors],
                 callbacks=[*shown, *callbacks],
+                model=self,
             )
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
                 self.finish_training(state)
         self.warn_of_collapse(watch)
 
-    def training_stages(self) -> list[Stage]:
-        """The stages of training; the last is recorded, and its plan is the settings'."""
-        return [Stage("training", self.training_plan())]
-
-    def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
-        """What a model does to a network that `fit` is about to train on the documents of `reader`; nothing here."""
-
     def partial_fit_corpus(self, corpus: Corpus) -> None:
-        """One epoch at a constant rate, which suits a stream that has no known end."""
+        """Train for one epoch at a constant learning rate, as nobody knows when a stream will end."""
         state: TrainingState | None = getattr(self, "state_", None)
         stages = self.training_stages()
-        if state is None and hasattr(self, "network_"):  # loaded from a file, with its weights and no optimizer
+        if state is None and hasattr(self, "network_"):  # a loaded model has weights, but no optimizer
             state = TrainingState.start(
                 self.network_, self.training_plan(), self.draw_seed(), choose_device(self.device)
             )
             state.history, state.epoch = list(self.history_), len(self.history_)
             state.stage = len(stages) - 1
         elif state is None:
-            state = self._start(fit=False)
+            state = self._start(for_fit=False)
         reader = self.build_reader(corpus, state)
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
         stages[-1] = replace(stages[-1], plan=replace(self.training_plan(), epochs=epochs, schedule="constant"))
@@ -142,73 +218,26 @@ class NeuralTopicModel(TopicModel):
             if state.stage == len(stages) - 1 and state.epoch:
                 self.finish_training(state)
 
-    def _start(self, *, fit: bool) -> TrainingState:
-        """A new network, before its first step.
+    def _start(self, *, for_fit: bool) -> TrainingState:
+        """Return the state of a new network before its first step.
 
         Args:
-            fit: whether it is for `fit`, which sees all documents again and again, and not for a stream.
+            for_fit: whether it will be trained by `fit`, which sees all documents repeatedly, or on a stream.
         """
         seed = self.draw_seed()
         device = choose_device(self.device)
         logger.info("training on %s", device)
-        make = self.build_training_network if fit else self.build_network
-        network = make(self.word_statistics(), torch.Generator().manual_seed(seed))
+        build = self.build_training_network if for_fit else self.build_network
+        network = build(self.word_statistics(), torch.Generator().manual_seed(seed))
         return TrainingState.start(network, self.training_stages()[0].plan, seed, device)
-
-    def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
-        """The network that `fit` trains; by default that of `build_network`, which streams and loaded models have."""
-        return self.build_network(words, generator)
-
-    def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
-        """Return a reader of the documents with words, in batches of the size asked for or of one that suits them."""
-        reader = BatchReader.of(corpus, _LARGEST_BATCH, state.device, state.network.fields).without_empty()
-        suited = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_AN_EPOCH))
-        reader.batch_size = self.batch_size or suited
-        return reader
-
-    def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
-        """The encoder that the settings describe."""
-        return BagEncoder(
-            words.idf,
-            self.hidden_size,
-            generator,
-            input=self.encoder_input,
-            input_dropout=self.input_dropout,
-            output_dropout=self.dropout,
-        )
-
-    def build_separation_term(self, words: Words) -> SeparationTerm:
-        """The separation term that the settings describe."""
-        return SeparationTerm(self.min_diversity, self.n_topics, len(words))
-
-    def background_logits(self, words: Words) -> Tensor:
-        """(V,) log word frequencies, or zeros where topics are no deviations."""
-        return words.log_frequency if self.background else torch.zeros_like(words.log_frequency)
-
-    def finish_training(self, state: TrainingState) -> None:
-        self.state_ = state
-        self.history_ = state.history
-        self.adopt_network(state.network)
-
-    def training_plan(self) -> TrainingPlan:
-        return TrainingPlan(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            weight_decay=self.weight_decay,
-            beta1=self.beta1,
-            kl_weight=self.kl_weight,
-            kl_warmup=self.kl_warmup,
-            patience=self.patience,
-        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class VariationalTopicModel(NeuralTopicModel):
-    """The base of the neural models whose posterior is sampled: variational autoencoders.
+    """The base of the neural models that draw theta from its posterior in training: variational autoencoders.
 
     Args:
-        n_samples: the number of samples of theta that are drawn for each document to estimate its loss.
+        n_samples: the number of draws of theta for each document, by which its loss is estimated.
     """
 
     n_samples: AtLeastOne = 1

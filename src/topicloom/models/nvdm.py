@@ -1,13 +1,13 @@
-"""NVDM: the neural variational document model, GSM's forerunner, whose code is a Gaussian and no mixture of topics.
+"""NVDM: the neural variational document model, the predecessor of GSM. Its code is a Gaussian and not a mixture.
 
 Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~ N(0, I), p(w | z) = softmax(R z + b).
 
-A code has no shares of topics. To be read as the other models are, it is given as theta = softmax(z), and the decoder
-takes it back by its centred log-ratio, z_k - mean z = log theta_k - mean log theta. What departs from the paper:
-- the mean of z over its dimensions says nothing (one degree of freedom less);
-- topic k is what the decoder says of a code as long as N(0, I) draws them, sqrt(K), all of it along dimension k;
-- b is fixed to the background word frequencies (background=False: to zero), mean and log-variance are
-  batch-normalised, and words are hidden from the encoder, as in GSM.
+A code has no topic shares. To have the interface of the other models, it is returned as theta = softmax(z), and the
+decoder recovers it as the centred log-ratio z_k - mean z = log theta_k - mean log theta. Departures from the paper:
+- The mean of z over its dimensions has no effect, so there is one degree of freedom less.
+- Topic k is what the decoder returns for a code along dimension k of the length sqrt(K), which is typical of N(0, I).
+- b is fixed at the background word frequencies (or at zero with background=False). As in GSM, the mean and the
+  log-variance are batch-normalised, and words are hidden from the encoder in training.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ class NVDMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> words."""
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(
-            settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=4.0
-        )
+        background = settings.background_logits(words)
+        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=4.0)
         super().__init__(
             LogRatioDecoder(topics),
             settings.build_encoder(words, generator),
@@ -56,8 +55,10 @@ class NVDMNetwork(VariationalNetwork):
 class NVDM(VariationalTopicModel):
     """Neural variational document model (Miao, Yu & Blunsom 2016).
 
-    Its decoder is dense over the vocabulary, one batch at a time. The settings are those that all neural models share;
-    they are described at NeuralTopicModel.
+    Its topics are directions of a latent space and not parts of a mixture, so it serves mainly for comparison. Each
+    batch takes memory in proportion to the vocabulary.
+
+    All settings are those that neural models share; they are described in `help(topicloom.NeuralTopicModel)`.
     """
 
     def build_network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:

@@ -1,17 +1,18 @@
-"""ProdLDA and NVLDA: topic models with a logistic normal in the place of the Dirichlet.
+"""ProdLDA and NVLDA: topic models with a logistic normal in place of the Dirichlet.
 
-Srivastava & Sutton 2017, "Autoencoding Variational Inference for Topic Models": both are DirichletVAE with the Laplace
-estimator; NVLDA has the mixture theta beta, ProdLDA the product of experts softmax(theta B + b). The authors rank a
-topic's words by its row of B. With a background b of log frequencies, B is what a topic adds to them, so that their
-ranking is relevance 0 of softmax(b + B), which is what components_ holds where there is no batch normalisation.
+Srivastava & Sutton 2017, "Autoencoding Variational Inference for Topic Models". Both models are DirichletVAE with the
+Laplace estimator. NVLDA has the mixture theta beta, and ProdLDA the product of experts softmax(theta B + b). The paper
+ranks the words of a topic by its row of B. Here b contains the log word frequencies and B what a topic adds to them, so
+that is the ranking of softmax(b + B) by relevance 0. Without batch normalisation, components_ is softmax(b + B).
 
-Where the defaults depart from the paper, and how to come back to it:
-- theta B is not batch-normalised per word (batch_norm=True, background=False): with the norm, rare words get the weight
-  of common ones. What it cures, the loss of topics, is cured in the encoder, whose means are normalised; there is no
-  dropout on the hidden vector either (dropout=0.2);
-- the prior approximates Dirichlet(alpha) with alpha below 1 (the authors' code has 1);
-- half of a document's words are hidden from the encoder (input_dropout), which sees log(1 + x) (encoder_input="raw");
-- both hidden layers have 128 units and not 100; Adam's rates go through one cycle, with beta1 .9
+The defaults depart from the paper as follows; the settings in parentheses are the paper's:
+- theta B is not batch-normalised for each word (batch_norm=True, background=False), as this gives rare words the weight
+  of common ones. The paper needs it against the loss of topics, which is prevented in the encoder here, by normalising
+  its means. For the same reason there is no dropout on the hidden vector (dropout=0.2).
+- The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
+- Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
+  (encoder_input="raw").
+- Both hidden layers have 128 units and not 100. Adam's learning rate goes through one cycle, with a beta1 of .9
   (schedule="constant", beta1=0.99, learning_rate=0.002, batch_size=200).
 """
 
@@ -26,9 +27,10 @@ from .dirichlet import DirichletVAE, Estimator
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ProdLDA(DirichletVAE):
-    """Product of experts over words (Srivastava & Sutton 2017): dense over the vocabulary, one batch at a time.
+    """ProdLDA: topics as a product of experts over words (Srivastava & Sutton 2017).
 
-    The settings are those of DirichletVAE and NeuralTopicModel; only defaults differ.
+    Each batch takes memory in proportion to the vocabulary. The settings are those of `help(topicloom.DirichletVAE)`
+    and `help(topicloom.NeuralTopicModel)`, with other defaults.
     """
 
     estimator: Estimator = "laplace"
@@ -38,14 +40,15 @@ class ProdLDA(DirichletVAE):
     batch_norm: bool = False
     dropout: Rate = 0.0
     epochs: AtLeastOne = 30
-    min_diversity: Rate = 0.0  # holding a product's topics apart cost a third of their coherence
+    min_diversity: Rate = 0.0  # the separation term reduced the coherence of product topics by a third
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NVLDA(DirichletVAE):
-    """Mixture of topics (Srivastava & Sutton 2017).
+    """NVLDA: a mixture of topics with a logistic-normal posterior (Srivastava & Sutton 2017).
 
-    The settings are those of DirichletVAE and NeuralTopicModel; only defaults differ.
+    The settings are those of `help(topicloom.DirichletVAE)` and `help(topicloom.NeuralTopicModel)`, with other
+    defaults.
     """
 
     estimator: Estimator = "laplace"

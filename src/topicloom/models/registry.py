@@ -1,6 +1,6 @@
-"""The registry of models: a model joins the package by one line here.
+"""The registry of models. A model is added to the package by one line here.
 
-Classes are loaded when they are first asked for, so that a list of the models needs no PyTorch.
+A class is loaded when it is first used, so that listing the models does not need PyTorch.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
 class Entry(NamedTuple):
     """A model of the package."""
 
-    module: str  # where its class is, below topicloom.models
-    summary: str  # what it is, in a line
+    module: str  # the module of its class, below topicloom.models
+    summary: str  # one line for tables
 
 
 REGISTRY = {
-    "Loom": Entry("loom", "Neural pretraining, collapsed counting and amortised inference: the project's own model."),
+    "Loom": Entry("loom", "The project's own model: neural pretraining, collapsed counting, amortised inference."),
     "GSM": Entry("gsm", "Gaussian softmax topic model (Miao, Grefenstette & Blunsom 2017)."),
     "ETM": Entry("etm", "Embedded topic model (Dieng, Ruiz & Blei 2020)."),
-    "WLDA": Entry("wlda", "Wasserstein LDA (Nan, Ding, Nallapati & Xiang 2019)."),
-    "GMNTM": Entry("gmntm", "Gaussian mixture neural topic model (VaDE, Jiang et al. 2017, on word counts)."),
+    "WLDA": Entry("wlda", "Wasserstein autoencoder for topics (Nan, Ding, Nallapati & Xiang 2019)."),
+    "GMNTM": Entry("gmntm", "Gaussian mixture neural topic model: VaDE (Jiang et al. 2017) for word counts."),
     "DirichletVAE": Entry("dirichlet", "Dirichlet variational autoencoder (Burkhardt & Kramer 2019)."),
-    "ProdLDA": Entry("prodlda", "Product of experts over words (Srivastava & Sutton 2017)."),
-    "NVLDA": Entry("prodlda", "Mixture of topics with a logistic normal (Srivastava & Sutton 2017)."),
+    "ProdLDA": Entry("prodlda", "Product of experts (Srivastava & Sutton 2017)."),
+    "NVLDA": Entry("prodlda", "Mixture of topics with a logistic-normal posterior (Srivastava & Sutton 2017)."),
     "NVDM": Entry("nvdm", "Neural variational document model (Miao, Yu & Blunsom 2016)."),
-    "BATM": Entry("batm", "Bidirectional adversarial topic model (Wang et al. 2020), by default with reconstruction."),
+    "BATM": Entry("batm", "Bidirectional adversarial topic model (Wang et al. 2020), with a reconstruction term."),
     "LDA": Entry("lda", "Latent Dirichlet allocation (Blei, Ng & Jordan 2003): variational Bayes or Gibbs sampling."),
 }
 
 
 def load_model(name: str) -> type[TopicModel]:
-    """Return the class of a model by its exact name."""
+    """Return the class of a model, given its exact name."""
     model: type[TopicModel] = getattr(import_module(f".{REGISTRY[name].module}", __package__), name)
     return model
 
 
 def load_models() -> tuple[type[TopicModel], ...]:
-    """Return the classes of all models, by name."""
+    """Return the classes of all models, sorted by name."""
     return tuple(load_model(name) for name in sorted(REGISTRY, key=str.lower))

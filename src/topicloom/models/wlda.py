@@ -2,18 +2,21 @@
 
 Nan, Ding, Nallapati & Xiang 2019, "Topic Modeling with Wasserstein Autoencoders"; Tolstikhin et al. 2018. The encoder
 is deterministic, theta = softmax(f(x)). The loss is -sum_v x_v log p(v | theta) / (s log V) + lambda MMD(theta, prior),
-s being the mean length of a document and the MMD the unbiased estimate over a batch with the information-diffusion
-kernel. In training, Dirichlet noise eta is mixed into theta before it is decoded: (1 - a) theta + a eta. The
-priors gmm-std and gmm-ctm are those that the Neural_Topic_Models of zll17 added under the name WTM-GMM.
+where s is the mean length of a document and MMD the unbiased estimate over a batch, with the information-diffusion
+kernel, of the maximum mean discrepancy. In training, Dirichlet noise eta is mixed into theta before it is decoded:
+(1 - a) theta + a eta. The priors gmm-std and gmm-ctm are those of the WTM-GMM in the Neural_Topic_Models of zll17.
 
-Where it departs from the paper:
-- f(x) is batch-normalised, with a learned shift, and spread to `spread` standard deviations: without it the slope of
-  the MMD, nearly flat for sparse theta, loses to the likelihood, and two to six topics take all documents;
-- the loss is multiplied by s log V: the same minimum, with the reconstruction in nats a document as in every model;
-- p(w | theta) = theta beta, where the paper has softmax(theta B + b) (decoder="product"): the cost of a step is in the
-  non-zeros, and planted topics come back more exactly;
-- topics are deviations from the background frequencies; half of a document's words are hidden from the encoder.
-A point posterior has no bound on the likelihood: `bound` is the likelihood at the point itself.
+The defaults depart from the paper as follows; the settings in parentheses are the paper's:
+- f(x) is batch-normalised, with a learned shift, and scaled to a standard deviation of `spread`. Otherwise the gradient
+  of the MMD, which is nearly zero for sparse theta, is too weak against that of the likelihood, and two to six topics
+  take all documents.
+- The loss is multiplied by s log V. It has the same minimum, and the reconstruction is in nats per document as in every
+  model.
+- p(w | theta) is theta beta and not softmax(theta B + b) (decoder="product"). The cost of a step then grows with the
+  number of non-zero counts only, and planted topics are found more exactly.
+- Topics are deviations from the background frequencies (background=False), and half of a document's words are hidden
+  from the encoder in training (input_dropout=0).
+A point posterior has no bound on the likelihood, so `bound` is the likelihood at the point itself.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ from .words import Words
 
 
 class WLDANetwork(AutoencoderNetwork):
-    """x -> h -> z -> theta = softmax(z) -> words, theta of a batch held to samples of a prior."""
+    """x -> h -> z -> theta = softmax(z) -> words; the thetas of a batch are compared with samples of the prior."""
 
     def __init__(self, settings: WLDA, words: Words, generator: torch.Generator) -> None:
         topics = FreeTopics(settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds)
@@ -65,7 +68,7 @@ class WLDANetwork(AutoencoderNetwork):
         self.nats = words.mean_length * math.log(len(words))  # s log V
 
     def codes(self, batch: Batch) -> Tensor:
-        """z: (B, K)"""
+        """Return z, (B, K)."""
         normal: Tensor = self.norm(self.code(self.encoder(batch, self.noise)))
         return self.spread * normal
 
@@ -76,14 +79,14 @@ class WLDANetwork(AutoencoderNetwork):
         z = self.codes(batch)  # (B, K)
         theta = torch.softmax(z, dim=1)
         if self.training:
-            self.prior.watch(z.detach())
+            self.prior.update(z.detach())
         discrepancy = mmd(self.prior.sample(len(z), self.generator), theta, self.tau)  # ()
-        with self.decoder.held():
+        with self.decoder.cached_topics():
             score = self.decoder.score(self._disturbed(theta), batch.counts, self.criterion)  # (B,)
             return Loss(-score, self.nats * discrepancy.expand(len(z)), self.separation_loss(theta, batch))
 
     def _disturbed(self, theta: Tensor) -> Tensor:
-        """theta with Dirichlet noise in it, while training: (B, K)"""
+        """Return theta (B, K), with Dirichlet noise mixed in during training."""
         if not self.training or self.share == 0:
             return theta
         return (1 - self.share) * theta + self.share * self.eta.sample(len(theta), self.generator)
@@ -97,21 +100,23 @@ class WLDANetwork(AutoencoderNetwork):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class WLDA(NeuralTopicModel):
-    """Wasserstein LDA (Nan, Ding, Nallapati & Xiang 2019).
+    """Wasserstein autoencoder for topics, W-LDA (Nan, Ding, Nallapati & Xiang 2019).
 
-    The settings that all neural models share are described at NeuralTopicModel; kl_weight is the weight lambda of the
-    discrepancy here, and n_samples has nothing to act on, as theta is not drawn.
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`. Here `kl_weight` is
+    the weight lambda of the discrepancy between the documents' theta and the prior.
 
     Args:
-        prior: of theta. "dirichlet" is Dirichlet(alpha); "gmm-std" the softmax of K Gaussians fixed at 20 e_k with
-            standard deviation 4; "gmm-ctm" the softmax of K Gaussians that follow the codes as training goes.
-        alpha: parameter of the Dirichlet prior and of the noise, the same for each topic.
-        noise: share a of Dirichlet noise that is mixed into theta while training.
-        tau: width of the kernel, exp(-angle^2 / tau).
-        spread: standard deviation of each dimension of the code before the softmax; more makes theta purer. None is 9
-            with "gmm-std", whose samples are nearly corners, and 3 with the others.
-        decoder: "mixture" theta beta; or "product" softmax(theta B + b), the paper's, dense over the vocabulary, one
-            batch at a time.
+        prior: the prior of theta. "dirichlet" is Dirichlet(alpha). "gmm-std" is the softmax of a mixture of K Gaussians
+            that are fixed at 20 e_k with standard deviation 4, so that nearly every document has one topic. "gmm-ctm"
+            is the softmax of a mixture of K Gaussians that follow the documents' codes during training.
+        alpha: the parameter of the Dirichlet prior and of the noise, the same for all topics. A smaller value gives
+            documents fewer topics.
+        noise: the share of Dirichlet noise that is mixed into theta during training.
+        tau: the width of the kernel, exp(-angle^2 / tau), by which theta is compared with the prior.
+        spread: the standard deviation of each dimension of the code before the softmax. A larger value gives documents
+            fewer topics. None is 9 with "gmm-std", whose documents have nearly one topic, and 3 with other priors.
+        decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is the paper's product of
+            experts, softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
     """
 
     prior: Literal["dirichlet", "gmm-std", "gmm-ctm"] = "dirichlet"

@@ -1,4 +1,4 @@
-"""What a network may know of the vocabulary before it is trained: frequencies, and words that users give to topics."""
+"""The vocabulary as a network knows it before training: word frequencies, and the words that users give to topics."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ from torch import Tensor
 
 from ..errors import SettingError, nearest
 
-SEED_STRENGTH = 4.0  # nats: a seed word starts 50 times as likely in its topic as elsewhere
+SEED_STRENGTH = 4.0  # nats; a seed word starts about 50 times as likely in its topic as in others
 
 
 @dataclass(frozen=True)
 class Words:
-    """The V words of a model."""
+    """The V words of a model.
 
-    log_frequency: Tensor  # (V,) logarithm of each word's share of the tokens, counts plus one
-    idf: Tensor  # (V,) log((1 + documents) / (1 + documents with the word)) + 1
-    names: Sequence[str]  # the words
-    mean_length: float  # tokens in a document
-    seeds: Tensor | None = None  # (V, K) what seed words add to the logarithms of their topics from the start
+    Attributes:
+        log_frequency: (V,) the logarithm of each word's share of the tokens, with one added to its count.
+        idf: (V,) the inverse document frequency, log((1 + documents) / (1 + documents with the word)) + 1.
+        names: the words.
+        mean_length: the mean number of tokens in a document.
+        seeds: (V, K) what seed words add to the log weights of their topics, or None if there are no seed words.
+    """
+
+    log_frequency: Tensor
+    idf: Tensor
+    names: Sequence[str]
+    mean_length: float
+    seeds: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.log_frequency)
@@ -30,13 +38,15 @@ class Words:
 def seed_weights(
     seed_words: Mapping[int, Sequence[str]] | None, vocabulary: Sequence[str], n_topics: int
 ) -> Tensor | None:
-    """Return what seed words add to the logarithms of their topics, (V, K); None where no words are given.
+    """Return what seed words add to the log weights of their topics, (V, K), or None if there are no seed words.
 
     Args:
         seed_words: words by the number of their topic.
+        vocabulary: the V words.
+        n_topics: the number of topics K.
 
     Raises:
-        SettingError: there is no such topic, or no such word.
+        SettingError: there is no such topic, or a word is not in the vocabulary.
     """
     if not seed_words:
         return None

@@ -1,1 +1,1 @@
-"""Parts of networks: leaves that import only torch."""
+"""Parts of networks, which import nothing but torch."""

@@ -1,4 +1,4 @@
-"""A batch of documents as networks see it: sparse counts, and the fields of their rows that a network asks for."""
+"""A batch of documents as a network receives it: sparse counts, and the fields of documents that the network needs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .sparse import SparseCounts
 
 @dataclass(frozen=True)
 class Batch:
-    """B documents: their counts, which rows of the corpus they are, and their fields as tensors.
+    """B documents: their counts, their rows in the corpus, and their fields as tensors.
 
     Attributes:
         counts: the word counts.
-        rows: (B,) int64, the row of each document in the corpus; None where documents have no row, as drawn ones.
-        fields: a tensor whose first dimension is B for each field that the network names in `TopicNetwork.fields`, such
-            as "vectors" (B, E), "times" (B,) or a covariate (B,).
+        rows: (B,) int64, the row of each document in the corpus; None for documents that are in no corpus.
+        fields: a tensor for each field that the network names in `TopicNetwork.fields`, such as "vectors" (B, E),
+            "times" (B,) or a covariate (B,).
     """
 
     counts: SparseCounts
@@ -28,15 +28,15 @@ class Batch:
 
     @property
     def n_docs(self) -> int:
-        """B, the number of documents."""
+        """The number of documents B."""
         return self.counts.n_docs
 
     @property
     def n_words(self) -> int:
-        """V, the size of the vocabulary."""
+        """The size of the vocabulary V."""
         return self.counts.n_words
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors are."""
+        """The device of the tensors."""
         return self.counts.device

@@ -1,4 +1,4 @@
-"""Decoders: theta in, the likelihood of a document's words out; and topics that are always distributions."""
+"""Decoders, which give the likelihood of a document's words given theta, and the topics that they consist of."""
 
 from __future__ import annotations
 
@@ -21,26 +21,34 @@ Criterion = Literal["cross_entropy", "bernoulli"]
 
 
 class TopicLogits(nn.Module, ABC):
-    """Topics by their log weights of words: deviations from a background, from which calling it gives distributions."""
+    """Topics as logits: deviations of the words' log weights from a background. A call returns them as distributions.
 
-    background: Tensor  # (V,) log word frequencies, or zeros
-    seeds: Tensor | None  # (V, K) what seed words weigh more in their topics from the start
+    Args:
+        background: (V,) the logarithms of the word frequencies, or zeros.
+        seeds: (V, K) what is added to the logits of seed words in their topics, or None.
+    """
+
+    background: Tensor  # (V,)
+    seeds: Tensor | None  # (V, K)
 
     def __init__(self, background: Tensor, seeds: Tensor | None) -> None:
         super().__init__()
         self.register_buffer("background", background)
-        self.register_buffer("seeds", seeds, persistent=False)  # the settings hold them
+        self.register_buffer("seeds", seeds, persistent=False)  # the settings contain them
 
     @abstractmethod
     def learned(self) -> Tensor:
-        """(V, K)"""
+        """Return the deviations that are learned, (V, K)."""
 
     def deviations(self) -> Tensor:
-        """(V, K), with the seeds. They stay, so a topic keeps to its words; what is learned may outweigh them."""
+        """Return the deviations with the seeds, (V, K).
+
+        The seeds are always added, so that a topic keeps its words, although learned deviations can outweigh them.
+        """
         return self.learned() if self.seeds is None else self.learned() + self.seeds
 
     def forward(self) -> Tensor:
-        """(V, K), every column a distribution: softmax(m + deviation), m the background, after SAGE and SCHOLAR."""
+        """Return softmax(background + deviations), (V, K), whose columns are distributions, as in SAGE and SCHOLAR."""
         return column_softmax(self.learned(), self._offset)
 
     @property
@@ -51,11 +59,14 @@ class TopicLogits(nn.Module, ABC):
 
 
 class FreeTopics(TopicLogits):
-    """Every word has its own weight in every topic.
+    """Topics in which every word has a weight of its own.
 
     Args:
-        gain: deviations are weights times this, so that under Adam topics move `gain` times as fast as the encoder:
-            they have far to go, and an encoder at their rate is not stable.
+        background, seeds: as in `TopicLogits`.
+        n_topics: the number of topics K.
+        generator: draws the initial weights.
+        gain: the factor from weights to deviations. With Adam, topics change `gain` times as fast as the encoder. They
+            have to change much more, and the encoder would not be stable at their rate.
     """
 
     def __init__(
@@ -79,13 +90,19 @@ class FreeTopics(TopicLogits):
 
 
 class EmbeddedTopics(TopicLogits):
-    """Words and topics are points of one space: deviation_vk = <rho_v, t_k> (Miao et al. 2017; Dieng et al. 2020).
+    """Topics whose words and topics are points of one space: deviation_vk = <rho_v, t_k>.
+
+    Miao et al. 2017; Dieng et al. 2020.
 
     Args:
-        word_vectors: (V, L) where the word vectors rho start, of unit scale; None starts at random.
-        fixed: the word vectors are not trained.
-        gain: topic vectors are weights times this. A step of Adam moves a deviation along all L dimensions at once:
-            without it so far that topics die on short texts.
+        background, seeds: as in `TopicLogits`.
+        n_topics: the number of topics K.
+        n_dimensions: the number of dimensions L of the space, if no word vectors are given.
+        generator: draws the initial weights.
+        word_vectors: (V, L) the initial word vectors rho, of unit scale; None draws them at random.
+        fixed: whether the word vectors are not trained.
+        gain: the factor from weights to topic vectors. A step of Adam changes a deviation in all L dimensions at once;
+            without this factor, the steps are so large that topics of short texts are lost.
     """
 
     word_vectors: Tensor  # (V, L)
@@ -112,14 +129,14 @@ class EmbeddedTopics(TopicLogits):
             self.register_buffer("word_vectors", start.detach())
         else:
             self.word_vectors = start
-        # With word vectors of unit scale, deviations of about 0.5, as FreeTopics starts with.
+        # With word vectors of unit scale, the deviations start at about 0.5, as those of FreeTopics.
         scale = 0.5 / gain * n_dimensions**-0.5
         self.weight = normal_parameter(n_topics, n_dimensions, scale=scale, generator=generator)
         self.gain = gain
 
     @property
     def topic_vectors(self) -> Tensor:
-        """(K, L)"""
+        """The topic vectors t, (K, L)."""
         return self.gain * self.weight
 
     def learned(self) -> Tensor:
@@ -127,70 +144,75 @@ class EmbeddedTopics(TopicLogits):
 
 
 class Decoder(nn.Module, ABC):
-    """p(w | theta) over the vocabulary."""
+    """The distribution p(w | theta) over the vocabulary."""
 
     @abstractmethod
     def log_probabilities(self, theta: Tensor) -> Tensor:
-        """(B, K) -> (B, V), every row the logarithm of a distribution. Dense: for one batch at a time."""
+        """Return log p(w | theta) for all words, (B, K) -> (B, V): dense, so for one batch at a time."""
 
     @abstractmethod
     def topic_word(self) -> Tensor:
-        """(K, V), every row a distribution."""
+        """Return the topics, (K, V), whose rows are distributions."""
 
     def beta_t(self) -> Tensor:
-        """(V, K), every column a distribution: the topics, as a training step holds them apart."""
+        """Return the topics, (V, K), whose columns are distributions, as the separation term reads them."""
         return self.topic_word().mT
 
     def at(self, theta: Tensor) -> Tensor:
-        """p(w | theta) of mixtures that are no documents: (M, K) -> (M, V)."""
+        """Return p(w | theta) for mixtures that are not documents: (M, K) -> (M, V)."""
         training = self.training
-        self.eval()  # they are no sample that batch statistics could be taken from
+        self.eval()  # these mixtures must not change batch statistics
         try:
             return self.log_probabilities(theta).exp()
         finally:
             self.train(training)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """In it the weights do not change, so that what is derived from them may be kept."""
+    def cached_topics(self) -> Iterator[None]:
+        """A context in which the weights do not change, so that the topics are computed only once."""
         yield
 
     def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
-        """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
+        """Return sum_v x_dv log p(v | theta_d): (B, K) -> (B,)."""
         return counts.sum_by_document(counts.values * counts.at_counts(self.log_probabilities(theta)))
 
-    def presence_log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
-        """sum_v w_dv log g_v + (1 - w_dv) log(1 - g_v), w = 1 where the word is there, g = p(v | theta): -> (B,)"""
+    def bernoulli_log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
+        """Return sum_v w_dv log g_v + (1 - w_dv) log(1 - g_v): (B, K) -> (B,).
+
+        w_dv is 1 if document d contains word v and 0 otherwise, and g_v = p(v | theta_d).
+        """
         log_g = self.log_probabilities(theta).clamp(max=-1e-6)  # (B, V)
         log_absent = torch.log1p(-log_g.exp())  # (B, V)
         present = counts.at_counts(log_g) - counts.at_counts(log_absent)  # (N,)
         return log_absent.sum(1) + counts.sum_by_document(present)
 
     def score(self, theta: Tensor, counts: SparseCounts, criterion: Criterion) -> Tensor:
-        """The log likelihood that `criterion` names: (B,)"""
-        likelihood = self.log_likelihood if criterion == "cross_entropy" else self.presence_log_likelihood
+        """Return the log likelihood that `criterion` names: (B, K) -> (B,)."""
+        likelihood = self.log_likelihood if criterion == "cross_entropy" else self.bernoulli_log_likelihood
         return likelihood(theta, counts)
 
 
 class MixtureDecoder(Decoder):
-    """p(w | theta) = theta beta, beta_k = softmax(logits_k): sparse, the cost of a step is in the non-zeros."""
+    """p(w | theta) = theta beta, beta_k = softmax(logits_k).
+
+    The likelihood is computed at the non-zero counts only, so the cost of a step grows with their number.
+    """
 
     def __init__(self, topics: TopicLogits) -> None:
         super().__init__()
         self.topics = topics
-        self._held: Tensor | None = None
+        self._cached: Tensor | None = None
 
     def beta_t(self) -> Tensor:
-        """(V, K), every column a distribution."""
-        return self.topics() if self._held is None else self._held
+        return self.topics() if self._cached is None else self._cached
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        self._held = self.beta_t()
+    def cached_topics(self) -> Iterator[None]:
+        self._cached = self.beta_t()
         try:
             yield
         finally:
-            self._held = None
+            self._cached = None
 
     def topic_word(self) -> Tensor:
         return self.beta_t().mT
@@ -203,10 +225,13 @@ class MixtureDecoder(Decoder):
 
 
 class ProductDecoder(Decoder):
-    """p(w | theta) = softmax(theta B + b), a product of experts (Srivastava & Sutton 2017): dense over V.
+    """p(w | theta) = softmax(theta B + b), a product of experts (Srivastava & Sutton 2017).
+
+    It is dense over the vocabulary, for one batch at a time.
 
     Args:
-        batch_norm: whether theta B is normalised per word, with a learned shift and no scale.
+        topics: the logits B and the background b.
+        batch_norm: whether theta B is normalised for each word, with a learned shift and without a scale.
     """
 
     def __init__(self, topics: TopicLogits, *, batch_norm: bool = False) -> None:
@@ -227,7 +252,7 @@ class ProductDecoder(Decoder):
         return product_log_likelihood(theta, *self._normalised(theta), counts)
 
     def _normalised(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights (V, K) and biases (V,) that give the logits of these documents (B, K), the norm folded in."""
+        """Return the weights (V, K) and biases (V,) of the logits of these documents (B, K), including the norm."""
         weight = self.topics.deviations()
         if self.norm is None:
             return weight, self.topics.background
@@ -239,10 +264,10 @@ class ProductDecoder(Decoder):
 
 
 class LogRatioDecoder(ProductDecoder):
-    """p(w | z) = softmax(B z + b), z being the centred log-ratio of theta = softmax(z) (Miao et al. 2016).
+    """p(w | z) = softmax(B z + b), where z is the centred log-ratio of theta = softmax(z) (Miao et al. 2016).
 
-    Corners have no log-ratio: topic k is read off a code as long as N(0, I) draws them, sqrt(K), and all of it along
-    the k-th dimension.
+    A theta with a single topic has no log-ratio. Topic k is therefore p(w | z) for the code z along dimension k of the
+    length sqrt(K), which is typical of N(0, I).
     """
 
     def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
@@ -261,13 +286,23 @@ class LogRatioDecoder(ProductDecoder):
 
 
 def _log_ratio(theta: Tensor) -> Tensor:
-    """log theta_k - mean_i log theta_i: (B, K)"""
+    """Return log theta_k - mean_i log theta_i, (B, K)."""
     log_theta = theta.clamp_min(torch.finfo(theta.dtype).tiny).log()
     return log_theta - log_theta.mean(1, keepdim=True)
 
 
 class MLPDecoder(Decoder):
-    """p(w | theta) = softmax(B f(A theta + a) + b): topics are read off one-hot theta; dense over V."""
+    """p(w | theta) = softmax(B f(A theta + a) + b), where f is softplus.
+
+    Topic k is p(w | theta) for a document that consists of topic k. The decoder is dense over the vocabulary, for one
+    batch at a time.
+
+    Args:
+        background: (V,) the constant b.
+        n_topics: the number of topics K.
+        n_hidden: the width H of the hidden layer.
+        generator: draws the initial weights.
+    """
 
     def __init__(self, background: Tensor, n_topics: int, n_hidden: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -283,5 +318,5 @@ class MLPDecoder(Decoder):
 
 
 def make_decoder(kind: Literal["mixture", "product"], topics: TopicLogits) -> Decoder:
-    """The decoder of that name over these topics."""
+    """Return the decoder of this name with these topics."""
     return MixtureDecoder(topics) if kind == "mixture" else ProductDecoder(topics)

@@ -1,7 +1,7 @@
-"""Posteriors that stand for a Dirichlet and can be sampled with gradients: five estimators of one expectation.
+"""Dirichlet posteriors, or approximations of them, that can be sampled with gradients, by five estimators.
 
-A Dirichlet draw is a vector of independent gammas divided by its sum. At small shapes gammas underflow, so all of them
-are drawn and kept as logarithms, and theta is their softmax.
+A draw from a Dirichlet is a vector of independent gamma variables divided by their sum. Gamma variables with small
+shapes underflow, so their logarithms are drawn, and theta is the softmax of the logarithms.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from .divergences import (
 from .posteriors import Draw, SampledPosterior
 from .priors import NormalPrior
 
-_SMALL_LOG = -15.0  # below exp(this), the first term of the gamma's series is its distribution function
+_SMALL_LOG = -15.0  # below exp(this), a gamma's distribution function equals the first term of its series
 
 
 def open_uniform(size: torch.Size, like: Tensor, generator: torch.Generator) -> Tensor:
-    """Uniform in (0, 1), neither end ever drawn, so that logarithms of it and of its complement are finite."""
+    """Draw from the open interval (0, 1), so that the logarithms of u and of 1 - u are finite."""
     u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
     return u.clamp_(2.0**-25, 1 - 2.0**-24)
 
 
 class SimplexPosterior(SampledPosterior):
-    """A posterior of log weights, theta being their softmax."""
+    """A posterior of log weights, whose softmax is theta."""
 
     @abstractmethod
     def draw(self, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-        """One draw of the log weights (B, K), and what their path misses of the gradient (B,); see Draw."""
+        """Return a draw of the log weights, (B, K), and the log_weight of a `Draw`, (B,) or None."""
 
     @abstractmethod
     def log_point(self) -> Tensor:
-        """Log weights that stand for the posterior: (B, K)"""
+        """Return log weights that represent the posterior, (B, K)."""
 
     def sample(self, generator: torch.Generator) -> Draw:
         log_weights, missed = self.draw(generator)
@@ -58,7 +58,7 @@ class SimplexPosterior(SampledPosterior):
 
 @dataclass(frozen=True)
 class LaplacePosterior(SimplexPosterior):
-    """z ~ N(mean, diag exp(log_var)) in place of log gammas (Srivastava & Sutton 2017)."""
+    """A Gaussian z ~ N(mean, diag exp(log_var)) in place of log gammas (Srivastava & Sutton 2017)."""
 
     mean: Tensor  # (B, K)
     log_var: Tensor  # (B, K)
@@ -77,7 +77,7 @@ class LaplacePosterior(SimplexPosterior):
 
 @dataclass(frozen=True)
 class _GammaPosterior(SimplexPosterior):
-    """theta ~ Dirichlet(alpha), by gammas of shape alpha."""
+    """theta ~ Dirichlet(alpha), drawn as gamma variables of shape alpha."""
 
     alpha: Tensor  # (B, K)
     prior: Tensor  # (K,)
@@ -90,7 +90,7 @@ class _GammaPosterior(SimplexPosterior):
 
 
 class ImplicitDirichlet(_GammaPosterior):
-    """Implicit reparameterisation (Figurnov, Mohamed & Mnih 2018): exact draws, and their exact path gradient."""
+    """Implicit reparameterisation (Figurnov, Mohamed & Mnih 2018): exact draws with their exact gradient."""
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
         log_gamma: Tensor = _LogGamma.apply(self.alpha, generator)  # type: ignore[no-untyped-call]
@@ -98,7 +98,7 @@ class ImplicitDirichlet(_GammaPosterior):
 
 
 class _LogGamma(torch.autograd.Function):
-    """log g, g ~ Gamma(a), with d log g / da = -(dF/da) / (g dF/dg), F(g; a) being the distribution function."""
+    """log g for g ~ Gamma(a), with d log g / da = -(dF/da) / (g dF/dg), where F(g; a) is the distribution function."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, generator: torch.Generator) -> Tensor:
@@ -114,9 +114,9 @@ class _LogGamma(torch.autograd.Function):
 
 
 def log_gamma_slope(a: Tensor, log_g: Tensor) -> Tensor:
-    """d log g / da of a Gamma(a) variable that keeps its quantile, same shape as both.
+    """Return d log g / da of a Gamma(a) variable at a fixed quantile, in the shape of a and log_g.
 
-    As g falls to 0, F is g^a / Gamma(a + 1), and the slope (digamma(a + 1) - log g) / a.
+    As g approaches 0, F approaches g^a / Gamma(a + 1), and the slope (digamma(a + 1) - log g) / a.
     """
     g = log_g.clamp_min(_SMALL_LOG).exp()
     by_series = (torch.digamma(a + 1) - log_g) / a
@@ -124,7 +124,10 @@ def log_gamma_slope(a: Tensor, log_g: Tensor) -> Tensor:
 
 
 def log_gamma_draws(a: Tensor, generator: torch.Generator) -> Tensor:
-    """log of Gamma(a) draws, without gradient: Gamma(a) is Gamma(a + 1) U^(1/a), which does not underflow in logs."""
+    """Return logarithms of Gamma(a) draws, without gradients.
+
+    Gamma(a) is drawn as Gamma(a + 1) U^(1/a), which does not underflow in logarithms.
+    """
     return torch._standard_gamma(a + 1, generator=generator).log() + open_uniform(a.shape, a, generator).log() / a
 
 
@@ -133,8 +136,8 @@ class RejectionDirichlet(_GammaPosterior):
     """Reparameterisation through a rejection sampler (Naesseth, Ruiz, Linderman & Blei 2017).
 
     g = h(eps, a + B) prod_{i=1..B} u_i^(1 / (a + i - 1)), with Marsaglia & Tsang's
-    h(eps, c) = (c - 1/3) (1 + eps / sqrt(9c - 3))^3. What the path misses is the score of the accepted eps,
-    log Gamma(h; c) + log |dh / deps|, which shrinks as the shape augmentation B grows.
+    h(eps, c) = (c - 1/3) (1 + eps / sqrt(9c - 3))^3. The gradient through h needs a correction by the score of the
+    accepted eps, log Gamma(h; c) + log |dh / deps|, which becomes smaller as the shape augmentation B grows.
     """
 
     augmentation: int = 5
@@ -142,7 +145,7 @@ class RejectionDirichlet(_GammaPosterior):
     def draw(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         c = self.alpha + self.augmentation  # (B, K)
         shift, root = c - 1 / 3, (9 * c - 3).sqrt()
-        # An accepted eps is what h takes to a gamma draw, whoever drew it.
+        # The accepted eps is the one that h maps to a gamma draw, so it follows from any draw.
         with torch.no_grad():
             eps = root * ((torch._standard_gamma(c, generator=generator) / shift) ** (1 / 3) - 1)
         cube_root = (1 + eps / root).clamp_min(1e-6)  # (B, K)
@@ -157,9 +160,9 @@ class RejectionDirichlet(_GammaPosterior):
 
 
 class InverseDirichlet(_GammaPosterior):
-    """The inverse of the gamma's distribution function, near zero: g = (u a Gamma(a))^(1/a) (Joo et al. 2019).
+    """The inverse of the gamma's distribution function near zero: g = (u a Gamma(a))^(1/a) (Joo et al. 2019).
 
-    Good for shapes below 1 and biased above, where it cuts off the upper tail.
+    The approximation is good for shapes below 1. Above 1 it is biased, because it cuts off the upper tail.
     """
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
@@ -169,11 +172,11 @@ class InverseDirichlet(_GammaPosterior):
 
 @dataclass(frozen=True)
 class WeibullPosterior(SimplexPosterior):
-    """Weibulls in place of gammas: lambda (-log u)^(1/k) (Zhang, Chen, Guo & Zhou 2018)."""
+    """Weibull variables lambda (-log u)^(1/k) in place of gammas (Zhang, Chen, Guo & Zhou 2018)."""
 
     shape: Tensor  # (B, K) k
     log_scale: Tensor  # (B, K) log lambda
-    prior: Tensor  # (K,) gamma shapes
+    prior: Tensor  # (K,) the shapes of the prior's gammas
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
         u = open_uniform(self.shape.shape, self.shape, generator)  # (B, K)
@@ -183,9 +186,10 @@ class WeibullPosterior(SimplexPosterior):
         return self.log_scale + torch.lgamma(1 + 1 / self.shape)  # the weights' means
 
     def divergence(self) -> Tensor:
-        """From gammas of the rate that makes it least, for theta is the same whatever rate they share.
+        """Return the smallest divergence from gammas with a common rate r, as theta does not depend on r.
 
-        sum_k KL(r) is least where the gammas' means sum to as much as the Weibulls', r = sum alpha / sum_k E[w_k].
+        sum_k KL(r) has its minimum where the means of the gammas and of the Weibulls have the same sum,
+        r = sum alpha / sum_k E[w_k].
         """
         log_rate = self.prior.sum().log() - torch.logsumexp(self.log_point(), dim=1, keepdim=True)  # (B, 1)
         return kl_weibull_gamma(self.shape, self.log_scale + log_rate, self.prior)
@@ -193,14 +197,14 @@ class WeibullPosterior(SimplexPosterior):
 
 @dataclass(frozen=True)
 class SparsePosterior(SimplexPosterior):
-    """theta proportional to b times the weights of another posterior, b_k = 1 where the topic is in the document.
+    """theta proportional to b times the weights of another posterior, where b_k = 1 if topic k is in the document.
 
-    b is drawn from the binary concrete distribution (Maddison, Mnih & Teh 2017); at a low temperature it is nearly a
-    Bernoulli, whose divergence in closed form is taken. `point` takes the probabilities of b.
+    b is drawn from the binary concrete distribution (Maddison, Mnih & Teh 2017). At a low temperature this is nearly a
+    Bernoulli distribution, whose divergence has a closed form and is used. `point` uses the probabilities of b.
     """
 
     weights: SimplexPosterior
-    logits: Tensor  # (B, K) of b_k = 1
+    logits: Tensor  # (B, K) the log odds of b_k = 1
     prior_probability: float
     temperature: float
 
@@ -218,10 +222,10 @@ class SparsePosterior(SimplexPosterior):
 
 
 def weibull_like_gamma(a: Tensor) -> tuple[Tensor, Tensor]:
-    """k and log lambda of the Weibull whose logarithm has the mean and variance of that of a Gamma(a).
+    """Return k and log lambda of the Weibull whose logarithm has the mean and the variance of that of a Gamma(a).
 
-    A Weibull's logarithm has mean log lambda - euler / k and variance pi^2 / (6 k^2); a gamma's, digamma(a) and
-    trigamma(a).
+    The logarithm of a Weibull variable has the mean log lambda - euler / k and the variance pi^2 / (6 k^2); that of a
+    gamma variable has digamma(a) and trigamma(a).
     """
     k = math.pi / (6 * torch.polygamma(1, a)).sqrt()
     return k, torch.digamma(a) + EULER / k

@@ -1,4 +1,4 @@
-"""Discrepancies between two samples, for models whose posterior is a point and has no divergence in closed form."""
+"""Discrepancies between two samples, for models whose posterior is a single point and has no divergence."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ _NEAREST = 1 - 1e-6  # the slope of arccos is infinite at 1
 
 
 def diffusion_kernel(left: Tensor, right: Tensor, tau: float = 1.0) -> Tensor:
-    """The information-diffusion kernel of the simplex, exp(-arccos^2(sum_k sqrt(t_k t'_k)) / tau).
+    """Return the information-diffusion kernel of the simplex, exp(-arccos^2(sum_k sqrt(t_k t'_k)) / tau).
 
-    Lafferty & Lebanon 2005; Nan et al. 2019, equation 9. Unlike a Euclidean kernel it tells sparse vectors apart.
+    Lafferty & Lebanon 2005; Nan et al. 2019, equation 9. Unlike a Euclidean kernel it distinguishes sparse vectors.
 
     Args:
-        left: (M, K), rows in the simplex.
-        right: (N, K), rows in the simplex.
+        left: (M, K), rows sum to 1.
+        right: (N, K), rows sum to 1.
+        tau: the width of the kernel.
 
     Returns:
-        (M, N)
+        (M, N).
     """
     roots = [theta.clamp_min(1e-12).sqrt() for theta in (left, right)]
     angle = (roots[0] @ roots[1].mT).clamp(max=_NEAREST).arccos()  # (M, N)
@@ -26,13 +27,14 @@ def diffusion_kernel(left: Tensor, right: Tensor, tau: float = 1.0) -> Tensor:
 
 
 def mmd(prior: Tensor, drawn: Tensor, tau: float = 1.0) -> Tensor:
-    """The unbiased estimate of the squared maximum mean discrepancy of two samples (Gretton et al. 2012, lemma 6).
+    """Return the unbiased estimate of the squared maximum mean discrepancy of two samples.
 
-    It may be below zero. A sample of one has no pairs: its own mean is left out.
+    Gretton et al. 2012, lemma 6. The estimate may be below zero. A sample of one has no pairs, and its term is 0.
 
     Args:
-        prior: (M, K), rows in the simplex.
-        drawn: (N, K), rows in the simplex.
+        prior: (M, K), rows sum to 1.
+        drawn: (N, K), rows sum to 1.
+        tau: the width of the kernel.
 
     Returns:
         a scalar.
@@ -41,7 +43,7 @@ def mmd(prior: Tensor, drawn: Tensor, tau: float = 1.0) -> Tensor:
 
 
 def _within(sample: Tensor, tau: float) -> Tensor:
-    """The mean of the kernel over pairs of different members."""
+    """Return the mean of the kernel over pairs of different members."""
     n = len(sample)
     kernel = diffusion_kernel(sample, sample, tau)  # (n, n)
     return (kernel.sum() - kernel.diagonal().sum()) / max(1, n * (n - 1))

@@ -1,4 +1,4 @@
-"""Divergences between distributions, in closed form, one value per document."""
+"""Divergences between distributions in closed form, and the mutual information of topics and words."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import torch.nn.functional as F
 from torch import Tensor
 
 EULER = 0.5772156649015329
-_BLOCK = 1 << 17  # elements of a block of rows that a core's cache holds
+_BLOCK = 1 << 17  # elements of a block of rows that fits into the cache of a core
 
 
 def kl_normal(mean: Tensor, log_var: Tensor, prior_mean: Tensor, prior_var: Tensor) -> Tensor:
-    """KL(N(mean, exp(log_var)) || N(prior_mean, prior_var)) with diagonal covariances.
+    """Return KL(N(mean, exp(log_var)) || N(prior_mean, prior_var)) with diagonal covariances.
 
     Args:
         mean, log_var: (B, L).
         prior_mean, prior_var: (L,) or (B, L).
 
     Returns:
-        (B, L), one value per dimension: the sum over dimensions is the divergence.
+        (B, L), one value for each dimension, whose sum over dimensions is the divergence.
     """
     ratio = (log_var.exp() + (mean - prior_mean) ** 2) / prior_var  # (B, L)
     return 0.5 * (ratio - 1 + prior_var.log() - log_var)
 
 
 def kl_dirichlet(alpha: Tensor, prior: Tensor) -> Tensor:
-    """KL(Dirichlet(alpha) || Dirichlet(prior)).
+    """Return KL(Dirichlet(alpha) || Dirichlet(prior)), divided between the topics.
 
     Args:
         alpha: (B, K), positive.
         prior: (K,), positive.
 
     Returns:
-        (B, K), each topic's share of the divergence, none below 0: that of its gamma, as theta's are gammas divided by
-        their sum. The shares are constants to the gradient, whose sum over topics is that of the divergence.
+        (B, K), not negative; the sum over topics is the divergence. A topic's share is proportional to the divergence
+        of its gamma variable. The shares count as constants, so that the gradient of the sum is that of the divergence.
     """
     per_gamma = _kl_gamma(alpha, prior)  # (B, K)
     total = per_gamma.sum(1, keepdim=True)  # (B, 1)
@@ -45,20 +45,20 @@ def kl_dirichlet(alpha: Tensor, prior: Tensor) -> Tensor:
 
 
 def _kl_gamma(shape: Tensor, prior: Tensor) -> Tensor:
-    """KL(Gamma(shape, 1) || Gamma(prior, 1)), one value per entry."""
+    """Return KL(Gamma(shape, 1) || Gamma(prior, 1)) for each entry."""
     return torch.lgamma(prior) - torch.lgamma(shape) + (shape - prior) * torch.digamma(shape)
 
 
 def kl_weibull_gamma(shape: Tensor, log_scale: Tensor, prior: Tensor) -> Tensor:
-    """KL(Weibull(shape, exp(log_scale)) || Gamma(prior, 1)) (Zhang et al. 2018, WHAI).
+    """Return KL(Weibull(shape, exp(log_scale)) || Gamma(prior, 1)) (Zhang et al. 2018, WHAI).
 
     Args:
-        shape: (B, K), positive: k.
-        log_scale: (B, K): log lambda.
-        prior: (K,), positive: the gammas' shapes.
+        shape: (B, K), positive, k.
+        log_scale: (B, K), log lambda.
+        prior: (K,), positive, the shapes of the gammas.
 
     Returns:
-        (B, K), one value per topic.
+        (B, K), one value for each topic.
     """
     mean = (log_scale + torch.lgamma(1 + 1 / shape)).exp()  # (B, K)
     entropy = EULER * (1 - 1 / shape) + log_scale - shape.log() + 1  # (B, K)
@@ -67,7 +67,7 @@ def kl_weibull_gamma(shape: Tensor, log_scale: Tensor, prior: Tensor) -> Tensor:
 
 
 def kl_bernoulli(logits: Tensor, prior_probability: float) -> Tensor:
-    """KL(Bernoulli(sigmoid(logits)) || Bernoulli(prior_probability)), one value per entry."""
+    """Return KL(Bernoulli(sigmoid(logits)) || Bernoulli(prior_probability)) for each entry."""
     p = torch.sigmoid(logits)
     present = F.logsigmoid(logits) - math.log(prior_probability)
     absent = F.logsigmoid(-logits) - math.log1p(-prior_probability)
@@ -94,14 +94,14 @@ class _TopicInformation(torch.autograd.Function):
 
 
 def topic_information(beta_t: Tensor, shares: Tensor) -> Tensor:
-    """What a word tells of the topic that it came from, in nats: the generalised Jensen-Shannon divergence of topics.
+    """Return the mutual information of topics and words in nats: the generalised Jensen-Shannon divergence of topics.
 
-    I(topic; word) = sum_k p_k sum_v beta_kv log(beta_kv / sum_i p_i beta_iv): 0 if all topics are the same, and at most
-    the entropy of p, if no two share a word. A topic that no document has does not count.
+    I(topic; word) = sum_k p_k sum_v beta_kv log(beta_kv / sum_i p_i beta_iv). It is 0 if all topics are the same, and
+    equals the entropy of p if no two topics share a word. A topic that no document has does not count.
 
     Args:
-        beta_t: (V, K), columns in the simplex.
-        shares: (K,) the parts p that the topics have, in the simplex; not differentiated.
+        beta_t: (V, K), columns sum to 1.
+        shares: (K,) the share p of each topic, with the sum 1; it is not differentiated.
 
     Returns:
         a scalar.

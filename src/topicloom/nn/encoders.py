@@ -1,4 +1,4 @@
-"""Encoders: sparse counts in, a hidden vector per document out."""
+"""Encoders: from sparse counts to a hidden vector of each document, and from there to parameters of a posterior."""
 
 from __future__ import annotations
 
@@ -19,12 +19,17 @@ from .layers import (
 from .sparse import SparseCounts, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
+TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
 
 
 def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Tensor:
-    """What the encoder sees in place of the counts: (N,).
+    """Return what the encoder receives in place of the non-zero counts x, (N,).
 
-    raw: x. l1: x / sum x. log1p: log(1 + x). tfidf: x idf_v, divided by the document's Euclidean norm.
+    Args:
+        counts: the word counts.
+        kind: "raw" is x; "l1" is x divided by the tokens of its document; "log1p" is log(1 + x); "tfidf" is x idf_v
+            divided by the Euclidean norm of its document.
+        idf: (V,) inverse document frequencies.
     """
     if kind == "log1p":
         return counts.values.log1p()
@@ -37,21 +42,19 @@ def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Ten
     return counts.values
 
 
-TINY_TOTAL = 1e-12  # stands for the length of an empty document
-
-
 class BagEncoder(nn.Module):
-    """h = f(A f(W x + b) + a): an embedding-bag, a hidden layer, dropout; f is softplus.
+    """h = f(A f(W x + b) + a): an embedding-bag, a hidden layer and dropout, where f is softplus.
 
     Args:
-        idf: (V,) inverse document frequencies, read only with input="tfidf".
-        n_hidden: width H of both layers. The first holds V x H weights and is most of a step's cost.
-        input: see encoder_values.
-        input_dropout: share of a document's words hidden from the encoder in training (denoising).
-        output_dropout: dropout rate on h in training.
+        idf: (V,) inverse document frequencies, used only with input="tfidf".
+        n_hidden: the width H of both layers. The first one has V x H weights and takes most of the time of a step.
+        generator: draws the initial weights.
+        input: the form of the counts; see `encoder_values`.
+        input_dropout: the share of a document's words that are hidden from the encoder in training.
+        output_dropout: the dropout rate of h in training.
     """
 
-    idf: Tensor
+    idf: Tensor  # (V,)
 
     def __init__(
         self,
@@ -73,33 +76,44 @@ class BagEncoder(nn.Module):
         self.output_dropout = output_dropout
 
     def forward(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
-        """-> (B, H). `generator` drives the dropout; None, as outside training, turns it off."""
+        """Return the hidden vectors of the documents, (B, H).
+
+        Args:
+            batch: B documents.
+            generator: draws the dropout; None, as outside training, turns dropout off.
+        """
         values = dropout(encoder_values(batch.counts, self.input, self.idf), self.input_dropout, generator)  # (N,)
         h = F.softplus(bag_product(self.weight, values, batch.counts) + self.bias)  # (B, H)
         return dropout(F.softplus(self.hidden(h)), self.output_dropout, generator)
 
 
 class GaussianHead(nn.Module):
-    """h -> mean and log-variance of a Gaussian over the code, both batch-normalised in units of the prior.
+    """From h to the mean and the log-variance of a Gaussian, both batch-normalised in units of the prior.
 
-    Normalising keeps every latent dimension in use (no collapse to the prior); the scale makes the mean spread as
-    widely as the prior does. log-variance starts one below the prior's, so that the code carries something at once.
+    The normalisation keeps every latent dimension in use, so that the posterior does not collapse to the prior. The
+    scale gives the mean the spread of the prior. The log-variance starts one below that of the prior, so that the code
+    is informative from the first step.
+
+    Args:
+        n_hidden: the width H of h.
+        prior_var: (L,) the variance of the prior.
+        generator: draws the initial weights.
     """
 
-    prior_log_var: Tensor
+    prior_log_var: Tensor  # (L,)
 
     def __init__(self, n_hidden: int, prior_var: Tensor, generator: torch.Generator) -> None:
         super().__init__()
         n_latent = len(prior_var)
-        self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms would take a bias away
+        self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms would remove a bias
         self.log_var = linear(n_hidden, n_latent, generator, bias=False)
-        # With the usual eps of 1e-5 an encoder that shrinks its outputs below it escapes the norm, and collapses.
+        # With the usual eps of 1e-5, an encoder whose outputs become smaller than eps escapes the norm and collapses.
         self.mean_norm = BatchNorm(n_latent, eps=1e-8)
         self.log_var_norm = BatchNorm(n_latent, eps=1e-8)
         self.register_buffer("prior_log_var", prior_var.log())
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, H) -> mean (B, L), log-variance (B, L)"""
+        """Return the mean (B, L) and the log-variance (B, L) of hidden vectors (B, H)."""
         scale = (0.5 * self.prior_log_var).exp()  # (L,)
         mean = self.mean_norm(self.mean(h)) * scale
         log_var = self.log_var_norm(self.log_var(h)) + self.prior_log_var - 1
@@ -107,33 +121,45 @@ class GaussianHead(nn.Module):
 
 
 class DirichletHead(nn.Module):
-    """h -> the parameters of a Dirichlet, batch-normalised as logarithms.
+    """From h to the parameters of a Dirichlet, a = concentration * prior * exp(norm(A h)) + floor.
 
-    a = concentration * prior * exp(norm(A h)) + floor: with the norm, no topic is lost, nor does any take them all.
+    Because of the norm, no topic is lost, and none takes all documents.
+
+    Args:
+        n_hidden: the width H of h.
+        prior: (K,) the parameters of the prior.
+        generator: draws the initial weights.
+        concentration: the ratio of the parameters to those of the prior, in the median.
+        floor: the smallest parameter.
     """
 
-    median: Tensor  # (K,)
+    median: Tensor  # (K,) concentration * prior
 
     def __init__(
         self, n_hidden: int, prior: Tensor, generator: torch.Generator, *, concentration: float, floor: float = 1e-5
     ) -> None:
         super().__init__()
-        self.log_alpha = linear(n_hidden, len(prior), generator, bias=False)  # the norm would take a bias away
+        self.log_alpha = linear(n_hidden, len(prior), generator, bias=False)  # the norm would remove a bias
         self.norm = BatchNorm(len(prior), eps=1e-8)  # eps as in GaussianHead
         self.register_buffer("median", concentration * prior)
         self.floor = floor
 
     def forward(self, h: Tensor) -> Tensor:
-        """(B, H) -> (B, K), positive"""
+        """Return the parameters of hidden vectors (B, H): (B, K), positive."""
         norm: Tensor = self.norm(self.log_alpha(h))
         return self.median * norm.exp() + self.floor
 
 
 class WeibullHead(nn.Module):
-    """h -> shapes k and log scales of Weibulls, one a topic, each batch-normalised.
+    """From h to the shapes and the log scales of Weibull variables, one for each topic, both batch-normalised.
 
-    The means are as DirichletHead's parameters; the shapes spread narrowly about `shape`, and stay above `floor`, for
-    the divergence has Gamma(1 + 1/k) in it.
+    The means are those of a DirichletHead. The shapes vary little around `shape` and stay above `floor`, because the
+    divergence contains Gamma(1 + 1/k).
+
+    Args:
+        n_hidden, prior, generator, concentration: as in `DirichletHead`.
+        shape: the typical shape k.
+        floor: the smallest shape.
     """
 
     def __init__(
@@ -154,13 +180,20 @@ class WeibullHead(nn.Module):
         self.floor = floor
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, H) -> k (B, K), log lambda (B, K)"""
+        """Return the shapes k (B, K) and the log scales log lambda (B, K) of hidden vectors (B, H)."""
         k = self.shape * (0.3 * self.norm(self.log_shape(h))).exp() + self.floor
         return k, self.mean(h).log() - torch.lgamma(1 + 1 / k)
 
 
-class PresenceHead(nn.Module):
-    """h -> the log odds that each topic is in the document, batch-normalised about those of the prior."""
+class IndicatorHead(nn.Module):
+    """From h to the log odds that each topic is in the document, batch-normalised around those of the prior.
+
+    Args:
+        n_hidden: the width H of h.
+        n_topics: the number of topics K.
+        generator: draws the initial weights.
+        probability: the prior probability that a topic is in a document.
+    """
 
     def __init__(self, n_hidden: int, n_topics: int, generator: torch.Generator, *, probability: float) -> None:
         super().__init__()
@@ -169,6 +202,6 @@ class PresenceHead(nn.Module):
         self.centre = math.log(probability / (1 - probability))
 
     def forward(self, h: Tensor) -> Tensor:
-        """(B, H) -> (B, K)"""
+        """Return the log odds of hidden vectors (B, H): (B, K)."""
         norm: Tensor = self.norm(self.logits(h))
-        return 0.5 * norm + self.centre  # more would cost a short document more than it can say
+        return 0.5 * norm + self.centre  # a larger spread costs a short document more than it gains

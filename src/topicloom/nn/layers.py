@@ -1,6 +1,6 @@
-"""Layers that draw their starting weights and their noise from a generator that they are given.
+"""Layers that draw their initial weights and their noise from a generator that is passed to them.
 
-torch's own layers use the global random state, which this package neither reads nor changes.
+PyTorch's own layers use the global random state, which this package neither reads nor changes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 def linear(n_in: int, n_out: int, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
-    """A linear layer with torch's default start, U(-1/sqrt(n_in), 1/sqrt(n_in))."""
+    """Return a linear layer with PyTorch's default initial weights, U(-1/sqrt(n_in), 1/sqrt(n_in))."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
     bound = 1 / math.sqrt(n_in)
     with torch.no_grad():
@@ -23,12 +23,15 @@ def linear(n_in: int, n_out: int, generator: torch.Generator, *, bias: bool = Tr
 
 
 def normal_parameter(*size: int, scale: float, generator: torch.Generator) -> nn.Parameter:
-    """A parameter that starts from N(0, scale^2)."""
+    """Return a parameter with initial values from N(0, scale^2)."""
     return nn.Parameter(torch.randn(*size, generator=generator) * scale)
 
 
 def dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
-    """Each entry is kept with probability 1 - rate and scaled to keep its mean; generator None: x as it is."""
+    """Keep each entry with probability 1 - rate, scaled so that its mean does not change.
+
+    Without a generator, x is returned as it is.
+    """
     if rate == 0 or generator is None:
         return x
     keep = torch.rand(x.shape, generator=generator, device=x.device) >= rate  # faster than bernoulli_ on a CPU
@@ -38,11 +41,18 @@ def dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor
 class BatchNorm(nn.Module):
     """Batch normalisation without a scale, with or without a learned shift.
 
-    A batch of one document has no variance: it is normalised by the running figures, where torch's own layer stops.
+    A batch of one document has no variance, so it is normalised by the running statistics. PyTorch's own layer raises
+    an error in this case.
+
+    Args:
+        n_features: the number of columns F.
+        shift: whether a shift is learned.
+        momentum: the weight of a batch in the running statistics.
+        eps: a number added to the variance.
     """
 
-    running_mean: Tensor
-    running_var: Tensor
+    running_mean: Tensor  # (F,)
+    running_var: Tensor  # (F,)
 
     def __init__(self, n_features: int, *, shift: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> None:
         super().__init__()
@@ -53,7 +63,7 @@ class BatchNorm(nn.Module):
         self.register_buffer("running_var", torch.ones(n_features))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, n_features) -> (B, n_features)"""
+        """Return the normalised columns, (B, F) -> (B, F)."""
         use_batch = self.training and len(x) > 1
         return F.batch_norm(
             x, self.running_mean, self.running_var, None, self.shift, use_batch, self.momentum, self.eps
@@ -61,14 +71,20 @@ class BatchNorm(nn.Module):
 
 
 class FoldedNorm(nn.Module):
-    """Batch normalisation of x W^T with a learned shift and no scale, as a change of W and not of the products.
+    """Batch normalisation of x W^T with a learned shift and without a scale, computed as a change of W.
 
-    The mean of x w is that of x, times w, and its variance w^T Cov(x) w: there is no pass over the (B, n_features)
-    values. The running figures are of x, so outside training the norm is that of the weights as they are now.
+    The mean of x w is the mean of x times w, and its variance is w^T Cov(x) w. So the products (B, F) are not needed.
+    The running statistics are those of x. Outside training, the norm therefore follows the current weights.
+
+    Args:
+        n_inputs: the number of columns of x, K.
+        n_features: the number of rows of W, F.
+        momentum: the weight of a batch in the running statistics.
+        eps: a number added to the variance.
     """
 
     running_mean: Tensor  # (K,) of x
-    running_cov: Tensor  # (K, K)
+    running_cov: Tensor  # (K, K) of x
 
     def __init__(self, n_inputs: int, n_features: int, *, momentum: float = 0.1, eps: float = 1e-5) -> None:
         super().__init__()
@@ -79,11 +95,11 @@ class FoldedNorm(nn.Module):
         self.register_buffer("running_cov", torch.eye(n_inputs) / n_inputs)
 
     def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Weight (n_features, K) and bias (n_features,) whose map of x is norm(x weight^T).
+        """Return weights (F, K) and biases (F,) with which x is mapped to norm(x weight^T).
 
         Args:
             x: (B, K).
-            weight: (n_features, K).
+            weight: (F, K).
         """
         mean, cov = self.running_mean, self.running_cov
         if self.training and len(x) > 1:
@@ -92,5 +108,5 @@ class FoldedNorm(nn.Module):
             with torch.no_grad():
                 self.running_mean.lerp_(mean, self.momentum)
                 self.running_cov.lerp_(cov * len(x) / (len(x) - 1), self.momentum)
-        scale = (((weight @ cov) * weight).sum(1) + self.eps).rsqrt()  # (n_features,)
+        scale = (((weight @ cov) * weight).sum(1) + self.eps).rsqrt()  # (F,)
         return weight * scale[:, None], self.shift - (weight @ mean) * scale

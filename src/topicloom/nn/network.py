@@ -1,4 +1,4 @@
-"""What the training loop and the estimator ask of a model: three methods and a generator."""
+"""TopicNetwork: the network of a topic model, as the training loop and the estimator use it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,31 @@ from .separation import SeparationTerm
 
 @dataclass(frozen=True)
 class Loss:
-    """The named terms of a loss, one value per document each, to be minimised."""
+    """The terms of a loss that is minimised, each with one value for each document, (B,).
 
-    reconstruction: Tensor  # (B,) negative log likelihood
-    divergence: Tensor  # (B,) of the posterior from the prior; weighted by kl_weight
-    extras: Mapping[str, Tensor] = field(default_factory=dict)  # (B,) each, already weighted
+    Attributes:
+        reconstruction: the negative log likelihood.
+        divergence: the divergence of the posterior from the prior. Its weight is `kl_weight`.
+        extras: further terms by name, which include their weights.
+    """
+
+    reconstruction: Tensor
+    divergence: Tensor
+    extras: Mapping[str, Tensor] = field(default_factory=dict)
 
     def terms(self) -> dict[str, Tensor]:
-        """Every term by name, as history_ records them."""
+        """Return all terms by the names that they have in history_."""
         return {"reconstruction": self.reconstruction, "divergence": self.divergence, **self.extras}
 
     def without_extras(self, kl_weight: float = 1.0) -> Tensor:
-        """(B,) The weights of the extras may change as training goes: without them epochs compare."""
+        """Return the sum without the extra terms, (B,).
+
+        The weights of the extra terms can change during training, so epochs are compared without them.
+        """
         return self.reconstruction + kl_weight * self.divergence
 
     def total(self, kl_weight: float = 1.0) -> Tensor:
-        """(B,). With kl_weight 1 and no extras it is the negative evidence lower bound."""
+        """Return the sum of all terms, (B,). With kl_weight 1 and no extras it is minus the evidence lower bound."""
         total = self.without_extras(kl_weight)
         for extra in self.extras.values():
             total = total + extra
@@ -43,101 +52,126 @@ class Loss:
 
 @dataclass(frozen=True)
 class Player:
-    """Who moves in a step: a set of weights with a loss of its own. Most networks have one; adversaries are two."""
+    """Weights that are trained with a loss of their own. Most networks have one player; adversaries are two.
+
+    Attributes:
+        parameters: the weights.
+        loss: a function from a batch to the loss, or to None if the batch has no gradients for this player.
+        name: the prefix of the player's terms in history_.
+        every: the player moves at every such step.
+        after: a function that is called after each move.
+    """
 
     parameters: Sequence[nn.Parameter]
-    loss: Callable[[Batch], Loss | None]  # None where a batch teaches it nothing by gradients
-    name: str = ""  # what its terms are called by in history_
-    every: int = 1  # moves at every so many steps
-    after: Callable[[], None] | None = None  # called after each move
+    loss: Callable[[Batch], Loss | None]
+    name: str = ""
+    every: int = 1
+    after: Callable[[], None] | None = None
 
 
 class TopicNetwork(nn.Module, ABC):
-    """A topic model as the loop sees it.
+    """The network of a topic model.
 
-    `generator` is the only source of noise: the loop owns it, so that its state can be saved with the loop's.
+    A network defines `posterior`, `topic_word`, `loss`, `log_likelihood` and `prior_theta`. Most networks derive from
+    `VariationalNetwork`, which has all of them but `posterior` and `prior_theta`.
+
+    Attributes:
+        generator: the only source of randomness, so that the state of a run can be saved. `on` sets it.
+        fields: the names of the documents' fields that batches must contain.
     """
 
     generator: torch.Generator
-    fields: tuple[str, ...] = ()  # names of the documents' fields that batches must bring
+    fields: tuple[str, ...] = ()
 
     @abstractmethod
     def posterior(self, batch: Batch) -> Posterior:
-        """q(theta | x), the one object that the loss and `transform` read."""
+        """Return q(theta | x), which both the loss and `transform` use."""
 
     @abstractmethod
     def topic_word(self) -> Tensor:
-        """(K, V), every row a distribution, whatever the decoder."""
+        """Return the topics, (K, V), whose rows are distributions over the words."""
 
     @abstractmethod
     def loss(self, batch: Batch) -> Loss:
-        """The terms to be minimised, per document."""
+        """Return the terms that are minimised, for each document."""
 
     @abstractmethod
     def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
-        """sum_v x_dv log p(v | theta_d): (B, K) -> (B,)"""
+        """Return sum_v x_dv log p(v | theta_d): (B, K) -> (B,)."""
+
+    @abstractmethod
+    def prior_theta(self) -> Tensor:
+        """Return the model's average shares of topics, (K,), which a document without a known word gets."""
 
     def players(self) -> Sequence[Player]:
-        """Who is trained, in the order of their moves."""
+        """Return the players in the order of their moves. By default, one player has all weights."""
         return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
 
     def begin_stage(self, name: str) -> None:
-        """Prepare for a stage of training, such as "pretraining"; by default do nothing."""
+        """Prepare for a stage of training, such as "pretraining". By default, do nothing."""
 
     def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
-        """Do what follows a stage, such as fitting a prior to the codes of all documents; by default nothing."""
+        """Do what follows a stage, such as fitting a prior to the codes of all documents. By default, do nothing.
+
+        Args:
+            name: the name of the stage.
+            documents: the training documents in batches.
+            seed: the seed of the run.
+        """
 
     def end_pass(self) -> None:
-        """Do what follows the batches of an epoch, before anything measures the network; by default nothing."""
+        """Do what follows the batches of an epoch, before the network is measured. By default, do nothing."""
 
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return what changes while training and is not in `state_dict()`, as tensors and as JSON values, by name."""
+        """Return what changes in training and is not in `state_dict()`, as tensors and as JSON values, by name."""
         return {}, {}
 
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Take back what `run_state` returned. It is called before `load_state_dict`, and may change shapes for it."""
+        """Restore what `run_state` returned. This is called before `load_state_dict`, and may change shapes for it."""
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """What the network changes in itself after an epoch, as columns of its row; by default nothing.
+        """Change the network after an epoch, and return columns for the epoch's row. By default, do nothing.
 
         Args:
-            row: the epoch's row of history_, with what the monitors saw.
+            row: the epoch's row of history_, with the measures of the monitors.
         """
         return {}
 
     def may_end(self) -> bool:
-        """Whether training may end here for want of progress. One of several parts would end before the next began."""
+        """Return whether training may end here if the loss no longer falls.
+
+        A network whose training has several parts returns False until the last part has begun.
+        """
         return True
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Return the evidence lower bound of each document's counts, whatever the loss is made of: (B,).
+        """Return the evidence lower bound of each document's counts, (B,), whatever terms the loss has.
 
         Args:
-            generator: draws the noise of an expectation that has no closed form.
+            batch: B documents.
+            generator: draws the noise for an expectation without a closed form.
         """
         loss = self.loss(batch)
         return -(loss.reconstruction + loss.divergence)
 
-    @abstractmethod
-    def prior_theta(self) -> Tensor:
-        """(K,), theta of a document that says nothing."""
-
     def on(self, device: torch.device, seed: int) -> Self:
-        """Moves the network to a device and gives it a generator there."""
+        """Move the network to a device and give it a generator there."""
         self.to(device)
         self.generator = torch.Generator(device).manual_seed(seed)
         return self
 
     @property
     def noise(self) -> torch.Generator | None:
-        """The generator while training; None outside it, where dropout is off."""
+        """The generator during training, and None outside it, when dropout is off."""
         return self.generator if self.training else None
 
 
 class AutoencoderNetwork(TopicNetwork):
-    """A network with a decoder, from which topics and likelihoods are read, and an encoder.
+    """A network with an encoder, and a decoder that determines the topics and the likelihood.
 
     Args:
+        decoder: the decoder.
+        encoder: the encoder.
         separation: the term of the loss that moves topics apart.
     """
 
@@ -148,7 +182,7 @@ class AutoencoderNetwork(TopicNetwork):
         self.separation = separation
 
     def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """Return the separation term (B,) by its name; the mean of theta (B, K) is the weight of each topic in it."""
+        """Return the separation term, (B,), by its name. Each topic has the mean of its theta (B, K) as its weight."""
         if not self.separation.target:
             return {}
         return {"separation": self.separation(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
@@ -166,9 +200,14 @@ class AutoencoderNetwork(TopicNetwork):
 
 
 class VariationalNetwork(AutoencoderNetwork):
-    """The evidence lower bound of an autoencoder: what the Gaussian and Dirichlet models share.
+    """A variational autoencoder, whose loss is minus the evidence lower bound (Kingma & Welling 2014).
 
-    -E_q[log p(x | theta)] + KL(q || p), the expectation by `n_samples` draws a document (Kingma & Welling 2014).
+    The loss is -E_q[log p(x | theta)] + KL(q || p), and `n_samples` draws for each document estimate the expectation.
+
+    Args:
+        decoder, encoder, separation: as in `AutoencoderNetwork`.
+        criterion: the likelihood in the loss: "cross_entropy" or "bernoulli".
+        n_samples: the number of draws of theta for each document.
     """
 
     def __init__(
@@ -188,13 +227,19 @@ class VariationalNetwork(AutoencoderNetwork):
     def posterior(self, batch: Batch) -> SampledPosterior: ...
 
     def loss(self, batch: Batch) -> Loss:
-        with self.decoder.held():
+        with self.decoder.cached_topics():
             posterior = self.posterior(batch)
             loss, theta = self._free_energy(posterior, batch, self.criterion, self.generator)
             return replace(loss, extras=self.extras(posterior, theta, batch))
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """What a loss adds to the bound, (B,) each; theta (B, K) is a draw from the posterior."""
+        """Return the terms that the loss adds to the bound, (B,) each, by name.
+
+        Args:
+            posterior: the posterior of the documents.
+            theta: (B, K) a draw from it.
+            batch: B documents.
+        """
         return self.separation_loss(theta, batch)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
@@ -204,7 +249,7 @@ class VariationalNetwork(AutoencoderNetwork):
     def _free_energy(
         self, posterior: SampledPosterior, batch: Batch, criterion: Criterion, generator: torch.Generator
     ) -> tuple[Loss, Tensor]:
-        """Minus the bound, in its two terms, and a draw of theta (B, K)."""
+        """Return minus the bound, as its two terms, and a draw of theta, (B, K)."""
         draws = [posterior.sample(generator) for _ in range(self.n_samples)]
         scores = [
             draw.surrogate(self.decoder.score(draw.theta, batch.counts, criterion), batch.counts.totals)

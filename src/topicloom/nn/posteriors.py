@@ -1,4 +1,4 @@
-"""Posteriors over theta: one object per batch, which both the loss and `transform` read."""
+"""Posteriors of theta: an object for each batch, which both the loss and `transform` use."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ from .priors import Prior
 
 
 class Posterior(ABC):
-    """q(theta | x) for the documents of one batch."""
+    """The posterior q(theta | x) of the documents of a batch."""
 
     @abstractmethod
     def point(self) -> Tensor:
-        """The one theta that stands for the posterior: (B, K), rows in the simplex. Nothing random in it."""
+        """Return the theta that represents the posterior, (B, K); rows sum to 1. It is not random."""
 
     @abstractmethod
     def divergence(self) -> Tensor:
-        """Return the divergence from the prior, by document and latent variable: (B, M)."""
+        """Return the divergence from the prior for each document and latent variable, (B, M)."""
 
     def code(self) -> Tensor:
-        """Return where a document is in the latent space: (B, L). By default the centred log-ratio of `point`."""
+        """Return the position of each document in the latent space, (B, L).
+
+        By default it is the centred log-ratio of `point`.
+        """
         log_theta = self.point().clamp_min(1e-12).log()  # (B, K)
         return log_theta - log_theta.mean(1, keepdim=True)
 
 
 @dataclass(frozen=True)
 class PointPosterior(Posterior):
-    """All of it in one theta, as a deterministic encoder gives: there is no divergence from a prior."""
+    """The posterior of a deterministic encoder: a single theta, which has no divergence from a prior."""
 
-    theta: Tensor  # (B, K), rows in the simplex
+    theta: Tensor  # (B, K), rows sum to 1
 
     def point(self) -> Tensor:
         return self.theta
@@ -45,45 +48,50 @@ class PointPosterior(Posterior):
 
 @dataclass(frozen=True)
 class Draw:
-    """theta drawn from a posterior, and what its path misses of the gradient.
+    """A draw of theta, and the correction that its gradient needs.
 
-    With a function f of theta, the gradient of E[f] is estimated by that of f(theta) + f * log_weight, f in the second
-    term being a constant (Naesseth et al. 2017, equation 8). log_weight None: the path misses nothing.
+    For a function f of theta, the gradient of E[f] is estimated by the gradient of f(theta) + f * log_weight, in which
+    the second f counts as a constant (Naesseth et al. 2017, equation 8).
+
+    Attributes:
+        theta: (B, K), rows sum to 1; gradients pass through it.
+        log_weight: (B,), or None if the gradient needs no correction.
     """
 
-    theta: Tensor  # (B, K), rows in the simplex; gradients pass through it
-    log_weight: Tensor | None = None  # (B,)
+    theta: Tensor
+    log_weight: Tensor | None = None
 
     def surrogate(self, f: Tensor, sizes: Tensor | None = None) -> Tensor:
-        """f, a function of theta (B,), with the gradient of its expectation: (B,)
+        """Return f with the gradient of its expectation, (B,).
 
         Args:
-            sizes: (B,) what f grows with, such as tokens. With them, what the other documents have for each unit is
-                taken off f where it stands as a constant: the expectation is the same, as no document's own draw is in
-                it, and the variance far smaller (a control variate; Mnih & Gregor 2014).
+            f: (B,) a function of theta.
+            sizes: (B,) numbers that f grows with, such as tokens. If they are given, the mean of the other documents
+                for each unit is subtracted from the constant f. This is a control variate (Mnih & Gregor 2014): the
+                expectation is the same, because no document's own draw is subtracted, and the variance is much smaller.
         """
         if self.log_weight is None:
             return f
         constant = f.detach()
         if sizes is not None and len(f) > 1:
-            others = (constant.sum() - constant) / (sizes.sum() - sizes).clamp_min(1e-12)  # (B,) of each unit
+            others = (constant.sum() - constant) / (sizes.sum() - sizes).clamp_min(1e-12)  # (B,) for each unit
             constant = constant - sizes * others
         return f + constant * (self.log_weight - self.log_weight.detach())
 
 
 class SampledPosterior(Posterior):
-    """A posterior that can be learned by sampling."""
+    """A posterior that is learned from draws."""
 
     @abstractmethod
     def sample(self, generator: torch.Generator) -> Draw:
-        """One draw for each document."""
+        """Draw one theta for each document."""
 
 
 @dataclass(frozen=True)
 class GaussianPosterior(SampledPosterior):
-    """z ~ N(mean, diag exp(log_var)), theta = to_theta(z): a logistic normal when to_theta is a softmax.
+    """z ~ N(mean, diag exp(log_var)), theta = to_theta(z), which is a logistic normal if to_theta is a softmax.
 
-    `point` is to_theta(mean), the median and not the mean of a logistic normal, which has no closed form.
+    `point` is to_theta(mean). The mean of a logistic normal has no closed form.
     """
 
     mean: Tensor  # (B, L)
@@ -107,7 +115,7 @@ class GaussianPosterior(SampledPosterior):
 
 @dataclass(frozen=True)
 class DirichletPosterior(SampledPosterior):
-    """theta ~ Dirichlet(alpha), whose draws let no gradient pass; nn/dirichlet.py has those that do."""
+    """theta ~ Dirichlet(alpha), with draws that have no gradient. nn/dirichlet.py has draws with gradients."""
 
     alpha: Tensor  # (B, K)
     prior: Tensor  # (K,)
@@ -123,5 +131,5 @@ class DirichletPosterior(SampledPosterior):
         return kl_dirichlet(self.alpha, self.prior)
 
     def expected_log(self) -> Tensor:
-        """E[log theta]: (B, K)"""
+        """Return E[log theta], (B, K)."""
         return torch.digamma(self.alpha) - torch.digamma(self.alpha.sum(1, keepdim=True))

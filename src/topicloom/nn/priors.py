@@ -1,4 +1,4 @@
-"""Priors over a document's latent code, as objects that know what a network needs of them."""
+"""Priors of a document's latent code."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ from .divergences import kl_normal
 
 
 class Prior(nn.Module, ABC):
-    """p(z), of which a Gaussian posterior asks one thing."""
+    """The prior p(z) of a Gaussian posterior."""
 
     @abstractmethod
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
-        """Of N(mean, diag exp(log_var)), (B, L) each, from this prior: one column a latent variable, (B, *)."""
+        """Return the divergence of N(mean, diag exp(log_var)) from this prior.
+
+        Args:
+            mean, log_var: (B, L).
+
+        Returns:
+            (B, M), one column for each latent variable.
+        """
 
 
 class NormalPrior(Prior):
-    """p(z) = N(mean, diag var). Kept as buffers, so that it moves to the device with its network."""
+    """p(z) = N(mean, diag var). Both are buffers, so they move to the device with their network."""
 
     mean: Tensor  # (L,)
     var: Tensor  # (L,)
@@ -30,18 +37,21 @@ class NormalPrior(Prior):
         self.register_buffer("var", var)
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
-        """(B, L)"""
         return kl_normal(mean, log_var, self.mean, self.var)
 
 
 class MixturePrior(Prior):
-    """p(c) = pi_c, p(z | c) = N(mean_c, diag var): a mixture of Gaussians with learned means and one learned variance.
+    """A mixture of Gaussians, p(c) = pi_c and p(z | c) = N(mean_c, diag var), with learned means and variance.
 
-    pi stays as it is set, and the variance is that of all components: with weights or variances of its own a wide
-    component takes its neighbours' documents, and most components die.
+    pi is not learned, and all components share the variance. With a weight and a variance of its own, a wide component
+    takes the documents of its neighbours, and most components are lost.
+
+    Args:
+        n_components: the number of components C.
+        n_dimensions: the number of dimensions L of z.
     """
 
-    weights: Tensor  # (C,) logarithm of pi
+    weights: Tensor  # (C,) the logarithm of pi
 
     def __init__(self, n_components: int, n_dimensions: int) -> None:
         super().__init__()
@@ -50,27 +60,30 @@ class MixturePrior(Prior):
         self.register_buffer("weights", torch.full((n_components,), 1 / n_components).log())
 
     def set(self, weights: Tensor, means: Tensor, var: Tensor) -> None:
-        """Moves the components: pi (C,), means (C, L), variance (L,)."""
+        """Set pi (C,), the means (C, L) and the variance (L,)."""
         with torch.no_grad():
             self.weights.copy_(weights.log())
             self.means.copy_(means)
             self.log_var.copy_(var.log())
 
     def responsibilities(self, mean: Tensor, log_var: Tensor) -> Tensor:
-        """eta_c = q(c | x), proportional to pi_c exp(E_q[log N(z | mean_c, var_c)]): (B, L) each -> (B, C).
+        """Return eta_c = q(c | x), proportional to pi_c exp(E_q[log N(z | mean_c, var_c)]): (B, C).
 
-        Of all eta it is the one that makes the bound tightest; VaDE takes p(c | z) at a draw of z.
+        This is the distribution that makes the bound tightest. VaDE uses p(c | z) at a draw of z.
+
+        Args:
+            mean, log_var: (B, L), the parameters of q(z | x).
         """
         precision = (-self.log_var).exp()  # (L,)
-        # Squares multiplied out, so that no tensor is (B, C, L); what is the same for all c falls away.
+        # The square is expanded, so that no tensor is (B, C, L). Terms that are equal for all c are left out.
         distance = (self.means**2) @ precision - 2 * mean @ (self.means * precision).mT  # (C,) + (B, C)
         return torch.softmax(self.weights - 0.5 * distance, dim=1)
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
-        """KL(q(z) q(c) || p(z | c) p(c)), a column for each dimension of z and one for c: (B, L + 1)
+        """Return KL(q(z) q(c) || p(z | c) p(c)), with a column for each dimension of z and one for c: (B, L + 1).
 
-        sum_c eta_c KL(N(mean, exp(log_var)) || N(mean_c, var)) + sum_c eta_c log(eta_c / pi_c), which is the loss of
-        VaDE (Jiang et al. 2017, equation 13) less its reconstruction.
+        It is sum_c eta_c KL(N(mean, exp(log_var)) || N(mean_c, var)) + sum_c eta_c log(eta_c / pi_c), the loss of VaDE
+        (Jiang et al. 2017, equation 13) without its reconstruction.
         """
         eta = self.responsibilities(mean, log_var)  # (B, C)
         square = mean**2 - 2 * mean * (eta @ self.means) + eta @ self.means**2  # (B, L) sum_c eta_c (mean - mean_c)^2
@@ -81,18 +94,18 @@ class MixturePrior(Prior):
 
 
 def standard_normal(n_dimensions: int) -> NormalPrior:
-    """N(0, I)."""
+    """Return N(0, I)."""
     return NormalPrior(torch.zeros(n_dimensions), torch.ones(n_dimensions))
 
 
 def laplace_dirichlet(alpha: Tensor) -> NormalPrior:
-    """The Laplace approximation of Dirichlet(alpha) in the softmax basis, with a diagonal covariance.
+    """Return the Laplace approximation of Dirichlet(alpha) in the softmax basis, with a diagonal covariance.
 
     mean_k = log alpha_k - mean_i log alpha_i; var_k = (1 - 2/K) / alpha_k + (1/K^2) sum_i 1/alpha_i
     (MacKay 1998; Srivastava & Sutton 2017, equation 3).
 
     Args:
-        alpha: (K,), all positive.
+        alpha: (K,), positive.
     """
     n_topics = len(alpha)
     mean = alpha.log() - alpha.log().mean()

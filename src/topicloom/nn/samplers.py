@@ -1,4 +1,4 @@
-"""Priors of theta that are known by samples alone, which is all that a discrepancy asks of them."""
+"""Priors of theta that are used by drawing samples, as for a discrepancy."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ from .dirichlet import log_gamma_draws
 
 
 class Sampler(nn.Module, ABC):
-    """p(theta) on the simplex."""
+    """A prior p(theta)."""
 
     @abstractmethod
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
-        """(n, K), rows in the simplex."""
+        """Draw n samples, (n, K); rows sum to 1."""
 
     @abstractmethod
     def mean(self) -> Tensor:
-        """(K,)"""
+        """Return the mean, (K,)."""
 
-    def watch(self, codes: Tensor) -> None:
-        """Told of each training batch's codes (B, K); most priors do not care."""
+    def update(self, codes: Tensor) -> None:
+        """Adapt the prior to the codes (B, K) of a training batch. By default, do nothing."""
 
 
 class DirichletSampler(Sampler):
-    """Dirichlet(alpha), alpha (K,) positive."""
+    """Dirichlet(alpha).
 
-    alpha: Tensor
+    Args:
+        alpha: (K,), positive.
+    """
+
+    alpha: Tensor  # (K,)
 
     def __init__(self, alpha: Tensor) -> None:
         super().__init__()
@@ -42,7 +46,13 @@ class DirichletSampler(Sampler):
 
 
 class GaussianMixtureSampler(Sampler):
-    """softmax(z), z ~ sum_c pi_c N(means_c, diag var_c)."""
+    """softmax(z) for z ~ sum_c pi_c N(means_c, diag vars_c).
+
+    Args:
+        weights: (C,) the probabilities pi.
+        means: (C, K).
+        vars: (C, K).
+    """
 
     weights: Tensor  # (C,)
     means: Tensor  # (C, K)
@@ -60,12 +70,18 @@ class GaussianMixtureSampler(Sampler):
         return torch.softmax(self.means[component] + self.vars[component].sqrt() * noise, dim=1)
 
     def mean(self) -> Tensor:
-        """That of the components' centres, as the softmax of a Gaussian has no mean in closed form."""
+        """Return the mean of the components' centres, as the mean of the softmax of a Gaussian has no closed form."""
         return self.weights @ torch.softmax(self.means, dim=1)
 
 
 class CornerMixture(GaussianMixtureSampler):
-    """K equal components, at 20 e_k with standard deviation 4: nearly one topic a document."""
+    """K components of equal weight at 20 e_k with standard deviation 4: documents have nearly one topic.
+
+    Args:
+        n_topics: the number of topics K.
+        centre: the distance of the components from the origin.
+        deviation: their standard deviation.
+    """
 
     def __init__(self, n_topics: int, centre: float = 20.0, deviation: float = 4.0) -> None:
         even = torch.full((n_topics,), 1 / n_topics)
@@ -73,11 +89,12 @@ class CornerMixture(GaussianMixtureSampler):
 
 
 class FittedMixture(GaussianMixtureSampler):
-    """K components, one of each topic, that follow the codes by an online EM step a batch.
+    """K components, one for each topic, that follow the codes by one step of online EM for each batch.
 
     Args:
-        spread: standard deviation of the codes; components start at twice that along their own dimension.
-        rate: weight of a batch's figures in the running ones.
+        n_topics: the number of topics K.
+        spread: the standard deviation of the codes. Components start at twice this distance along their dimension.
+        rate: the weight of a batch in the running statistics.
     """
 
     def __init__(self, n_topics: int, spread: float, rate: float = 0.05) -> None:
@@ -86,12 +103,12 @@ class FittedMixture(GaussianMixtureSampler):
         self.rate = rate
         self.floor = (0.1 * spread) ** 2
 
-    def watch(self, codes: Tensor) -> None:
+    def update(self, codes: Tensor) -> None:
         gap = (codes[:, None] - self.means) ** 2  # (B, K, K)
         log_density = -0.5 * (gap / self.vars + self.vars.log()).sum(2) + self.weights.log()  # (B, K)
         eta = torch.softmax(log_density, dim=1)  # (B, K)
         mass = eta.sum(0)  # (K,)
-        # A component moves by the documents that it has; one without any stays, and is still there when some come.
+        # A component moves in proportion to its documents. One without documents stays, and may get some later.
         step = (self.rate * mass / mass.mean()).clamp(max=1.0)[:, None]  # (K, 1)
         share = (eta / mass.clamp_min(1e-8)).mT  # (K, B)
         centre = share @ codes  # (K, K)

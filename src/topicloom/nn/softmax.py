@@ -1,4 +1,4 @@
-"""Topics from weights: a softmax over the words, in as few passes over (V, K) as can be."""
+"""A softmax over the words, which turns weights into topics, in few passes over (V, K)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class _ColumnSoftmax(torch.autograd.Function):
 
 
 def column_softmax(weight: Tensor, offset: Tensor, gain: float = 1.0) -> Tensor:
-    """softmax(offset + gain * weight, dim=0).
+    """Return softmax(offset + gain * weight, dim=0).
 
-    With 50 or 100 topics, it and its gradient take little more than half the time of these steps one by one.
+    With 50 or 100 topics, this and its gradient take little more than half the time of the separate operations.
 
     Args:
         weight: (V, K).
-        offset: (V, K) or (V, 1), not differentiated.
-        gain: a number.
+        offset: (V, K) or (V, 1), which is not differentiated.
+        gain: a factor.
 
     Returns:
-        (V, K), every column a distribution.
+        (V, K), columns sum to 1.
     """
     out: Tensor = _ColumnSoftmax.apply(weight, offset, gain)  # type: ignore[no-untyped-call]
     return out

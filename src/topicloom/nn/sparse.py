@@ -1,8 +1,9 @@
-"""Sparse counts and the products that never make them dense.
+"""Sparse counts, and products that never make them dense.
 
-A mixture decoder needs p(w|d) = sum_k theta_dk beta_kw only where document d has word w. Forward that is a sampled
-dense-dense product (SDDMM); backward it is two sparse-dense products, with S = g c / p at the same non-zeros:
-d loss / d theta = S beta^T and d loss / d beta^T = S^T theta. Cost and memory are linear in the non-zeros.
+A mixture decoder needs p(w|d) = sum_k theta_dk beta_kw only where document d contains word w. The forward pass is a
+sampled dense-dense product (SDDMM). The backward pass consists of two sparse-dense products with S = g c / p at the
+same non-zeros: d loss / d theta = S beta^T and d loss / d beta^T = S^T theta. Time and memory are linear in the number
+of non-zeros.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-TINY = 1e-10  # keeps log p finite where a topic mixture gives a word no mass
-_CHUNK = 1 << 22  # elements of a gathered block where there is no sampled product
+TINY = 1e-10  # keeps log p finite if a mixture of topics gives a word no probability
+_CHUNK = 1 << 22  # elements of a gathered block on devices without a sampled product
 
-# torch says once a process that its CSR tensors are in beta: let it say so here, and no user's filter is changed.
+# PyTorch warns once in a process that its CSR tensors are in beta. The warning is triggered and ignored here, so that
+# no filter of the user has to change.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0], [], [], (0, 0))
@@ -28,53 +30,62 @@ with warnings.catch_warnings():
 
 @dataclass(frozen=True)
 class SparseCounts:
-    """B documents over V words. N is the number of non-zeros.
+    """The counts of B documents over V words, with N non-zeros.
 
-    Backward products need the non-zeros ordered by word; the order is found when the first of them asks for it.
+    Backward products need the non-zeros in the order of their words, which is computed when it is first used.
+
+    Attributes:
+        indices: (N,) int64, the word of each non-zero, one document after the other.
+        values: (N,) float, the count of each non-zero.
+        offsets: (B + 1,) int64, where each document starts.
+        n_words: the size of the vocabulary V.
+        find_by_word: a function that returns `by_word` faster than sorting does, or None.
     """
 
-    indices: Tensor  # (N,) int64, word of each non-zero, documents one after the other
-    values: Tensor  # (N,) float, count of each non-zero
-    offsets: Tensor  # (B + 1,) int64, where each document starts
+    indices: Tensor
+    values: Tensor
+    offsets: Tensor
     n_words: int
-    find_by_word: Callable[[], Tensor] | None = None  # finds `by_word` of these `indices`, faster than a sort does
+    find_by_word: Callable[[], Tensor] | None = None
 
     @property
     def n_docs(self) -> int:
+        """The number of documents B."""
         return len(self.offsets) - 1
 
     @property
     def device(self) -> torch.device:
+        """The device of the tensors."""
         return self.values.device
 
     @cached_property
     def documents(self) -> Tensor:
-        """(N,) int64, document of each non-zero."""
+        """The document of each non-zero, (N,) int64."""
         numbers = torch.arange(self.n_docs, device=self.device)
         return torch.repeat_interleave(numbers, self.offsets.diff(), output_size=len(self.indices))
 
     @cached_property
     def by_word(self) -> Tensor:
-        """(N,) int64, the non-zeros ordered by word: positions in `indices`."""
+        """The positions of the non-zeros in the order of their words, (N,) int64."""
         return self.indices.argsort(stable=True) if self.find_by_word is None else self.find_by_word()
 
     @cached_property
     def word_documents(self) -> Tensor:
-        """(N,) int64, document of each of them."""
+        """The document of each non-zero in that order, (N,) int64."""
         return self.documents[self.by_word]
 
     @cached_property
     def word_offsets(self) -> Tensor:
-        """(V + 1,) int64, where each word starts in that order."""
+        """The position at which each word starts in that order, (V + 1,) int64."""
         return starts_of(self.indices, self.n_words)
 
     @cached_property
     def totals(self) -> Tensor:
-        """(B,) tokens of each document."""
+        """The number of tokens of each document, (B,)."""
         return self.sum_by_document(self.values)
 
     def sum_by_document(self, values: Tensor) -> Tensor:
-        """(N,) -> (B,)"""
+        """Return the sum of the values of each document, (N,) -> (B,)."""
         if self.device.type == "mps":
             return torch.zeros(self.n_docs, dtype=values.dtype, device=self.device).index_add_(
                 0, self.documents, values
@@ -82,17 +93,17 @@ class SparseCounts:
         return torch.segment_reduce(values, "sum", offsets=self.offsets, initial=0)
 
     def to_dense(self, values: Tensor | None = None) -> Tensor:
-        """(B, V), for the few places where a single batch may be dense."""
+        """Return the counts, or other values (N,), as a dense tensor (B, V), where a single batch may be dense."""
         values = self.values if values is None else values
         dense = torch.zeros(self.n_docs, self.n_words, dtype=values.dtype, device=self.device)
         return dense.index_put_((self.documents, self.indices), values)
 
     def at_counts(self, dense: Tensor) -> Tensor:
-        """Entries of a (B, V) tensor where this batch has counts: (N,)."""
+        """Return the elements of a tensor (B, V) at the non-zeros, (N,)."""
         return dense[self.documents, self.indices]
 
     def sampled_product(self, left: Tensor, right: Tensor) -> Tensor:
-        """(left right^T) at the non-zeros: (B, K), (V, K) -> (N,)."""
+        """Return left right^T at the non-zeros, (B, K) and (V, K) -> (N,)."""
         if _has_sampled_product(self.device):
             pattern = self._by_document(torch.zeros_like(self.values, dtype=left.dtype))
             product: Tensor = torch.sparse.sampled_addmm(pattern, left, right.mT, beta=0.0)
@@ -105,14 +116,14 @@ class SparseCounts:
         return torch.cat(parts)
 
     def times(self, values: Tensor, right: Tensor) -> Tensor:
-        """S right, with `values` (N,) in S (B, V) and right (V, K): (B, K)."""
+        """Return S right, (B, K), where S (B, V) has the `values` (N,) at the non-zeros and right is (V, K)."""
         if self.device.type == "mps":
             out = torch.zeros(self.n_docs, right.shape[1], dtype=right.dtype, device=self.device)
             return out.index_add_(0, self.documents, right[self.indices] * values[:, None])
         return _product(self._by_document(values), right)
 
     def transposed_times(self, values: Tensor, right: Tensor) -> Tensor:
-        """S^T right, with `values` (N,) in S (B, V) and right (B, K): (V, K)."""
+        """Return S^T right, (V, K), where S (B, V) has the `values` (N,) at the non-zeros and right is (B, K)."""
         if self.device.type == "mps":
             out = torch.zeros(self.n_words, right.shape[1], dtype=right.dtype, device=self.device)
             return out.index_add_(0, self.indices, right[self.documents] * values[:, None])
@@ -128,13 +139,18 @@ class SparseCounts:
 
 
 def starts_of(groups: Tensor, n_groups: int) -> Tensor:
-    """Where each group starts once its members stand in order: (N,) int64 groups -> (n_groups + 1,)"""
+    """Return the position at which each group starts if its members are in order, (n_groups + 1,).
+
+    Args:
+        groups: (N,) int64, the group of each member.
+        n_groups: the number of groups.
+    """
     return F.pad(torch.bincount(groups, minlength=n_groups).cumsum(0), (1, 0))
 
 
 def _product(sparse: Tensor, dense: Tensor) -> Tensor:
-    """sparse @ dense. The operator @ fills and copies its result first, which costs more than the product itself."""
-    # Without MKL, a beta of 0 may be multiplied by what lies in memory, and 0 times NaN is NaN.
+    """Return sparse @ dense. The operator @ first fills and copies its result, which takes longer than the product."""
+    # Without MKL, a beta of 0 may be multiplied by whatever is in memory, and 0 times NaN is NaN.
     make = torch.empty if _has_sampled_product(dense.device) else torch.zeros
     out = make(sparse.shape[0], dense.shape[1], dtype=dense.dtype, device=dense.device)
     return out.addmm_(sparse, dense, beta=0)
@@ -164,15 +180,15 @@ class _MixtureLogLikelihood(torch.autograd.Function):
 
 
 def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
-    """log p(x_d | theta_d) = sum_v x_dv log (theta_d beta)_v, up to the multinomial coefficient.
+    """Return log p(x_d | theta_d) = sum_v x_dv log (theta_d beta)_v, up to the multinomial coefficient.
 
     Args:
-        theta: (B, K), rows in the simplex.
-        beta_t: (V, K), columns in the simplex: the topic-word matrix transposed, so that a word is one run of memory.
+        theta: (B, K), rows sum to 1.
+        beta_t: (V, K), columns sum to 1: the transpose of beta, in which the numbers of a word are contiguous.
         counts: the counts x.
 
     Returns:
-        (B,), differentiable once in theta and beta_t.
+        (B,), which can be differentiated once with respect to theta and beta_t.
     """
     out: Tensor = _MixtureLogLikelihood.apply(theta, beta_t, counts)  # type: ignore[no-untyped-call]
     return out
@@ -193,14 +209,15 @@ class _BagProduct(torch.autograd.Function):
 
 
 def bag_product(weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:
-    """The embedding-bag: each document's sum of its words' rows of `weight`, weighted by `values`.
+    """Return an embedding-bag: for each document, the sum of the rows of its words in `weight`, weighted by `values`.
 
-    The same as embedding_bag(mode="sum", per_sample_weights=values), with a backward that reuses the batch's order
-    by word, which is faster.
+    This equals embedding_bag(mode="sum", per_sample_weights=values). The backward pass is faster, as it uses the order
+    of the non-zeros by word that the batch has already.
 
     Args:
         weight: (V, H).
-        values: (N,), not differentiated.
+        values: (N,), which are not differentiated.
+        counts: the batch.
 
     Returns:
         (B, H).

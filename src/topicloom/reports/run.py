@@ -163,7 +163,7 @@ class _Log(JsonLines):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / (NEW_LOG if (folder / "model").exists() else LOG))
 
-    def on_start(self, n_epochs: int, n_batches: int) -> None:
+    def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
 

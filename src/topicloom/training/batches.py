@@ -1,4 +1,4 @@
-"""Counts -> shuffled sparse minibatches on a device."""
+"""Batches of documents: from counts in CSR form to sparse tensors on a device."""
 
 from __future__ import annotations
 
@@ -17,33 +17,36 @@ from ..nn.sparse import SparseCounts
 
 
 def choose_device(name: str) -> torch.device:
-    """The device that `name` stands for.
+    """Return a device by its name.
+
+    Args:
+        name: "cpu", "cuda", "cuda:1" and so on, or "mps". "auto" is CUDA if it is available, and the CPU otherwise.
 
     Raises:
-        InputError: there is no such device on this machine.
+        InputError: the name is unknown, or this machine has no such device.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
-        raise InputError(f"device {name!r} is not known; there are auto, cpu, cuda, cuda:1 and so on, and mps")
+        raise InputError(f"device {name!r} is not known; give auto, cpu, cuda, cuda:1 and so on, or mps")
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f'device {name!r} cannot be used here ({reason}); "auto" chooses one that can') from None
+        raise InputError(f"device {name!r} cannot be used here ({reason}); try `device='auto'`") from None
     return device
 
 
 class BatchReader:
-    """Reads batches of documents from CSR counts; the arrays may be memory-mapped, and stay where they are.
+    """Reads batches of documents from counts, which may be memory-mapped and are not copied.
 
     Args:
-        counts: (D, V) CSR matrix with sorted, unique indices.
-        batch_size: the most documents a batch holds.
-        device: where the batches go.
+        counts: (D, V), a CSR matrix with sorted, unique indices.
+        batch_size: the greatest number of documents in a batch.
+        device: the device of the batches.
         rows: the documents to read; all by default.
-        fields: (D, ...) numbers of each document that batches bring along, by name.
+        fields: numbers for each document, (D, ...), that batches contain too, by name.
     """
 
     def __init__(
@@ -65,7 +68,9 @@ class BatchReader:
         """Return a reader of all documents of a corpus.
 
         Args:
-            fields: the names of the fields that batches are to bring (see `Fields.array`).
+            corpus: the documents.
+            batch_size, device: as above.
+            fields: the names of the fields that batches should contain (see `Fields.array`).
 
         Raises:
             InputError: the corpus has no such field.
@@ -74,44 +79,57 @@ class BatchReader:
 
     @property
     def n_docs(self) -> int:
+        """The number of documents that are read."""
         return len(self.rows)
 
     @property
     def n_words(self) -> int:
+        """The size of the vocabulary V."""
         return int(self.counts.shape[1])
 
     def __len__(self) -> int:
-        """Batches in one pass."""
+        """Return the number of batches in one pass."""
         return -(-self.n_docs // self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
-        """Documents in their order."""
+        """Yield the documents in their order, in batches of about the same size."""
         return self._batches(self.rows)
 
     def chunks(self) -> Iterator[Batch]:
-        """Documents in their order, in batches that are full but for the last: what is inferred does not change."""
+        """Yield the documents in their order, in batches that are all full but the last one.
+
+        A document is then in the same place of the same batch, however many documents follow it.
+        """
         for start in range(0, self.n_docs, self.batch_size):
             yield self._batch(self.rows[start : start + self.batch_size])
 
     def ordered(self, order: torch.Tensor, skip: int = 0) -> Iterator[Batch]:
-        """Documents in the order (n_docs,) given, without the first `skip` batches."""
+        """Yield the documents in the given order (n_docs,), without the first `skip` batches."""
         return self._batches(self.rows[order.numpy()], skip)
 
     def sample(self, n_docs: int) -> Batch:
-        """Up to `n_docs` documents, evenly from all, always the same."""
+        """Return a batch of up to `n_docs` documents at even distances. It is always the same."""
         some = np.linspace(0, self.n_docs - 1, min(n_docs, self.n_docs)).astype(np.intp)
         return self._batch(self.rows[some])
 
     def without_empty(self) -> BatchReader:
-        """The same documents less those without a count, which have nothing to teach."""
+        """Return a reader of the documents that have words."""
         lengths = np.diff(self.counts.indptr)[self.rows]
         return self._of(self.rows[lengths > 0])
 
     def split(self, share: float, generator: torch.Generator) -> tuple[BatchReader, BatchReader]:
-        """Two readers: of the documents kept and of the `share` held out, at least one each."""
+        """Divide the documents at random.
+
+        Args:
+            share: the share of the documents that are held out.
+            generator: draws the held-out documents, on the CPU.
+
+        Returns:
+            a reader of the other documents and one of the held-out documents, at least one document each.
+        """
         order = self.rows[torch.randperm(self.n_docs, generator=generator).numpy()]
-        n_held = min(max(1, round(share * self.n_docs)), self.n_docs - 1)
-        return self._of(np.sort(order[n_held:])), self._of(np.sort(order[:n_held]))
+        n_held_out = min(max(1, round(share * self.n_docs)), self.n_docs - 1)
+        return self._of(np.sort(order[n_held_out:])), self._of(np.sort(order[:n_held_out]))
 
     def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
         return BatchReader(self.counts, self.batch_size, self.device, rows, self.fields)
@@ -119,7 +137,7 @@ class BatchReader:
     def _batches(self, order: np.ndarray[Any, Any], skip: int = 0) -> Iterator[Batch]:
         if len(order) == 0:
             return
-        # Even shares: a last batch of a document or two would be noise for batch statistics.
+        # All batches have about the same size, because a last batch of one or two documents has bad statistics.
         for rows in np.array_split(order, len(self))[skip:]:
             yield self._batch(rows)
 
@@ -132,7 +150,7 @@ class BatchReader:
 
 
 def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> Batch:
-    """The documents `rows` of `counts`, on `device`."""
+    """Return the documents `rows` of `counts` as a batch on `device`."""
     starts = counts.indptr[rows].astype(np.int64)
     lengths = counts.indptr[rows + 1] - starts
     offsets = np.zeros(len(rows) + 1, np.int64)
@@ -146,7 +164,7 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
     n_words = counts.shape[1]
 
     def by_word() -> torch.Tensor:
-        # SciPy's CSR -> CSC is a linear counting sort; run on positions, it says where each non-zero of a word stands.
+        # SciPy converts CSR to CSC by a linear counting sort. Applied to positions, it sorts them by word.
         positions = np.arange(offsets[-1])
         by_word = sp.csr_array((positions, indices, offsets), shape=(len(offsets) - 1, n_words)).tocsc()
         return send(by_word.data, torch.int64)

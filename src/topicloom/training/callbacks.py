@@ -1,4 +1,4 @@
-"""What may watch a training run. A callback sees rows and counts; it changes nothing."""
+"""Callbacks: objects that watch the training of a model and change nothing in it."""
 
 from __future__ import annotations
 
@@ -12,41 +12,81 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
+    from ..nn.network import TopicNetwork
     from .state import Snapshot
 
 
-class HasSnapshot(Protocol):
-    """The state of a run, of whatever method."""
+class RunState(Protocol):
+    """The state of a training run, whatever the method of training."""
+
+    @property
+    def network(self) -> TopicNetwork:
+        """The network as it is now; `network.topic_word()` returns its topics."""
 
     def snapshot(self) -> Snapshot:
-        """Return all that is needed to go on from here."""
+        """Return a copy of the state, from which `fit(resume_from=...)` continues."""
 
 
 class Callback:
-    """Does nothing at every event; override what you need."""
+    """The base of objects that watch the training of a model.
 
-    def on_start(self, n_epochs: int, n_batches: int) -> None:
-        """Before the first epoch: how many epochs, and batches in each."""
+    Derive a class from it, override the methods that you need, and give an object of the class to `fit`. This callback
+    prints the most probable words of the first topic after every epoch::
+
+        class FirstTopic(topicloom.Callback):
+            def on_start(self, model, n_epochs, n_batches):
+                self.words = model.vocabulary_
+
+            def on_state(self, state):
+                topics = state.network.topic_word().detach()  # (K, V), rows sum to 1
+                best = topics[0].topk(5).indices.tolist()
+                print(*(self.words[word] for word in best))
+
+        model.fit(corpus, callbacks=[FirstTopic()])
+
+    `on_start` is called first, `on_batch` after every batch, `on_epoch` and then `on_state` after every epoch, and
+    `on_end` last. Some models begin with a stage that is not recorded in `history_`, such as a pretraining. In such a
+    stage, only `on_state` is called. While a model trains, it may have more topics than it will have in the end.
+    """
+
+    def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
+        """Called once, before the first epoch.
+
+        Args:
+            model: the estimator. Its settings, `vocabulary_`, `word_counts_` and `document_counts_` are there already;
+                `components_` is not.
+            n_epochs: the greatest number of epochs that will be recorded; of a Gibbs sampler, its iterations.
+            n_batches: the number of batches in each epoch.
+        """
 
     def on_batch(self) -> None:
-        """After each step."""
+        """Called after each batch."""
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """After each epoch: its row of history_."""
+        """Called after each epoch.
 
-    def on_state(self, state: HasSnapshot) -> None:
-        """After each epoch, pretraining's included: `state.snapshot()` is all that is needed to go on from here."""
+        Args:
+            row: the row that the epoch adds to `history_`.
+        """
+
+    def on_state(self, state: RunState) -> None:
+        """Called after each epoch with the state of the run.
+
+        Args:
+            state: `state.network` is the network as it is now, and `state.snapshot()` copies all that is needed to
+                continue from here with `fit(resume_from=...)`.
+        """
 
     def on_end(self) -> None:
-        """After the last epoch, or when training fails."""
+        """Called after the last epoch, or when training fails or is interrupted."""
 
 
 @contextmanager
-def watched(callbacks: Sequence[Callback], n_epochs: int, n_batches: int) -> Iterator[None]:
-    """Tells the callbacks that training starts, and that it ends, however it ends."""
+def watched(callbacks: Sequence[Callback], model: Any, n_epochs: int, n_batches: int) -> Iterator[None]:
+    """Call on_start of all callbacks, and on_end however the training ends."""
     with ExitStack() as ends:
         for callback in callbacks:
-            callback.on_start(n_epochs, n_batches)
+            callback.on_start(model, n_epochs, n_batches)
             ends.callback(callback.on_end)
         yield
 
@@ -54,7 +94,7 @@ def watched(callbacks: Sequence[Callback], n_epochs: int, n_batches: int) -> Ite
 class ProgressBar(Callback):
     """A bar on standard error, with the loss of the last epoch."""
 
-    def on_start(self, n_epochs: int, n_batches: int) -> None:
+    def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
@@ -72,7 +112,7 @@ class ProgressBar(Callback):
         self._bar.advance(self._task, self._share)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        loss = f"loss {row['loss']:.2f}" if "loss" in row else ""  # of several players, that one may not have moved
+        loss = f"loss {row['loss']:.2f}" if "loss" in row else ""  # with several players, this one may not have moved
         self._bar.update(self._task, completed=int(row["epoch"]), loss=loss)
 
     def on_end(self) -> None:
@@ -80,7 +120,7 @@ class ProgressBar(Callback):
 
 
 class JsonLines(Callback):
-    """Appends each epoch's row to a file, a JSON object a line, at once: a killed run leaves what it had done."""
+    """Appends the row of each epoch to a file as a line of JSON, at once, so that a killed run leaves its rows."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

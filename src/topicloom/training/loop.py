@@ -1,4 +1,4 @@
-"""The loop: it trains any TopicNetwork and names no model. All that changes in a run is in its TrainingState."""
+"""The loop: it trains any TopicNetwork and names no model. Everything that changes in a run is in its TrainingState."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from .state import Row, Stage, Sums, TrainingPlan, TrainingState
 
 Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")
-EVALUATION_SEED = 20_201  # the same noise at every evaluation, so that epochs can be compared
+EVALUATION_SEED = 20_201  # every evaluation draws the same noise, so that epochs can be compared
 _SMALL = 2_000_000  # parameters
 
 
@@ -32,64 +32,61 @@ def train_stages(
     validation: BatchReader | None = None,
     monitors: Sequence[Monitor] = (),
     callbacks: Sequence[Callback] = (),
+    model: Any = None,
 ) -> None:
     """Train through the stages that `state` has not finished.
 
     Args:
-        stages: in their order; the last is recorded.
-        validation, monitors, callbacks: as for `train`, for the stages that are recorded. Other stages tell callbacks
-            of their states only.
+        state: the state of the run, which changes.
+        reader: the documents to learn from, none of them empty.
+        stages: the stages in their order. The last one is recorded.
+        validation: held-out documents. If they are given and a plan has a patience, a recorded stage stops after that
+            many epochs without a lower loss on them, and the best weights are restored.
+        monitors: each measures the network after each epoch of a recorded stage, for the epoch's row of the history.
+        callbacks: objects that watch the run. In stages that are not recorded, only their `on_state` is called.
+        model: the estimator, which the callbacks receive.
 
     Raises:
-        TrainingDivergedError: as `train`.
+        TrainingDivergedError: a loss or a gradient is not finite. The weights are those of the last complete epoch.
     """
-    while True:
-        stage = stages[state.stage]
-        state.network.begin_stage(stage.name)
-        watching = {"validation": validation, "monitors": monitors} if stage.recorded else {}
-        train(state, reader, stage.plan, callbacks=callbacks, recorded=stage.recorded, **watching)  # type: ignore[arg-type]
-        if state.stage + 1 == len(stages):
-            return
-        state.network.end_stage(stage.name, reader, state.seed)
-        state.next_stage(stages[state.stage + 1].plan)
+    with watched(callbacks, model, stages[-1].plan.epochs, len(reader)):
+        while True:
+            stage = stages[state.stage]
+            state.network.begin_stage(stage.name)
+            if stage.recorded:
+                _train_stage(state, reader, stage, validation, monitors, callbacks)
+            else:
+                _train_stage(state, reader, stage, None, (), callbacks)
+            if state.stage + 1 == len(stages):
+                return
+            state.network.end_stage(stage.name, reader, state.seed)
+            state.next_stage(stages[state.stage + 1].plan)
 
 
-def train(
+def _train_stage(
     state: TrainingState,
     reader: BatchReader,
-    plan: TrainingPlan,
-    *,
-    validation: BatchReader | None = None,
-    monitors: Sequence[Monitor] = (),
-    callbacks: Sequence[Callback] = (),
-    recorded: bool = True,
+    stage: Stage,
+    validation: BatchReader | None,
+    monitors: Sequence[Monitor],
+    callbacks: Sequence[Callback],
 ) -> None:
-    """Train `state.network` until `state.epoch` is `plan.epochs`, or the loss on `validation` no longer improves.
-
-    Args:
-        reader: the documents to learn from, none of them empty.
-        validation: documents held out. With them and a patience, training stops after that many epochs without a
-            lower loss, and the best weights are taken back.
-        monitors: each measures the network after each epoch, for the epoch's row of the history.
-        recorded: whether epochs become rows of the history, and callbacks see them.
-
-    Raises:
-        TrainingDivergedError: a loss or a gradient was not finite. The weights are those of the last whole epoch.
-    """
-    seen = callbacks if recorded else ()
-    with watched(seen, plan.epochs, len(reader)), _denormals_flushed(), _threads_that_pay(state.network):
+    """Train until `state.epoch` is the plan's number of epochs, or the loss on `validation` no longer improves."""
+    plan = stage.plan
+    seen = callbacks if stage.recorded else ()
+    with _denormals_flushed(), _suitable_threads(state.network):
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
             row = _epoch(state, reader, plan, seen)
             state.network.end_pass()
             if validation is not None:
                 row["validation_loss"] = _mean_loss(state.network, validation, plan.kl_weight)
                 if not math.isfinite(row["validation_loss"]):
-                    where = f"after epoch {state.epoch}, on the documents held out"
+                    where = f"after epoch {state.epoch}, on the held-out documents"
                     raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
             for monitor in monitors:
                 row |= evaluated(state.network, state.device, monitor)
             row |= state.network.adapt(row)
-            if recorded:
+            if stage.recorded:
                 state.history.append(row)
             for callback in seen:
                 callback.on_epoch(row)
@@ -99,20 +96,21 @@ def train(
                 callback.on_state(state)
     if validation is not None and state.best_weights is not None:
         state.network.load_state_dict(state.best_weights)
-        state.best_weights = None  # what is learned from here on must not be undone
+        state.best_weights = None  # later training must not be undone
     state.network.eval()
 
 
 def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:
-    """What `measure`, such as network.loss or network.bound, says of each batch, in order, outside training.
+    """Return what `measure`, such as network.loss or network.bound, returns for each batch in order, outside training.
 
-    Its noise is drawn from a seed of its own: the network's generator is left as it was, and epochs compare.
+    The noise is drawn from a generator with a fixed seed, so that epochs can be compared. The network's own generator
+    is not used.
     """
     return evaluated(network, reader.device, lambda _: [measure(batch) for batch in reader])
 
 
 def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[TopicNetwork], Result]) -> Result:
-    """What `measure` says of the network outside training, as `evaluate` does."""
+    """Return what `measure` returns for the network outside training, with noise as in `evaluate`."""
     own = network.generator
     network.generator = torch.Generator(device).manual_seed(EVALUATION_SEED)
     network.eval()
@@ -124,18 +122,20 @@ def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[To
 
 
 def _mean_loss(network: TopicNetwork, reader: BatchReader, kl_weight: float) -> float:
+    """Return the mean loss of the documents, without the extra terms."""
     totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(kl_weight).sum())
     return float(torch.stack(totals).sum()) / reader.n_docs
 
 
 def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callbacks: Sequence[Callback]) -> Row:
+    """Train for one epoch, or for the rest of one that has begun, and return its row of the history."""
     network = state.network
     players = list(zip(network.players(), state.optimizers, strict=True))
     kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     first_step = state.step - state.batch
     started = time.perf_counter()
     network.train()
-    # Those of the last batch, in case the state is one in which all batches of the epoch are done.
+    # The values of the last batch, for a state in which all batches of the epoch are done already.
     rate = plan.learning_rate * _rate_factor(plan, (state.step - 1) / (plan.epochs * len(reader)))
     weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (state.batch - 1) / len(reader))
     batches = reader.ordered(state.draw_order(reader.n_docs), skip=state.batch)
@@ -149,12 +149,13 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
                 group["lr"] = rate
             terms, problem = _move(player, optimizer, batch, weight)
             if problem:
-                advice = "a lower learning_rate often cures it" if state.step else "look at the counts and the settings"
+                lower = f"try `learning_rate={plan.learning_rate / 3:.1g}`"
+                advice = lower if state.step else "check the counts and the settings"
                 network.load_state_dict(kept)
                 network.eval()
                 state.step, state.batch, state.sums = first_step, 0, {}
                 for _, each in players:
-                    each.state.clear()  # its moments led here
+                    each.state.clear()  # the moments have led to this value
                 where = f"epoch {state.epoch + 1}, batch {number}"
                 raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
             _add(state.sums, terms, batch.n_docs)
@@ -168,6 +169,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
 
 
 def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
+    """Add the terms of a batch to the sums of the epoch."""
     for name, term in terms.items():
         total, counted = sums.get(name, (torch.zeros((), device=term.device), 0))
         sums[name] = (total + term.detach().sum(), counted + n_docs)
@@ -176,7 +178,11 @@ def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
 def _move(
     player: Player, optimizer: torch.optim.Optimizer, batch: Batch, kl_weight: float
 ) -> tuple[dict[str, Tensor], str | None]:
-    """One step of one player: its terms per document, and the name of what is not finite, where it did not move."""
+    """Take one step of one player.
+
+    Returns:
+        the terms of its loss by name, (B,) each; and which value is not finite, in which case the player did not move.
+    """
     loss = player.loss(batch)
     if loss is None:
         return {}, None
@@ -193,7 +199,11 @@ def _move(
 
 
 def _rate_factor(plan: TrainingPlan, progress: float) -> float:
-    """One cycle: up along a cosine in the first tenth, down to nothing along another in the rest (Smith 2018)."""
+    """Return the learning rate relative to the highest one.
+
+    One cycle rises along a cosine in the first tenth of the stage and falls along another one to almost zero (Smith
+    2018).
+    """
     if plan.schedule == "constant":
         return 1.0
     if progress < 0.1:
@@ -202,11 +212,12 @@ def _rate_factor(plan: TrainingPlan, progress: float) -> float:
 
 
 def _warmup_factor(plan: TrainingPlan, epochs_done: float) -> float:
+    """Return the weight of the divergence relative to its final one."""
     return min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
 
 
 def _not_finite(total: Tensor, parameters: Sequence[nn.Parameter]) -> str | None:
-    """The name of what is not finite. One number per step leaves the device."""
+    """Return which value is not finite, if any. One number for each step leaves the device."""
     gradients = [p.grad for p in parameters if p.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
     if bool(torch.isfinite(norm + total.sum())):
@@ -215,7 +226,7 @@ def _not_finite(total: Tensor, parameters: Sequence[nn.Parameter]) -> str | None
 
 
 def _keep_best(state: TrainingState, loss: float) -> None:
-    """Keep the weights if the loss on the validation documents is the lowest so far."""
+    """Keep the weights if the loss on the held-out documents is the lowest so far."""
     if loss < state.best_loss:
         state.best_loss = loss
         state.best_weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
@@ -225,13 +236,16 @@ def _keep_best(state: TrainingState, loss: float) -> None:
 
 
 def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: BatchReader | None) -> bool:
-    """Whether training has ended for want of a lower loss; the state says so after it was written and read, too."""
+    """Return whether training ends because the loss on the held-out documents no longer falls.
+
+    A state that was written and read again gives the same answer.
+    """
     return validation is not None and plan.patience is not None and state.stale_epochs >= plan.patience
 
 
 @contextmanager
 def _denormals_flushed() -> Iterator[None]:
-    """Numbers below 1e-38 count as zero on this thread while training: processors are slow with denormals."""
+    """Treat numbers below 1e-38 as zero on this thread, because processors are slow with such denormal numbers."""
     were_flushed = (torch.tensor([1e-39]) * 1.0).item() == 0.0
     torch.set_flush_denormal(True)
     try:
@@ -241,11 +255,11 @@ def _denormals_flushed() -> Iterator[None]:
 
 
 @contextmanager
-def _threads_that_pay(network: TopicNetwork) -> Iterator[None]:
-    """One thread for a small network, and as many as there were for others.
+def _suitable_threads(network: TopicNetwork) -> Iterator[None]:
+    """Use one thread for a small network, and leave the number of threads as it is for others.
 
-    The steps of a small one take a few milliseconds: a second thread saves at most a fifth of that, and waiting for it
-    takes several times that when another process has its core.
+    A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that, but waiting for
+    it takes several times as long if another process is using its core.
     """
     n_threads = torch.get_num_threads()
     if sum(parameter.numel() for parameter in network.parameters()) < _SMALL:

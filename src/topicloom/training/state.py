@@ -1,4 +1,4 @@
-"""The state of a training run as one value that can be written as tensors and JSON, and read back."""
+"""The state of a training run as one value, which can be written as tensors and JSON and read again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..nn.network import TopicNetwork
 
 Schedule = Literal["one_cycle", "constant"]
 Row = dict[str, Any]  # numbers, and lists of them
-Sums = dict[str, tuple[Tensor, int]]  # of each loss term: its sum, and the number of documents
+Sums = dict[str, tuple[Tensor, int]]  # the sum of each term of the loss, and the number of its documents
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How to train; NeuralTopicModel describes each setting."""
+    """How a stage is trained. `NeuralTopicModel` describes the settings of the same names."""
 
     epochs: int
     learning_rate: float
@@ -36,9 +36,9 @@ class Stage:
     """A part of training with a plan of its own, such as the pretraining of an autoencoder.
 
     Attributes:
-        name: what the network is told when the stage begins (`TopicNetwork.begin_stage`).
-        plan: how this stage is trained.
-        recorded: whether its epochs are rows of `history_` that monitors and callbacks see.
+        name: the name with which `TopicNetwork.begin_stage` is called.
+        plan: how the stage is trained.
+        recorded: whether its epochs become rows of `history_`, which monitors and callbacks see.
     """
 
     name: str
@@ -51,8 +51,8 @@ class Snapshot:
     """The state of a run at one moment, on the CPU.
 
     Attributes:
-        tensors: by name; no two share memory, so that they can be written with safetensors.
-        values: what JSON can hold, by name.
+        tensors: tensors by name. No two share memory, so that safetensors can write them.
+        values: values by name that JSON can express.
     """
 
     tensors: dict[str, Tensor]
@@ -63,30 +63,30 @@ class Snapshot:
 class TrainingState:
     """Everything that changes while a network is trained.
 
-    The weights and the generator of the noise are in `network`, and so are the running counts of models that have some
+    The network contains its weights, the generator of the noise, and what a model counts in training
     (`TopicNetwork.run_state`).
     """
 
     network: TopicNetwork
-    plan: TrainingPlan  # of the stage that the run is in
+    plan: TrainingPlan  # of the current stage
     optimizers: list[torch.optim.Optimizer]  # one for each player
     shuffle: torch.Generator  # draws the order of the documents, on the CPU
     seed: int
     stage: int = 0
     epoch: int = 0  # finished epochs of this stage
-    step: int = 0  # steps of this stage
-    batch: int = 0  # finished batches of the epoch that has begun
-    sums: Sums = field(default_factory=dict)  # of the epoch that has begun
+    step: int = 0  # finished steps of this stage
+    batch: int = 0  # finished batches of the current epoch
+    sums: Sums = field(default_factory=dict)  # of the current epoch
     history: list[Row] = field(default_factory=list)
     best_loss: float = math.inf
     best_weights: dict[str, Tensor] | None = None
     stale_epochs: int = 0
-    _first_shuffle: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.uint8))  # where a stage begins
-    _epoch_shuffle: Tensor | None = None  # where the epoch that has begun drew its order
+    _first_shuffle: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.uint8))  # at the start of a stage
+    _epoch_shuffle: Tensor | None = None  # before the order of the current epoch was drawn
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """The device of the network."""
         return self.network.generator.device
 
     @classmethod
@@ -97,10 +97,13 @@ class TrainingState:
         seed: int,
         device: torch.device,
     ) -> TrainingState:
-        """Return a state before the first step.
+        """Return the state before the first step.
 
         Args:
-            seed: seeds the generator of the network's noise, and that of the order of documents.
+            network: the network, which is moved to the device.
+            plan: the plan of the first stage.
+            seed: the seed of the network's noise and of the order of the documents.
+            device: the device.
         """
         network.on(device, seed)
         shuffle = torch.Generator().manual_seed(seed)
@@ -109,11 +112,11 @@ class TrainingState:
         return state
 
     def keep_first_shuffle(self) -> None:
-        """Note where the generator of orders is now, which is where every stage begins."""
+        """Note the present state of the generator that draws orders. Every stage begins with it."""
         self._first_shuffle = self.shuffle.get_state()
 
     def next_stage(self, plan: TrainingPlan) -> None:
-        """Begin the next stage: new optimizers, no epoch done, and documents in the order of the first stage."""
+        """Begin the next stage, with new optimizers, no finished epoch, and the documents in the order of the first."""
         self.plan, self.stage = plan, self.stage + 1
         self.epoch = self.step = self.batch = 0
         self.sums, self._epoch_shuffle = {}, None
@@ -121,14 +124,14 @@ class TrainingState:
         self.shuffle.set_state(self._first_shuffle)
 
     def draw_order(self, n_docs: int) -> Tensor:
-        """Return the order of the documents in this epoch, (n_docs,), the same one if the epoch had begun before."""
+        """Return the order of the documents in this epoch, (n_docs,). It does not change if the epoch has begun."""
         if self.batch and self._epoch_shuffle is not None:
             self.shuffle.set_state(self._epoch_shuffle)
         self._epoch_shuffle = self.shuffle.get_state()
         return torch.randperm(n_docs, generator=self.shuffle)
 
     def snapshot(self) -> Snapshot:
-        """Return a copy of the state as tensors and JSON values; `restore` reads it."""
+        """Return a copy of the state as tensors and JSON values, which `restore` reads."""
         running, values = self.network.run_state()
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         tensors |= {f"run.{name}": tensor for name, tensor in running.items()}
@@ -158,10 +161,11 @@ class TrainingState:
         )
 
     def restore(self, snapshot: Snapshot, plan: TrainingPlan) -> None:
-        """Put this state where another one was when it made `snapshot`; this one is of a new network of that model.
+        """Become the state from which a snapshot was taken. The network must be a new one of the same model.
 
         Args:
-            plan: that of the stage which the snapshot is of.
+            snapshot: the snapshot.
+            plan: the plan of the stage in which it was taken.
         """
         tensors, values = snapshot.tensors, snapshot.values
         for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs"):
@@ -188,8 +192,8 @@ class TrainingState:
 
 
 def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device) -> list[torch.optim.Optimizer]:
-    """Adam for each player."""
-    fused = device.type in ("cpu", "cuda")  # unfused, Adam on a wide first layer costs more than the forward pass
+    """Return an optimizer for each player."""
+    fused = device.type in ("cpu", "cuda")  # otherwise Adam takes longer than the forward pass of a wide first layer
     return [
         torch.optim.Adam(
             player.parameters,
@@ -203,7 +207,7 @@ def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device)
 
 
 def _under(tensors: Mapping[str, Tensor], prefix: str, device: torch.device) -> dict[str, Tensor]:
-    """Return copies of the tensors whose names begin with `prefix`, without it."""
+    """Return copies of the tensors whose names begin with `prefix`, under their names without it."""
     return {
         name.removeprefix(prefix): tensor.clone().to(device)
         for name, tensor in tensors.items()

@@ -1,4 +1,4 @@
-"""LDA: the estimator, and the two methods that fit it, each in a file of its own."""
+"""LDA: latent Dirichlet allocation. `model.py` has the estimator, and each fitting method has its own file."""
 
 from .model import LDA
 

@@ -1,4 +1,4 @@
-"""Collapsed Gibbs sampling for LDA (Griffiths & Steyvers 2004), as tomotopy has it."""
+"""Collapsed Gibbs sampling for LDA (Griffiths & Steyvers 2004), by tomotopy."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...errors import InputError, MissingExtraError
+from ...nn.mean_field import MeanFieldNetwork
 from ...training.state import Snapshot
-from ..inference import Array
+from ..inference import Array, mean_field_network
 
 
 class GibbsRun:
-    """tomotopy's model with the documents in it.
+    """A sampler with its documents.
 
     Args:
         counts: (D, V) whole counts.
-        n_topics: K.
-        alpha: where the Dirichlet parameter of theta starts, which is learned for each topic.
-        eta: Dirichlet parameter of the topics.
-        seed: of the sampler.
-        n_jobs: workers; with more than one, tomotopy does not promise the same result for the same seed.
-        pseudo_counts: (K, V) tokens that words have in topics beforehand; None for none.
+        n_topics: the number of topics K.
+        alpha: the initial Dirichlet parameter of theta. The sampler learns one for each topic.
+        eta: the Dirichlet parameter of the topics.
+        seed: the seed of the sampler.
+        n_jobs: the number of threads. With more than one, tomotopy does not promise equal results for equal seeds.
+        pseudo_counts: (K, V) tokens that words have in topics from the start, or None.
 
     Raises:
         MissingExtraError: tomotopy is not installed.
-        InputError: counts that are not whole.
+        InputError: the counts are not whole.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class GibbsRun:
         except ImportError:
             raise MissingExtraError.of('LDA(method="gibbs")', "tomotopy", "eval") from None
         if not np.array_equal(counts.data, np.floor(counts.data)):
-            raise InputError('LDA(method="gibbs") needs whole counts; use method="variational" for weights')
+            raise InputError('LDA by Gibbs sampling needs whole counts; for weights use `method="variational"`')
         self.n_jobs, self.n_words = n_jobs, counts.shape[1]
         self.history: list[dict[str, Any]] = []
         self.model = tomotopy.LDAModel(k=n_topics, alpha=alpha, eta=eta, seed=seed)
@@ -59,23 +60,23 @@ class GibbsRun:
 
     @property
     def iterations(self) -> int:
-        """How many are done."""
+        """The number of iterations so far."""
         return int(self.model.global_step)
 
     def sample(self, iterations: int) -> None:
-        """Draw the topic of every token so many times."""
+        """Draw the topic of every token anew, this many times."""
         self.model.train(iterations, workers=self.n_jobs)
 
     @property
     def loss(self) -> float:
-        """Minus the sampler's own log likelihood, in nats per document."""
-        tokens_in_document: float = self.model.num_words / len(self.model.docs)
-        return -float(self.model.ll_per_word) * tokens_in_document
+        """Minus the log likelihood that the sampler reports, in nats per document."""
+        tokens_per_document: float = self.model.num_words / len(self.model.docs)
+        return -float(self.model.ll_per_word) * tokens_per_document
 
     @property
     def topics(self) -> Array:
-        """(K, V), not normalised."""
-        topics = np.full((self.model.k, self.n_words), 1e-12)  # words that no document has
+        """The topics (K, V), whose rows do not sum to 1."""
+        topics = np.full((self.model.k, self.n_words), 1e-12)  # for words that no document has
         topics[:, [int(word) for word in self.model.used_vocabs]] = [
             self.model.get_topic_word_dist(k) for k in range(self.model.k)
         ]
@@ -83,16 +84,21 @@ class GibbsRun:
 
     @property
     def alpha(self) -> Array:
-        """(K,) the Dirichlet parameter of theta, as learned so far."""
+        """The Dirichlet parameter of theta as learned so far, (K,)."""
         alpha: Array = self.model.alpha
         return alpha
 
+    @property
+    def network(self) -> MeanFieldNetwork:
+        """A new network with the topics as they are now."""
+        return mean_field_network(self.topics, self.alpha)
+
     def snapshot(self) -> Snapshot:
-        """Return how far the sampler is: tomotopy cannot write the state of its random generator."""
+        """Return the number of iterations so far, because tomotopy cannot save the state of its random generator."""
         return Snapshot({}, {"iterations": self.iterations, "history": [dict(row) for row in self.history]})
 
     def restore(self, snapshot: Snapshot, step: int) -> None:
-        """Sample again, from the seed, as many iterations as had been done, `step` at a time as they were."""
+        """Repeat the iterations of a snapshot from the seed, `step` at a time as they were done."""
         while (left := snapshot.values["iterations"] - self.iterations) > 0:
             self.sample(min(step, left))
         self.history = [dict(row) for row in snapshot.values["history"]]

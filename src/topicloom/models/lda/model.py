@@ -1,13 +1,13 @@
-"""LDA: latent Dirichlet allocation, the classical baseline behind the same interface.
+"""LDA: latent Dirichlet allocation, the classical baseline with the interface of the other models.
 
-Blei, Ng & Jordan 2003. method="variational" is the online variational Bayes of Hoffman, Blei & Bach 2010 as
-scikit-learn has it; method="gibbs" is the collapsed Gibbs sampler of Griffiths & Steyvers 2004 as tomotopy has it,
-with the Dirichlet parameter of theta learned (Minka's fixed point).
+Blei, Ng & Jordan 2003. method="variational" is the online variational Bayes of Hoffman, Blei & Bach 2010, as
+scikit-learn implements it. method="gibbs" is the collapsed Gibbs sampler of Griffiths & Steyvers 2004, as tomotopy
+implements it, which learns the Dirichlet parameter of theta (by Minka's fixed point).
 
-Departure: after training by either method, theta is inferred by mean-field variational Bayes given the topics' means
-beta (Blei et al. 2003, section 5.2), for the training documents as for new ones. Nothing in it is random.
+One departure: after either method, theta is inferred by mean-field variational Bayes given the means beta of the topics
+(Blei et al. 2003, section 5.2), for training documents and new ones alike. This inference is not random.
 
-Seed words are pseudo-counts in the Dirichlet parameters of their topics, where learning also starts.
+Seed words are pseudo-counts in the Dirichlet parameters of their topics, and learning starts from them.
 """
 
 from __future__ import annotations
@@ -36,30 +36,31 @@ from ..words import Words, seed_weights
 from .gibbs import GibbsRun
 from .online import OnlineRun
 
-_SAMPLER_STEP = 10  # iterations of the sampler between two rows of history_
+_SAMPLER_STEP = 10  # iterations of the sampler from one row of history_ to the next
 _EPOCHS = {"variational": 20, "gibbs": 1000}
-_STREAM = 1_000_000  # documents that partial_fit takes there to be, as scikit-learn does
-_SEED_COUNT = 50  # tokens, at most; with many more, a topic would be its seed words and hold no document
+_STREAM = 1_000_000  # the number of documents that partial_fit assumes in total, as scikit-learn does
+_SEED_COUNT = 50  # the most tokens of a seed word; with many more, its topic would have no other words
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LDA(TopicModel):
     """Latent Dirichlet allocation (Blei, Ng & Jordan 2003).
 
-    Args:
-        method: "variational" (scikit-learn's online variational Bayes) or "gibbs" (tomotopy's sampler; needs the
-            extra `eval`; whole counts only, no partial_fit).
-        epochs: passes over the documents; None is 20 for "variational" and 1,000 for "gibbs".
-        batch_size: documents a step of "variational".
-        alpha: Dirichlet parameter of theta, the same for each topic; None is 1/K for "variational". "gibbs" learns
-            one for each topic, from this start, None being .1.
-        eta: Dirichlet parameter of the topics; None is 1/K for "variational" and .01 for "gibbs". "variational" takes
-            an alpha and an eta of at most 1.
-        n_jobs: workers of "gibbs"; its result depends on their number.
+    `history_` has a row for each pass of "variational". Its loss is minus the variational bound of the documents that
+    are watched for collapse, per document. For "gibbs" it has a row for every ten iterations, and the loss is minus the
+    log likelihood that the sampler reports, per document.
 
-    history_ has a row for each pass of "variational", whose loss is minus the bound of the documents watched for
-    collapse, and for every ten iterations of "gibbs", whose loss is minus the sampler's own log likelihood, both per
-    document.
+    Args:
+        method: "variational" is scikit-learn's online variational Bayes. "gibbs" is tomotopy's Gibbs sampler, which
+            usually finds better topics; it needs the extra `eval` and whole counts, and has no partial_fit.
+        epochs: the number of passes over the documents; None is 20 for "variational" and 1,000 for "gibbs".
+        batch_size: the number of documents in a step of "variational".
+        alpha: the Dirichlet parameter of theta, the same for all topics. A smaller value gives documents fewer topics.
+            None is 1/K for "variational", which takes at most 1. For "gibbs" it is only the initial value, by default
+            .1, as the sampler learns one for each topic.
+        eta: the Dirichlet parameter of the topics. A smaller value gives topics fewer words. None is 1/K for
+            "variational", which takes at most 1, and .01 for "gibbs".
+        n_jobs: the number of threads of "gibbs". The result depends on it.
     """
 
     method: Literal["variational", "gibbs"] = "variational"
@@ -96,8 +97,8 @@ class LDA(TopicModel):
             rows = self._learn(run, counts, epochs, watch)
         self.history_ = run.history
         if snapshot is not None:
-            self._take(run.topics, run.alpha)
-        with watched(watchers, epochs, 1):
+            self._take_network(run)
+        with watched(watchers, self, epochs, 1):
             for row in rows:
                 row |= {name: value for monitor in monitors for name, value in monitor(self.network_).items()}
                 run.history.append(row)
@@ -113,11 +114,14 @@ class LDA(TopicModel):
 
     def partial_fit_corpus(self, corpus: Corpus) -> None:
         if self.method == "gibbs":
-            raise InputError('LDA(method="gibbs") has no partial_fit; use method="variational"')
+            raise InputError('LDA by Gibbs sampling has no partial_fit; use `method="variational"`')
         if not hasattr(self, "network_"):
             self.online_ = self._online_run(_STREAM)
         elif not hasattr(self, "online_"):
-            raise InputError("an LDA that was loaded or sampled has no running counts to go on from; fit it again")
+            raise InputError(
+                "an LDA model that was loaded, or fitted by Gibbs sampling, cannot learn from more documents; fit it "
+                "again"
+            )
         counts = corpus.counts[np.diff(corpus.counts.indptr) > 0]
         watch = self.collapse_watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
         self.online_.begin()
@@ -125,17 +129,17 @@ class LDA(TopicModel):
             self.history_.append(row)
 
     def _learn(self, run: OnlineRun, counts: sp.csr_array, epochs: int, watch: CollapseWatch) -> Iterator[Row]:
-        """Go over the documents until there are so many rows; yield the row of each pass."""
+        """Pass over the documents until `history_` has a row for each epoch; yield the row of each pass."""
         self.online_ = run
         while len(self.history_) < epochs:
             began = time.perf_counter()
             run.learn(counts)
-            self._take(run.topics, run.alpha)
+            self._take_network(run)
             row = {"epoch": len(self.history_) + 1, **self._measured(watch)}
             yield row | {"seconds": time.perf_counter() - began}
 
     def _measured(self, watch: CollapseWatch) -> dict[str, Any]:
-        """Minus the bound of the watched documents, and what the watch says of them."""
+        """Return minus the bound of the watched documents, and the measures of collapse."""
         network = self.network_
         assert isinstance(network, MeanFieldNetwork)
         with torch.inference_mode():
@@ -144,7 +148,7 @@ class LDA(TopicModel):
             return {"loss": loss, **watch.figures(posterior, network.topic_word())}
 
     def _online_run(self, n_docs: int) -> OnlineRun:
-        """A run of "variational" for that many documents in all, before its first pass."""
+        """Return a run of "variational" before its first pass, for this many documents in total."""
         for name in ("alpha", "eta"):
             if (getattr(self, name) or 0) > 1:  # scikit-learn's limit
                 raise SettingError(
@@ -162,7 +166,7 @@ class LDA(TopicModel):
         )
 
     def _gibbs_run(self, counts: sp.csr_array) -> GibbsRun:
-        """A run of "gibbs" before its first iteration."""
+        """Return a run of "gibbs" before its first iteration."""
         return GibbsRun(
             counts,
             self.n_topics,
@@ -174,29 +178,25 @@ class LDA(TopicModel):
         )
 
     def _pseudo_counts(self) -> Array | None:
-        """(K, V) what seed_words adds to the Dirichlet parameter of the topics, or None."""
+        """Return what seed words add to the Dirichlet parameters of the topics, (K, V), or None."""
         seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics)
         return None if seeds is None else (seeds.mT.numpy() > 0) * np.minimum(self.word_counts_, _SEED_COUNT)
 
-    def _sample(self, run: GibbsRun, epochs: int, watch: CollapseWatch, read: bool) -> Iterator[Row]:
-        """Sample until `epochs` iterations are done; yield a row every few.
+    def _sample(self, run: GibbsRun, epochs: int, watch: CollapseWatch, needs_network: bool) -> Iterator[Row]:
+        """Sample until there have been `epochs` iterations; yield a row for every few.
 
         Args:
-            read: whether the network follows at every row, and not only at the last.
+            needs_network: whether `network_` is updated for every row, and not only for the last one.
         """
         while run.iterations < epochs:
             began = time.perf_counter()
             run.sample(min(_SAMPLER_STEP, epochs - run.iterations))
             row: Row = {"epoch": float(run.iterations), "loss": run.loss, "seconds": time.perf_counter() - began}
             last = run.iterations >= epochs
-            if read or last:
-                self._take(run.topics, run.alpha)
+            if needs_network or last:
+                self._take_network(run)
             yield (self._measured(watch) | row) if last else row
 
-    def _take(self, topics: Array, alpha: Array) -> None:
-        """Topics (K, V), not yet normalised, and alpha (K,) become the network's."""
-        network = MeanFieldNetwork(topics.shape[1], self.n_topics)
-        beta_t = (topics / topics.sum(axis=1, keepdims=True)).T
-        network.beta_t.copy_(torch.from_numpy(np.ascontiguousarray(beta_t)))
-        network.alpha.copy_(torch.from_numpy(np.asarray(alpha, dtype=np.float32)))
-        self.adopt_network(network.on(choose_device(self.device), seed=0))
+    def _take_network(self, run: OnlineRun | GibbsRun) -> None:
+        """Adopt a network with the topics of a run as they are now."""
+        self.adopt_network(run.network.on(choose_device(self.device), seed=0))

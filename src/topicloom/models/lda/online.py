@@ -1,4 +1,4 @@
-"""Online variational Bayes for LDA (Hoffman, Blei & Bach 2010), as scikit-learn has it."""
+"""Online variational Bayes for LDA (Hoffman, Blei & Bach 2010), by scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from ...nn.mean_field import MeanFieldNetwork
 from ...training.state import Snapshot
-from ..inference import Array
+from ..inference import Array, mean_field_network
 
 
 class OnlineRun:
-    """scikit-learn's model with the order of the documents: all that changes from pass to pass.
+    """scikit-learn's model and the order of the documents, which together are the state of the run.
 
     Args:
-        n_topics: K.
-        n_words: V.
-        n_docs: the number of documents in all.
-        alpha: Dirichlet parameter of theta; None is 1/K.
-        eta: Dirichlet parameter of the topics; None is 1/K.
-        batch_size: documents in a step.
-        seed: seeds the start and the order of the documents.
-        pseudo_counts: (K, V) tokens that words have in topics beforehand; None for none.
+        n_topics: the number of topics K.
+        n_words: the size of the vocabulary V.
+        n_docs: the number of documents in total.
+        alpha: the Dirichlet parameter of theta; None is 1/K.
+        eta: the Dirichlet parameter of the topics; None is 1/K.
+        batch_size: the number of documents in a step.
+        seed: the seed of the initial topics and of the order of the documents.
+        pseudo_counts: (K, V) tokens that words have in topics from the start, or None.
     """
 
     def __init__(
@@ -52,33 +53,38 @@ class OnlineRun:
         )
         self._nothing = sp.csr_array((1, n_words), dtype=np.float64)
         if pseudo_counts is not None:
-            self.model.partial_fit(self._nothing)  # sets up its arrays
+            self.model.partial_fit(self._nothing)  # creates its arrays
             self.model.topic_word_prior_ = self.model.topic_word_prior_ + pseudo_counts  # a number becomes (K, V)
             self.model.components_ += pseudo_counts
-            self.model.partial_fit(self._nothing)  # whatever it derives from them follows
+            self.model.partial_fit(self._nothing)  # updates what it derives from them
         self.begin()
 
     def begin(self) -> None:
-        """Start with the order of documents from its first draw."""
+        """Draw the orders of the documents from the first one again."""
         self._order = np.random.default_rng(self.seed)
 
     def learn(self, counts: sp.csr_array) -> None:
-        """Go once over (D, V) counts, in steps of the batch size."""
+        """Learn from the counts (D, V) in one pass, in steps of the batch size."""
         self.model.partial_fit(counts[self._order.permutation(counts.shape[0])])
 
     @property
     def topics(self) -> Array:
-        """(K, V), not normalised."""
+        """The topics (K, V), whose rows do not sum to 1."""
         components: Array = self.model.components_
         return components
 
     @property
     def alpha(self) -> Array:
-        """(K,) the Dirichlet parameter of theta."""
+        """The Dirichlet parameter of theta, (K,)."""
         return np.full(self.model.n_components, self.model.doc_topic_prior_)
 
+    @property
+    def network(self) -> MeanFieldNetwork:
+        """A new network with the topics as they are now."""
+        return mean_field_network(self.topics, self.alpha)
+
     def snapshot(self) -> Snapshot:
-        """Return all that `restore` needs, after at least one pass."""
+        """Return what `restore` needs. There must have been a pass."""
         model = self.model
         generator = model.random_state_.get_state(legacy=False)
         arrays = {
@@ -97,10 +103,10 @@ class OnlineRun:
         return Snapshot({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}, values)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to where `snapshot` was taken."""
+        """Return to the state in which a snapshot was taken."""
         arrays = {name: tensor.numpy().copy() for name, tensor in snapshot.tensors.items()}
         model, values = self.model, snapshot.values
-        model.partial_fit(self._nothing)  # sets up its arrays
+        model.partial_fit(self._nothing)  # creates its arrays
         model.components_, model.exp_dirichlet_component_ = arrays["components"], arrays["exp_components"]
         prior = arrays["topic_word_prior"]
         model.topic_word_prior_ = float(prior) if prior.ndim == 0 else prior
