@@ -157,7 +157,7 @@ def _explained(name: str) -> str:
     return f"{words}: {_TERMS[name]}" if name in _TERMS else words
 
 
-def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[int, str] | None) -> None:
+def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[float, str] | None) -> None:
     """Draw a measure of collapse: a line, in a band if it has a value for each latent dimension.
 
     Args:
