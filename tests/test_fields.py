@@ -1,4 +1,4 @@
-"""The fields of documents: read from what users have, of one type and length each, saved and subset with the rows."""
+"""The fields of documents: read in many forms, each of one type and length, saved, and subset with the rows."""
 
 from __future__ import annotations
 

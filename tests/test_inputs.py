@@ -1,4 +1,4 @@
-"""What users hand to models is recognised once, and turned into a corpus with its fields."""
+"""The documents that users give to models, in all their forms: recognised, checked and converted to a corpus."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _TERMS = {
     "encoder_divergence": "how far the network's guess of a document's topics is from the topics found by counting",
     "component_separation": "keeps each component of the mixture at its own topic",
     "balance": "keeps all components of the mixture in use",
-    "critic_loss": "how badly the critic tells real documents from generated ones; lower is a better critic",
+    "critic_loss": "how badly the critic distinguishes real documents from generated ones; lower: a better critic",
 }  # fmt: skip
 _COLLAPSE = {
     "kl_per_dimension": "how much the latent dimensions say about a document: the median (line), and the range from "
@@ -51,7 +51,7 @@ _COUNTING = (
 
 _NOT_LOSSES = {"epoch", "stage", "learning_rate", "kl_weight", "separation_weight", "concentration", *CATALOGUE}
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
-_REPEATED = {"critic_gap"}  # equal to critic_loss, of which it is the only term
+_REPEATED = {"critic_gap"}  # the only term of critic_loss, and therefore equal to it
 
 _INACTIVE = 0.01  # nats; as for the measure active_units_by_divergence
 
@@ -63,7 +63,7 @@ _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line o
 
 
 class _Panel(NamedTuple):
-    """A panel: the sentences above it, the label of its axis, and the function that draws what is in it."""
+    """A panel: the sentences above it, the label of its axis, and the function that draws its contents."""
 
     titles: list[str]
     label: str
