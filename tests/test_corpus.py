@@ -123,7 +123,7 @@ def test_stop_words_are_added_or_replaced(tmp_path):
     for source in ([["a"]], TEXTS):
         with pytest.raises(SettingError, match=r"replace_stop_words=True .* needs the words"):
             Corpus.from_texts(source, **OPEN, replace_stop_words=True)
-    with pytest.raises(InputError, match="tokenizer= has its own stop words"):
+    with pytest.raises(InputError, match="`tokenizer` has its own stop words"):
         Corpus.from_texts(TEXTS, tokenizer=make_tokenizer("en"), replace_stop_words=True)
 
 
@@ -151,21 +151,21 @@ def test_filters():
 )
 def test_filters_that_cannot_be(filters):
     (name,) = filters
-    with pytest.raises(SettingError, match=f"{name}=.*: give a "):
+    with pytest.raises(SettingError, match=f"^`{name}=.*` should be a whole number"):
         Corpus.from_texts(TEXTS, **filters)
 
 
 def test_no_word_left():
     with pytest.raises(
         InputError,
-        match=r"no word is left of 6 in 5 documents: min_df=2 drops 3, max_df=0.1 drops 3, remove_top=0 drops 0; "
-        r"loosen these filters \(--min-df",
+        match=r"no word is left of 6 in 5 documents: `min_df=2` drops 3, `max_df=0.1` drops 3, `remove_top=0` drops 0; "
+        r"loosen these filters or give more text",
     ):
         Corpus.from_texts(TEXTS, min_df=2, max_df=0.1)
-    with pytest.raises(InputError, match="remove_top=9 drops 6"):
+    with pytest.raises(InputError, match="`remove_top=9` drops 6"):
         Corpus.from_texts(TEXTS, **OPEN, remove_top=9)
     with pytest.raises(
-        InputError, match=r"no word was found in 1 document; check the language \(language=, --language\)"
+        InputError, match=r"no word was found in 1 document; check the language \(`language`\) and the stop"
     ):
         Corpus.from_texts(["the"], **OPEN)
     with pytest.raises(InputError, match="no documents were given"):
@@ -201,9 +201,9 @@ def test_own_tokenizer():
     assert "the" not in corpus.vocabulary
     other = Corpus.from_texts(TEXTS, **OPEN, tokenizer=make_tokenizer("en", None))
     assert "the" in other.vocabulary
-    with pytest.raises(InputError, match="tokenizer= has its own stop words"):
+    with pytest.raises(InputError, match="`tokenizer` has its own stop words"):
         Corpus.from_texts(TEXTS, tokenizer=make_tokenizer("en"), stop_words=None)
-    with pytest.raises(InputError, match="user_dictionary= belongs to"):
+    with pytest.raises(InputError, match="`user_dictionary` belongs to"):
         Corpus.from_texts(TEXTS, tokenizer=str.split, user_dictionary="own.txt")
 
 
@@ -389,11 +389,15 @@ def test_from_counts_mends_a_copy():
         ([[1, 2], [0, -3]], {}, "the count in row 1, column 1 is -3, which is negative"),
         ([[1, 2], [float("nan"), 0]], {}, "the count in row 1, column 0 is nan, which is not finite"),
         ([[1, float("inf")]], {}, "the count in row 0, column 1 is inf, which is not finite"),
-        ([[0], [0], [0.5]], {}, r"the count in row 2, column 0 is 0.5, which is not a whole number \(fractional=True"),
+        (
+            [[0], [0], [0.5]],
+            {},
+            r"the count in row 2, column 0 is 0.5, which is not a whole number \(`fractional",
+        ),
         ([[-0.5]], {"fractional": True}, "negative"),
-        ([1, 2], {}, r"counts have shape \(2,\); \(documents, words\) is needed"),
+        ([1, 2], {}, r"counts have shape \(2,\); give \(documents, words\), with at least one of each"),
         (np.zeros((0, 3)), {}, "counts have shape"),
-        ([["a"]], {}, "counts are of type <U1; numbers are needed"),
+        ([["a"]], {}, "counts are of type <U1; give numbers"),
         ([[1, 2]], {"vocabulary": ["a"]}, "the vocabulary has 1 words, and the counts have 2 columns"),
         ([[1, 2, 3]], {"vocabulary": ["a", "b", "a"]}, "the vocabulary holds 'a' twice"),
         ([[1]], {"vocabulary": ["a\n"]}, "blank or contains a line break"),

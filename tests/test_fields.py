@@ -1,8 +1,9 @@
-"""The fields of documents: read from what users have, of one type and length each, saved and subset with the rows."""
+"""The fields of documents: read in many forms, each of one type and length, saved, and subset with the rows."""
 
 from __future__ import annotations
 
 import datetime
+import json
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_fields_as_numbers():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"ids": ["a"]}, "1 ids and 4 documents"),
         ({"labels": list("abcde")}, "5 labels and 4 documents"),
@@ -78,10 +79,16 @@ def test_fields_as_numbers():
         ({"vectors": VECTORS * [1, np.nan, 1]}, "vector of document 0 holds a number that is not finite"),
         ({"covariates": {"price": [1, 2]}}, "2 values of 'price' and 4 documents"),
         ({"covariates": {"tags": [["a"], ["b"], [], []]}}, "'tags' holds a list"),
+        ({"covariates": {"tags": list(VECTORS)}}, "'tags' holds a list"),  # an array is not a missing value
+        ({"covariates": {"price": 3}}, "the covariate 'price' is 3; give a list"),
+        ({"covariates": [1, 2]}, r'covariates are a list; give a dictionary such as \{"price"'),
+        ({"ids": 3}, "ids is 3; give a list"),
+        ({"timestamps": "2021"}, "timestamps is '2021'; give a list"),
+        ({"vectors": [[1, 2], [3], [4], [5]]}, r"vectors cannot be read; give an \(n_docs, E\) array"),
     ],
 )
-def test_fields_that_cannot_be_used(given, told):
-    with pytest.raises(InputError, match=told):
+def test_fields_that_cannot_be_used(given, message):
+    with pytest.raises(InputError, match=message):
         Corpus.from_texts(TEXTS, **OPEN, **given)
 
 
@@ -96,6 +103,19 @@ def test_times_in_many_forms():
         "2021-01", "2021-01", "2021-12", "2021-12", "1850-01",
     ]  # fmt: skip
     assert np.isnat(parse_times([None, "", " ", float("nan"), np.datetime64("NaT")])).all()
+    assert parse_times([20210503, 20210503.0]).astype("datetime64[D]").tolist() == [datetime.date(2021, 5, 3)] * 2
+    with pytest.raises(InputError, match="timestamp of document 0 is 20211332"):
+        parse_times([20211332])
+
+
+def test_missing_values_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    assert np.isnat(parse_times(pandas.array(["2021", pandas.NA], "string"))).tolist() == [False, True]
+    text = pandas.array(["the cat sat", pandas.NA], "string")
+    frame = pandas.DataFrame({"text": text, "label": text, "timestamp": pandas.array([2021, pandas.NA], "Int64")})
+    corpus = Corpus.from_frame(frame, **OPEN)
+    assert (list(corpus.texts), corpus.labels) == (["the cat sat", ""], ["the cat sat", ""])
+    assert np.isnat(corpus.times).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -115,14 +135,82 @@ def test_from_frame(library):
     assert [str(time)[:10] for time in corpus.times] == ["2021-05-03", "NaT", "2022-01-01"]
     assert corpus.covariates["source"].values() == ["web", "print", None]
     np.testing.assert_array_equal(corpus.covariates["price"], [1.5, np.nan, 2.0])
-    with pytest.raises(InputError, match="no column 'bodi' for text=; did you mean body"):
+    with pytest.raises(InputError, match="no column 'bodi' for `text`; did you mean body"):
         Corpus.from_frame(frame, "bodi")
-    with pytest.raises(InputError, match=r"holds 1\.5 in row 0, which is no text"):
+    with pytest.raises(InputError, match=r"holds 1\.5 in row 0, which is not a text"):
         Corpus.from_frame(frame, "price")
+    with pytest.raises(InputError, match=r"`covariates` should be a list of columns; give \['price'\]"):
+        Corpus.from_frame(frame, "body", covariates="price")
     with pytest.raises(InputError, match=r"use Corpus\.from_frame"):
         Corpus.from_texts(frame)
+
+
+def test_a_column_of_lists_gives_vectors():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": TEXTS, "v": VECTORS.tolist(), "w": [[1.0], None, [2.0], [3.0]]})
+    corpus = Corpus.from_frame(frame, vectors="v", **OPEN)
+    np.testing.assert_array_equal(corpus.vectors, VECTORS)
+    assert corpus.vectors.dtype == np.float32
+    with pytest.raises(InputError, match="vectors cannot be read"):
+        Corpus.from_frame(frame, vectors="w", **OPEN)
 
 
 def test_no_other_thing_is_a_frame():
     with pytest.raises(InputError, match="list cannot be read"):
         Corpus.from_frame([1, 2])
+
+
+def test_labels_can_be_replaced():
+    corpus = full()
+    again = corpus.with_labels([1, 2, None, 4])
+    assert (again.labels, corpus.labels) == (["1", "2", "", "4"], ["x", "", "", "y"])
+    assert again.ids == corpus.ids
+    assert again.vocabulary == corpus.vocabulary
+    with pytest.raises(InputError, match="there are 1 labels and 4 documents"):
+        corpus.with_labels(["x"])
+
+
+def test_the_order_of_words_is_that_of_texts_or_tokens():
+    tokens = [["b", "a", "zz"], ["a"]]
+    texts = [" ".join(words) for words in tokens]
+    for documents, tokenizer in ((texts, str.split), (tokens, None)):
+        corpus = Corpus.from_texts(documents, **OPEN, tokenizer=tokenizer, max_features=2)
+        assert corpus.has_order
+        assert corpus.vocabulary == ["a", "b"]
+        assert [list(words) for words in corpus.tokens()] == tokens
+        assert [list(words) for words in corpus[[1, 0]].tokens()] == tokens[::-1]
+    for corpus in (Corpus.from_counts([[1, 2]]), Corpus.from_texts(tokens, **OPEN, keep_texts=False)):
+        assert not corpus.has_order
+        with pytest.raises(InputError, match="the order of the words is not known"):
+            corpus.tokens()
+        with pytest.raises(InputError, match="the order of words is not known"):
+            corpus.reference(ordered=True)
+        assert corpus.reference() is corpus.reference()
+
+
+def damage(folder, **changes):
+    """Change corpus.json, given by the name "about", or the arrays of other names."""
+    for name, change in changes.items():
+        if name == "about":
+            path = folder / "corpus.json"
+            path.write_text(json.dumps(json.loads(path.read_text()) | change))
+        else:
+            np.save(folder / f"{name.replace('_', '-')}.npy", change)
+
+
+WRONG = [
+    *({"about": {name: value}} for name in ("n_docs", "fields", "covariates", "settings", "tokenizer")
+      for value in (None, "x", [3])),
+    {"about": {"covariates": [{"name": ["price"], "categories": None}]}},
+    {"about": {"covariates": [{"name": "price", "categories": 3}]}},
+    *({name: np.array(["a", "b", "c", "d"])} for name in ("times", "vectors", "covariate_0", "covariate_1")),
+    *({name: np.zeros((4, 2, 2))} for name in ("times", "vectors", "covariate_0", "covariate_1")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", WRONG)
+def test_fields_on_disk_that_are_damaged(tmp_path, changes):
+    full().save(tmp_path / "corpus")
+    damage(tmp_path / "corpus", **changes)
+    with pytest.raises(InputError, match="is damaged"):
+        Corpus.load(tmp_path / "corpus")

@@ -82,6 +82,15 @@ def test_collapse_curve_shows_how_many_topics_were_asked_for():
     assert said(figures.collapse_curve(history, 12))[1] == said(figures.collapse_curve(history[3:], 4))[1] == ""
 
 
+def test_one_outlying_dimension_hides_no_other():
+    history = [{"epoch": epoch, "kl_per_dimension": [0.0, 0.5, 0.5, 200.0 / epoch]} for epoch in (1, 2, 3)]
+    axes = figures.collapse_curve(history, 4).axes[0]
+    bottom, median, threshold = (axes.transAxes.inverted().transform(axes.transData.transform((1, y)))[1]
+                                 for y in (0, 0.5, 0.01))  # fmt: skip
+    assert 0 < bottom < threshold - 0.1 < median - 0.2
+    assert [text.get_text() for text in axes.texts] == ["inactive below"]
+
+
 def test_quality_curve_has_a_panel_for_every_scale(tmp_path):
     history = rows("loss", "topic_diversity", epochs=4)
     for row in history[1::2]:

@@ -1,15 +1,17 @@
-"""What users hand to models is recognised once, and turned into a corpus with its fields."""
+"""The documents that users give to models, in all their forms: recognised, checked and converted to a corpus."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 
 import topicloom as tl
 from topicloom.corpus import Corpus
-from topicloom.corpus.inputs import kind_of
+from topicloom.corpus.inputs import corpus_of, corpus_over, kind_of
 from topicloom.errors import InputError
+from topicloom.text import make_tokenizer
 
 TEXTS = ["cat and dog", "stocks and rates", "dog and cat", "rates and stocks", ""] * 8
 
@@ -83,7 +85,7 @@ def test_a_mistake_costs_no_fitted_model(model):
 def test_a_corpus_with_weights_needs_fractional_counts(model):
     weights = Corpus.from_counts([[0.5, 1.0], [1.0, 2.0]], ["cat", "dog"], fractional=True)
     for call in (model.transform, tl.GSM(2, epochs=1).fit, model.perplexity):
-        with pytest.raises(InputError, match="not whole numbers; fractional_counts=True"):
+        with pytest.raises(InputError, match="not whole numbers; `fractional_counts=True`"):
             call(weights)
     assert tl.GSM(2, epochs=1, hidden_size=8, fractional_counts=True).fit(weights).transform(weights).shape == (2, 2)
 
@@ -96,6 +98,65 @@ def test_indices_out_of_range_are_refused(model, wrong):
     for call in (model.fit, lambda X: model.transform(X), Corpus.from_counts):
         with pytest.raises(InputError, match=r"indices|features"):
             call(matrix)
+
+
+def damaged_matrix(**arrays):
+    matrix = sparse.csr_array(np.eye(5, dtype=np.float32))
+    for name, array in arrays.items():
+        setattr(matrix, name, np.array(array))
+    return matrix
+
+
+def coordinates(wrong):
+    matrix = sparse.coo_array(np.eye(5))
+    matrix.coords = (matrix.row, np.array([0, 1, 2, 3, wrong]))
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (damaged_matrix(indptr=[0, 2, 1, 3, 4, 5]), "its indptr does not fit its indices"),
+        (damaged_matrix(indptr=[0, 1, 2, 3, 4, 9]), "its indptr does not fit its indices"),
+        (damaged_matrix(indptr=[0, 1]), "its indptr does not fit its indices"),
+        (damaged_matrix(indices=[], data=[]), "its indptr does not fit its indices"),
+        (damaged_matrix(data=[1.0]), "it has more indices than counts, or fewer"),
+        (coordinates(5), "its indices go from 0 to 5, and it has 5 columns"),
+        (coordinates(-1), "its indices go from -1 to 3, and it has 5 columns"),
+    ],
+)
+def test_damaged_matrices_are_refused(matrix, message):
+    with pytest.raises(InputError, match=f"the sparse matrix is damaged: {message}; make it again"):
+        Corpus.from_counts(matrix)
+
+
+def test_matrices_of_other_libraries():
+    np.testing.assert_array_equal(Corpus.from_counts(np.eye(2, dtype=np.float16)).counts.toarray(), np.eye(2))
+    np.testing.assert_array_equal(Corpus.from_counts(torch.eye(2)).counts.toarray(), np.eye(2))
+    for counts in ([[1, 2], [3]], torch.eye(2).to_sparse(), torch.eye(2, requires_grad=True)):
+        with pytest.raises(InputError, match="the counts cannot be read as a matrix"):
+            Corpus.from_counts(counts)
+
+
+def test_documents_over_the_words_of_a_model():
+    words, tokenizer = ["dog", "cat"], make_tokenizer("en")
+    expected = [[1, 1], [0, 0]]
+    corpus = Corpus.from_texts(["a cat, a dog", "birds"], min_df=1, max_df=1.0)
+    for X in (["a cat, a dog", "birds"], [["cat", "dog"], ["birds"]], corpus, expected):
+        found = corpus_over(X, words, tokenizer)
+        assert found.vocabulary == words
+        np.testing.assert_array_equal(found.counts.toarray(), expected)
+    found = corpus_over([[2, 3]], words, tokenizer, vocabulary=["cat", "bird"])
+    np.testing.assert_array_equal(found.counts.toarray(), [[0, 2]])
+    assert list(corpus_over(["a cat"], words, tokenizer).texts) == ["a cat"]
+    assert list(corpus_over([["cat"]], words, tokenizer).tokens()) == [["cat"]]
+
+
+def test_a_vocabulary_is_for_matrices():
+    assert corpus_of([[1, 2]], ["cat", "dog"]).vocabulary == ["cat", "dog"]
+    for X in (TEXTS, Corpus.from_counts([[1, 2]])):
+        with pytest.raises(InputError, match="`vocabulary` names the columns of a matrix of counts; leave it out"):
+            corpus_of(X, ["cat", "dog"])
 
 
 def test_a_corpus_on_disk_with_damaged_indices_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""Measures of the topics while they are learned: when, against what, and at no cost to what is learned."""
+"""Measures of the topics during training: in which epochs, on which documents, and without an effect on training."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_mistake_leaves_the_earlier_fit_as_it_is(options):
         (PLANTED, {"monitor": "c_v"}, "list of measures"),
         (PLANTED, {"monitor": ["c_v"]}, "c_v cannot be measured: the order of words is not known"),
         (PLANTED.counts, {"monitor": ["c_npmi"]}, "c_npmi cannot be measured"),
-        (TEXTS, {"monitor": ["c_v"], "monitor_every": 0}, "monitor_every should be a whole number from 1; it is 0"),
+        (TEXTS, {"monitor": ["c_v"], "monitor_every": 0}, "`monitor_every=0` should be a whole number from 1"),
     ],
 )
 def test_what_cannot_be_watched(documents, options, says):

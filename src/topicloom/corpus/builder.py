@@ -1,7 +1,7 @@
-"""Documents to counts and a vocabulary, with no more than a few chunks of the text in memory.
+"""Count the words of documents and choose the vocabulary, with only a few chunks of text in memory at a time.
 
-Texts are counted chunk by chunk, in worker processes where the text is long, and the counts of each chunk are spooled.
-Once all words are known, the filters choose the vocabulary, and the spool is read back into the final arrays.
+Texts are counted chunk by chunk; worker processes count long texts. The counts of each chunk go to a temporary file.
+Once all words are known, the filters choose the vocabulary, and the counts are read back into the final arrays.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ logger = logging.getLogger("topicloom")
 
 TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | None"
 
-_SPOOL_IN_MEMORY = 1 << 26  # bytes of spooled counts before they go to disk
-_SAMPLE = 200  # documents that show the language
+_SPOOL_IN_MEMORY = 1 << 26  # bytes of counts that are kept in memory before the temporary file goes to disk
+_SAMPLE = 200  # documents from which the language is recognised
 _SAMPLE_CHARACTERS = 500  # of each of them
 
 
@@ -67,21 +67,19 @@ def choose_tokenizer(
     """Choose the tokenizer from the settings and the first documents.
 
     Args:
-        tokenizer: The user's own tokenizer, if any.
-        documents: The documents. The first ones are read to see their language.
-        language: A language code, or "auto".
-        stop_words: As for `topicloom.text.make_tokenizer`, like the arguments that follow.
-        user_dictionary: A file of words that Chinese segmentation keeps whole.
-        replace_stop_words: Use no other stop words than those given.
+        tokenizer: the user's own tokenizer, if any.
+        documents: the documents; the first ones are read to recognise their language.
+        language: a language code, or "auto".
+        stop_words, user_dictionary, replace_stop_words: as for `topicloom.text.make_tokenizer`.
 
     Returns:
-        The tokenizer, and all the documents.
+        the tokenizer, and all the documents.
 
     Raises:
-        InputError: No document is given, settings exclude each other, or the texts are in a language that the
-            tokenizer of the named one cannot split into words.
-        SettingError: A language or stop words are not possible.
-        MissingExtraError: The language's segmenter is not installed.
+        InputError: there are no documents, settings exclude each other, or the texts are in a language that the
+            tokenizer of `language` cannot split into words.
+        SettingError: the language is not known, or the stop words cannot be used.
+        MissingExtraError: the language's segmenter is not installed.
     """
     first = list(islice(documents, _SAMPLE))
     documents = chain(first, documents)
@@ -89,13 +87,13 @@ def choose_tokenizer(
         raise InputError("no documents were given; give at least one")
     if tokenizer is not None and user_dictionary is not None:
         raise InputError(
-            "user_dictionary= belongs to the built-in Chinese tokenizer and cannot be combined with tokenizer=; "
+            "`user_dictionary` belongs to the built-in Chinese tokenizer and cannot be combined with `tokenizer`; "
             "leave one of them out"
         )
     texts = [document.text for document in first if isinstance(document.text, str)]
     if isinstance(tokenizer, (Tokenizer, CustomTokenizer, Pretokenized)):
         if replace_stop_words or not (isinstance(stop_words, str) and stop_words == "auto"):
-            raise InputError("tokenizer= has its own stop words; leave stop_words= and replace_stop_words= out")
+            raise InputError("`tokenizer` has its own stop words; leave `stop_words` and `replace_stop_words` out")
         if isinstance(tokenizer, Tokenizer) and (other := other_language(tokenizer.language, texts)):
             logger.warning("%s", mismatch(tokenizer.language, other))
         return tokenizer, documents
@@ -106,7 +104,7 @@ def choose_tokenizer(
         return CustomTokenizer.of(tokenizer, dropped), documents
     made = make_tokenizer(language, stop_words, user_dictionary, replace_stop_words=replace_stop_words, sample=texts)
     if language == "auto":
-        logger.info("language: %s, detected from its script (language=, --language)", made.language)
+        logger.info("language: %s, recognised by its script; `language` sets another one", made.language)
     elif other := other_language(made.language, texts):
         if not can_split(made.language, other):
             raise InputError(mismatch(made.language, other))
@@ -126,16 +124,16 @@ def build(
     """Count the words of all documents.
 
     Args:
-        documents: The documents, which are read once.
-        tokenizer: The tokenizer that splits their texts.
-        filters: The filters that choose the vocabulary.
-        keep_texts: Keep the texts that are strings.
-        n_jobs: The number of worker processes, as for `Corpus.from_texts`.
-        progress: Show a progress bar on standard error.
-        folder: A folder in which the arrays and texts are written to files; None keeps them in memory.
+        documents: the documents, which are read once.
+        tokenizer: splits their texts into words.
+        filters: the filters that choose the vocabulary.
+        keep_texts: whether to keep the texts that are strings.
+        n_jobs: the number of worker processes, as for `Corpus.from_texts`.
+        progress: whether to show a progress bar on standard error.
+        folder: a folder in which the arrays and texts are written to files; None keeps them in memory.
 
     Raises:
-        InputError: A document is not text, or no word passes the filters.
+        InputError: a document is not text, or no word passes the filters.
     """
     notes: list[tuple[str | None, str | None, str | None]] = []
     sample: list[str] = []
@@ -182,7 +180,7 @@ def build(
 
 
 def _known(values: list[str | None]) -> list[str] | None:
-    """The values with "" for those that are not known, or None if none of them is known."""
+    """Return the values, with "" for unknown ones, or None if all of them are unknown."""
     return None if all(value is None for value in values) else [value or "" for value in values]
 
 

@@ -30,14 +30,14 @@ logger = logging.getLogger("topicloom")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus(CountedDocuments, WithFields, WithOrder):
-    """Documents as counts of words; row i is document i, always, however few of its words are in the vocabulary.
+    """Documents as counts of words. Row i is always document i, even if none of its words is in the vocabulary.
 
     Attributes:
         counts: (n_docs, n_words) CSR, float32, without explicit zeros or duplicates, columns sorted within a row.
-        vocabulary: the word of each column; the constructors from text put frequent words first.
-        fields: what is known of each row besides its counts. `ids`, `labels`, `times`, `texts`, `vectors` and
-            `covariates` are its parts.
-        tokenizer: splits a new text the same way.
+        vocabulary: the word of each column. Constructors that read text put the most frequent words first.
+        fields: what is known of each document besides its counts: `ids`, `labels`, `times`, `texts`, `vectors` and
+            `covariates`, which are properties of the corpus, too.
+        tokenizer: the tokenizer that split the texts, and that splits new ones in the same way.
         settings: the filters that chose the vocabulary.
     """
 
@@ -68,33 +68,35 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> Corpus:
-        """Count the words of texts; columns are ordered by falling frequency, ties alphabetically.
+        """Count the words of texts. The most frequent words come first; equally frequent ones are alphabetical.
 
         Args:
-            texts: raw texts, or documents that are lists of tokens already; a generator will do.
-            language: a code such as "en" or "zh"; "auto" looks at the scripts of the first texts.
-            min_df: words in fewer documents are dropped; a whole number of documents, or a share of all as a float.
-            max_df: words in more documents are dropped; likewise.
-            max_features: keeps the most frequent words only.
-            stop_words: Words to remove besides the language's stop words, or a file with one word on each line. "auto"
+            texts: raw texts, or documents that are already lists of tokens; any iterable, such as a generator.
+            language: a code such as "en" or "zh"; "auto" recognises the language by the script of the first texts.
+            min_df: the fewest documents that a word may be in: a whole number, or a share of all documents as a float.
+            max_df: the most documents that a word may be in: a whole number, or a share of all documents as a float.
+            max_features: the size of the vocabulary; the most frequent words are kept. None keeps all words.
+            stop_words: words to remove besides the language's stop words, or a file with one word on each line. "auto"
                 removes the language's stop words only, and None or "none" removes no words. Tokens and your own
                 tokenizer have no list of stop words.
-            remove_top: drops this many of the most frequent words that the document filters have left.
-            tokenizer: your own function from a text to tokens, or another corpus' tokenizer.
+            remove_top: the number of most frequent words to remove, after the filters by documents.
+            tokenizer: your own function from a text to its tokens, or the tokenizer of another corpus.
             ids: a name for each document.
             labels: a class for each document.
-            timestamps: a date or time for each document, of any form that `topicloom.corpus.times.parse_times` reads.
+            timestamps: a date or time for each document, in any form that `topicloom.corpus.times.parse_times` reads.
             vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
-            covariates: a sequence of numbers or categories, one for each document, by the covariate's name.
-            replace_stop_words: Remove `stop_words` only, and not the language's stop words.
-            keep_texts: keeps the raw texts. Lists of tokens are kept as long as the corpus is in memory, and not saved.
-            user_dictionary: a file of words that Chinese segmentation is to keep whole.
-            n_jobs: worker processes (-1: all cores); None starts them only when there is much text.
-            progress: shows a progress bar on standard error.
+            covariates: name -> one number or category for each document.
+            replace_stop_words: whether to remove only `stop_words`, and not the language's stop words.
+            keep_texts: whether to keep the raw texts. Lists of tokens are kept in memory, but not saved.
+            user_dictionary: a file of words that Chinese segmentation keeps whole.
+            n_jobs: the number of worker processes; -1 is all cores. None starts them after 20 million
+                characters.
+            progress: whether to show a progress bar on standard error.
 
         Raises:
-            InputError: a document is not text, lengths differ, or no word passes the filters.
-            SettingError: a filter or language that cannot be.
+            InputError: a document is not text, a field has another length than `texts` or a value that cannot be read,
+                or no word passes the filters.
+            SettingError: the language is not known, or a filter has a value that it cannot have.
             MissingExtraError: the language's segmenter is not installed.
         """
         if isinstance(texts, str | bytes):
@@ -155,23 +157,26 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         """Count the words of a file's documents; the filters are those of `from_texts`.
 
         Args:
-            source: A .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, or a folder of
+            source: a .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, or a folder of
                 .txt and .md files.
-            text: the column with the text; `id`, `label` and `timestamp` likewise (see `topicloom.text.read`).
-            format: the file's format, when its name does not say it.
+            text: the column with the texts.
+            id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if the
+                file has one.
+            format: the file's format, if its name does not show it.
             encoding: the encoding of text files.
             errors: what to do with undecodable bytes: "strict", "replace" or "ignore".
-            delimiter: The character between the fields of a .csv or .tsv file; None recognises it.
-            header: Whether the first line of a table names its columns; else they are named "1", "2" and so on.
-            quoting: Whether quotation marks enclose fields of a .csv or .tsv file.
-            replace_stop_words: Remove `stop_words` only, and not the language's stop words.
-            out: a directory to write the corpus to while it is built, so that it need not fit in memory; what comes
-                back is memory-mapped from there.
-            overwrite: replaces what `out` holds.
+            delimiter: the character between the fields of a .csv or .tsv file; None recognises it.
+            header: whether the first line of a table names its columns; otherwise they are named "1", "2" and so on.
+            quoting: whether quotation marks enclose fields of a .csv or .tsv file.
+            replace_stop_words: whether to remove only `stop_words`, and not the language's stop words.
+            out: a directory. The corpus is written there while it is built, so that it need not fit in memory, and the
+                result is memory-mapped from there.
+            overwrite: whether to replace the contents of `out`.
+            keep_texts, user_dictionary, n_jobs, progress: as for `from_texts`.
 
         Raises:
-            InputError: the file cannot be read, or no word passes the filters.
-            SettingError: a filter or language that cannot be.
+            InputError: the file cannot be read, `out` holds something, or no word passes the filters.
+            SettingError: the language or the format is not known, or a filter has a value that it cannot have.
             MissingExtraError: an optional package is needed and not installed.
         """
         filters = Filters(min_df, max_df, max_features, remove_top)
@@ -209,14 +214,14 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         Args:
             frame: the table; row i is document i.
             text: the column with the texts.
-            id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if there
-                is one.
-            covariates: columns with numbers or categories.
-            vectors: a column with a list of numbers in each row.
-            options: as for `from_texts`.
+            id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if the
+                table has one.
+            covariates: the columns with numbers or categories.
+            vectors: the column with a list of numbers in each row.
+            options: other arguments of `from_texts`.
 
         Raises:
-            InputError: there is no such column, or as for `from_texts`.
+            InputError: a column does not exist, or as for `from_texts`.
         """
         columns = read_frame(
             frame, text, id=id, label=label, timestamp=timestamp, covariates=covariates, vectors=vectors
@@ -241,17 +246,18 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         covariates: Mapping[str, Iterable[Any]] | None = None,
         fractional: bool = False,
     ) -> Corpus:
-        """Make a corpus of counts that were made elsewhere; the given matrix is left as it is.
+        """Make a corpus of counts that were made elsewhere. The matrix is copied.
 
         Args:
             counts: (n_docs, n_words) sparse or dense; whole numbers from 0.
             vocabulary: the word of each column; "word0", "word1", ... unless given.
             texts: the raw texts of the rows.
             ids, labels, timestamps, vectors, covariates: as for `from_texts`.
-            fractional: allows counts that are not whole.
+            fractional: whether counts may be fractions.
 
         Raises:
-            InputError: a count that is not allowed (its row and column are named), or lengths that differ.
+            InputError: a count is not allowed (the message names its row and column), or a field or the vocabulary has
+                another length than the matrix.
         """
         matrix = checked_counts(counts, fractional)
         n_docs, n_words = matrix.shape
@@ -270,7 +276,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
     @classmethod
     def _of(cls, built: Built, fields: Fields, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
-        """A corpus of what was counted, with a warning where documents have no word."""
+        """Make a corpus of the counts, and warn if documents have no word of the vocabulary."""
         corpus = cls(built.counts, built.vocabulary, fields, tokenizer, asdict(filters))
         if n_empty := int(corpus.is_empty.sum()):
             logger.warning(
@@ -288,7 +294,10 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         return hashlib.sha256(self.counts_digest.encode() + labels).hexdigest()[:16]
 
     def with_labels(self, labels: Iterable[Any]) -> Corpus:
-        """Return the same documents with these classes; None and "" are not known.
+        """Return the same documents with other classes.
+
+        Args:
+            labels: a class for each document; None and "" stand for an unknown class.
 
         Raises:
             InputError: there are more or fewer labels than documents.
@@ -309,36 +318,47 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         return replace(self, counts=self.counts[chosen], fields=self.fields.take(chosen))
 
     def over(self, vocabulary: Iterable[str]) -> Corpus:
-        """Return the same documents over another vocabulary, matched by word; other words are left out."""
+        """Return the same documents over another vocabulary. Words that are not in it are left out."""
         words = list(vocabulary)
         if words == self.vocabulary:
-            return self  # as it is, for its counts may be memory-mapped
+            return self  # no copy, because the counts may be memory-mapped
         places = {word: column for column, word in enumerate(words)}
         counts = remap(self.counts, columns_of(self.vocabulary, places), len(places))
         return replace(self, counts=counts, vocabulary=words)
 
     def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
-        """(n, n_words) counts of new texts, split as this corpus was; words outside the vocabulary are left out."""
+        """Count the words of new texts. Words that are not in the vocabulary are left out.
+
+        Args:
+            texts: n texts, which are split as the texts of this corpus were.
+            n_jobs: as for `from_texts`.
+
+        Returns:
+            (n, n_words) CSR, float32.
+
+        Raises:
+            InputError: a document is not text.
+        """
         return counts_of(texts, self.vocabulary, self.tokenizer, n_jobs)
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the corpus to a directory.
 
         Raises:
-            InputError: the directory holds something and `overwrite` is off.
+            InputError: the directory holds something, and `overwrite` is not set.
         """
         with atomic_directory(Path(directory), "corpus.json", overwrite=overwrite) as folder:
             save_into(self, folder)
 
     @classmethod
     def load(cls, directory: str | Path, mmap: bool = True) -> Corpus:
-        """Read what `save` wrote.
+        """Read a corpus that `save` wrote.
 
         Args:
-            directory: where it was saved.
-            mmap: leaves counts, vectors and texts on disk, and reads them as they are needed.
+            directory: where the corpus was saved.
+            mmap: whether counts, vectors and texts stay on disk and are read when they are needed.
 
         Raises:
-            InputError: not a corpus, one of a newer version, or one that is damaged.
+            InputError: the directory holds no corpus, one of a newer version, or a damaged one.
         """
         return cls(**load_parts(Path(directory), mmap))

@@ -1,4 +1,4 @@
-"""Counts and words that were made elsewhere, checked before anything is computed with them."""
+"""Documents as counts of words, and checks of counts and words that were made elsewhere."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CountedDocuments:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_docs, n_words), as scikit-learn asks of what it splits."""
+        """(n_docs, n_words). scikit-learn needs it to split a corpus."""
         return self.n_docs, self.n_words
 
     @property
@@ -77,25 +77,37 @@ class CountedDocuments:
 
 
 def checked_counts(counts: Any, fractional: bool) -> Counts:
-    """Return a copy of counts as CSR float32.
+    """Return a copy of counts as CSR, float32.
+
+    Args:
+        counts: (n_docs, n_words) sparse or dense.
+        fractional: whether counts may be fractions.
 
     Raises:
-        InputError: a shape, type, index or number that is not allowed; its place is named.
+        InputError: the shape, the type, an index or a count is not allowed; the message names its place.
     """
     if not sparse.issparse(counts):
-        counts = np.asarray(counts)
+        try:
+            counts = np.asarray(counts)
+        except (TypeError, ValueError, RuntimeError):  # lists of several lengths, or a tensor that NumPy cannot read
+            raise InputError(
+                f"the counts cannot be read as a matrix (they are a {type(counts).__name__}); give rows of the same "
+                "length, a NumPy array or a SciPy sparse matrix"
+            ) from None
     if counts.ndim != 2 or 0 in counts.shape:
-        raise InputError(f"counts have shape {counts.shape}; (documents, words) is needed, with one of each at least")
+        raise InputError(f"counts have shape {counts.shape}; give (documents, words), with at least one of each")
     if counts.dtype.kind not in "biuf":
-        raise InputError(f"counts are of type {counts.dtype}; numbers are needed")
+        raise InputError(f"counts are of type {counts.dtype}; give numbers")
     _check_indices(counts)
+    if counts.dtype == np.float16:
+        counts = counts.astype(np.float32)  # SciPy has no sparse matrices of this type
     matrix = sparse.csr_array(counts).astype(np.float32)  # always a copy
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     faults = {
         "not finite": ~np.isfinite(matrix.data),
         "negative": matrix.data < 0,
-        "not a whole number (fractional=True allows it, in a model fractional_counts=True)": matrix.data
+        "not a whole number (`fractional=True` allows it; in a model, `fractional_counts=True`)": matrix.data
         != np.trunc(matrix.data),
     }
     if fractional:
@@ -112,10 +124,15 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
 
 
 def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[str]:
-    """Return the word of each column: "word0", "word1", ... unless given.
+    """Return the word of each column.
+
+    Args:
+        vocabulary: the words; None stands for "word0", "word1", ...
+        n_words: the number of columns.
 
     Raises:
-        InputError: another number of words than columns, a word that is there twice, or one with a line break.
+        InputError: the number of words is not the number of columns, or a word occurs twice, is blank, or contains a
+            line break.
     """
     words = [f"word{i}" for i in range(n_words)] if vocabulary is None else [str(word) for word in vocabulary]
     if len(words) != n_words:
@@ -129,14 +146,28 @@ def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[s
 
 
 def _check_indices(counts: Any) -> None:
-    """SciPy and compiled code trust the indices of a sparse matrix, and read any memory that a wrong one points to."""
-    if getattr(counts, "format", None) not in ("csr", "csc") or not len(counts.indices):
+    """Refuse a damaged sparse matrix. SciPy trusts its indices, and would read any memory that a wrong one points to.
+
+    Raises:
+        InputError: an index is out of range, or the arrays of the matrix do not fit together.
+    """
+    kind = getattr(counts, "format", None)
+    if kind == "coo":
+        axes = {"rows": (counts.row, counts.shape[0]), "columns": (counts.col, counts.shape[1])}
+    elif kind in ("csr", "csc"):
+        axis = 1 if kind == "csr" else 0
+        axes = {"columns" if axis else "rows": (counts.indices, counts.shape[axis])}
+        starts = counts.indptr
+        rising = len(starts) == counts.shape[1 - axis] + 1 and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+        if not rising or starts[-1] > len(counts.indices):
+            raise InputError("the sparse matrix is damaged: its indptr does not fit its indices; make it again")
+    else:
         return
-    most = counts.shape[1 if counts.format == "csr" else 0]
-    low, high = int(counts.indices.min()), int(counts.indices.max())
-    rising = bool((np.diff(counts.indptr) >= 0).all()) and counts.indptr[0] == 0
-    if low < 0 or high >= most or not rising or counts.indptr[-1] > len(counts.indices):
-        raise InputError(
-            f"the sparse matrix is damaged: its indices go from {low} to {high}, and it has {most} "
-            f"{'columns' if counts.format == 'csr' else 'rows'}; make it again"
-        )
+    for name, (indices, size) in axes.items():
+        if len(indices) != len(counts.data):
+            raise InputError("the sparse matrix is damaged: it has more indices than counts, or fewer; make it again")
+        if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < size:
+            raise InputError(
+                f"the sparse matrix is damaged: its indices go from {indices.min()} to {indices.max()}, and it has "
+                f"{size} {name}; make it again"
+            )

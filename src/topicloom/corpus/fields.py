@@ -1,4 +1,4 @@
-"""The fields of a corpus: what is known of each document besides its counts, each of one type and of one length."""
+"""The fields of documents: what is known of each document besides its counts, such as its label and its time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..text.characters import replace_surrogates
 from ..text.storage import StoredTexts
+from .missing import is_missing
 from .times import Times, parse_times
 
 Rows: TypeAlias = npt.NDArray[np.intp]
@@ -23,8 +24,8 @@ class Categories:
     """A categorical covariate.
 
     Attributes:
-        codes: (n_docs,) int32, the place of each document's value in `names`; -1 where the value is not known.
-        names: the different values, sorted.
+        codes: (n_docs,) int32, the position of each document's value in `names`; -1 if the value is unknown.
+        names: the distinct values, sorted.
     """
 
     codes: npt.NDArray[np.int32]
@@ -34,7 +35,7 @@ class Categories:
         return len(self.codes)
 
     def values(self) -> list[str | None]:
-        """Return each document's value; None where it is not known."""
+        """Return the value of each document; None if it is unknown."""
         return [None if code < 0 else self.names[code] for code in self.codes.tolist()]
 
 
@@ -43,16 +44,16 @@ Covariate: TypeAlias = "npt.NDArray[np.float64] | Categories"
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """The fields of n documents; a field that is None is not known of any of them.
+    """The fields of n documents. A field that the documents do not have is None.
 
     Attributes:
         ids: a name for each document.
-        labels: a class for each document; "" where it is not known.
-        times: (n_docs,) datetime64[us] in UTC; NaT where the time is not known.
+        labels: a class for each document; "" if it is unknown.
+        times: (n_docs,) datetime64[us] in UTC; NaT if the time is unknown.
         texts: the raw texts.
-        tokens: the documents as lists of tokens in their order; not saved.
+        tokens: the tokens of each document, in their order. They are not saved.
         vectors: (n_docs, E) float32, a vector for each document, such as a sentence embedding.
-        covariates: by name, (n_docs,) float64 (NaN where not known) or `Categories`.
+        covariates: name -> (n_docs,) float64, with NaN for unknown values, or `Categories`.
     """
 
     ids: list[str]
@@ -76,25 +77,35 @@ class Fields:
         vectors: Any = None,
         covariates: Mapping[str, Iterable[Any]] | None = None,
     ) -> Fields:
-        """Make fields of what users give, of any type that can be read.
+        """Convert fields to the types of this class.
+
+        Args:
+            n_docs: the number of documents.
+            ids, labels, timestamps, vectors, covariates: as for `Corpus.from_texts`.
+            texts: the raw texts.
+            tokens: the tokens of each document.
 
         Raises:
-            InputError: a field has another length than `n_docs`, or a value that cannot be read.
+            InputError: the length of a field is not `n_docs`, or a value cannot be read.
         """
         made = cls(
-            numbers(n_docs) if ids is None else _strings(ids),
-            None if labels is None else _strings(labels),
+            numbers(n_docs) if ids is None else _strings("ids", ids),
+            None if labels is None else _strings("labels", labels),
             None if timestamps is None else parse_times(timestamps),
             texts,
             tokens,
             None if vectors is None else _vectors(vectors),
-            {str(name): _covariate(str(name), values) for name, values in (covariates or {}).items()},
+            _covariates(covariates),
         )
         made.check(n_docs)
         return made
 
     def check(self, n_docs: int) -> None:
-        """Raise InputError for the first field that has another length than `n_docs`."""
+        """Check that all fields have the same length.
+
+        Raises:
+            InputError: the length of a field is not `n_docs`.
+        """
         columns = {
             "timestamps" if part.name == "times" else part.name: getattr(self, part.name) for part in fields(self)
         }
@@ -104,7 +115,7 @@ class Fields:
                 raise InputError(f"there are {len(column)} {name} and {n_docs} documents; give one for each")
 
     def take(self, rows: Rows) -> Fields:
-        """Return the fields of some rows, in the order given; memory-mapped texts are not read."""
+        """Return the fields of some documents, in the order of `rows`. Texts on disk are not read."""
 
         def pick(column: Any) -> Any:
             if column is None:
@@ -120,14 +131,17 @@ class Fields:
         return Fields(**columns, covariates=covariates)
 
     def array(self, name: str) -> npt.NDArray[Any]:
-        """Return the field as numbers, as networks read it.
+        """Return a field as numbers that a network can read.
 
         Args:
-            name: "vectors" (n_docs, E) float32; "times" (n_docs,) float32, days since 1970; or a covariate: (n_docs,)
-                float32, or int64 codes of a categorical one.
+            name: "vectors", "times", or the name of a covariate.
+
+        Returns:
+            vectors: (n_docs, E) float32; times: (n_docs,) float32, in days since 1970; a covariate: (n_docs,) float32,
+            or int64 codes if it is categorical.
 
         Raises:
-            InputError: the documents have no such field.
+            InputError: the documents do not have this field.
         """
         if name == "vectors" and self.vectors is not None:
             return self.vectors
@@ -139,65 +153,56 @@ class Fields:
             return (
                 covariate.codes.astype(np.int64) if isinstance(covariate, Categories) else covariate.astype(np.float32)
             )
-        raise InputError(f"the model reads the field {name!r} of each document, which these documents do not have")
+        raise InputError(
+            f"the model reads the field {name!r} of each document, which these documents do not have; give it when the "
+            "corpus is made (`vectors`, `timestamps` or `covariates`)"
+        )
 
 
 class WithFields:
-    """Reads the fields of what has some."""
+    """Properties that return the fields of the documents of a class."""
 
     fields: Fields
 
     @property
     def ids(self) -> list[str]:
-        """A name for each row: "0", "1", ... unless given."""
+        """A name for each document: "0", "1", ... unless given."""
         return self.fields.ids
 
     @property
     def labels(self) -> list[str] | None:
-        """A class for each row, "" where it is not known; or None."""
+        """A class for each document, "" if it is unknown; None if the documents have no labels."""
         return self.fields.labels
 
     @property
     def times(self) -> Times | None:
-        """(n_docs,) datetime64[us] in UTC, NaT where the time is not known; or None."""
+        """(n_docs,) datetime64[us] in UTC, NaT if the time is unknown; None if the documents have no times."""
         return self.fields.times
 
     @property
     def texts(self) -> Sequence[str] | None:
-        """The raw texts, or None; a loaded corpus reads them from disk when asked."""
+        """The raw texts, which a loaded corpus reads from disk when they are needed; None if they were not kept."""
         return self.fields.texts
 
     @property
     def vectors(self) -> npt.NDArray[np.float32] | None:
-        """(n_docs, E) float32, a vector for each document; or None."""
+        """(n_docs, E) float32, a vector for each document; None if the documents have no vectors."""
         return self.fields.vectors
 
     @property
     def covariates(self) -> Mapping[str, Covariate]:
-        """By name, (n_docs,) float64 or `Categories`."""
+        """Name -> (n_docs,) float64, with NaN for unknown values, or `Categories`."""
         return self.fields.covariates
 
 
 def numbers(count: int) -> list[str]:
-    """Return "0", "1", ...: the ids of documents that have no others."""
+    """Return "0", "1", ...: the ids of documents without ids of their own."""
     return [str(row) for row in range(count)]
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for one that is not known: None, NaN, NaT or pandas' NA."""
-    if value is None:
-        return True
-    if isinstance(value, float):
-        return math.isnan(value)
-    if isinstance(value, str | int):
-        return False
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas' NA has no truth value
-        return True
-
-
-def _strings(values: Iterable[Any]) -> list[str]:
+def _strings(name: str, values: Iterable[Any]) -> list[str]:
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} is {values!r:.60}; give a list with one value for each document")
     return ["" if is_missing(value) else replace_surrogates(str(value)) for value in values]
 
 
@@ -205,19 +210,29 @@ def _vectors(values: Any) -> npt.NDArray[np.float32]:
     try:
         vectors = np.asarray(values, np.float32)
     except (TypeError, ValueError):
-        raise InputError("vectors have to be numbers, as many for each document; give an (n_docs, E) array") from None
+        raise InputError(
+            "vectors cannot be read; give an (n_docs, E) array, with the same number of values for each document"
+        ) from None
     if vectors.ndim != 2:
         raise InputError(f"vectors have shape {vectors.shape}; give an (n_docs, E) array")
     if not np.isfinite(vectors).all():
         row = int((~np.isfinite(vectors)).any(1).argmax())
-        raise InputError(f"the vector of document {row} holds a number that is not finite; correct it")
+        raise InputError(f"the vector of document {row} holds a number that is not finite; replace it")
     return vectors
 
 
+def _covariates(given: Mapping[str, Iterable[Any]] | None) -> dict[str, Covariate]:
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f'covariates are a {type(given).__name__}; give a dictionary such as {{"price": [1.5, 2.0]}}')
+    return {str(name): _covariate(str(name), values) for name, values in (given or {}).items()}
+
+
 def _covariate(name: str, values: Iterable[Any]) -> Covariate:
-    """Numbers become float64; anything else becomes categories."""
+    """Convert a covariate: numbers to float64, and anything else to categories."""
     if isinstance(values, Categories):
         return values
+    if not isinstance(values, Iterable):
+        raise InputError(f"the covariate {name!r} is {values!r:.60}; give a list with one value for each document")
     column = list(values)
     known = [value for value in column if not is_missing(value)]
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known):

@@ -1,4 +1,4 @@
-"""Documents in data frames: pandas, polars and Arrow tables, read through narwhals."""
+"""Documents in pandas, polars and Arrow tables, which are read through narwhals."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, nearest
-from .fields import is_missing
+from .missing import is_missing
 
 
 @dataclass(frozen=True)
 class FrameColumns:
-    """What the columns of a frame say of its documents, by the names that `Corpus.from_texts` has for it."""
+    """The columns of a data frame, under the names of the arguments of `Corpus.from_texts`."""
 
     texts: list[str]
     ids: list[Any] | None
@@ -25,17 +25,17 @@ class FrameColumns:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a table with named columns, of whatever library."""
+    """Return whether X is a table with named columns, of any library."""
     return hasattr(X, "columns") and (hasattr(X, "dtypes") or hasattr(X, "schema"))
 
 
 def column_names(frame: Any) -> list[str]:
-    """Return the names of the columns."""
+    """Return the names of the columns of a data frame."""
     return [str(name) for name in _narwhals(frame).columns]
 
 
 def is_numeric(frame: Any) -> bool:
-    """Whether all columns hold numbers, as a document-term matrix does."""
+    """Return whether all columns of a data frame hold numbers, like those of a document-term matrix."""
     return all(kind.is_numeric() or kind == _boolean() for kind in _narwhals(frame).schema.values())
 
 
@@ -49,19 +49,21 @@ def read_frame(
     covariates: Sequence[str] = (),
     vectors: str | None = None,
 ) -> FrameColumns:
-    """Read the columns of a frame.
+    """Read columns of a data frame.
 
     Args:
         frame: a pandas or polars DataFrame, or a pyarrow Table.
-        text: the column with the texts; a missing value is an empty document.
-        id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if there is
-            one.
-        covariates: columns with numbers or categories.
-        vectors: a column with a list of numbers in each row.
+        text: the column with the texts. A missing value is an empty document.
+        id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if the table
+            has one.
+        covariates: the columns with numbers or categories.
+        vectors: the column with a list of numbers in each row.
 
     Raises:
-        InputError: there is no such column, or it holds something else.
+        InputError: a column does not exist, or the texts are not strings.
     """
+    if isinstance(covariates, str):
+        raise InputError(f"`covariates` should be a list of columns; give [{covariates!r}]")
     table = _narwhals(frame)
     present = [str(name) for name in table.columns]
 
@@ -69,15 +71,15 @@ def read_frame(
         if name is None:
             return table[role].to_list() if role in present else None
         if name not in present:
-            raise InputError(f"the data frame has no column {name!r} for {role}=; {nearest(name, present)}")
+            raise InputError(f"the data frame has no column {name!r} for `{role}`; {nearest(name, present)}")
         return list(table[name].to_list())
 
     texts = column("text", text) or []
     for row, value in enumerate(texts):
         if not isinstance(value, str) and not is_missing(value):
             raise InputError(
-                f"the column {text!r} holds {value!r:.40} in row {row}, which is no text; name the column with texts "
-                "by text="
+                f"the column {text!r} holds {value!r:.40} in row {row}, which is not a text; name the column with the "
+                "texts by `text`"
             )
     rows = None if vectors is None else column("vectors", vectors)
     return FrameColumns(

@@ -1,4 +1,4 @@
-"""What users hand to `fit`, `transform` and `evaluate`: recognised once, here, and turned into a Corpus."""
+"""The documents that users give to `fit`, `transform` and `evaluate`, in all their forms, as a Corpus."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ Kind = Literal["corpus", "counts", "frame", "texts"]
 
 
 def kind_of(X: Any) -> Kind:
-    """Say what X is: a Corpus, a matrix of counts, a data frame with texts, or texts and token lists.
+    """Return the form of X: "corpus", "counts" (a matrix), "frame" (a data frame with texts) or "texts".
+
+    Texts are raw texts or lists of tokens.
 
     Raises:
-        InputError: X is none of them.
+        InputError: X has none of these forms.
     """
     if isinstance(X, Corpus):
         return "corpus"
@@ -45,13 +47,13 @@ def corpus_of(
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
 ) -> Corpus:
-    """Turn X into a corpus with a vocabulary of its own.
+    """Convert X to a corpus with a vocabulary of its own.
 
     Args:
         X: a Corpus, texts, token lists, a data frame with a column "text", or (n_docs, n_words) counts.
-        vocabulary: the word of each column, when X is a matrix.
-        fractional: accepts counts that are not whole.
-        matrix: checks a matrix, and returns it with the words of its columns where these are known.
+        vocabulary: the word of each column, if X is a matrix.
+        fractional: whether counts may be fractions.
+        matrix: a function that checks a matrix, and returns it with the words of its columns, or None for the words.
 
     Raises:
         InputError: X cannot be used.
@@ -79,12 +81,14 @@ def corpus_over(
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
 ) -> Corpus:
-    """Turn X into a corpus over the words of a fitted model; words that it does not know are left out, rows never are.
+    """Convert X to a corpus over the words of a fitted model.
+
+    Words that the model does not know are left out. Every document keeps its row, even if no word of it is left.
 
     Args:
         X, vocabulary, fractional, matrix: as for `corpus_of`.
         words: the V words of the model.
-        tokenizer: splits texts as the training corpus was split.
+        tokenizer: the tokenizer of the training corpus, which splits the texts.
 
     Raises:
         InputError: X cannot be used.
@@ -141,10 +145,14 @@ def corpus_of_documents(
 
 
 def _whole(corpus: Corpus, fractional: bool) -> Corpus:
-    """The corpus, after a check that its counts are whole where they have to be."""
+    """Return the corpus.
+
+    Raises:
+        InputError: a count is a fraction, and `fractional` is not set.
+    """
     if not fractional and not corpus.is_whole:
         raise InputError(
-            "the corpus holds counts that are not whole numbers; fractional_counts=True takes them as weights"
+            "the corpus holds counts that are not whole numbers; `fractional_counts=True` accepts them as weights"
         )
     return corpus
 
@@ -154,16 +162,16 @@ def _require_text(frame: Any) -> None:
     if "text" not in names:
         raise InputError(
             f"the data frame has no column 'text' (its columns: {', '.join(names[:10])}); make a corpus with "
-            "Corpus.from_frame(frame, text=...), or give a frame of counts alone"
+            "Corpus.from_frame(frame, text=...), or give a data frame that holds counts only"
         )
 
 
 def _is_matrix(X: Any) -> bool:
-    """Counts and not texts: an array, a sparse matrix, or nested lists of numbers."""
+    """Return whether X holds counts: an array, a sparse matrix, or nested lists of numbers."""
     if sp.issparse(X):
         return True
     if hasattr(X, "dtype"):
-        kind = getattr(X.dtype, "kind", "O")  # tensors and polars' columns have types of their own
+        kind = getattr(X.dtype, "kind", "O")  # types of tensors and of polars' columns have no kind
         return not (kind in "OUST" and any(isinstance(x, str | list | tuple) for x in X))
     if isinstance(X, list | tuple) and X:
         first = X[0]
@@ -174,4 +182,6 @@ def _is_matrix(X: Any) -> bool:
 
 def _refuse_vocabulary(vocabulary: Sequence[str] | None) -> None:
     if vocabulary is not None:
-        raise InputError("vocabulary= names the columns of a matrix; a Corpus has its own, and texts make theirs")
+        raise InputError(
+            "`vocabulary` names the columns of a matrix of counts; leave it out for a Corpus, texts or a data frame"
+        )

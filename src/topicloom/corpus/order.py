@@ -1,4 +1,7 @@
-"""The order of a corpus's words, which coherence over windows and word vectors need and counts do not have."""
+"""The documents of a corpus as tokens in their order, which counts do not have.
+
+Coherence over windows and the training of word vectors need it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class WithOrder:
-    """Reads documents as tokens in their order, if their texts or their lists of tokens are known."""
+    """Methods that return documents as tokens in their order, if their texts or their tokens are known."""
 
     fields: Fields
     tokenizer: AnyTokenizer
@@ -29,24 +32,25 @@ class WithOrder:
         return has_texts or self.fields.tokens is not None
 
     def tokens(self) -> Iterator[Sequence[str]]:
-        """Yield each document's tokens in their order, words outside the vocabulary among them.
+        """Return an iterator over the documents' tokens, in their order, including words outside the vocabulary.
 
         Raises:
-            InputError: only counts are known.
+            InputError: the corpus has counts only.
         """
         documents: Sequence[Any] | None = self.fields.tokens or self.fields.texts
         if documents is None or not self.has_order:
             raise InputError(
                 "the order of the words is not known, because this corpus holds counts without texts; give lists of "
-                "tokens, or make the corpus of raw texts with keep_texts=True"
+                "tokens, or make the corpus from raw texts with `keep_texts=True`"
             )
         return map(self.tokenizer, documents)
 
     def reference(self, ordered: bool = False) -> Reference:
-        """Return the corpus as a reference, which is how measures of coherence read a corpus that they are given.
+        """Return the corpus as a reference of coherence measures.
 
         Args:
-            ordered: whether the order of words is needed, as for `metrics.c_v`; the texts are then split once more.
+            ordered: whether the measure needs the order of words, as `metrics.c_v` does. If so, the texts are split
+                once more.
 
         Raises:
             InputError: the order of words is needed, and the corpus has no texts.

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class CorpusReference:
-    """Makes references of coherence measures from a corpus, when they are first asked for, and keeps them.
+    """A corpus as the reference of coherence measures. References are made when they are first needed, and kept.
 
     Args:
         corpus: the corpus.
-        name: the name that results and messages give it.
+        name: the name of the corpus in results and messages.
 
     Attributes:
         order_unknown: a sentence that says why the order of the words is not known; None if it is known.
@@ -35,7 +35,7 @@ class CorpusReference:
             ordered: whether the order of words is needed.
 
         Raises:
-            InputError: it is needed and not known.
+            InputError: the order of words is needed, and it is not known.
         """
         return self.ordered_documents if ordered else self.documents
 
@@ -46,10 +46,10 @@ class CorpusReference:
 
     @cached_property
     def ordered_documents(self) -> Reference:
-        """All tokens of each document in their order, also those that are not in the vocabulary.
+        """All tokens of each document in their order, including those that are not in the vocabulary.
 
         Raises:
-            InputError: they are not known.
+            InputError: the order of words is not known.
         """
         if self.order_unknown is not None:
             raise InputError(self.order_unknown)

@@ -1,6 +1,6 @@
-"""A corpus as a directory of arrays, texts and JSON, which is read back or memory-mapped.
+"""A corpus as a directory of arrays, texts and JSON, which can be memory-mapped.
 
-corpus.json          sizes, which fields there are, the filters and the tokenizer
+corpus.json          sizes, the names of the fields, the filters and the tokenizer
 vocabulary.txt       a word on each line
 data.npy, indices.npy, indptr.npy      the counts as CSR
 ids, labels, texts   NAME.utf8 and NAME.offsets.npy
@@ -30,7 +30,12 @@ _AT_ONCE = 1 << 24  # entries of a memory-mapped array that are checked at a tim
 
 
 def save_into(corpus: Corpus, folder: Path) -> None:
-    """Write what is not in `folder` yet: a corpus that was built there has its counts and texts in place."""
+    """Write a corpus to a folder. Counts and texts that are there already, because it was built there, stay.
+
+    Args:
+        corpus: the corpus.
+        folder: an existing folder.
+    """
     fields = corpus.fields
     for name in ("data", "indices", "indptr"):
         if not (folder / f"{name}.npy").exists():
@@ -65,18 +70,21 @@ def save_into(corpus: Corpus, folder: Path) -> None:
 def load_parts(folder: Path, mmap: bool) -> dict[str, Any]:
     """Return the arguments of the `Corpus` that was saved in `folder`.
 
+    Args:
+        folder: where the corpus was saved.
+        mmap: whether arrays and texts stay on disk and are read when they are needed.
+
     Raises:
-        InputError: not a corpus, one of a newer version, or one that is damaged; the file is named.
+        InputError: the folder holds no corpus, one of a newer version, or a damaged one; the message names the file.
     """
     if not (folder / "corpus.json").is_file():
         raise InputError(f"{folder} is not a saved corpus (it has no corpus.json); check the path")
     about = read_json(folder / "corpus.json")
-    wanted = ("n_docs", "n_words", "fields", "covariates", "tokenizer", "settings")
     if not isinstance(about, dict) or not isinstance(about.get("format_version"), int):
         raise damaged(folder / "corpus.json")
     if about["format_version"] > FORMAT_VERSION:
         raise InputError(f"{folder} was written by a newer topicloom; upgrade with pip install -U topicloom")
-    if not all(name in about for name in wanted):
+    if not _is_sound(about):
         raise damaged(folder / "corpus.json")
     n_docs, n_words = about["n_docs"], about["n_words"]
     try:
@@ -90,11 +98,11 @@ def load_parts(folder: Path, mmap: bool) -> dict[str, Any]:
         for name in ("ids", "labels", "texts")
     )
     times, vectors = (
-        _column(folder / f"{name}.npy", n_docs, mmap) if about["fields"].get(name) else None
-        for name in ("times", "vectors")
+        _column(folder / f"{name}.npy", n_docs, mmap, kind, n_axes) if about["fields"].get(name) else None
+        for name, kind, n_axes in (("times", "i", 1), ("vectors", "f", 2))
     )
     fields = Fields(
-        list(ids or numbers(n_docs)),
+        numbers(n_docs) if ids is None else list(ids),
         None if labels is None else list(labels),
         None if times is None else times.view("datetime64[us]"),
         texts,
@@ -111,8 +119,22 @@ def load_parts(folder: Path, mmap: bool) -> dict[str, Any]:
     }
 
 
+def _is_sound(about: dict[str, Any]) -> bool:
+    """Return whether the contents of corpus.json have the types that they should have."""
+    kinds = {"n_docs": int, "n_words": int, "fields": dict, "covariates": list, "settings": dict, "tokenizer": dict}
+    return all(isinstance(about.get(name), kind) for name, kind in kinds.items()) and all(
+        isinstance(each, dict)
+        and isinstance(each.get("name"), str)
+        and (
+            each.get("categories") is None
+            or (isinstance(each["categories"], list) and all(isinstance(name, str) for name in each["categories"]))
+        )
+        for each in about["covariates"]
+    )
+
+
 def _counts(folder: Path, n_docs: int, n_words: int, mmap: bool) -> sparse.csr_array:
-    """The counts, after a look at each number: one that is out of its range would crash compiled code."""
+    """Read the counts. Each number is checked, because one that is out of range would crash compiled code."""
     data, indices, indptr = (load_array(folder / f"{name}.npy", mmap) for name in ("data", "indices", "indptr"))
     sound = {
         "indptr.npy": indptr.ndim == 1
@@ -139,25 +161,33 @@ def _pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     return [array[start : start + _AT_ONCE] for start in range(0, len(array), _AT_ONCE)]
 
 
-def _column(path: Path, n_docs: int, mmap: bool) -> npt.NDArray[Any]:
+def _column(path: Path, n_docs: int, mmap: bool, kind: str, n_axes: int = 1) -> npt.NDArray[Any]:
+    """Read an array with a row for each document.
+
+    Args:
+        kind: the kind of its numbers, as NumPy's dtypes call it.
+        n_axes: its number of axes.
+    """
     column = load_array(path, mmap)
-    if column.ndim == 0 or len(column) != n_docs:
+    if column.ndim != n_axes or len(column) != n_docs or column.dtype.kind != kind:
         raise damaged(path)
     return column
 
 
 def _write_covariate(path: Path, name: str, covariate: Covariate) -> dict[str, Any]:
-    """Write the numbers of a covariate; return what corpus.json says of it."""
+    """Write the numbers of a covariate; return its entry in corpus.json."""
     categorical = isinstance(covariate, Categories)
     np.save(path, covariate.codes if isinstance(covariate, Categories) else covariate)
     return {"name": name, "categories": list(covariate.names) if categorical else None}  # type: ignore[union-attr]
 
 
 def _read_covariate(folder: Path, number: int, about: dict[str, Any], n_docs: int, mmap: bool) -> tuple[str, Covariate]:
+    """Read a covariate; `about` is its entry in corpus.json."""
     path = folder / f"covariate-{number}.npy"
-    column, names = _column(path, n_docs, mmap), about["categories"]
+    names = about.get("categories")
+    column = _column(path, n_docs, mmap, "f" if names is None else "i")
     if names is None:
         return about["name"], column
-    if column.dtype.kind != "i" or (len(column) and not -1 <= column.min() <= column.max() < len(names)):
+    if len(column) and not -1 <= column.min() <= column.max() < len(names):
         raise damaged(path)
     return about["name"], Categories(column, tuple(names))

@@ -1,4 +1,4 @@
-"""A corpus in three parts: to learn from, to choose settings on, and to report on."""
+"""The division of a corpus into documents for training, for validation and for testing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPLIT_SEED = 0
 
 
 class Split(NamedTuple):
-    """A corpus in three parts."""
+    """The three parts of a corpus."""
 
     train: Corpus
     validation: Corpus
@@ -21,17 +21,17 @@ class Split(NamedTuple):
 
 
 def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_state: int = _SPLIT_SEED) -> Split:
-    """Divide the documents that have words at random.
+    """Divide a corpus at random. Documents without words are left out.
 
     Args:
         corpus: the documents.
-        validation: the share of documents to choose settings on, above 0.
-        test: the share of documents to report on, above 0; together with `validation` it is below 1.
-        random_state: the same seed draws the same parts.
+        validation: the share of the documents on which settings are chosen, above 0.
+        test: the share of the documents on which results are reported, above 0. The sum of both shares is below 1.
+        random_state: the seed; the same seed gives the same parts.
 
     Raises:
         InputError: a part would be empty.
-        SettingError: shares that leave nothing to learn from.
+        SettingError: a share is not above 0, or both together leave nothing for training.
     """
     if not (validation > 0 and test > 0 and validation + test < 1):
         raise SettingError(
@@ -41,5 +41,7 @@ def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_sta
     ends = np.cumsum([round(len(rows) * test), round(len(rows) * validation)])
     for_test, for_validation, kept = np.split(rows, ends)
     if not (len(for_test) and len(for_validation) and len(kept)):
-        raise InputError(f"{len(rows)} documents with words are too few to learn from, to choose on and to test on")
+        raise InputError(
+            f"{len(rows)} documents with words are too few for training, validation and testing; give more documents"
+        )
     return Split(corpus[np.sort(kept)], corpus[np.sort(for_validation)], corpus[np.sort(for_test)])

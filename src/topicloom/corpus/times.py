@@ -1,4 +1,4 @@
-"""Dates and times of documents: read from what files and tables hold, and kept as datetime64 in UTC."""
+"""Dates and times of documents, read in the forms that files and tables have, and kept as datetime64 in UTC."""
 
 from __future__ import annotations
 
@@ -12,46 +12,45 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .missing import is_missing
 
 Times: TypeAlias = "npt.NDArray[np.datetime64]"
 
 _UNIT = "datetime64[us]"
-# 2021, 2021-5, 2021/05/03, 2021.5.3, 2021年5月3日, each with or without a time of day behind it.
+# 2021, 2021-5, 2021/05/03, 2021.5.3, 2021年5月3日, each with or without a time of day after it.
 _LOOSE = re.compile(
     r"(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?)?年?"
     r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
 )
-_SECONDS, _MILLISECONDS = 1e8, 1e11  # the least numbers that are taken for so many since 1970
+_SECONDS, _MILLISECONDS = 1e8, 1e11  # numbers from these on are seconds or milliseconds since 1970
 
 
 def parse_times(values: Iterable[Any]) -> Times:
     """Read dates and times.
 
     Args:
-        values: ISO 8601 strings ("2021-05-03", "2021-05-03T10:00:00+02:00"), years and months ("2021", "2021-05"),
-            "2021/05/03", "2021年5月3日", dates as in e-mail, date, datetime, datetime64 or pandas values, years as
-            numbers, or seconds or milliseconds since 1970. None, "" and NaN are not known. A time without a zone is
-            taken as UTC.
+        values: one value for each document: an ISO 8601 string ("2021-05-03", "2021-05-03T10:00:00+02:00"), a year or
+            a month ("2021", "2021-05"), "2021/05/03", "2021年5月3日", a date as in e-mail, a date, datetime or
+            datetime64, a year or a day as a number (2021, 20210503), or the seconds or milliseconds since 1970. None,
+            "", NaN, NaT and pandas' NA stand for an unknown time. Times without a time zone are in UTC.
 
     Returns:
-        (n,) datetime64[us]; NaT where the time is not known.
+        (n,) datetime64[us]; NaT if the time is unknown.
 
     Raises:
-        InputError: a value cannot be read; its row is named.
+        InputError: a value cannot be read; the message names its row.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         return values.astype(_UNIT)
-    if isinstance(values, str | bytes):
-        raise InputError("timestamps is a single string; give a list with one value for each document")
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(f"timestamps is {values!r:.60}; give a list with one value for each document")
     return np.array([_parsed(value, row) for row, value in enumerate(values)], _UNIT)
 
 
 def _parsed(value: Any, row: int) -> np.datetime64 | None:
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if is_missing(value) or (isinstance(value, str) and not value.strip()):
         return None
     try:
-        if value != value:  # NaN and NaT
-            return None
         return _read(value)
     except (ValueError, TypeError, OverflowError):
         raise InputError(
@@ -86,6 +85,8 @@ def _read(value: Any) -> np.datetime64:
 def _from_number(number: float) -> np.datetime64:
     if number.is_integer() and 1000 <= number <= 3000:
         return np.datetime64(date(int(number), 1, 1), "us")
+    if number.is_integer() and 1000_01_01 <= number <= 3000_12_31:  # year, month and day
+        return np.datetime64(datetime.strptime(str(int(number)), "%Y%m%d"), "us")
     if abs(number) < _SECONDS:
         raise ValueError
     seconds = number / 1000 if abs(number) >= _MILLISECONDS else number

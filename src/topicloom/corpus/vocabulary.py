@@ -1,4 +1,4 @@
-"""The words that a corpus keeps: the filters, and the tally of all words that they are applied to."""
+"""The choice of the vocabulary: the filters, and the counts of all words that the filters are applied to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Filters:
     """The filters that choose the vocabulary; `Corpus.from_texts` explains each.
 
     Raises:
-        SettingError: A value is not possible.
+        SettingError: a filter has a value that it cannot have.
     """
 
     min_df: float = 5
@@ -35,36 +35,34 @@ class Filters:
             share = isinstance(value, (float, np.floating)) and 0 <= value <= 1
             if not (share or _is_whole(value, 0)):
                 raise SettingError(
-                    f"{name}={value!r} ({_option(name)}): give a whole number of documents, or a share from 0.0 to 1.0"
+                    f"`{name}={value!r}` should be a whole number of documents, or a share of them from 0.0 to 1.0"
                 )
         if not _is_whole(self.remove_top, 0):
-            raise SettingError(f"remove_top={self.remove_top!r} (--remove-top): give a whole number from 0")
+            raise SettingError(f"`remove_top={self.remove_top!r}` should be a whole number from 0")
         if self.max_features is not None and not _is_whole(self.max_features, 1):
-            raise SettingError(
-                f"max_features={self.max_features!r} (--max-features): give a whole number from 1, or None"
-            )
+            raise SettingError(f"`max_features={self.max_features!r}` should be a whole number from 1, or None")
 
     def choose(
         self, words: list[str], document_counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], n_docs: int
     ) -> npt.NDArray[np.intp]:
-        """Choose the words to keep, ordered by decreasing total and then by the alphabet.
+        """Choose the words to keep, the most frequent first; words of the same frequency are in alphabetical order.
 
         Args:
-            words: All words that were found.
-            document_counts: The number of documents that contain each word, of shape (n,).
-            totals: The number of occurrences of each word, of shape (n,).
-            n_docs: The number of documents.
+            words: the n words that were found.
+            document_counts: (n,) the number of documents that contain each word.
+            totals: (n,) the number of occurrences of each word.
+            n_docs: the number of documents.
 
         Returns:
-            The positions in `words` of those to keep.
+            the positions in `words` of the words to keep.
 
         Raises:
-            InputError: No word is left.
+            InputError: no word is left.
         """
         if not words:
             raise InputError(
-                f"no word was found in {_plural(n_docs, 'document')}; check the language (language=, --language) and "
-                "the stop words (stop_words=, --stop-words)"
+                f"no word was found in {_plural(n_docs, 'document')}; check the language (`language`) and the stop "
+                "words (`stop_words`)"
             )
         found = f"{len(words)} in {_plural(n_docs, 'document')}"
         rare = document_counts < _threshold(self.min_df, n_docs)
@@ -72,9 +70,9 @@ class Filters:
         left = np.flatnonzero(~rare & ~common).tolist()
         if len(left) <= self.remove_top:
             raise InputError(
-                f"no word is left of {found}: min_df={self.min_df} drops {rare.sum()}, max_df={self.max_df} drops "
-                f"{(common & ~rare).sum()}, remove_top={self.remove_top} drops {len(left)}; loosen these filters "
-                "(--min-df, --max-df, --remove-top) or give more text"
+                f"no word is left of {found}: `min_df={self.min_df}` drops {rare.sum()}, `max_df={self.max_df}` drops "
+                f"{(common & ~rare).sum()}, `remove_top={self.remove_top}` drops {len(left)}; loosen these filters or "
+                "give more text"
             )
         left.sort(key=lambda word: (-totals[word], words[word]))
         stop = None if self.max_features is None else self.remove_top + self.max_features
@@ -82,10 +80,10 @@ class Filters:
 
 
 class Tally:
-    """Add up the words of chunks, and spool the chunks' counts until the vocabulary is known.
+    """Sums over chunks of documents; the counts of the chunks are in a file until the vocabulary is known.
 
     Args:
-        spool: The file to which the counts are written.
+        spool: the file to which the counts are written.
     """
 
     def __init__(self, spool: IO[bytes]) -> None:
@@ -98,7 +96,12 @@ class Tally:
         self.n_docs = 0
 
     def add(self, words: list[str], counts: Counts) -> None:
-        """Add a chunk's counts over its own words."""
+        """Add the counts of a chunk.
+
+        Args:
+            words: the n words of the chunk.
+            counts: (chunk's documents, n) the counts of these words.
+        """
         places = np.array([self._places[word] for word in words], np.int32)
         while len(self._places) > len(self._totals):
             self._document_counts = np.concatenate([self._document_counts, np.zeros_like(self._document_counts)])
@@ -111,7 +114,15 @@ class Tally:
         self.n_docs += counts.shape[0]
 
     def filtered(self, filters: Filters, folder: Path | None) -> tuple[Counts, list[str]]:
-        """The counts of the words that pass the filters, and those words."""
+        """Return the counts of the words that pass the filters, and these words.
+
+        Args:
+            filters: the filters.
+            folder: a folder for the arrays; None keeps them in memory.
+
+        Raises:
+            InputError: no word passes the filters.
+        """
         words = list(self._places)
         n_all = len(words)
         kept = filters.choose(words, self._document_counts[:n_all], self._totals[:n_all], self.n_docs)
@@ -136,7 +147,7 @@ class Tally:
 
 
 def index_type(n_entries: int) -> type[np.int32] | type[np.int64]:
-    """The type of column numbers and of row starts, which SciPy would copy if their types differed."""
+    """Return the type of column numbers and of row starts. SciPy would copy one of them if their types differed."""
     return np.int32 if n_entries < 2**31 else np.int64
 
 
@@ -144,10 +155,6 @@ def _new_array(folder: Path | None, name: str, length: int, dtype: Any) -> npt.N
     if folder is None:
         return np.zeros(length, dtype)
     return np.lib.format.open_memmap(folder / f"{name}.npy", "w+", dtype, (length,))
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _threshold(value: float, n_docs: int) -> float:

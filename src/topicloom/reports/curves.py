@@ -5,6 +5,7 @@ Each panel says in plain words what it shows. Functions take the rows of `histor
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -27,18 +28,16 @@ _TERMS = {
     "encoder_divergence": "how far the network's guess of a document's topics is from the topics found by counting",
     "component_separation": "keeps each component of the mixture at its own topic",
     "balance": "keeps all components of the mixture in use",
-    "critic_loss": "how badly the critic tells real documents from generated ones; lower is a better critic",
+    "critic_loss": "how badly the critic distinguishes real documents from generated ones; lower: a better critic",
 }  # fmt: skip
 _COLLAPSE = {
     "kl_per_dimension": "how much the latent dimensions say about a document: the median (line), and the range from "
-    "the lowest to the highest (band); near 0, a dimension is not used",
+    "the lowest to the highest (band); a logarithmic axis",
     "active_units_by_divergence": "latent dimensions that say something about the documents",
     "active_topics": "topics that are the main topic of at least one document",
-    "lowest_topic_diversity": "share of different words among the topics' 25 top words (the lower of two rankings); "
-    "low: topics repeat each other",
+    "lowest_topic_diversity": "share of different words among the topics' 25 top words (the lower of two rankings)",
     "duplicate_topics": "pairs of topics that share at least 8 of their 10 top words",
-    "frequent_mass": "share of the topics' weight that is on the corpus's 50 most frequent words; near 1: the topics "
-    "are the language's common words",
+    "frequent_mass": "share of the topics' weight that is on the corpus's 50 most frequent words",
 }  # fmt: skip
 _QUALITY = {
     "coherence": "whether the top words of a topic occur in the same documents or passages; higher is better",
@@ -52,7 +51,9 @@ _COUNTING = (
 
 _NOT_LOSSES = {"epoch", "stage", "learning_rate", "kl_weight", "separation_weight", "concentration", *CATALOGUE}
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
-_REPEATED = {"critic_gap"}  # equal to critic_loss, of which it is the only term
+_REPEATED = {"critic_gap"}  # the only term of critic_loss, and therefore equal to it
+
+_INACTIVE = 0.01  # nats; as for the measure active_units_by_divergence
 
 _GREY, _BLUE, _PALE = "#555555", "#2f5d8a", "#bfd3e6"
 _WIDTH = 7.5  # inches
@@ -62,7 +63,7 @@ _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line o
 
 
 class _Panel(NamedTuple):
-    """A panel: the sentences above it, the label of its axis, and the function that draws what is in it."""
+    """A panel: the sentences above it, the label of its axis, and the function that draws its contents."""
 
     titles: list[str]
     label: str
@@ -98,8 +99,8 @@ def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
     """Draw the measures of collapse by epoch, a panel for each.
 
     The divergence is a line for the median of the latent dimensions, in a band from the smallest to the largest. A
-    dotted line in the panels of counts is at the highest number possible after training. A note says so if the model
-    had more topics than `n_topics` at first.
+    dotted line is at the highest number of topics or dimensions possible after training, or at the divergence below
+    which a dimension counts as inactive. A note says so if the model had more topics than `n_topics` at first.
 
     Args:
         history: one row per epoch; rows without measures of collapse are left out.
@@ -108,13 +109,17 @@ def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
     watched = [measure for measure in CATALOGUE.values() if measure.group == "collapse" and "watch" in measure.uses]
     seen = [row for row in history if any(measure.name in row for measure in watched)]
     n_units = len(seen[-1].get("kl_per_dimension", ())) if seen else 0
-    limits = {"topics": (n_topics, f"{n_topics} requested"), "latent dimensions": (n_units, f"{n_units} in all")}
+    limits = {
+        "topics": (n_topics, f"{n_topics} requested"),
+        "latent dimensions": (n_units, f"{n_units} in all"),
+        "kl_per_dimension": (_INACTIVE, "inactive below"),
+    }
 
     def panel(measure: Measure) -> _Panel:
         return _Panel(
             [_COLLAPSE.get(measure.name, measure.title)],
             measure.title,
-            lambda axes: _draw_sign(axes, seen, measure, limits.get(measure.count_of)),
+            lambda axes: _draw_sign(axes, seen, measure, limits.get(measure.count_of or measure.name)),
         )
 
     panels = [panel(measure) for measure in watched if any(measure.name in row for row in seen)]
@@ -152,11 +157,11 @@ def _explained(name: str) -> str:
     return f"{words}: {_TERMS[name]}" if name in _TERMS else words
 
 
-def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[int, str] | None) -> None:
+def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[float, str] | None) -> None:
     """Draw a measure of collapse: a line, in a band if it has a value for each latent dimension.
 
     Args:
-        limit: the highest number possible after training, with its label; None if the measure has none.
+        limit: the value at which to draw a dotted line, with its label; None for no such line.
     """
     rows = [row for row in rows if measure.name in row]
     found = [row[measure.name] for row in rows]
@@ -172,6 +177,12 @@ def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[i
             ha="right", color=_GREY, fontsize=8,
         )  # fmt: skip
     top = max(end, *(row[-1] for row in values))
+    if measure.name == "kl_per_dimension":  # a single dimension may have hundreds of times the others' for a while
+        ticks = [0.0, *(10.0**power for power in range(-2, 1 + math.ceil(math.log10(top))))]
+        axes.set_yscale("symlog", linthresh=_INACTIVE)
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_ylim(-_INACTIVE, 2 * top)
+        return
     axes.set_ylim(-0.04 * top, 1.15 * top)  # a line at the very edge would not be visible
     axes.yaxis.set_major_locator(MaxNLocator("auto", integer=measure.is_count))
 
@@ -215,7 +226,7 @@ def _by_epoch(history: Sequence[Row], panels: Sequence[_Panel], note: str = "") 
 def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
     """Draw a dashed line where one stage of training ends and the next one starts; name both in the first panel."""
     boundaries = _boundaries(history)
-    if boundaries:
+    if boundaries and all_axes[0].get_yscale() == "linear":
         low, high = all_axes[0].get_ylim()
         all_axes[0].set_ylim(low - 0.12 * (high - low), high)  # room for the names
     for before, after, place in boundaries:

@@ -1,8 +1,8 @@
-"""The collapse watch: measures that show, epoch by epoch, whether topics are still in use and distinct.
+"""The collapse watch: measures that show after every epoch whether the topics are in use and distinct.
 
-A topic model can fail without any sign in its loss: the latent code may carry no information (its divergence from the
-prior vanishes), topics may repeat each other, or all topics may consist of the most frequent words. No single measure
-shows all of this, so several are taken.
+A topic model can fail without any sign in its loss. The latent code may carry no information, because its divergence
+from the prior vanishes; topics may repeat each other; or all topics may consist of the most frequent words. No single
+measure shows all of this, so several are taken.
 """
 
 from __future__ import annotations
@@ -29,37 +29,54 @@ Array = npt.NDArray[Any]
 
 _SAMPLE = 1024  # documents, or 20 for each topic
 _TOLERATED = 0.2  # share of topics or latent dimensions that may be inactive without a warning
-_DOCS_PER_TOPIC, _WORDS = 5, 200  # below these no warning is given, as some topics must be unused or alike
+_DOCS_PER_TOPIC, _WORDS = 5, 200  # a smaller corpus gives no warnings: some topics must then be unused or alike
 _FREQUENT = 50  # words
 _SUSPECTS = (
     "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
     "kl_weight", "learning_rate", "min_diversity",
 )  # fmt: skip
-_OPTIONS = {"n_topics": "--topics", "epochs": "--epochs"}  # other settings are given by --set
 
 
 @dataclass(frozen=True)
 class CollapseWatch:
-    """Measures a network on the same documents after every epoch."""
+    """Measures a network on the same documents after every epoch.
 
-    batch: Batch  # a sample of the training documents
-    word_counts: Array  # (V,)
+    Attributes:
+        batch: a sample of the training documents.
+        word_counts: (V,) tokens of each word in the training documents.
+    """
+
+    batch: Batch
+    word_counts: Array
 
     @classmethod
     def of(cls, reader: BatchReader, word_counts: Array, n_topics: int) -> CollapseWatch:
-        """Make a watch over an even sample of a reader's documents."""
+        """Make a watch over a sample of a reader's documents.
+
+        Args:
+            reader: reads the training documents.
+            word_counts: (V,) tokens of each word.
+            n_topics: the number of topics; the sample has at least 20 documents for each.
+        """
         return cls(reader.sample(max(_SAMPLE, 20 * n_topics)), word_counts)
 
     def __call__(self, network: TopicNetwork) -> dict[str, Any]:
-        """Return the columns of history_ that the watch fills: the measures of the catalogue with the use "watch".
+        """Measure a network.
 
-        docs/collapse.md describes them. `kl_per_dimension` is a list with a number for each latent dimension; a network
-        without a divergence from a prior has neither this column nor `active_units_by_divergence`.
+        Returns:
+            the values of the catalogue's measures with the use "watch", which become columns of history_ and which
+            docs/collapse.md describes. `kl_per_dimension` is a list with a number for each latent dimension. A network
+            without a divergence from a prior has neither this column nor `active_units_by_divergence`.
         """
         return self.figures(network.posterior(self.batch), network.topic_word())
 
     def figures(self, posterior: Posterior, topic_word: Tensor) -> dict[str, Any]:
-        """Return the same columns, given the posterior of the watched documents and the topics (K, V)."""
+        """Return the same values for given topics.
+
+        Args:
+            posterior: the posterior of the documents of `batch`.
+            topic_word: (K, V), rows sum to 1.
+        """
         inputs = _WatchInputs(posterior, topic_word.float().cpu().numpy(), self.word_counts)
         figures: dict[str, Any] = {}
         for name, measure in measures_of("watch").items():
@@ -70,11 +87,11 @@ class CollapseWatch:
         return figures
 
     def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:
-        """Yield a sentence for each thing that has collapsed, with settings to try; none if the corpus is too small.
+        """Yield a sentence for each sign of collapse, with settings to try. A small corpus gives no sentences.
 
         Args:
             model: the estimator, whose settings the sentences name.
-            row: a row of its history_, with the columns that the watch fills.
+            row: a row of its history_, with the columns of the watch.
         """
         n_topics, active, duplicates = model.n_topics, row["active_topics"], row["duplicate_topics"]
         epochs = 2 * max(int(row["epoch"]), getattr(model, "epochs", None) or 0)
@@ -88,7 +105,7 @@ class CollapseWatch:
                 f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"
             )
         if active < (1 - _TOLERATED) * n_topics:
-            # Without a divergence for each dimension, a heavier weight of the prior spreads theta over all topics.
+            # In models without a divergence of each dimension, kl_weight weighs a term that spreads theta over topics.
             heavier = {} if units else {"kl_weight": getattr(model, "kl_weight", 1) * 2}
             verb = "is" if n_topics - active == 1 else "are"
             yield (
@@ -98,7 +115,7 @@ class CollapseWatch:
         if self.batch.n_words < _WORDS:
             return
         if duplicates:
-            alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # topics that make this many pairs if all are alike
+            alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
             fewer = max(2, n_topics - round(alike - 1))
             stricter = round((1 + getattr(model, "min_diversity", 0)) / 2, 2)
             pairs = "1 pair of topics shares" if duplicates == 1 else f"{duplicates} pairs of topics share"
@@ -110,8 +127,8 @@ class CollapseWatch:
         if row["frequent_mass"] > (1 + usual) / 2:
             yield (
                 f"the {_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
-                f"up {usual:.0%} of the corpus; leave them out with remove_top={_FREQUENT} "
-                f"(--remove-top {_FREQUENT}), or {_cures(model, background=True, n_topics=max(2, n_topics // 2))}"
+                f"up {usual:.0%} of the corpus; leave them out with `remove_top={_FREQUENT}`, or "
+                f"{_cures(model, background=True, n_topics=max(2, n_topics // 2))}"
             )
 
     @property
@@ -120,7 +137,7 @@ class CollapseWatch:
 
 
 class _WatchInputs(MeasureInputs):
-    """What the watch knows: the posterior of its documents and the topics."""
+    """The inputs of the measures: the posterior of the watched documents, and the topics."""
 
     def __init__(self, posterior: Posterior, topic_word: Array, word_counts: Array) -> None:
         self._posterior, self._topic_word, self._word_counts = posterior, topic_word, word_counts
@@ -134,7 +151,7 @@ class _WatchInputs(MeasureInputs):
         return self._ranked(0.6)
 
     def _ranked(self, relevance: float | None) -> Any:
-        """(K, 25) word ids"""
+        """Return the top words of each topic: (K, 25) word ids."""
         return top_words(word_scores(self._topic_word, self._word_counts, relevance), TOP_WORDS)
 
     @property
@@ -159,20 +176,21 @@ class _WatchInputs(MeasureInputs):
 
 
 def _column(measure: Measure, value: Measured) -> Any:
-    """Return a value in the form that it has in a row of history_."""
+    """Return a value as a number or list that can be written as JSON."""
     if value.per_dimension is not None:
         return [round(number, 5) for number in value.per_dimension.tolist()]
     return int(value) if measure.is_count else float(value)
 
 
 def _cures(model: Any, **known: Any) -> str:
-    """Return 'try a=1 or b=2 (--set a=1, --set b=2)'.
+    """Return a clause such as "try `a=1` or `b=2`".
 
     Settings that differ from the model's defaults come first, with the default as the value to try, because defaults
     are known to work.
 
     Args:
-        known: settings with values that help, whether or not this model has them.
+        model: the estimator.
+        known: settings with values that help. Those that the model does not have are left out.
     """
     now = model.get_params(deep=False)
     default = {field.name: field.default for field in fields(model) if field.init}
@@ -187,9 +205,5 @@ def _cures(model: Any, **known: Any) -> str:
     settings = changed | others
     if not settings:
         return "try more documents"
-    said = [f"{name}={value!r}" for name, value in settings.items()]
-    options = [
-        f"{_OPTIONS[name]} {value}" if name in _OPTIONS else f"--set {name}={value}" for name, value in settings.items()
-    ]
-    listed = f"{', '.join(said[:-1])} or {said[-1]}" if len(said) > 1 else said[0]
-    return f"try {listed} ({', '.join(options)})"
+    *others_said, last = [f"`{name}={value!r}`" for name, value in settings.items()]
+    return f"try {', '.join(others_said)} or {last}" if others_said else f"try {last}"

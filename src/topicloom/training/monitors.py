@@ -1,4 +1,4 @@
-"""Measures of the topics during training: columns of history_, every few epochs."""
+"""Measures of the topics that are taken every few epochs of training, as columns of history_."""
 
 from __future__ import annotations
 
@@ -27,31 +27,32 @@ def check_monitors(names: Iterable[str], every: int) -> list[str]:
         the names, each once.
 
     Raises:
-        SettingError: a name is unknown, or `every` is not a whole number from 1.
+        SettingError: a name is unknown, or `every` is not a whole number above 0.
     """
     chosen = known_measures(names, measures_of("monitor"), "monitor")
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise SettingError(f"monitor_every should be a whole number from 1; it is {every!r}")
+        raise SettingError(f"`monitor_every={every!r}` should be a whole number from 1")
     return chosen
 
 
 class TopicMonitor:
     """Measures a network's topics every few epochs and after the last one.
 
-    Words are ranked by the package's rule. The reference remembers the word pairs that it has counted, so topics that
-    no longer change cost next to nothing. Measures that the collapse watch takes after every epoch are not taken again.
+    Words are ranked by the package's default rule. The reference remembers the word pairs that it has counted, so that
+    topics that no longer change take next to no time. Measures of the collapse watch, which is taken after every epoch,
+    are left out.
 
     Args:
         names: names of measures (see `check_monitors`).
         every: the number of epochs from one measurement to the next.
-        n_epochs: the most epochs that there will be.
-        reference: the corpus that coherence is measured against.
+        n_epochs: the number of epochs, unless training stops early.
+        reference: the corpus on which coherence is measured.
         vocabulary: the V words.
         word_counts: (V,) tokens of each word.
 
     Raises:
-        SettingError: a name is unknown, or `every` is not a whole number from 1.
-        InputError: a measure needs the order of words, and it is not known.
+        SettingError: a name is unknown, or `every` is not a whole number above 0.
+        InputError: a measure needs the order of words, which is not known.
     """
 
     def __init__(
@@ -71,7 +72,11 @@ class TopicMonitor:
                 raise InputError(f"{name} cannot be measured: {reference.order_unknown}")
 
     def __call__(self, network: TopicNetwork) -> dict[str, Any]:
-        """Return the columns of an epoch, which are none if it is not measured."""
+        """Measure a network after an epoch.
+
+        Returns:
+            the columns of the epoch's row of history_; none, if it is not one of the epochs that are measured.
+        """
         self.seen += 1
         if not self.names or (self.seen % self.every and self.seen != self.n_epochs):
             return {}
@@ -82,7 +87,7 @@ class TopicMonitor:
 
 
 class _TopicInputs(MeasureInputs):
-    """Topics and the corpus that their coherence is measured against."""
+    """The inputs of the measures: the topics, and the corpus on which coherence is measured."""
 
     def __init__(self, topics: list[list[str]], reference: CorpusReference) -> None:
         self._topics, self._reference = topics, reference
