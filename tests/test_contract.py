@@ -297,7 +297,7 @@ def with_count(value: float) -> np.ndarray:
         pytest.param(with_count(-1), {}, "row 2, column 1 is -1", id="negative"),
         pytest.param(with_count(np.nan), {}, "row 2, column 1 is nan", id="nan"),
         pytest.param(with_count(np.inf), {}, "row 2, column 1 is inf", id="infinite"),
-        pytest.param(with_count(0.5), {}, "row 2, column 1 is 0.5, .* fractional_counts=True", id="fraction"),
+        pytest.param(with_count(0.5), {}, "row 2, column 1 is 0.5, .*fractional_counts=True", id="fraction"),
         pytest.param(np.ones((4, 30), complex), {}, "[Cc]omplex", id="complex"),
         pytest.param("one text", {}, "list", id="string"),
         pytest.param(None, {}, "texts .* counts are needed", id="none"),

@@ -160,8 +160,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             source: a .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, or a folder of
                 .txt and .md files.
             text: the column with the texts.
-            id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if the
-                file has one.
+            id, label, timestamp: the columns with ids, classes and times; None takes a column of that name.
             format: the file's format, if its name does not show it.
             encoding: the encoding of text files.
             errors: what to do with undecodable bytes: "strict", "replace" or "ignore".
@@ -214,8 +213,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         Args:
             frame: the table; row i is document i.
             text: the column with the texts.
-            id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if the
-                table has one.
+            id, label, timestamp: the columns with ids, classes and times; None takes a column of that name.
             covariates: the columns with numbers or categories.
             vectors: the column with a list of numbers in each row.
             options: other arguments of `from_texts`.
@@ -294,10 +292,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         return hashlib.sha256(self.counts_digest.encode() + labels).hexdigest()[:16]
 
     def with_labels(self, labels: Iterable[Any]) -> Corpus:
-        """Return the same documents with other classes.
-
-        Args:
-            labels: a class for each document; None and "" stand for an unknown class.
+        """Return the same documents with other classes. None and "" stand for an unknown class.
 
         Raises:
             InputError: there are more or fewer labels than documents.
@@ -327,14 +322,9 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         return replace(self, counts=counts, vocabulary=words)
 
     def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
-        """Count the words of new texts. Words that are not in the vocabulary are left out.
+        """Count the words of n new texts, which are split as those of this corpus were: (n, n_words) CSR, float32.
 
-        Args:
-            texts: n texts, which are split as the texts of this corpus were.
-            n_jobs: as for `from_texts`.
-
-        Returns:
-            (n, n_words) CSR, float32.
+        Words that are not in the vocabulary are left out.
 
         Raises:
             InputError: a document is not text.
