@@ -258,12 +258,11 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
                 another length than the matrix.
         """
         matrix = checked_counts(counts, fractional)
-        n_docs, n_words = matrix.shape
-        words = checked_vocabulary(vocabulary, n_words)
-        fields = Fields.of(
-            n_docs, ids=ids, labels=labels, timestamps=timestamps, texts=texts, vectors=vectors, covariates=covariates
-        )
-        return cls(matrix, words, fields)
+        known = Fields.of(
+            matrix.shape[0], ids=ids, labels=labels, timestamps=timestamps, texts=texts, vectors=vectors,
+            covariates=covariates,
+        )  # fmt: skip
+        return cls(matrix, checked_vocabulary(vocabulary, matrix.shape[1]), known)
 
     @classmethod
     def _of_file(cls, built: Built, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
@@ -277,9 +276,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         """Make a corpus of the counts, and warn if documents have no word of the vocabulary."""
         corpus = cls(built.counts, built.vocabulary, fields, tokenizer, asdict(filters))
         if n_empty := int(corpus.is_empty.sum()):
-            logger.warning(
-                "%s of %s documents contain no word of the vocabulary; their rows are kept", n_empty, len(corpus)
-            )
+            logger.warning("%s of %s documents have no word of the vocabulary; their rows stay", n_empty, len(corpus))
         return corpus
 
     def __getitem__(self, rows: Any) -> Corpus:
@@ -297,8 +294,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         Raises:
             InputError: there are more or fewer labels than documents.
         """
-        known = Fields.of(self.n_docs, labels=labels)
-        return replace(self, fields=replace(self.fields, labels=known.labels))
+        return replace(self, fields=replace(self.fields, labels=Fields.of(self.n_docs, labels=labels).labels))
 
     def subset(self, rows: Any) -> Corpus:
         """Return some of the documents, over the same vocabulary.
