@@ -51,7 +51,7 @@ def test_a_font_that_was_installed_later_is_found(known_fonts, caplog):
     families, messages = warned(caplog, ["word", ONLY_STIX, "\u2a0b"])
     assert families == ["DejaVu Sans"]
     assert len(messages) == 1
-    assert messages[0].startswith(f"no installed font has {ONLY_STIX} and 1 other characters, so pictures show boxes")
+    assert messages[0].startswith(f"no installed font has {ONLY_STIX} and 1 other character, so pictures show boxes")
     assert "fonts-noto-cjk" in messages[0]
     known_fonts(STIX, SHIPPED / "missing.ttf", SHIPPED.parent / "pdfcorefonts" / "readme.txt")
     assert warned(caplog, ["word", ONLY_STIX]) == (["DejaVu Sans", "STIXGeneral"], [])

@@ -51,7 +51,8 @@ def fonts_for(texts: Iterable[str], font: str | PathLike[str] | None = None) -> 
         _add_new_fonts()
         fallbacks, lacking = _fallbacks(missing)
     if lacking:
-        others = f" and {len(lacking) - 1} other characters" if len(lacking) > 1 else ""
+        n_others = len(lacking) - 1
+        others = f" and {n_others} other character{'s' * (n_others > 1)}" if n_others else ""
         logger.warning(
             "no installed font has %s%s, so pictures show boxes in their place; install one (Debian and Ubuntu: apt "
             "install fonts-noto-cjk or fonts-wqy-microhei for Chinese, Japanese and Korean, fonts-noto-core for other "
@@ -103,7 +104,7 @@ def _add_new_fonts() -> None:
 
 def _family(font: str | PathLike[str]) -> str:
     """Return the family name of a font that a user named."""
-    path = Path(font)
+    path = Path(font).expanduser().absolute()
     if path.suffix.lower() in _FONT_FILES or path.is_file():
         try:
             family = font_manager.get_font(str(path)).family_name
