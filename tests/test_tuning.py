@@ -35,6 +35,7 @@ def _quiet(caplog):
 def test_the_best_trial_is_the_best():
     found = tune(PLANTED, MODEL, 3, trials=4, sampler="random")
     assert len(found.trials) == 4
+    assert len(repr(found)) < 500
     assert found.value == max(trial["value"] for trial in found.trials)
     assert found.best == max(found.trials, key=lambda trial: trial["value"])["settings"]
     assert set(found.best) == set(SPACE) - {"eta"}  # which is LDA's

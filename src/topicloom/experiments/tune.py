@@ -73,7 +73,7 @@ class Tuning:
 
     best: dict[str, Any]
     value: float
-    trials: list[dict[str, Any]]
+    trials: list[dict[str, Any]] = field(repr=False)
     objective: dict[str, float]
     model: str
     n_topics: int

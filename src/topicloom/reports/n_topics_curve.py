@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from ..metrics import CATALOGUE
 from .fonts import fonts_for
 
-MEASURES = ("perplexity", "document_npmi", "topic_diversity", "topic_distance", "active_topics")
+MEASURES = [
+    name for name, each in CATALOGUE.items() if (each.column and each.group != "cost") or each.group == "stability"
+]
 _COLUMNS = 3
 _WIDEST = 10  # the ratio of the largest to the smallest number of topics up to which the axis is linear
 
