@@ -43,6 +43,7 @@ class Measure:
         axis_end: the value that the axis of figures reaches at least, or None; a count of topics or latent dimensions
             reaches the number of them.
         column: its heading in the terminal's table of a comparison; "" if that has no column for it.
+        meaning: what it says, in words for people who do not know it, above its panel in figures; "" if the title does.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Measure:
     axis: str = ""
     axis_end: float | None = None
     column: str = ""
+    meaning: str = ""
 
     @property
     def is_count(self) -> bool:
@@ -212,22 +214,28 @@ _MEASURES = (
     _measure("accuracy", "accuracy", 1, "classes", "theta, labels", "evaluation, comparison, tuning", _accuracy,
              column="accuracy"),
     _measure("kl_per_dimension", "divergence of each latent dimension, nats", 0, "collapse", "divergence",
-             "evaluation, watch", lambda inputs: collapse.kl_per_dimension(inputs.divergence), axis_end=0.1),
+             "evaluation, watch", lambda inputs: collapse.kl_per_dimension(inputs.divergence), axis_end=0.1,
+             meaning="how much the latent dimensions say about a document: the median (line), and the range from the "
+             "lowest to the highest (band); a logarithmic axis"),
     _measure("active_units_by_divergence", "active latent dimensions (by divergence)", 0, "collapse", "divergence",
              "evaluation, watch", lambda inputs: collapse.active_units_by_divergence(inputs.divergence),
-             count_of="latent dimensions"),
+             count_of="latent dimensions", meaning="latent dimensions that say something about the documents"),
     _measure("active_units_by_variance", "active latent dimensions (by variance)", 0, "collapse", "latent means",
              "evaluation", lambda inputs: collapse.active_units_by_variance(inputs.latent_means),
              count_of="latent dimensions"),
     _measure("active_topics", "active topics", 1, "collapse", "theta", "evaluation, watch, comparison, tuning",
-             lambda inputs: collapse.active_topics(inputs.theta), digits=1, count_of="topics"),
+             lambda inputs: collapse.active_topics(inputs.theta), digits=1, count_of="topics",
+             meaning="topics that are the main topic of at least one document"),
     _measure("lowest_topic_diversity", "lower diversity of two rankings", 1, "collapse", "", "watch",
-             _lowest_diversity, axis_end=1),
+             _lowest_diversity, axis_end=1,
+             meaning="share of different words among the topics' 25 top words (the lower of two rankings)"),
     _measure("duplicate_topics", "pairs of duplicate topics", -1, "collapse", "", "evaluation, watch",
-             lambda inputs: diversity.duplicate_topics(inputs.topics), count_of="pairs of topics", axis_end=1),
+             lambda inputs: diversity.duplicate_topics(inputs.topics), count_of="pairs of topics", axis_end=1,
+             meaning="pairs of topics that share at least 8 of their 10 top words"),
     _measure("frequent_mass", "weight on the 50 most frequent words", 0, "collapse", "topic-word matrix",
              "evaluation, watch",
-             lambda inputs: collapse.frequent_mass(inputs.topic_word, inputs.word_counts), axis_end=1),
+             lambda inputs: collapse.frequent_mass(inputs.topic_word, inputs.word_counts), axis_end=1,
+             meaning="share of the topics' weight that is on the corpus's 50 most frequent words"),
     _measure("seconds", "seconds", -1, "cost", "seconds", "comparison",
              lambda inputs: Measured(inputs.seconds), digits=1, column="seconds"),
     _measure("topic_distance", "distance to other seeds", -1, "stability", "topic-word matrix, other runs",

@@ -30,15 +30,6 @@ _TERMS = {
     "balance": "keeps all components of the mixture in use",
     "critic_loss": "how badly the critic distinguishes real documents from generated ones; lower: a better critic",
 }  # fmt: skip
-_COLLAPSE = {
-    "kl_per_dimension": "how much the latent dimensions say about a document: the median (line), and the range from "
-    "the lowest to the highest (band); a logarithmic axis",
-    "active_units_by_divergence": "latent dimensions that say something about the documents",
-    "active_topics": "topics that are the main topic of at least one document",
-    "lowest_topic_diversity": "share of different words among the topics' 25 top words (the lower of two rankings)",
-    "duplicate_topics": "pairs of topics that share at least 8 of their 10 top words",
-    "frequent_mass": "share of the topics' weight that is on the corpus's 50 most frequent words",
-}  # fmt: skip
 _QUALITY = {
     "coherence": "whether the top words of a topic occur in the same documents or passages; higher is better",
     "diversity": "whether topics have different top words; higher is better",
@@ -117,7 +108,7 @@ def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
 
     def panel(measure: Measure) -> _Panel:
         return _Panel(
-            [_COLLAPSE.get(measure.name, measure.title)],
+            [measure.meaning or measure.title],
             measure.title,
             lambda axes: _draw_sign(axes, seen, measure, limits.get(measure.count_of or measure.name)),
         )
