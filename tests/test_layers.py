@@ -16,7 +16,7 @@ import topicloom
 from topicloom.models import MODELS
 
 ROOT = Path(topicloom.__file__).parent
-# From the bottom up; a room imports from lines above its own, and from itself.
+# From the bottom up: a module imports from the lines above its own, and from its own package.
 LAYERS = [
     {"_version", "errors"},
     {"config", "files", "metrics", "nn", "ranking", "settings"},
@@ -88,7 +88,7 @@ def test_no_module_imports_itself_in_a_circle():
     list(TopologicalSorter(graph).static_order())
 
 
-def test_the_house_has_few_floors_and_few_files_at_its_root():
+def test_there_are_few_layers_and_few_files_at_the_root():
     assert {part_of(file) for file in FILES} == set(LEVEL)
     assert len(LAYERS) <= 14
     assert len(list(ROOT.glob("*.py"))) <= 10
@@ -118,10 +118,10 @@ def test_leaves_import_little(part, own, others):
             assert foreign(file) <= others
 
 
-@pytest.mark.parametrize("room", ["training", "models/base.py", "models/neural.py"])
-def test_no_model_is_named_below_the_models(room):
+@pytest.mark.parametrize("place", ["training", "models/base.py", "models/neural.py"])
+def test_no_model_is_named_below_the_models(place):
     names = "|".join(model.__name__ for model in MODELS)
-    for path in [ROOT / room] if room.endswith(".py") else sorted((ROOT / room).rglob("*.py")):
+    for path in [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("*.py")):
         assert not re.findall(rf"\b(?:{names})\b", path.read_text(encoding="utf-8"))
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -72,6 +72,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         n_features_in_: the size of the vocabulary V.
     """
 
+    uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
+
     n_topics: Annotated[int, Field(ge=2)] = 20
     _: KW_ONLY
     seed_words: dict[int, list[str]] | None = None
@@ -98,6 +100,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         callbacks: Sequence[Callback] = (),
         monitors: Sequence[Monitor] = (),
         snapshot: Snapshot | None = None,
+        validation: Corpus | None = None,
     ) -> None:
         """Learn from a corpus: fill `history_` and adopt the trained network.
 
@@ -106,6 +109,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
             callbacks: objects that watch the training.
             monitors: functions that measure the network after each epoch, for the epoch's row of `history_`.
             snapshot: the state of an earlier fit with the same documents and settings, from which to continue.
+            validation: held-out documents over the same words; None for models with `uses_validation` off.
         """
 
     @abstractmethod
@@ -128,6 +132,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         callbacks: Sequence[Callback] = (),
         monitor: Iterable[str] = (),
         monitor_every: int = 5,
+        validation: Any = None,
         resume_from: Snapshot | None = None,
     ) -> Self:
         """Learn the topics of documents.
@@ -141,6 +146,9 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
                 "document_npmi", "u_mass", "topic_uniqueness", "inverted_rbo" and "redundancy"; with texts or lists of
                 tokens, whose order is known, also "c_npmi", "c_v" and "c_uci". "topic_diversity" is always there.
             monitor_every: the number of epochs from one measurement to the next. The last epoch is always measured.
+            validation: held-out documents, in any form that X can have. Their mean loss becomes the column
+                `validation_loss` of `history_`, and `patience` stops training by it. Without them, `patience` holds
+                out `validation_fraction` of X. Models without a loss by epoch do not take them.
             resume_from: the state of an earlier fit with the same documents, settings and seed, which a callback took
                 in `Callback.on_state`. Training continues from it and gives the result of a fit that never stopped.
 
@@ -155,11 +163,12 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         names = check_monitors(monitor, monitor_every)
         with self._kept_on_mistakes():
             corpus = self._begin(X, vocabulary)
+            held_out = None if validation is None else self._held_out(validation, vocabulary)
             reference = CorpusReference(corpus, "the training corpus")
             watcher = TopicMonitor(
                 names, monitor_every, self.n_history_rows, reference, self.vocabulary_, self.word_counts_
             )
-        self.fit_corpus(corpus, callbacks, [watcher] if watcher.names else [], resume_from)
+        self.fit_corpus(corpus, callbacks, [watcher] if watcher.names else [], resume_from, held_out)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Sequence[str] | None = None) -> Self:
@@ -227,6 +236,15 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
         return corpus
 
+    def _held_out(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        """Return documents for validation as a corpus over the words of training."""
+        if not self.uses_validation:
+            raise SettingError(f"{type(self).__name__} has no loss by epoch, so `validation` should be None")
+        corpus = self._over_words(X, vocabulary)
+        if corpus.is_empty.all():
+            raise InputError("no document of `validation` has a word of the training documents")
+        return corpus
+
     def _count_words(self, corpus: Corpus) -> None:
         """Add the words of documents to the counts, which the ranking of words and the network read."""
         self.word_counts_ = self.word_counts_ + np.asarray(corpus.counts.sum(axis=0, dtype=np.float64)).ravel()
@@ -292,7 +310,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
 
 
 def _check_callbacks(callbacks: Any) -> None:
-    if isinstance(callbacks, Callback):
+    if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
         raise SettingError("callbacks should be a list; give [callback]")
     for callback in callbacks:
         if not isinstance(callback, Callback):

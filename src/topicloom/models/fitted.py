@@ -63,6 +63,9 @@ class FittedTopics:
             vocabulary: the words of the columns, if X is a matrix with another vocabulary.
         """
         check_is_fitted(self, "components_")
+        return self._over_words(X, vocabulary)
+
+    def _over_words(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
         return corpus_over(
             X,
             self.vocabulary_,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -77,6 +78,8 @@ class NeuralTopicModel(TopicModel):
             None trains for all epochs on all documents.
         validation_fraction: the share of the documents that are held out if there is a patience.
     """
+
+    uses_validation: ClassVar[bool] = True
 
     hidden_size: AtLeastOne = 128
     encoder_input: EncoderInput = "log1p"
@@ -168,14 +171,17 @@ class NeuralTopicModel(TopicModel):
         callbacks: Sequence[Callback] = (),
         monitors: Sequence[Monitor] = (),
         snapshot: Snapshot | None = None,
+        validation: Corpus | None = None,
     ) -> None:
-        state, stages = self._start(for_fit=True), self.training_stages()
+        state, stages = self._start(snapshot, for_fit=True), self.training_stages()
         reader = self.build_reader(corpus, state)
-        validation = None
-        if self.patience is not None:
+        held_out = None
+        if validation is not None:
+            held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields).without_empty()
+        elif self.patience is not None:
             if reader.n_docs < 2:
                 raise InputError("`patience` needs at least two documents that are not empty")
-            reader, validation = reader.split(self.validation_fraction, state.shuffle)
+            reader, held_out = reader.split(self.validation_fraction, state.shuffle)
             state.keep_first_shuffle()
         watch = self.collapse_watch(reader)
         self.prepare_training(state.network, reader)
@@ -187,7 +193,7 @@ class NeuralTopicModel(TopicModel):
                 state,
                 reader,
                 stages,
-                validation=validation,
+                validation=held_out,
                 monitors=[watch, *monitors],
                 callbacks=[*shown, *callbacks],
                 model=self,
@@ -208,7 +214,7 @@ class NeuralTopicModel(TopicModel):
             state.history, state.epoch = list(self.history_), len(self.history_)
             state.stage = len(stages) - 1
         elif state is None:
-            state = self._start(for_fit=False)
+            state = self._start(None, for_fit=False)
         reader = self.build_reader(corpus, state)
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
         stages[-1] = replace(stages[-1], plan=replace(self.training_plan(), epochs=epochs, schedule="constant"))
@@ -218,13 +224,14 @@ class NeuralTopicModel(TopicModel):
             if state.stage == len(stages) - 1 and state.epoch:
                 self.finish_training(state)
 
-    def _start(self, *, for_fit: bool) -> TrainingState:
+    def _start(self, snapshot: Snapshot | None, *, for_fit: bool) -> TrainingState:
         """Return the state of a new network before its first step.
 
         Args:
+            snapshot: the state from which training will continue; its seed draws the same held-out documents.
             for_fit: whether it will be trained by `fit`, which sees all documents repeatedly, or on a stream.
         """
-        seed = self.draw_seed()
+        seed = self.draw_seed() if snapshot is None else int(snapshot.values["seed"])
         device = choose_device(self.device)
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network

@@ -79,6 +79,7 @@ class LDA(TopicModel):
         callbacks: Sequence[Callback] = (),
         monitors: Sequence[Monitor] = (),
         snapshot: Snapshot | None = None,
+        validation: Corpus | None = None,
     ) -> None:
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         counts = corpus.counts[np.diff(corpus.counts.indptr) > 0]
