@@ -36,11 +36,14 @@ def test_products_agree_with_the_cpu(corpus: tl.Corpus) -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("settings", [{}, {"decoder": "product"}, {"decoder": "mlp"}, {"criterion": "bernoulli"}])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [(tl.GSM, {}), (tl.ProdLDA, {}), (tl.BATM, {}), (tl.GSM, {"decoder": "mlp"}), (tl.GSM, {"criterion": "bernoulli"})],
+)
 def test_a_model_trained_on_the_gpu_reads_on_the_cpu(
-    corpus: tl.Corpus, tmp_path: Path, settings: dict[str, str]
+    corpus: tl.Corpus, tmp_path: Path, kind: type[tl.TopicModel], settings: dict[str, str]
 ) -> None:
-    model = tl.GSM(5, epochs=5, random_state=0, device="cuda", **settings).fit(corpus)
+    model = kind(5, epochs=5, random_state=0, device="cuda", **settings).fit(corpus)
     assert next(model.network_.parameters()).is_cuda
     model.save(tmp_path / "model")
     loaded = tl.load(tmp_path / "model", device="cpu")

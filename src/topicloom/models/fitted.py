@@ -171,7 +171,7 @@ class FittedTopics:
         """
         corpus = self.documents(X)
         if not corpus.counts.nnz:
-            raise InputError("no document contains a word that the model knows, so there is nothing to score")
+            raise InputError("no document has a word that the model knows, so there is nothing to score")
         if method == "completion":
             if not corpus.is_whole:
                 raise InputError('document completion needs whole counts; for weights use `method="bound"`')
