@@ -1,4 +1,4 @@
-.PHONY: bench-gradients bench-compare setup demo test check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests
+.PHONY: bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -14,7 +14,10 @@ demo: setup  ## train on the documentation of your Python and show the topics
 	$(BIN)/topicloom demo
 
 test: setup  ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
+
+test-seeds: setup  ## fit every model on planted topics with three seeds instead of one
+	TOPICLOOM_ALL_SEEDS=1 $(BIN)/python -m pytest tests/test_recovery.py
 
 check: setup  ## run the linter, the formatter and the type checker
 	$(BIN)/ruff check .

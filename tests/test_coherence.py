@@ -277,7 +277,9 @@ def test_a_corpus_is_a_reference(measure):
 @pytest.mark.parametrize("measure", WINDOWED, ids=lambda measure: measure.__name__)
 def test_a_corpus_without_texts_does_not_know_the_order_of_words(measure):
     corpus = tl.Corpus.from_texts(ENGLISH, language="en", min_df=2, max_df=1.0, keep_texts=False)
-    with pytest.raises(InputError, match="the order of words is not known, because the corpus has counts but no texts"):
+    with pytest.raises(
+        InputError, match="the order of words is not known, because the corpus has counts without texts"
+    ):
         measure([["cat", "dog"]], corpus)
     with pytest.raises(InputError, match="counts do not include the order of words"):
         measure([[0, 1]], corpus.counts)

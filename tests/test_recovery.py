@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -26,7 +27,9 @@ from topicloom.models import (
 )
 from topicloom.models.base import TopicModel
 
-N_TOPICS, SEEDS = 5, range(3)
+N_TOPICS = 5
+SEEDS = range(3)
+ALL_SEEDS = os.environ.get("TOPICLOOM_ALL_SEEDS") == "1"  # `make test-seeds`
 CORPUS, TOPICS, THETA = synthetic_lda(n_docs=1000, n_topics=N_TOPICS, n_words=100, doc_length=60, alpha=0.1)
 
 needs_tomotopy = pytest.mark.skipif(find_spec("tomotopy") is None, reason="needs tomotopy, of the extra eval")
@@ -107,9 +110,12 @@ def match(components: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("name", PARAMS)
 def test_planted_topics_are_found(name):
+    """One seed has to find them, where all three do; otherwise as many of the three as the case says."""
     model, wanted, tolerance, least = CASES[name]
+    if wanted == len(SEEDS) and not ALL_SEEDS:
+        wanted = 1
     recovered = 0
-    for seed in SEEDS:
+    for seed in SEEDS if ALL_SEEDS or wanted > 1 else SEEDS[:1]:
         model.set_params(random_state=seed, device="cpu").fit(CORPUS)
         found, distance = match(model.components_)
         theta = model.transform(CORPUS)[:, found]
