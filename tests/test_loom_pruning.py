@@ -75,7 +75,7 @@ def test_topics_are_removed_one_at_a_time_as_in_loops(seed):
             for relevance in RANKINGS:
                 tops = top_words(word_scores(topics, words, relevance), 25)
                 others = {word for other in kept if other != k for word in tops[other]}
-                coherence = document_npmi([tops[k]], counts).value
+                coherence = float(document_npmi([tops[k]], counts))
                 values.append(coherence - 0.5 * np.mean([word in others for word in tops[k]]))
             overlap = max(1 - np.abs(topics[k] - topics[other]).sum() / 2 for other in kept if other != k)
             scores[k] = np.mean(values) - 0.5 * overlap

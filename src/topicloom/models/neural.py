@@ -214,7 +214,7 @@ class NeuralTopicModel(TopicModel):
             state.history, state.epoch = list(self.history_), len(self.history_)
             state.stage = len(stages) - 1
         elif state is None:
-            state = self._start(None, for_fit=False)
+            state = self._start(for_fit=False)
         reader = self.build_reader(corpus, state)
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
         stages[-1] = replace(stages[-1], plan=replace(self.training_plan(), epochs=epochs, schedule="constant"))
@@ -224,7 +224,7 @@ class NeuralTopicModel(TopicModel):
             if state.stage == len(stages) - 1 and state.epoch:
                 self.finish_training(state)
 
-    def _start(self, snapshot: Snapshot | None, *, for_fit: bool) -> TrainingState:
+    def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
         """Return the state of a new network before its first step.
 
         Args:
