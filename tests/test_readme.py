@@ -58,3 +58,12 @@ def test_make_knows_the_targets(target: str) -> None:
 
 def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONUTF8": "1"}
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "models").glob("*.md")), ids=lambda page: page.name)
+def test_pages_name_what_the_code_has(page: Path) -> None:
+    """A name that was changed in the code only is found here."""
+    code = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+    known = set(re.findall(r"\w+", code))
+    named = re.findall(r"`(?:\w+\.)*([A-Za-z_]+)`", page.read_text(encoding="utf-8"))
+    assert set(named) <= known
