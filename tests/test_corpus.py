@@ -91,7 +91,7 @@ CHINESE = ["北京大学的新闻", "经济增长与利率", "天气预报说明
 
 
 def test_texts_in_another_language_than_the_one_that_was_named(caplog):
-    sentence = r'the texts look Chinese \(zh\), but language="en" \(--language en\) was given; .*--language zh'
+    sentence = r'the texts look Chinese \(zh\), but `language="en"` was given; .*`language="zh"`$'
     with pytest.raises(InputError, match=f"^{sentence}"):
         Corpus.from_texts(CHINESE, language="en")
     assert Corpus.from_texts(CHINESE, language="zh").tokenizer.language == "zh"
@@ -101,7 +101,7 @@ def test_texts_in_another_language_than_the_one_that_was_named(caplog):
     with caplog.at_level(logging.WARNING, "topicloom"):
         Corpus.from_texts(["новости о погоде", "экономика и рынок"], language="en", **OPEN)
     assert len(caplog.messages) == 1
-    assert 'the texts look Russian (ru), but language="en" (--language en) was given' in caplog.messages[0]
+    assert 'the texts look Russian (ru), but `language="en"` was given' in caplog.messages[0]
     caplog.clear()
     with caplog.at_level(logging.WARNING, "topicloom"):
         Corpus.from_texts(["новини про погоду", "економіка та ринок"], language="uk", **OPEN)
@@ -220,7 +220,7 @@ def test_workers_change_nothing(monkeypatch):
         Corpus.from_texts([*texts[:-1], 5], n_jobs=2)
     with pytest.raises(InputError, match="the reader's own error"):
         Corpus.from_texts(broken_after_two(), n_jobs=2)
-    with pytest.raises(SettingError, match=r"n_jobs=0 \(--jobs 0\) is not possible"):
+    with pytest.raises(SettingError, match=r"`n_jobs=0` is not possible"):
         Corpus.from_texts(texts, n_jobs=0)
 
 

@@ -132,14 +132,13 @@ def test_encodings(write):
     path = write("b.txt", b"good\nfine\n bad \xff\n")
     with pytest.raises(
         InputError,
-        match=r'b.txt, line 3, byte 16: not utf-8 \(byte 0xff\); .*encoding="gb18030" \(--encoding gb18030\).*'
-        r'errors="replace" \(--errors replace\)',
+        match=r'b.txt, line 3, byte 16: not utf-8 \(byte 0xff\); .*`encoding="gb18030"`.*or give `errors="replace"` to',
     ):
         texts(path)
     for encoding in ("utf-9", "idna", "punycode", "rot13", None):
-        with pytest.raises(SettingError, match=r"encoding=.* \(--encoding\) is not known as an encoding of text"):
+        with pytest.raises(SettingError, match=r"`encoding=.*` is not known as an encoding of text"):
             texts(path, encoding=encoding)
-    with pytest.raises(SettingError, match=r"errors='shout' \(--errors\) is not known"):
+    with pytest.raises(SettingError, match=r"`errors='shout'` is not known"):
         texts(path, errors="shout")
 
 
@@ -153,7 +152,7 @@ def test_encodings(write):
         ("a.txt", "x", {"id": "n"}, "plain text has no columns"),
         ("a.docx", "x", {}, "a.docx ends in '.docx', which is not a known format; give format=.* of txt, md, csv"),
         ("a", "x", {}, "a has no ending, which is not a known format"),
-        ("a.txt", "x", {"format": "xml"}, r"format='xml' \(--format\) is not known; .*xlsx"),
+        ("a.txt", "x", {"format": "xml"}, r"`format='xml'` is not known; .*xlsx"),
         ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; its columns are body, n; name the column by text="),
         (
             "a.csv",
@@ -244,12 +243,12 @@ def test_delimiters_and_headers(write, content, options, expected):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("a.csv", {"header": False}, r"no column 'text'; without a header, its columns are 1, 2; name .* \(--text\)$"),
-        ("a.csv", {"text": "x"}, r"header=False \(--no-header\) if the first line is a document"),
-        ("a.csv", {"delimiter": ";;"}, r"delimiter=';;' \(--delimiter\) must be one character"),
-        ("a.txt", {"delimiter": ";"}, r"delimiter=';' \(--delimiter\) is for .csv and .tsv files"),
-        ("a.txt", {"header": False}, r"header=False \(--no-header\) is for .csv, .tsv and .xlsx files"),
-        ("a.jsonl", {"quoting": False}, r"quoting=False \(--no-quoting\) is for .csv and .tsv files"),
+        ("a.csv", {"header": False}, r"no column 'text'; without a header, its columns are 1, 2; name .* by `text`$"),
+        ("a.csv", {"text": "x"}, r"`header=False` if the first line is a document"),
+        ("a.csv", {"delimiter": ";;"}, r"`delimiter=';;'` must be one character"),
+        ("a.txt", {"delimiter": ";"}, r"`delimiter=';'` is for .csv and .tsv files"),
+        ("a.txt", {"header": False}, r"`header=False` is for .csv, .tsv and .xlsx files"),
+        ("a.jsonl", {"quoting": False}, r"`quoting=False` is for .csv and .tsv files"),
     ],
 )
 def test_delimiters_and_headers_that_cannot_be(write, name, options, message):
@@ -318,13 +317,21 @@ def test_markdown_is_one_document(write):
 @pytest.mark.parametrize(
     ("content", "encoding", "advice"),
     [
-        ("hello\n".encode("utf-16"), "utf-8", r'encoding="utf-16" \(--encoding utf-16\)$'),
-        ("hello\nthere\n".encode("utf-16-le"), "utf-8", r'looks like UTF-16.*"utf-16-le" or "utf-16-be" \(--'),
-        ("hello\nthere\n".encode("utf-16-be"), "utf-8", r'looks like UTF-16.*"utf-16-be" or "utf-16-le" \(--'),
-        ("中文\n新闻\n".encode("utf-16-le"), "utf-8", r'encoding="utf-16-le" or "utf-16-be" \(--encoding utf-16-le\)$'),
-        ("中文\n".encode("utf-16-le"), "utf-16", r'cannot be read as utf-16: .*encoding="utf-16-le" or "utf-16-be"'),
+        ("hello\n".encode("utf-16"), "utf-8", r'give `encoding="utf-16"`$'),
+        (
+            "hello\nthere\n".encode("utf-16-le"),
+            "utf-8",
+            r'UTF-16.*give `encoding="utf-16-le"` or `encoding="utf-16-be"`$',
+        ),
+        (
+            "hello\nthere\n".encode("utf-16-be"),
+            "utf-8",
+            r'UTF-16.*give `encoding="utf-16-be"` or `encoding="utf-16-le"`$',
+        ),
+        ("中文\n新闻\n".encode("utf-16-le"), "utf-8", r'give `encoding="utf-16-le"` or `encoding="utf-16-be"`$'),
+        ("中文\n".encode("utf-16-le"), "utf-16", r'cannot be read as utf-16: .*`encoding="utf-16-le"` or `'),
         (b"odd", "utf-16", r"a.* utf-16"),
-        ("中文\n新".encode("utf-16")[:-1], "utf-16", r'line 2, byte 9: not utf-16 .*or errors="replace"'),
+        ("中文\n新".encode("utf-16")[:-1], "utf-16", r'line 2, byte 9: not utf-16 .*or give `errors="replace"`'),
     ],
 )
 def test_utf16(write, content, encoding, advice):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -73,7 +72,7 @@ def with_column(source: str, options: Preparing, column: str | None, option: str
     try:
         values = [document.label for document in read(source, **reading | {"label": column})]
     except InputError as error:
-        raise InputError(re.sub(r"label= \(--label\)|`label`", f"`{option}`", str(error))) from None
+        raise InputError(str(error).replace("`label`", f"`{option}`")) from None
     if not any(values):
         raise InputError(
             f"no document of {source} has a value of {column!r}; check the name of the column (`{option}`)"

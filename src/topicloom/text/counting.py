@@ -104,7 +104,7 @@ def count_chunks(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, n_jobs: int |
         SettingError: `n_jobs` is 0.
     """
     if n_jobs == 0:
-        raise SettingError("n_jobs=0 (--jobs 0) is not possible; give 1 for this process alone, or -1 for all cores")
+        raise SettingError("`n_jobs=0` is not possible; give 1 for this process alone, or -1 for all cores")
     workers = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
     if isinstance(tokenizer, Pretokenized):
         workers = 1  # sending tokens to a worker takes longer than counting them

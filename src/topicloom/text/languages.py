@@ -68,7 +68,7 @@ def language_code(language: str) -> str:
     code = re.split("[-_]", name)[0]
     code = _ALIASES.get(name, _ALIASES.get(code, code))
     if code not in languages():
-        raise SettingError(f'language={language!r} is not known; {nearest(name, languages())}; or "auto"')
+        raise SettingError(f"`language={language!r}` is not known; {nearest(name, [*languages(), 'auto'])}")
     return code
 
 
@@ -130,6 +130,6 @@ def language_name(code: str) -> str:
 def mismatch(language: str, other: str) -> str:
     """A sentence that names the language that was given and the one that the texts look like."""
     return (
-        f'the texts look {_NAMES[other]} ({other}), but language="{language}" (--language {language}) was given; '
-        f'give the language of the texts, such as language="{other}" (--language {other})'
+        f'the texts look {_NAMES[other]} ({other}), but `language="{language}"` was given; give the language of the '
+        f'texts, such as `language="{other}"`'
     )

@@ -115,14 +115,14 @@ def _undecodable(given: Input, error: UnicodeDecodeError) -> InputError:
 def _advice(given: Input, codec: str | None) -> str:
     """What to do about a file that cannot be decoded and may be in UTF-16."""
     if codec is not None and codec != given.encoding:
-        other = {"utf-16-le": ' or "utf-16-be"', "utf-16-be": ' or "utf-16-le"'}.get(codec, "")
-        return f'give encoding="{codec}"{other} (--encoding {codec})'
-    replace = 'errors="replace" (--errors replace) to read on'
+        codecs_to_try = [codec, *{"utf-16-le": ["utf-16-be"], "utf-16-be": ["utf-16-le"]}.get(codec, [])]
+        return "give " + " or ".join(f'`encoding="{each}"`' for each in codecs_to_try)
+    replace = 'give `errors="replace"` to read the file all the same'
     if given.encoding != "utf-8-sig":
-        return f"give its encoding by encoding= (--encoding), or {replace}"
+        return f"give its encoding by `encoding`, or {replace}"
     return (
-        'give its encoding, such as encoding="gb18030" (--encoding gb18030) for Chinese or "cp1252" for Western '
-        f"European text, or {replace}"
+        'give its encoding, such as `encoding="gb18030"` for Chinese or `encoding="cp1252"` for Western European text, '
+        f"or {replace}"
     )
 
 

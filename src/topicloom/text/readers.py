@@ -70,20 +70,20 @@ def read(
     path = None if str(source) == "-" else Path(source)
     given = Input(path, _checked_encoding(encoding), errors)
     if errors not in _ERRORS:
-        raise SettingError(f"errors={errors!r} (--errors) is not known; {nearest(errors, _ERRORS)}")
+        raise SettingError(f"`errors={errors!r}` is not known; {nearest(errors, _ERRORS)}")
     if path is not None:
         _require(path)
     is_folder = path is not None and path.is_dir()
     name = "md" if is_folder else format or _format_of(path)
     if name not in _READERS:
-        raise SettingError(f"format={name!r} (--format) is not known; {nearest(name, _READERS)}")
+        raise SettingError(f"`format={name!r}` is not known; {nearest(name, _READERS)}")
     if name in ("md", "txt") and (id or label or timestamp):
         raise InputError(f"{given.name}: plain text has no columns for id, label or timestamp; use .csv or .jsonl")
     if not header and name not in ("csv", "tsv", "xlsx"):
-        raise InputError(f"header=False (--no-header) is for .csv, .tsv and .xlsx files; leave it out for {given.name}")
+        raise InputError(f"`header=False` is for .csv, .tsv and .xlsx files; leave it out for {given.name}")
     for argument, is_given in (
-        (f"delimiter={delimiter!r} (--delimiter)", delimiter is not None),
-        ("quoting=False (--no-quoting)", not quoting),
+        (f"`delimiter={delimiter!r}`", delimiter is not None),
+        ("`quoting=False`", not quoting),
     ):
         if is_given and name not in ("csv", "tsv"):
             raise InputError(f"{argument} is for .csv and .tsv files; leave it out for {given.name}")
@@ -113,8 +113,8 @@ def _checked_encoding(encoding: str) -> str:
         name = "undefined"
     if name in _NOT_FOR_FILES:
         raise SettingError(
-            f"encoding={encoding!r} (--encoding) is not known as an encoding of text files; "
-            "utf-8, utf-16, gb18030, big5 and cp1252 are"
+            f"`encoding={encoding!r}` is not known as an encoding of text files; give one such as utf-8, utf-16, "
+            "gb18030, big5 or cp1252"
         )
     return "utf-8-sig" if name == "utf-8" else encoding
 
@@ -122,7 +122,7 @@ def _checked_encoding(encoding: str) -> str:
 def _checked_delimiter(delimiter: str) -> str:
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise SettingError(f"delimiter={delimiter!r} (--delimiter) must be one character, such as ; or \\t for a tab")
+        raise SettingError(f"`delimiter={delimiter!r}` must be one character, such as ; or \\t for a tab")
     return delimiter
 
 
@@ -135,7 +135,7 @@ def _format_of(path: Path | None) -> str:
     if name not in _READERS:
         ending = f"ends in {ending!r}" if ending else "has no ending"
         formats = ", ".join(_READERS)
-        raise InputError(f"{path} {ending}, which is not a known format; give format= (--format) as one of {formats}")
+        raise InputError(f"{path} {ending}, which is not a known format; give `format` as one of {formats}")
     return name
 
 

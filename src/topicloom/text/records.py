@@ -118,9 +118,9 @@ def resolve_columns(
             return None
         names = ", ".join(f"{column:.30}..." if len(column) > 30 else column for column in present)
         found = f"its columns are {names}" if present else "it has none"
-        advice = f"name the column by {role}= (--{role})"
+        advice = f"name the column by `{role}`"
         if header is True:
-            advice += ", or give header=False (--no-header) if the first line is a document"
+            advice += ", or give `header=False` if the first line is a document"
         elif header is False:
             found = f"without a header, its columns are {names}"
         raise InputError(f"{where} has no column {name!r}; {found}; {advice}")

@@ -57,8 +57,8 @@ def _jieba_with(user_dictionary: tuple[str, ...]) -> Segmenter:
         own.load_userdict(io.StringIO("\n".join(user_dictionary)))
     except ValueError as error:
         raise InputError(
-            f"user_dictionary= (--user-dictionary): {error}; each line must be a word, with its frequency and its tag "
-            "if you like"
+            f"`user_dictionary` cannot be read: {error}; each line must be a word, which its frequency and its tag may "
+            "follow"
         ) from None
     cut: Segmenter = own.cut
     return cut

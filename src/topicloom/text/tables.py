@@ -23,7 +23,7 @@ _SAMPLE_LINES = 20
 _LONGEST_FIELD = 2**31 - 1  # characters; csv refuses more than 131,072 by default
 _MANY_LINES = 1_000  # a record of more lines is worth a warning
 _ADVICE = {
-    "line": "quote the fields that contain the delimiter ({!r}), or give another delimiter= (--delimiter)",
+    "line": "quote the fields that contain the delimiter ({!r}), or give another `delimiter`",
     "row": "give each column a name, or remove the cells beyond the last one",
 }
 # What openpyxl raises for a damaged workbook; faults in its XML are a SyntaxError.
@@ -118,8 +118,8 @@ def _rows(lines: Iterator[str], layout: Layout, name: str) -> Iterator[tuple[int
 def _not_a_table(error: csv.Error, name: str, first: int, last: int) -> InputError:
     message = str(error)
     advice = (
-        'write a quotation mark inside a quoted field twice (""), or give quoting=False (--no-quoting) if quotation '
-        "marks are ordinary characters in this file"
+        'write a quotation mark inside a quoted field twice (""), or give `quoting=False` if quotation marks are '
+        "ordinary characters in this file"
     )
     if message == "unexpected end of data":
         fault = f"{name}, line {first}: a quotation mark opens in the record that begins here and is never closed"

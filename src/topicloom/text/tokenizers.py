@@ -140,10 +140,8 @@ def make_tokenizer(
     lines: tuple[str, ...] = ()
     if user_dictionary is not None:
         if code != "zh":
-            raise InputError(
-                f"user_dictionary= (--user-dictionary) is for Chinese, and the language is {code!r}; leave it out"
-            )
-        lines = tuple(normalise(line) for line in _read_list(user_dictionary, "user_dictionary= (--user-dictionary)"))
+            raise InputError(f"`user_dictionary` is for Chinese, and the language is {code!r}; leave it out")
+        lines = tuple(normalise(line) for line in _read_list(user_dictionary, "`user_dictionary`"))
     tokenizer = Tokenizer(
         language=code,
         stop_words=resolve_stop_words(stop_words, code, replace_stop_words),
@@ -191,12 +189,9 @@ def resolve_stop_words(
     own: Iterable[str] = ()
     if isinstance(given, str) and given == "auto":
         if replace:
-            raise SettingError(
-                "replace_stop_words=True (--replace-stop-words) needs the words to use instead; "
-                "give them by stop_words= (--stop-words FILE)"
-            )
+            raise SettingError("`replace_stop_words=True` needs the words to use instead; give them by `stop_words`")
     elif isinstance(given, (str, Path)):
-        own = _read_list(given, "stop_words= (--stop-words)")
+        own = _read_list(given, "`stop_words`")
     else:
         own = map(replace_surrogates, given)
     if language is None:  # the user's own tokens are compared as they are spelled
