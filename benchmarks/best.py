@@ -59,27 +59,27 @@ COLUMNS = {
 HEAD = """# Loom compared with other models
 
 All models have their own default settings, which are the same on every corpus. The figures are from test documents. The
-settings of Loom were chosen on parts of the training documents. However, the figures here were read between rounds of
-that work. They influenced what was tried next and, where columns disagreed, how far a change went. `make bench-best`
-writes this page.
+settings of Loom were chosen on parts of the training documents. However, the figures of this page were read between
+rounds of that work. They influenced what was tried next and, where columns disagreed, how large a change was made.
+`make bench-best` writes this page.
 
 The first table compares Loom with the Gibbs sampler, tomotopy's with 1,000 iterations and two workers:
 
 - Most columns have the mean of Loom over seeds minus that of the sampler. Above 0, Loom is better. For NMI and purity,
   the better of TopMost's models takes the place of the sampler.
 - perplexity, time and processor time are ratios, Loom divided by the sampler. A perplexity below 1 and a time of at
-  most {time:g} count as better. The time is by the clock. The processor time does not count, but shows whether the
-  clock was fair.
+  most {time:g} count as better. The time is elapsed time. The processor time does not count, but shows whether
+  other processes disturbed the measurement.
 - **✗** marks a figure that is not better, however small the difference is. The last column counts those that are.
 - seeds: the number of seeds of Loom, of the sampler and of TopMost, with TopMost's epochs if they are not its default.
 - `-`: the figure is missing, for example because a corpus has no labels.
-- `*`: other processes used more than {busy:g} of a core during a fit, which affects the time by the clock.
+- `*`: other processes used more than {busy:g} of a core during a fit, which affects the elapsed time.
 
 """
 LEGEND = """
 The other tables have the mean ± standard deviation over seeds:
 
-- wall s: seconds of the fit by the clock. The models ran one after the other on the same machine, with up to two
+- wall s: elapsed seconds of the fit. The models ran one after the other on the same machine, with up to two
   threads each (the package uses one thread for a small network, and scikit-learn always one). If the fits of one model
   were repeated, those of the others are from another day. A small fit runs first, so that imports are not included.
 - processor s: seconds of all threads, including those of the sampler's workers.

@@ -75,8 +75,8 @@ PUBLISHED = (
 HEAD = """# Comparison with other packages
 
 All models have the default settings of their package. They are evaluated on the test documents of 20 Newsgroups, K=50,
-with the same measures (`judge.py`), which belong to none of the packages. Figures of several seeds are given as mean ±
-standard deviation. `make bench-peers` writes this page.
+with the same measures, from an implementation (`judge.py`) that belongs to none of the packages. Figures of several
+seeds are given as mean ± standard deviation. `make bench-peers` writes this page.
 
 - NPMI and TD: the words of a topic are ranked as each package does, in TopMost by weight, and in ours by its own rule.
 - NPMI .6 and TD .6: both are ranked by relevance .6. The weights of ProdLDA in TopMost are deviations from the common
@@ -89,7 +89,7 @@ SPEED = """
 
 The table compares our models with peers, the models of other packages. It has the shortest of {counted} epochs. The
 epochs of the peer and of our model were timed in turn, on the same two cores. With one thread it is processor time,
-which depends little on what else the machine does. With two threads it is time by the clock, which was not measured
+which depends little on what else the machine does. With two threads it is elapsed time, which was not measured
 while the machine was busy. "whole fit" is the factor for all epochs of a fit, with the default or recommended number of
 epochs of the peer and of our model in brackets.
 
@@ -172,7 +172,7 @@ def speed(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     """Return the shortest time per epoch of a peer and of our model, measured in turn.
 
     With one thread it is processor time, and with two threads wall-clock time. Two threads are not timed on a busy
-    machine, because the time by the clock would mean little.
+    machine, because elapsed time would mean little.
     """
     modes = [(1, "cpu"), (2, "wall")][: 2 if os.getloadavg()[0] < MAX_LOAD else 1]
     peer = next(peer for peer in (*PEERS, *PUBLISHED) if peer.name == job["peer"])
