@@ -180,9 +180,9 @@ respect to log a, where theta is drawn from Dirichlet(a), for one document of 10
 are equal, except that of one topic, which is twenty times as large.
 
 The columns `a=...` have the variance of the gradient of one draw, summed over topics and divided by the squared length
-of the exact gradient, times the time per draw relative to that of `implicit`. Lower is better: half the value is as good
-as twice the number of draws. The bias is in brackets, relative to the length of the exact gradient. A dash means that
-the bias is too small to distinguish from the noise; the score function has none.
+of the exact gradient, times the time per draw relative to that of `implicit`. Lower is better: half the value is as
+good as twice the number of draws. The bias is in brackets, relative to the length of the exact gradient. A dash means
+that the bias is too small to distinguish from the noise; the score function has none.
 
 In this comparison, `weibull` uses the Weibulls whose logarithms have the same mean and variance as those of the gammas,
 and `laplace` uses the logistic normal of Laplace's approximation. In the model, both have their own parameters. The
