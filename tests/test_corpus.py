@@ -175,7 +175,7 @@ def test_no_word_left():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ("one string", "texts is a single string"),
+        ("one string", "`texts` is a single string"),
         (["a", None], "document 1: expected a text, got a NoneType"),
         ([float("nan")], "document 0: expected a text, got a float: nan"),
         (["a", ["b"]], "document 1: expected a text, got a list"),
@@ -399,7 +399,7 @@ def test_from_counts_mends_a_copy():
         (np.zeros((0, 3)), {}, "counts have shape"),
         ([["a"]], {}, "counts are of type <U1; give numbers"),
         ([[1, 2]], {"vocabulary": ["a"]}, "the vocabulary has 1 words, and the counts have 2 columns"),
-        ([[1, 2, 3]], {"vocabulary": ["a", "b", "a"]}, "the vocabulary holds 'a' twice"),
+        ([[1, 2, 3]], {"vocabulary": ["a", "b", "a"]}, "the vocabulary contains 'a' twice"),
         ([[1]], {"vocabulary": ["a\n"]}, "blank or contains a line break"),
         ([[1]], {"texts": []}, "there are 0 texts and 1 documents; give one for each"),
         ([[1]], {"ids": "ab"}, "there are 2 ids and 1 documents; give one for each"),

@@ -225,12 +225,12 @@ def test_it_is_shown_with_a_line_for_each(model, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"measures": ["c_w"]}, "unknown measure 'c_w' in measures; did you mean"),
+        ({"measures": ["c_w"]}, "unknown measure 'c_w' in `measures`; did you mean"),
         ({"measures": "c_v"}, "list of measures"),
         ({"measures": ["purity"]}, "purity cannot be measured: no labels were given"),
         ({"measures": ["c_w2v"]}, "no word vectors"),
-        ({"top_n": 0}, "top_n should be a whole number"),
-        ({"relevance": 2}, "relevance should be from 0 to 1"),
+        ({"top_n": 0}, "`top_n` should be a whole number"),
+        ({"relevance": 2}, "`relevance` should be from 0 to 1"),
     ],
 )
 def test_what_cannot_be_is_said(model, options, says):
@@ -241,7 +241,7 @@ def test_what_cannot_be_is_said(model, options, says):
 def test_a_model_that_is_not_fitted_or_none():
     with pytest.raises(tl.InputError, match="this GSM is not fitted yet; call fit before evaluate"):
         tl.evaluate(tl.GSM(3), CORPUS)
-    with pytest.raises(tl.InputError, match="model should be a fitted topic model; it is of type list"):
+    with pytest.raises(tl.InputError, match="`model` should be a fitted topic model; it is of type list"):
         tl.evaluate([], CORPUS)
 
 

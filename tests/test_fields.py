@@ -83,8 +83,8 @@ def test_fields_as_numbers():
         ({"covariates": {"price": 3}}, "the covariate 'price' is 3; give a list"),
         ({"covariates": [1, 2]}, r'covariates are a list; give a dictionary such as \{"price"'),
         ({"ids": 3}, "ids is 3; give a list"),
-        ({"timestamps": "2021"}, "timestamps is '2021'; give a list"),
-        ({"vectors": [[1, 2], [3], [4], [5]]}, r"vectors cannot be read; give an \(n_docs, E\) array"),
+        ({"timestamps": "2021"}, "`timestamps` is '2021'; give a list"),
+        ({"vectors": [[1, 2], [3], [4], [5]]}, r"`vectors` cannot be read; give an \(n_docs, E\) array"),
     ],
 )
 def test_fields_that_cannot_be_used(given, message):
@@ -137,7 +137,7 @@ def test_from_frame(library):
     np.testing.assert_array_equal(corpus.covariates["price"], [1.5, np.nan, 2.0])
     with pytest.raises(InputError, match="no column 'bodi' for `text`; did you mean body"):
         Corpus.from_frame(frame, "bodi")
-    with pytest.raises(InputError, match=r"holds 1\.5 in row 0, which is not a text"):
+    with pytest.raises(InputError, match=r"contains 1\.5 in row 0, which is not a text"):
         Corpus.from_frame(frame, "price")
     with pytest.raises(InputError, match=r"`covariates` should be a list of columns; give \['price'\]"):
         Corpus.from_frame(frame, "body", covariates="price")
@@ -151,7 +151,7 @@ def test_a_column_of_lists_gives_vectors():
     corpus = Corpus.from_frame(frame, vectors="v", **OPEN)
     np.testing.assert_array_equal(corpus.vectors, VECTORS)
     assert corpus.vectors.dtype == np.float32
-    with pytest.raises(InputError, match="vectors cannot be read"):
+    with pytest.raises(InputError, match="`vectors` cannot be read"):
         Corpus.from_frame(frame, vectors="w", **OPEN)
 
 

@@ -104,8 +104,8 @@ def test_a_mistake_leaves_the_earlier_fit_as_it_is(options):
 @pytest.mark.parametrize(
     ("documents", "options", "says"),
     [
-        (PLANTED, {"monitor": ["c_vv"]}, "unknown measure 'c_vv' in monitor; did you mean c_v"),
-        (PLANTED, {"monitor": ["perplexity"]}, "unknown measure 'perplexity' in monitor; choose one of"),
+        (PLANTED, {"monitor": ["c_vv"]}, "unknown measure 'c_vv' in `monitor`; did you mean c_v"),
+        (PLANTED, {"monitor": ["perplexity"]}, "unknown measure 'perplexity' in `monitor`; choose one of"),
         (PLANTED, {"monitor": "c_v"}, "list of measures"),
         (PLANTED, {"monitor": ["c_v"]}, "c_v cannot be measured: the order of words is not known"),
         (PLANTED.counts, {"monitor": ["c_npmi"]}, "c_npmi cannot be measured"),

@@ -160,8 +160,8 @@ def test_encodings(write):
             {"label": "m"},
             "a.csv has no column 'm'; its columns are text, n; name the column by label=",
         ),
-        ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3: 1 fields, and the header has 2"),
-        ("a.csv", "text,n\nx,1,2\n", {}, "a.csv, line 2: 3 fields, and the header has 2"),
+        ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3 has 1 fields, but the header has 2"),
+        ("a.csv", "text,n\nx,1,2\n", {}, "a.csv, line 2 has 3 fields, but the header has 2"),
         ("a.jsonl", '{"text": "a"}\n{"text": \n', {}, "a.jsonl, line 2, column .*: not JSON .*; correct the line"),
         ("a.jsonl", '["a"]\n', {}, "a.jsonl, line 1: not a JSON object"),
         ("a.jsonl", '{"text": 5}\n', {}, "a.jsonl, line 1: 'text' is 5, not a string"),
@@ -291,7 +291,7 @@ def test_excel(tmp_path):
     ]
     assert texts(path, header=False, text="2")[0] == "text"
     save(["text"], ["a", "b"])
-    with pytest.raises(InputError, match=r"a.xlsx, row 2: 2 fields, and the header has 1; give each column a name"):
+    with pytest.raises(InputError, match=r"a.xlsx, row 2 has 2 fields, but the header has 1; give each column a name"):
         texts(path)
     save(["body"], ["a"])
     with pytest.raises(InputError, match=r"a.xlsx has no column 'text'; its columns are body"):

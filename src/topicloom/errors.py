@@ -47,7 +47,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f"choose one of {', '.join(known[:_LISTED])}{more}"
 
 
-# Arguments that have another name on the command line. Some commands call the same thing by different options.
+# Arguments whose options have other names on the command line.
 _RENAMED = {"n_topics": "topics", "random_state": "seed", "n_jobs": "jobs", "top_n": "words"}
 _LISTED = 100  # names in a message
 _ARGUMENT = re.compile(r"`([A-Za-z_]\w*)(?:=([^`]+))?`")

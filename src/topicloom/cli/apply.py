@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("topicloom")
 
 _CHUNK = 10_000  # documents inferred at a time
-_FEWEST = 20  # documents, of which most without a known word point to a mistake
+# If more than this share of the first documents has no known word, the user probably made a mistake.
 _MOST_EMPTY = 0.5
+_FEWEST = 20  # documents; with fewer, there is no such check
 
 
 @command
@@ -83,7 +84,9 @@ def evaluate(
     reference: Annotated[
         str | None, typer.Option(metavar="FILE", help="Other documents to measure coherence against.")
     ] = None,
-    vectors: Annotated[Path | None, typer.Option(metavar="FILE", help="Word vectors, for measures of meaning.")] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Word vectors, for the measures that need them.")
+    ] = None,
     measures: Annotated[
         str | None, typer.Option(metavar="NAME,NAME", help="These measures only; all by default.")
     ] = None,
@@ -96,7 +99,7 @@ def evaluate(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a run: coherence, diversity, perplexity, classes, collapse; into its metrics.json and a table."""
+    """Measure a run (coherence, diversity, perplexity, classes, collapse); print a table and add it to metrics.json."""
     if texts is not None:
         check_source(texts, options)
     from ..reports.evaluation import Request, evaluate_run
@@ -133,7 +136,7 @@ def _inferred(model: TopicModel, file: str, options: Reading, force: bool) -> It
 
 
 def _check_known(model: TopicModel, documents: list[Document], n_empty: int) -> None:
-    """Raise InputError where so few documents have a known word that they cannot be what the model is for."""
+    """Raise InputError if so few documents have a known word that the model was probably not made for them."""
     from ..text.languages import detect_language, language_name
 
     if len(documents) < _FEWEST or n_empty <= _MOST_EMPTY * len(documents):

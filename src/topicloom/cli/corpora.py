@@ -39,14 +39,16 @@ def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: boo
     from ..corpus import Corpus
 
     if is_model(source):
-        raise InputError(f"{source} is a trained model; give the text, or show the model by topics or infer")
+        raise InputError(
+            f"{source} is a trained model; give a text, or use the model with the commands topics and infer"
+        )
     if not (Path(source) / "corpus.json").is_file():
         return Corpus.from_file(source, **asdict(options), keep_texts=keep_texts, progress=progress)
     changed = [name for name in asdict(options) if getattr(options, name) != getattr(Preparing(), name)]
     if changed:
         options_of = {"n_jobs": "--jobs", "header": "--no-header", "quoting": "--no-quoting"}
         option = options_of.get(changed[0], "--" + changed[0].replace("_", "-"))
-        raise InputError(f"{source} is a saved corpus, to which {option} does not apply; give it to prepare")
+        raise InputError(f"{option} cannot be applied to {source}, which is a saved corpus; use it with prepare")
     return Corpus.load(source)
 
 

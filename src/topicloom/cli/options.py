@@ -40,7 +40,7 @@ def count_or_share(value: Any) -> Any:
 
 
 def _apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
-    """What a file says becomes the defaults of the options of its names; returns its settings of the model."""
+    """Make the values in a file the defaults of the options with their names; return its settings of the model."""
     if path is None:
         return {}
     from ..config import read_config
@@ -95,18 +95,21 @@ class Reading:
     encoding: Annotated[str, _file(help="Encoding of text files, such as gb18030.")] = "utf-8"
     errors: Annotated[str, _file(help="Undecodable bytes: strict, replace or ignore.")] = "strict"
     delimiter: Annotated[
-        str | None, _file(metavar="CHARACTER", help="Between the fields of a .csv or .tsv file; recognised by default.")
+        str | None,
+        _file(metavar="CHARACTER", help="Separates the fields of a .csv or .tsv file; recognised by default."),
     ] = None
     header: Annotated[
         bool,
         _file(
-            "--header/--no-header", help="Whether the first line of a table names its columns; else use numbers from 1."
+            "--header/--no-header",
+            help="Whether the first line of a table names its columns; if not, they are 1, 2, ...",
         ),
     ] = True
     quoting: Annotated[
         bool,
         _file(
-            "--quoting/--no-quoting", help="Whether quotation marks enclose fields of a .csv or .tsv file, or are text."
+            "--quoting/--no-quoting",
+            help="Whether quotation marks enclose fields of a .csv or .tsv file, or are a part of the text.",
         ),
     ] = True
 
@@ -115,9 +118,9 @@ class Reading:
 class Preparing(Reading):
     """How text becomes a corpus; the names are those of `Corpus.from_file`."""
 
-    language: Annotated[str, _words(help="Such as zh, en or fr; auto looks at the script.")] = "auto"
-    min_df: Annotated[float, _documents(help="Drop words in fewer documents.")] = 5
-    max_df: Annotated[float, _documents(help="Drop words in more documents.")] = 0.5
+    language: Annotated[str, _words(help="Such as zh, en or fr; auto recognises the script.")] = "auto"
+    min_df: Annotated[float, _documents(help="Drop words that occur in fewer documents.")] = 5
+    max_df: Annotated[float, _documents(help="Drop words that occur in more documents.")] = 0.5
     max_features: Annotated[int | None, _words(help="Keep the most frequent words only.")] = None
     remove_top: Annotated[int, _words(help="Drop this many of the most frequent words.")] = 0
     stop_words: Annotated[
@@ -145,7 +148,7 @@ Config = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="A .yaml or .toml file with these options by name, and the model's settings; the command line wins.",
+        help="A .yaml or .toml file with these options and settings of the model; the command line overrides it.",
         parser=Path,
         callback=_apply_config,
         is_eager=True,
@@ -159,11 +162,13 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="MODULE", help="Module of your own that the model's class is in; its code is run."),
+    typer.Option("--allow", metavar="MODULE", help="Your own module with the model's class, whose code is run."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
-Excel = Annotated[bool, typer.Option("--excel", help="Begin CSV files with the mark by which Excel knows UTF-8.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Excel = Annotated[
+    bool, typer.Option("--excel", help="Begin CSV files with a byte order mark, so that Excel recognises UTF-8.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
 
 

@@ -1,4 +1,4 @@
-"""What every command has: how it is added, how it speaks, and how a mistake ends it."""
+"""What all commands share: how they are added to the app, how they print, and how a user's mistake ends them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command `topicloom`."""
-    # A thread that waits for another spins before it sleeps. By default it spins for so long that a training step takes
-    # several times its time beside a second busy process. PyTorch reads this when it is first imported; your own
-    # setting stands. The library never does this: the environment of a process belongs to its program.
+    # A thread that waits for another one spins before it sleeps. By default it spins for so long that a training step
+    # takes several times as long while a second process is busy. PyTorch reads the variable when it is first imported.
+    # A value that the user has set is kept. The library itself never changes the environment of a process.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     app(prog_name="topicloom")
@@ -81,7 +81,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             stop("interrupted", 130)
         except BrokenPipeError:
-            raise  # `| head` is no mistake, and typer ends quietly
+            raise  # a pipe such as `| head` is no mistake, and typer then ends quietly
         except OSError as error:
             stop(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
 

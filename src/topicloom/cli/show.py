@@ -1,4 +1,4 @@
-"""Commands that show what there is: the models, and the topics of a run. Neither loads PyTorch without need."""
+"""Commands that show the models and the topics of a run. They load PyTorch only if they need it."""
 
 from __future__ import annotations
 

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
-_MONITORED = "document_npmi"  # needs no more than the counts
+_MONITORED = "document_npmi"  # which needs only the counts
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a training command leaves and shows."""
+    """What a training command writes and shows."""
 
     out: Path | None
     doc_topics: DocTopics = DocTopics.csv
@@ -185,7 +185,7 @@ def _monitored(text: str) -> list[str]:
     """The measures that --monitor names, so that a mistake is found before anything is read."""
     from ..metrics.catalogue import known_measures, measures_of
 
-    return [] if text == "none" else known_measures(read_names(text), measures_of("monitor"), "--monitor")
+    return [] if text == "none" else known_measures(read_names(text), measures_of("monitor"), "`monitor`")
 
 
 def _train(

@@ -100,11 +100,11 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             MissingExtraError: the language's segmenter is not installed.
         """
         if isinstance(texts, str | bytes):
-            raise InputError("texts is a single string; give a list with a string for each document")
+            raise InputError("`texts` is a single string; give a list with a string for each document")
         if is_frame(texts):
-            raise InputError("texts is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
+            raise InputError("`texts` is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
         if not isinstance(texts, Iterable):
-            raise InputError(f"texts is {texts!r:.60}; give a list with a string for each document")
+            raise InputError(f"`texts` is {texts!r:.60}; give a list with a string for each document")
         documents: Iterator[Document] = (Document(cast(Any, text)) for text in texts)
         filters = Filters(min_df, max_df, max_features, remove_top)
         chosen, documents = choose_tokenizer(
@@ -174,7 +174,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             keep_texts, user_dictionary, n_jobs, progress: as for `from_texts`.
 
         Raises:
-            InputError: the file cannot be read, `out` holds something, or no word passes the filters.
+            InputError: the file cannot be read, `out` is not empty, or no word passes the filters.
             SettingError: the language or the format is not known, or a filter has a value that it cannot have.
             MissingExtraError: an optional package is needed and not installed.
         """
@@ -331,7 +331,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         """Write the corpus to a directory.
 
         Raises:
-            InputError: the directory holds something, and `overwrite` is not set.
+            InputError: the directory is not empty, and `overwrite` is not set.
         """
         with atomic_directory(Path(directory), "corpus.json", overwrite=overwrite) as folder:
             save_into(self, folder)

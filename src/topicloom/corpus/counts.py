@@ -140,7 +140,7 @@ def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[s
     if len(set(words)) < n_words:
         seen: set[str] = set()
         twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
-        raise InputError(f"the vocabulary holds {twice!r} twice; every column needs a word of its own")
+        raise InputError(f"the vocabulary contains {twice!r} twice; every column needs a word of its own")
     refuse_line_breaks(words)
     return words
 

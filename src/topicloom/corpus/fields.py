@@ -202,7 +202,7 @@ def numbers(count: int) -> list[str]:
 
 def _strings(name: str, values: Iterable[Any]) -> list[str]:
     if not isinstance(values, Iterable):
-        raise InputError(f"{name} is {values!r:.60}; give a list with one value for each document")
+        raise InputError(f"`{name}` is {values!r:.60}; give a list with one value for each document")
     return ["" if is_missing(value) else replace_surrogates(str(value)) for value in values]
 
 
@@ -211,19 +211,19 @@ def _vectors(values: Any) -> npt.NDArray[np.float32]:
         vectors = np.asarray(values, np.float32)
     except (TypeError, ValueError):
         raise InputError(
-            "vectors cannot be read; give an (n_docs, E) array, with the same number of values for each document"
+            "`vectors` cannot be read; give an (n_docs, E) array, with the same number of values for each document"
         ) from None
     if vectors.ndim != 2:
-        raise InputError(f"vectors have shape {vectors.shape}; give an (n_docs, E) array")
+        raise InputError(f"`vectors` has shape {vectors.shape}; give an (n_docs, E) array")
     if not np.isfinite(vectors).all():
         row = int((~np.isfinite(vectors)).any(1).argmax())
-        raise InputError(f"the vector of document {row} holds a number that is not finite; replace it")
+        raise InputError(f"the vector of document {row} contains a number that is not finite; replace it")
     return vectors
 
 
 def _covariates(given: Mapping[str, Iterable[Any]] | None) -> dict[str, Covariate]:
     if given is not None and not isinstance(given, Mapping):
-        raise InputError(f'covariates are a {type(given).__name__}; give a dictionary such as {{"price": [1.5, 2.0]}}')
+        raise InputError(f'`covariates` is a {type(given).__name__}; give a dictionary such as {{"price": [1.5, 2.0]}}')
     return {str(name): _covariate(str(name), values) for name, values in (given or {}).items()}
 
 
@@ -239,7 +239,7 @@ def _covariate(name: str, values: Iterable[Any]) -> Covariate:
         return np.array([math.nan if is_missing(value) else float(value) for value in column], np.float64)
     if any(isinstance(value, list | tuple | dict | np.ndarray) for value in known):
         raise InputError(
-            f"the covariate {name!r} holds a list or a dictionary; give each document a number or a string"
+            f"the covariate {name!r} contains a list or a dictionary; give each document a number or a string"
         )
     names = tuple(sorted({str(value) for value in known}))
     place = {each: code for code, each in enumerate(names)}

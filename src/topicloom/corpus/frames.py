@@ -78,8 +78,8 @@ def read_frame(
     for row, value in enumerate(texts):
         if not isinstance(value, str) and not is_missing(value):
             raise InputError(
-                f"the column {text!r} holds {value!r:.40} in row {row}, which is not a text; name the column with the "
-                "texts by `text`"
+                f"the column {text!r} contains {value!r:.40} in row {row}, which is not a text; name the column with "
+                "the texts by `text`"
             )
     rows = None if vectors is None else column("vectors", vectors)
     return FrameColumns(

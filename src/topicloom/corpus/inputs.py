@@ -152,7 +152,7 @@ def _whole(corpus: Corpus, fractional: bool) -> Corpus:
     """
     if not fractional and not corpus.is_whole:
         raise InputError(
-            "the corpus holds counts that are not whole numbers; `fractional_counts=True` accepts them as weights"
+            "the corpus has counts that are not whole numbers; `fractional_counts=True` accepts them as weights"
         )
     return corpus
 

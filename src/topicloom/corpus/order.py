@@ -40,7 +40,7 @@ class WithOrder:
         documents: Sequence[Any] | None = self.fields.tokens or self.fields.texts
         if documents is None or not self.has_order:
             raise InputError(
-                "the order of the words is not known, because this corpus holds counts without texts; give lists of "
+                "the order of the words is not known, because this corpus has counts without texts; give lists of "
                 "tokens, or make the corpus from raw texts with `keep_texts=True`"
             )
         return map(self.tokenizer, documents)

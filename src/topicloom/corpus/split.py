@@ -35,7 +35,7 @@ def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_sta
     """
     if not (validation > 0 and test > 0 and validation + test < 1):
         raise SettingError(
-            f"validation and test should be shares above 0, together below 1; they are {validation} and {test}"
+            f"`validation` and `test` should be shares above 0, and together below 1; they are {validation} and {test}"
         )
     rows = np.random.default_rng(random_state).permutation(np.flatnonzero(~corpus.is_empty))
     ends = np.cumsum([round(len(rows) * test), round(len(rows) * validation)])

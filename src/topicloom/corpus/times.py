@@ -43,7 +43,7 @@ def parse_times(values: Iterable[Any]) -> Times:
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         return values.astype(_UNIT)
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InputError(f"timestamps is {values!r:.60}; give a list with one value for each document")
+        raise InputError(f"`timestamps` is {values!r:.60}; give a list with one value for each document")
     return np.array([_parsed(value, row) for row, value in enumerate(values)], _UNIT)
 
 

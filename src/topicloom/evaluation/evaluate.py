@@ -50,9 +50,9 @@ def evaluate(
     """
     _require_fitted(model)
     known = measures_of("evaluation")
-    names = list(known) if measures is None else known_measures(measures, known, "measures")
+    names = list(known) if measures is None else known_measures(measures, known, "`measures`")
     if isinstance(top_n, bool) or (top_n is not None and (not isinstance(top_n, int) or top_n < 1)):
-        raise SettingError(f"top_n should be a whole number from 1, or None; it is {top_n!r}")
+        raise SettingError(f"`top_n` should be a whole number from 1, or None; it is {top_n!r}")
     inputs = _inputs(model, X, labels, training, reference, vectors, top_n, relevance)
     about = _about(inputs)
     figures, skipped = {}, {}
@@ -69,7 +69,7 @@ def evaluate(
 def _require_fitted(model: Any) -> None:
     """Raise InputError unless this is a fitted topic model."""
     if not isinstance(model, TopicModel):
-        raise SettingError(f"model should be a fitted topic model; it is of type {type(model).__name__}")
+        raise SettingError(f"`model` should be a fitted topic model; it is of type {type(model).__name__}")
     try:
         check_is_fitted(model, "components_")
     except NotFittedError:
@@ -101,7 +101,7 @@ def _inputs(
 
 
 def _about(inputs: ModelInputs) -> dict[str, Any]:
-    """Return what the evaluation is of."""
+    """Return a description of the model and of the documents."""
     corpus = inputs.given.corpus
     return {
         "model": type(inputs.model).__name__,

@@ -1,4 +1,4 @@
-"""What measures read of a fitted model and of documents. Everything is made when a measure first asks for it."""
+"""The inputs of measures, from a fitted model and documents. Everything is computed when a measure first needs it."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ class GivenReference:
 
     @property
     def ordered_documents(self) -> Reference:
-        """The documents, if their order of words is known.
+        """The documents, if the order of their words is known.
 
         Raises:
-            InputError: it is not known.
+            InputError: the order is not known.
         """
         if not self.documents.ordered:
             raise InputError(f"the order of words is not known, because {self.name} has only counts")

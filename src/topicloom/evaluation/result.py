@@ -9,7 +9,7 @@ from typing import Any
 
 from ..metrics import CATALOGUE, Measured
 
-# Settings that are the same for every measure, or clear from its name.
+# Settings that are not shown, because they are the same for every measure or clear from its name.
 _NOT_SHOWN = {"measure", "reference", "epsilon", "counting", "method", "tokens", "unit", "vectors"}
 
 

@@ -1,7 +1,7 @@
 """Comparisons: models x numbers of topics x seeds, fitted on one part of a corpus and measured on two others.
 
-Settings and numbers of topics should be chosen by the measures of the validation part; those of the test part are for
-the report. A directory keeps every finished fit, so that a killed comparison can be continued:
+Settings and numbers of topics should be chosen by the measures of the validation part. The measures of the test part
+should be reported. A directory keeps every finished fit, so that a killed comparison can be continued:
 
     comparison.json    what is compared: models, settings, the split, and a digest of the corpus
     corpus/            the documents of each part, for the processes that fit
@@ -78,9 +78,9 @@ def compare(
             random_state are set here.
         n_topics: numbers of topics, or a single one.
         seeds: the number of fits of each model and number of topics, with random_state 0, 1, ...
-        split: the documents to train on, to choose by and to report on. None draws them at random with a fixed seed.
-            Or three corpora in this order (`corpus` is not read then), or the name of a covariate whose values are
-            train, validation and test.
+        split: the division into training, validation and test documents. None draws them at random with a fixed seed.
+            It may also be three corpora in this order (`corpus` is not read then), or the name of a covariate whose
+            values are train, validation and test.
         validation, test: the shares of held-out documents, if they are drawn.
         out: a directory that keeps the comparison, so that a killed one can be continued. None keeps nothing.
         keep_models: keeps the fitted models in `out`, for `Comparison.best_model` and `Comparison.load_model`. Fits
@@ -99,7 +99,7 @@ def compare(
         raise InputError("`keep_models=True` needs a directory for the models; give `out`")
     wanted, sizes, n_workers = estimators(models), _sizes(n_topics), _workers(n_jobs)
     parts, divided = split_documents(corpus, split, validation, test)
-    # Seed by seed, so that a comparison that is cut short has all models.
+    # The jobs are ordered by seed, so that a comparison that is cut short has all models.
     jobs = [{"model": name, "n_topics": k, "seed": seed} for seed, k, name in product(range(seeds), sizes, wanted)]
     with TemporaryDirectory(prefix="topicloom-") as temporary:
         folder = Path(temporary, "comparison") if out is None else Path(out)
@@ -242,7 +242,7 @@ def _run(jobs: list[Job], work: _Fit, n_jobs: int, on_result: OnResult | None) -
 
 @dataclass
 class _Fit:
-    """What a job does: fit one model and measure it. Each process has a copy, which reads the documents once."""
+    """The work of a job: to fit one model and measure it. Each process has a copy, which reads the documents once."""
 
     folder: Path
     models: dict[str, TopicModel]
@@ -279,7 +279,7 @@ class _Fit:
         return self.folder / "models" / job_name(job)
 
     def is_complete(self, row: Row) -> bool:
-        """Whether what the fit of an earlier call left is still there."""
+        """Whether the files of a fit of an earlier call are still there."""
         has_model = not self.keep_models or (self.model_folder(row) / "config.json").is_file()
         return has_model and self.topics(row) is not None
 

@@ -126,7 +126,8 @@ class Comparison:
     def paired(self, measure: str, against: str, on: str = "test") -> list[Row]:
         """Compare every other model with one model, over pairs of fits with the same seed and number of topics.
 
-        Few pairs show only large differences. Among many tests some have p below .05 by chance, so judge by p_holm.
+        With few pairs, only large differences are significant. Of many tests, some have p below .05 by chance, so rely
+        on p_holm.
 
         Args:
             measure: its name.
@@ -295,7 +296,7 @@ def job_name(job: Mapping[str, Any]) -> str:
 
 def _check_part(on: str) -> None:
     if on not in HELD_OUT:
-        raise SettingError(f'on should be "validation" or "test"; it is {on!r}')
+        raise SettingError(f'`on` should be "validation" or "test"; it is {on!r}')
 
 
 def _number(count: int, one: str, more: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Documents to train on, to choose by and to report on, and the measures of a model on each of these parts."""
+"""The training, validation and test documents of an experiment, and the measures of a model on each of these parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Parts: TypeAlias = "Split | Sequence[Any] | str | None"
 
 HELD_OUT = ("validation", "test")
 _COMPARED: tuple[Use, ...] = ("comparison",)
-_OF_SEVERAL_FITS = {"seconds", "other runs"}  # needs that only the caller of several fits can meet
+_OF_SEVERAL_FITS = {"seconds", "other runs"}  # needs that only the caller, who makes several fits, can meet
 _PARTS = {
     "train": "train",
     "training": "train",
@@ -44,7 +44,7 @@ def split_documents(
         documents: a Corpus, or anything else that `fit` takes.
         parts: None draws the parts at random, with a fixed seed. The name of a covariate takes the parts from its
             values, which are train, validation (or val, valid, dev) and test. Three corpora, for training, validation
-            and test, are taken as they are, over the vocabulary of the first; `documents` is not read then.
+            and test, are used as they are, over the vocabulary of the first; `documents` is then not read.
         validation, test: the shares of the documents, for parts that are drawn.
 
     Returns:

@@ -10,14 +10,14 @@ from typing import Any, Literal
 from ..errors import MissingExtraError
 
 Sampler = Literal["tpe", "random"]
-_NEXT_SEED = 7919  # a continued search would repeat its first trials with the first seed
+_NEXT_SEED = 7919  # with the first seed, a continued search would repeat its first trials
 
 
 @contextmanager
 def open_study(folder: Path, sampler: Sampler, random_state: int) -> Iterator[Any]:
     """Yield the study whose journal is in a directory, which this process has locked.
 
-    Optuna's log shows warnings only in the meantime.
+    Meanwhile, Optuna logs nothing but warnings.
 
     Raises:
         MissingExtraError: Optuna is not installed.
@@ -29,7 +29,7 @@ def open_study(folder: Path, sampler: Sampler, random_state: int) -> Iterator[An
         raise MissingExtraError.of("tuning", "optuna", "tune") from None
 
     class Unlocked(JournalFileOpenLock):
-        """No lock. A killed process would leave Optuna's own behind, and the directory is locked as a whole."""
+        """No lock, because the whole directory is locked, and a killed process would leave Optuna's lock behind."""
 
         def acquire(self) -> bool:
             return True

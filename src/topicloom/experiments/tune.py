@@ -41,7 +41,7 @@ logger = logging.getLogger("topicloom")
 
 Space = Mapping[str, "tuple[float, float] | tuple[float, float, Literal['log']] | list[Any]"]
 
-# A choice: mainly coherence, with enough weight on the others that topics which are all alike do not win.
+# Coherence counts most. The other measures have enough weight that topics which are all alike do not win.
 OBJECTIVE = {"document_npmi": 1.0, "topic_diversity": 0.5, "log_perplexity": -0.5}
 SPACE: dict[str, Any] = {
     "alpha": (0.01, 1.0, "log"),
@@ -102,7 +102,7 @@ def tune(
     out: str | Path | None = None,
     on_result: Callable[[int, int, dict[str, Any]], None] | None = None,
 ) -> Tuning:
-    """Search for the settings of a model that make an objective largest on validation documents.
+    """Search for the settings of a model that maximise an objective on validation documents.
 
     The test documents, those of `compare` with the same split, are not used.
 
@@ -115,12 +115,12 @@ def tune(
             interrupted in an earlier call does not count.
         space: for each setting a range (low, high) or (low, high, "log"), or a list of choices. None is SPACE, without
             the settings that the model does not have.
-        objective: weights of measures; their weighted sum is made largest. None is OBJECTIVE. log_perplexity is the
-            logarithm of completion perplexity divided by that of the vocabulary's size: 1 for a model that knows
-            nothing.
+        objective: weights of measures; their weighted sum is maximised. None is OBJECTIVE. log_perplexity is the
+            logarithm of completion perplexity divided by that of the vocabulary's size: 1 for a model that gives all
+            words the same probability.
         sampler: "tpe" (Bergstra et al. 2011) or "random".
         random_state: the seed of the sampler and of every fit.
-        split: the documents to train on, to choose by and to report on, as for `compare`.
+        split: the division into training, validation and test documents, as for `compare`.
         validation, test: the shares of held-out documents, if they are drawn.
         out: a directory that keeps the study and the best model; None keeps nothing.
         on_result: a function that is called after each trial with the number of finished trials, the number of all
@@ -179,7 +179,7 @@ def check(model: str | TopicModel, objective: Mapping[str, float] | None = None)
 
 
 class _Search:
-    """A search under way. It keeps the model of the best trial, in `folder` if there is one."""
+    """A search that is running. It keeps the model of the best trial, in `folder` if one is given."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class _Search:
         self.model: TopicModel | None = None  # of the best trial, if this call has made it
 
     def run(self, trials: int, on_result: Callable[[int, int, dict[str, Any]], None] | None) -> None:
-        """Make trials until there are enough; those that fail in this call count, so that it ends."""
+        """Make trials until there are enough. Trials that fail in this call count too, so that the search ends."""
         for n_done in range(len(completed(self.study)) + 1, trials + 1):
             trial = self.study.ask()
             try:

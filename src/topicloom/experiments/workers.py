@@ -1,4 +1,4 @@
-"""Processes that do jobs. One that dies, for want of memory for example, costs its own job and no other."""
+"""Worker processes that do jobs. If one of them dies, for example for lack of memory, only its own job is lost."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Work = Callable[[Job], Row]
 
 _log = logging.getLogger("topicloom")
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-_SPIN_COUNT = "3000"  # as for the command line: a thread that waits sleeps soon, and leaves the processor to others
+_SPIN_COUNT = "3000"  # as on the command line: waiting threads soon sleep, and leave the processor to others
 _LONGEST = 300  # characters of an error
-_PATIENCE = 5  # seconds until a process has ended whose connection has
+_PATIENCE = 5  # seconds to wait for the end of a process whose connection has ended
 
 
 def attempt(work: Work, job: Job) -> Row:
@@ -34,7 +34,7 @@ def attempt(work: Work, job: Job) -> Row:
     began = time.perf_counter()
     try:
         row = job | work(job)
-    except Exception as error:  # whatever goes wrong in one job, the others go on
+    except Exception as error:  # an error in one job must not stop the others
         row = job | {"error": described(error)}
     return row | {"job_seconds": round(time.perf_counter() - began, 3)}
 
@@ -77,7 +77,7 @@ def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row,
                     continue
                 if worker.job is not None:
                     yield message
-                elif message is not None:  # it cannot read the work
+                elif message is not None:  # the worker cannot read the work
                     raise InputError(f"{_CANNOT_BE_SENT} ({message}); {_ADVICE}")
                 if waiting:
                     worker.give(waiting.popleft())
@@ -110,7 +110,7 @@ class _Worker:
 
     def give(self, job: Job) -> None:
         self.job, self._given = job, time.perf_counter()
-        with suppress(OSError):  # it has died, which the next read shows
+        with suppress(OSError):  # the process has died, which the next read shows
             self.connection.send(job)
 
     def died(self) -> Row:
@@ -146,7 +146,7 @@ def _ready(workers: Sequence[_Worker]) -> list[_Worker]:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """Set what libraries of a new process read when they are loaded, and take it back here."""
+    """Set environment variables that a new process inherits and its libraries read, and restore those of this one."""
     before = dict(os.environ)
     os.environ |= _THREADS
     if "OMP_WAIT_POLICY" not in os.environ:
@@ -190,7 +190,7 @@ def _read_work(payload: bytes, directory: str) -> Work:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when the one that started it has been killed, which leaves no other process to end it."""
+    """End this process when the process that started it was killed, because no other process would end it."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -1,4 +1,4 @@
-"""JSON files, and text files with one entry a line."""
+"""JSON files, and text files with one entry on each line."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def temporary_name(path: Path) -> Path:
 
 
 def moved_aside(temporary: Path) -> Path:
-    """Return the name of the old directory that the temporary one replaces, while neither has the name of both."""
+    """Return the name under which the old directory is kept while the temporary one takes its place."""
     return temporary.with_name(temporary.name + ".old")
 
 
@@ -62,7 +62,7 @@ def _machine() -> str:
 def _is_abandoned(leftover: Path, machine: str, process: int) -> bool:
     if machine == _machine() and os.name != "nt":  # on Windows, this way of asking for a process would end it
         return not _is_alive(process)
-    try:  # nothing is known of processes elsewhere, so they are given a day
+    try:  # processes elsewhere cannot be looked up, so their files count as abandoned after a day
         newest = max(file.stat().st_mtime for file in (leftover, *leftover.rglob("*")))
     except OSError:  # it is being written or removed
         return False

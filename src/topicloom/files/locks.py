@@ -44,7 +44,7 @@ def lock_directory(path: str | Path) -> Iterator[None]:
         finally:
             if handle is not None:
                 with suppress(OSError):
-                    file.unlink()  # while it is locked, as later this may be the file of the next owner
+                    file.unlink()  # while it is still locked; later, it may belong to the next owner
                 os.close(handle)
     finally:
         with _list_lock:

@@ -102,12 +102,12 @@ def require_free(path: Path, marker: str, overwrite: bool = False, known: Collec
         raise InputError(f"{path} holds other files (no {marker}) and is not overwritten; give another place")
 
 
-# The parts of writing.
+# Helpers.
 
 
 def _put_in_place(temporary: Path, path: Path, overwrite: bool) -> None:
     with suppress(OSError):
-        path.rmdir()  # an empty directory makes room, and any other stays
+        path.rmdir()  # removes an empty directory, and fails for any other
     if not path.exists():
         temporary.replace(path)
     elif not overwrite and any(path.iterdir()):
@@ -131,7 +131,7 @@ def _without_links(path: Path) -> Path:
 
 @contextmanager
 def _errors_name(path: Path, temporary: Path) -> Iterator[None]:
-    """Make an OSError name `path` where it names the temporary file, or none because the disk is full."""
+    """Put `path` into an OSError that names the temporary file, or that names no file because the disk is full."""
     try:
         yield
     except OSError as error:

@@ -42,8 +42,8 @@ class Measure:
         axis: the label of the axis that measures of the same scale share in figures; "" if it has one of its own.
         axis_end: the value that the axis of figures reaches at least, or None; a count of topics or latent dimensions
             reaches the number of them.
-        column: its heading in the terminal's table of a comparison; "" if that has no column for it.
-        meaning: what it says, in words for people who do not know it, above its panel in figures; "" if the title does.
+        column: its heading in the table of a comparison in the terminal; "" if that table leaves it out.
+        meaning: an explanation above its panel in figures, for people who do not know it; "" if the title is enough.
     """
 
     name: str

@@ -112,10 +112,10 @@ class Reference:
         tokens, ends = np.asanyarray(ids), np.asanyarray(offsets)
         if tokens.ndim != 1 or ends.ndim != 1 or ends.dtype.kind not in "iu" or tokens.dtype.kind not in "iu":
             if tokens.size:
-                raise InputError("ids and offsets must be flat arrays of whole numbers")
+                raise InputError("`ids` and `offsets` must be flat arrays of whole numbers")
             tokens = np.empty(0, np.int32)
         if not len(ends) or ends[0] != 0 or ends[-1] != len(tokens) or (np.diff(ends.astype(np.int64)) < 0).any():
-            raise InputError(f"offsets must rise from 0 to the number of ids, which is {len(tokens)}")
+            raise InputError(f"`offsets` must rise from 0 to the number of ids, which is {len(tokens)}")
         numbers = _numbered(vocabulary)
         least, most = (int(tokens.min()), int(tokens.max())) if len(tokens) else (0, -1)
         n_words = most + 1 if vocabulary is None else len(vocabulary)
@@ -191,12 +191,12 @@ class Reference:
             for each group of n words, (n, n) counts. The diagonal counts the windows that contain the word.
 
         Raises:
-            InputError: the window or the counting is impossible, or a window is asked of mere counts.
+            InputError: the window or the counting is impossible, or there are windows but only counts.
         """
         if counting not in get_args(Counting):
-            raise InputError(f"counting={counting!r} is unknown; it must be one of {', '.join(get_args(Counting))}")
+            raise InputError(f"`counting={counting!r}` is unknown; it must be one of {', '.join(get_args(Counting))}")
         if window is not None and window < 1:
-            raise InputError(f"window={window} contains no token; give 1 or more, or None for whole documents")
+            raise InputError(f"`window={window}` contains no token; give 1 or more, or None for whole documents")
         if window is not None and not self.ordered:
             raise InputError(ORDER_UNKNOWN)
         # A window as long as the longest document is the whole document.
@@ -252,7 +252,7 @@ class Reference:
             first = last
 
 
-ORDER_UNKNOWN = "counts do not include the order of words; give lists of tokens, or window=None for whole documents"
+ORDER_UNKNOWN = "counts do not include the order of words; give lists of tokens, or `window=None` for whole documents"
 _NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 

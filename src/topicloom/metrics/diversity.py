@@ -67,7 +67,7 @@ def inverted_rbo(topics: Topics, weight: float = 0.9, top_n: int = 10) -> Measur
     Source: Webber, Moffat & Zobel 2010, equation 32; as a diversity, Bianchi, Terragni & Hovy 2021 (.9, 10 words).
     """
     if not 0 < weight < 1:
-        raise InputError(f"weight should be above 0 and below 1; it is {weight!r}")
+        raise InputError(f"`weight` should be above 0 and below 1; it is {weight!r}")
     overlaps = _pairs(rank_biased_overlap([topic for topic in topics if len(topic[:top_n])], weight, top_n))
     settings: dict[str, Any] = {"top_n": top_n, "weight": weight, "overlap": "extrapolated", "pairs": len(overlaps)}
     return Measured(1.0 - float(overlaps.mean()) if len(overlaps) else 1.0, **settings)
@@ -79,8 +79,8 @@ def rank_biased_overlap(topics: Topics, weight: float = 0.9, top_n: int = 10) ->
     Args:
         topics, weight, top_n: as for `inverted_rbo`.
 
-    Source: Webber, Moffat & Zobel 2010, equation 32. Its sums are written as one here: the agreement at depth d counts
-    the words seen so far; of those beyond the end of the shorter list, the same share as before is taken to agree.
+    Source: Webber, Moffat & Zobel 2010, equation 32. Its sums are computed as one sum here. The agreement at depth d is
+    the share of common words up to d. Beyond the end of the shorter list, this share is assumed to stay the same.
     """
     ranks = _ranks(topics, top_n)  # (K, W)
     lengths = np.isfinite(ranks).sum(axis=1)  # (K,)

@@ -1,4 +1,4 @@
-"""What measures read of a model and of documents."""
+"""The inputs of measures: what a measure can read from a model and from documents."""
 
 from __future__ import annotations
 

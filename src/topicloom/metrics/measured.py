@@ -1,4 +1,4 @@
-"""The type of every figure: a number together with how it was measured."""
+"""The type of every measured value: a number together with its settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Measured(float):
-    """A number that knows how it was measured.
+    """A number together with the settings of its measurement.
 
     It is a `float` in every other respect, so it can be averaged, compared, pickled and written as JSON.
 

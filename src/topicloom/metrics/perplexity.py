@@ -69,7 +69,7 @@ def perplexity(log_likelihood: npt.ArrayLike, n_tokens: npt.ArrayLike, average: 
         "tokens": int(total) if total.is_integer() else total,
     }
     if average not in ("corpus", "document"):
-        raise InputError(f'average should be "corpus" or "document"; it is {average!r}')
+        raise InputError(f'`average` should be "corpus" or "document"; it is {average!r}')
     if not len(tokens):
         return Measured(float("inf"), **settings)
     negative = -logs.sum() / total if average == "corpus" else -(logs / tokens).mean()

@@ -51,7 +51,7 @@ def measure(
         InputError: a setting is impossible, or the topics are not lists of words.
     """
     if not 1e-15 <= settings["epsilon"] <= 1:
-        raise InputError(f"epsilon={settings['epsilon']} is impossible; give a number from 1e-15 to 1")
+        raise InputError(f"`epsilon={settings['epsilon']}` is impossible; give a number from 1e-15 to 1")
     words = first_words(topics, settings["top_n"])
     chosen, n_windows = ids_of(reference, words), reference.n_windows(settings["window"])
     values, undefined = np.zeros(len(words)), []
@@ -111,7 +111,7 @@ def first_words(topics: Topics, top_n: int) -> list[list[Hashable]]:
         InputError: `top_n` is below 1, or a topic is not a list.
     """
     if top_n < 1:
-        raise InputError(f"top_n={top_n} leaves no word; give 1 or more")
+        raise InputError(f"`top_n={top_n}` leaves no word; give 1 or more")
     cut = []
     for topic in topics:
         if isinstance(topic, str) or not isinstance(topic, Iterable):

@@ -31,7 +31,7 @@ td.best { font-weight: 700; } td.words { white-space: normal; text-align: left; 
 
 
 class Comparison(Protocol):
-    """What a page needs of a comparison, which `topicloom.Comparison` has."""
+    """The attributes of a comparison that a page needs; `topicloom.Comparison` has them."""
 
     @property
     def models(self) -> list[str]: ...
@@ -204,7 +204,7 @@ def _paired(found: Comparison) -> list[str]:
         "For each measure, the model that is best on the validation documents is compared with every other model on "
         "the test documents. Fits with the same seed and number of topics are paired. The interval is that of the mean "
         "difference, by Student's t, and p is that of a two-sided paired t-test. The last column corrects p after Holm "
-        "for the tests of the same measure; judge by it. Few pairs show only large differences."
+        "for the tests of the same measure; rely on it. With few pairs, only large differences are significant."
     )
     return ["<h2>Paired tests</h2>", f'<p class="note">{note}</p>', _scrolled(head, rows)]
 

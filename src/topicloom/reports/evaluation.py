@@ -69,9 +69,11 @@ def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | Non
         raise InputError(f"{path} is damaged; train again, or remove it")
     training = _training_documents(folder, model, about, request)
     given = training if request.new is None else _read(model, request.new, request.reading or {})
-    assert given is not None  # the run's own are there, or an error was raised
+    assert given is not None  # without the run's own documents, an error was raised
     if request.new is not None and given.counts_digest == about.get("digest"):
-        logger.warning("%s holds the documents that the model was trained on, so they are not new to it", request.new)
+        logger.warning(
+            "%s contains the documents that the model was trained on, so they are not new to it", request.new
+        )
         training = None  # measures are those of training documents
     found = evaluate(
         model,
@@ -99,7 +101,7 @@ def _earlier(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _training_documents(folder: Path, model: TopicModel, about: dict[str, Any], request: Request) -> Corpus | None:
-    """The documents of the run; None where they cannot be had and are not what is to be evaluated."""
+    """The documents of the run, or None if they are not available and other documents are evaluated."""
     try:
         source = about.get("source") or {}
         if not isinstance(source, dict) or not source.get("path"):
@@ -132,7 +134,7 @@ def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
         return model.documents(Corpus.load(source))
     documents = list(read(source, **reading))
     if not documents:
-        raise InputError(f"{source} holds no document")
+        raise InputError(f"{source} contains no document")
     return corpus_of_documents(documents, model.vocabulary_, model.tokenizer_)
 
 

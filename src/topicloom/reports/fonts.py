@@ -14,7 +14,7 @@ from ..errors import InputError, nearest
 logger = logging.getLogger("topicloom")
 
 LATIN_FONT = "DejaVu Sans"  # comes with matplotlib
-# Fonts with Chinese, Japanese or Korean characters; the most complete and most even ones come first.
+# Fonts with Chinese, Japanese or Korean characters. The most complete and most uniform fonts come first.
 CJK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans CJK JP", "Source Han Sans SC", "Source Han Sans CN",
     "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Microsoft YaHei", "SimHei", "PingFang SC", "PingFang HK",

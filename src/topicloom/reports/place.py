@@ -1,4 +1,4 @@
-"""Where a run may be written: checked before anything takes time, and without PyTorch."""
+"""Checks of the place where a run is to be written, before anything that takes time and without PyTorch."""
 
 from __future__ import annotations
 

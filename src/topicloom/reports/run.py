@@ -7,8 +7,8 @@
     log.jsonl         a line for each epoch, written while training
     loss.png, collapse.png, quality.png (coherence and diversity), topics.png (and topics-2.png, ... for many topics)
 
-A run is written beside its place and put there whole, so that an earlier run is there until the new one is complete.
-Only the log grows in the directory itself; while a run is overwritten, the new log is log.new.jsonl.
+A run is first written beside its place, and then moved there as a whole, so that an earlier run stays until the new one
+is complete. Only the log is written in the directory itself; while a run is overwritten, the new log is log.new.jsonl.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def fit(
     monitor: Sequence[str] = (),
     monitor_every: int = 5,
 ) -> float:
-    """Train a model, with log.jsonl growing in `folder`, and return the seconds that it took.
+    """Train a model, write log.jsonl in `folder` meanwhile, and return the seconds that training took.
 
     Args:
         monitor, monitor_every: what to measure while training, as for `TopicModel.fit`.
@@ -158,7 +158,7 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
 
 
 class _Log(JsonLines):
-    """log.jsonl as it grows; beside an earlier run it has another name, because that run stays until this one ends."""
+    """The log of a run under way. It has another name beside an earlier run, which stays until this one is complete."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / (NEW_LOG if (folder / "model").exists() else LOG))
@@ -170,7 +170,7 @@ class _Log(JsonLines):
 
 @contextmanager
 def _new_run(folder: Path) -> Iterator[Path]:
-    """Yield a directory to fill with a run, which takes the place of an earlier one when all of it is there.
+    """Yield a directory to fill with a run. The run takes the place of an earlier one when it is complete.
 
     Where `folder` holds other files or links, these stay, and the files of the run are replaced one after another.
     """

@@ -1,4 +1,4 @@
-"""Settings of estimators: their types carry their limits, which `fit` checks and which readers see in words."""
+"""Settings of estimators. Their types contain their limits, which `fit` checks and which help texts show in words."""
 
 from .checks import (
     AtLeastOne,

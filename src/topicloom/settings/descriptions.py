@@ -1,4 +1,4 @@
-"""Settings as readers see them: the type of each in words, its default, and its meaning from the docstring."""
+"""Descriptions of settings for people: the type in words, the default, and the meaning from the docstring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .checks import adapters
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """A setting as a reader sees it."""
+    """The description of a setting."""
 
     name: str
     type: str  # the values that it can have, in words
@@ -49,7 +49,7 @@ def _arguments(doc: str) -> dict[str, str]:
 
 
 class _Schema(GenerateJsonSchema):
-    """A JSON schema that gives objects of Python by the names of their classes."""
+    """A JSON schema in which Python objects appear under the names of their classes."""
 
     def is_instance_schema(self, schema: Any) -> dict[str, Any]:
         return {"type": schema["cls"].__name__}

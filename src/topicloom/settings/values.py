@@ -1,4 +1,4 @@
-"""Values of settings in plans and reports: the same text for equal values and another one for others."""
+"""Values of settings as text for plans and reports. Equal values give the same text, and different values do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts to sparse counts, chunk by chunk; worker processes count large amounts of text."""
+"""Counting the words of texts, chunk by chunk. Worker processes count large amounts of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Languages: their codes, and the language that the script of a text points to."""
+"""The codes of languages, and the recognition of a text's language by its script."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCRIPTS = {
 }
 UNSPACED = re.compile(f"[{''.join(ranges for code, ranges in _SCRIPTS.items() if code != 'ko')}]")
 
-# Scripts that are written with spaces, each under the language that it points to first.
+# Scripts that are written with spaces, each under the language that it most probably stands for.
 _SPACED_SCRIPTS = {
     "ar": "\u0620-\u064a",
     "bn": "\u0980-\u09ff",
@@ -73,7 +73,7 @@ def language_code(language: str) -> str:
 
 
 def detect_language(sample: Iterable[str]) -> str:
-    """The language that the scripts in `sample` point to, which is "en" for the Latin script.
+    """The language that the scripts in `sample` suggest, which is "en" for the Latin script.
 
     Where several languages share a script, the script is only a hint: French, Ukrainian or Persian, for example, must
     be named.
@@ -81,11 +81,12 @@ def detect_language(sample: Iterable[str]) -> str:
     text = " ".join(str(entry)[:2000] for entry in sample)
     found = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SCRIPTS.items()}
     kana, han = found.pop("kana"), found.pop("han")
-    # Japanese mixes kana with Chinese characters; a few kana in Chinese text are a name or a quotation.
+    # Japanese text mixes kana with Chinese characters. A few kana in Chinese text are a name or a quotation.
     found["ja" if kana > 0.1 * (kana + han) else "zh"] = kana + han
     letters = sum(map(str.isalpha, text))
     best = max(found, key=lambda code: found[code])
-    # One such character carries about as much as three letters; mixed text is better split as the unspaced language.
+    # One such character carries about as much as three letters. The tokenizer of an unspaced language splits mixed
+    # text better.
     if found[best] > 0.15 * letters:
         return best
     spaced = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SPACED_SCRIPTS.items()}
@@ -94,14 +95,14 @@ def detect_language(sample: Iterable[str]) -> str:
 
 
 def other_language(language: str, sample: Iterable[str]) -> str | None:
-    """The language that most texts clearly point to, where it is not the one that was named.
+    """The language that most texts clearly have, if it is not the one that was named.
 
     Args:
         language: The code of the language that was named.
         sample: A few texts.
 
     Returns:
-        A language code, or None where the script of most texts agrees with `language` or is Latin.
+        A language code, or None if the script of most texts agrees with `language` or is Latin.
     """
     texts = [text[:_SAMPLE_CHARACTERS] for text in sample if not text.isspace() and text]
     votes = Counter("en" if text.isascii() else detect_language([text]) for text in texts)
@@ -109,7 +110,7 @@ def other_language(language: str, sample: Iterable[str]) -> str | None:
         return None
     found, n_votes = votes.most_common(1)[0]
     agrees = found in ("en", language) or language in _SHARED_SCRIPTS.get(found, ())
-    # Single titles in Chinese characters may be Japanese, which shows in all texts together.
+    # A single title in Chinese characters may be Japanese, which only all texts together show.
     if agrees or 2 * n_votes <= len(texts) or found != detect_language(texts):
         return None
     return found

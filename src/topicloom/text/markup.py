@@ -25,7 +25,7 @@ _TAG = re.compile(
     """,
     re.ASCII | re.IGNORECASE | re.VERBOSE,
 )
-# What stands between these is no text of the page.
+# The content of these elements is not text of the page.
 _BLOCKS = [
     (re.compile("<!--"), re.compile("-->")),
     *(
@@ -57,7 +57,7 @@ def _character(entity: re.Match[str]) -> str:
 
 
 def _without_blocks(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> str:
-    # Not one expression: where the end is missing, it would search for it again from each beginning.
+    # A single expression would be slow: if an end is missing, it would search for the end again from each beginning.
     kept, place = [], 0
     while (begin := opening.search(text, place)) and (end := closing.search(text, begin.end())):
         kept += [text[place : begin.start()], " "]

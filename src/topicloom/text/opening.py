@@ -1,4 +1,4 @@
-"""Text files, opened so that every fault in them is reported as one sentence with its place."""
+"""Opening text files. Every fault in a file is reported as one sentence that names its place."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _undecodable(given: Input, error: UnicodeDecodeError) -> InputError:
             with _open_binary(given.path) as file:
                 head = file.read(_HEAD)
         except (OSError, EOFError, zlib.error):
-            pass  # the rest of a damaged file; the fault that was found is reported without its place
+            pass  # the file is damaged elsewhere too; the fault is reported without its place
     fault = f"{given.name}{place}: not {given.encoding.removesuffix('-sig')} (byte 0x{error.object[error.start]:02x})"
     return InputError(f"{fault}; {_advice(given, _utf16(head))}")
 

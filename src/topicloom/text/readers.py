@@ -1,4 +1,4 @@
-"""Files to documents. Documents are read one at a time, so that a file may be larger than memory."""
+"""Reading documents from files, one at a time, so that a file may be larger than memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tables import read_csv, read_tsv, read_xlsx
 __all__ = ["Document", "read"]
 
 _ERRORS = ("strict", "replace", "ignore")
-# Encodings of other things than files: domain names, and escapes in source code.
+# Codecs that are not meant for files, but for domain names or for escapes in source code.
 _NOT_FOR_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 
 
@@ -107,7 +107,7 @@ def _require(path: Path) -> None:
 
 def _checked_encoding(encoding: str) -> str:
     try:
-        "".encode(encoding)  # refuses codecs of other things than text
+        "".encode(encoding)  # refuses codecs that do not encode text
         name = codecs.lookup(encoding).name.replace("_", "-")
     except (LookupError, TypeError, ValueError):
         name = "undefined"

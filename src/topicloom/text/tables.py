@@ -75,7 +75,7 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
         if len(row) != len(header):
             first_row = "header" if layout.header else "first row"
             raise InputError(
-                f"{name}, {unit} {number}: {len(row)} fields, and the {first_row} has {len(header)}; "
+                f"{name}, {unit} {number} has {len(row)} fields, but the {first_row} has {len(header)}; "
                 f"{_ADVICE[unit].format(layout.delimiter)}"
             )
         text, *rest = (None if place is None else row[place] for place in places)
@@ -131,7 +131,7 @@ def _not_a_table(error: csv.Error, name: str, first: int, last: int) -> InputErr
 
 
 def _delimiter_of(sample: list[str], layout: Layout) -> str:
-    """The delimiter of a CSV file: one that yields the text column, or else one that yields even rows."""
+    """The delimiter of a CSV file: one that gives the text column, or otherwise one that gives rows of equal length."""
     tables = {delimiter: _parsed(sample, delimiter, layout) for delimiter in _DELIMITERS}
     if layout.header:
         for delimiter, table in tables.items():
@@ -145,7 +145,7 @@ def _delimiter_of(sample: list[str], layout: Layout) -> str:
 
 
 def _parsed(sample: list[str], delimiter: str, layout: Layout) -> list[list[str]]:
-    """The records of a sample, without the last one where the sample may end inside it."""
+    """The records of a sample. The last one is left out if the sample may end inside it."""
     try:
         with _long_fields:
             rows = list(_reader(sample, delimiter, layout, strict=False))

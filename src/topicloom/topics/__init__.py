@@ -1,1 +1,1 @@
-"""Topics as people meet them: documents with their topics, and tables of topics. Nothing here needs PyTorch."""
+"""Topics for people to read: documents with their topics, and tables of topics. Nothing here needs PyTorch."""

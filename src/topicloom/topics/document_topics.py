@@ -1,4 +1,4 @@
-"""DocumentTopics: what inference says of documents, with the fields that the documents came with."""
+"""DocumentTopics: the result of inference, together with the fields of the documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics and documents as tables: rows for people, and files of them."""
+"""Tables of topics and of documents, and the files that they are written to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..files import atomic_file
 if TYPE_CHECKING:
     from .document_topics import DocumentTopics
 
-_BOM = "\ufeff"  # by which Excel knows UTF-8
+_BOM = "\ufeff"  # by which Excel recognises UTF-8
 _WORDS_OF_MAIN_TOPIC = 5
 
 
@@ -29,7 +29,7 @@ class HasTopics(Protocol):
 
 
 class Topic(TypedDict):
-    """A topic as a reader meets it."""
+    """A topic as a row of a table."""
 
     topic: int
     share: float | None  # the mean of theta over the documents; None if it is not known

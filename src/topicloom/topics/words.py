@@ -30,7 +30,7 @@ def topic_word_ids(
         SettingError: `top_n` or `relevance` is out of its range.
     """
     if relevance is not None and not 0 <= relevance <= 1:
-        raise SettingError(f"relevance should be from 0 to 1; it is {relevance!r}")
+        raise SettingError(f"`relevance` should be from 0 to 1; it is {relevance!r}")
     if not isinstance(top_n, Integral) or top_n < 1:
-        raise SettingError(f"top_n should be a whole number from 1; it is {top_n!r}")
+        raise SettingError(f"`top_n` should be a whole number from 1; it is {top_n!r}")
     return top_words(word_scores(components, word_counts, relevance), int(top_n))

@@ -137,7 +137,7 @@ class BatchReader:
     def _batches(self, order: np.ndarray[Any, Any], skip: int = 0) -> Iterator[Batch]:
         if len(order) == 0:
             return
-        # All batches have about the same size, because a last batch of one or two documents has bad statistics.
+        # All batches have about the same size. A last batch of one or two documents would have unreliable statistics.
         for rows in np.array_split(order, len(self))[skip:]:
             yield self._batch(rows)
 

@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 
 _SAMPLE = 1024  # documents, or 20 for each topic
 _TOLERATED = 0.2  # share of topics or latent dimensions that may be inactive without a warning
-_DOCS_PER_TOPIC, _WORDS = 5, 200  # a smaller corpus gives no warnings: some topics must then be unused or alike
+_DOCS_PER_TOPIC, _WORDS = 5, 200  # below these, some topics must be unused or alike, so there is no warning
 _FREQUENT = 50  # words
 _SUSPECTS = (
     "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",

@@ -1,4 +1,7 @@
-"""The loop: it trains any TopicNetwork and names no model. Everything that changes in a run is in its TrainingState."""
+"""The training loop, which trains any TopicNetwork and knows no particular model.
+
+Everything that changes in a run is in its TrainingState.
+"""
 
 from __future__ import annotations
 
@@ -155,7 +158,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
                 network.eval()
                 state.step, state.batch, state.sums = first_step, 0, {}
                 for _, each in players:
-                    each.state.clear()  # the moments have led to this value
+                    each.state.clear()  # the optimizer's moments led to this value
                 where = f"epoch {state.epoch + 1}, batch {number}"
                 raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
             _add(state.sums, terms, batch.n_docs)
@@ -201,8 +204,8 @@ def _move(
 def _rate_factor(plan: TrainingPlan, progress: float) -> float:
     """Return the learning rate relative to the highest one.
 
-    One cycle rises along a cosine in the first tenth of the stage and falls along another one to almost zero (Smith
-    2018).
+    With "one_cycle", it rises along a cosine in the first tenth of the stage, and then falls along another cosine to
+    almost zero (Smith 2018).
     """
     if plan.schedule == "constant":
         return 1.0
@@ -217,7 +220,7 @@ def _warmup_factor(plan: TrainingPlan, epochs_done: float) -> float:
 
 
 def _not_finite(total: Tensor, parameters: Sequence[nn.Parameter]) -> str | None:
-    """Return which value is not finite, if any. One number for each step leaves the device."""
+    """Return which value is not finite, if any. Only one number for each step is copied from the device."""
     gradients = [p.grad for p in parameters if p.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
     if bool(torch.isfinite(norm + total.sum())):

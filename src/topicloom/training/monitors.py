@@ -29,7 +29,7 @@ def check_monitors(names: Iterable[str], every: int) -> list[str]:
     Raises:
         SettingError: a name is unknown, or `every` is not a whole number above 0.
     """
-    chosen = known_measures(names, measures_of("monitor"), "monitor")
+    chosen = known_measures(names, measures_of("monitor"), "`monitor`")
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise SettingError(f"`monitor_every={every!r}` should be a whole number from 1")
     return chosen
