@@ -121,7 +121,7 @@ def test_stop_words_are_added_or_replaced(tmp_path):
         both = Corpus.from_file(tmp_path / "texts.txt", **OPEN, stop_words=given, replace_stop_words=True)
         assert both.vocabulary == own.vocabulary
     for source in ([["a"]], TEXTS):
-        with pytest.raises(SettingError, match=r"replace_stop_words=True .* needs the words"):
+        with pytest.raises(SettingError, match=r"`replace_stop_words=True` needs the words"):
             Corpus.from_texts(source, **OPEN, replace_stop_words=True)
     with pytest.raises(InputError, match="`tokenizer` has its own stop words"):
         Corpus.from_texts(TEXTS, tokenizer=make_tokenizer("en"), replace_stop_words=True)

@@ -73,7 +73,7 @@ def test_parquet(tmp_path):
     assert list(read(path)) == [Document("a", "3", None, "2020-01-02"), Document("b", "4")]
     with pytest.raises(
         InputError,
-        match=r"a.parquet has no column 'body'; its columns are text, id, timestamp; name the column by text=",
+        match=r"a.parquet has no column 'body'; its columns are text, id, timestamp; name the column by `text`",
     ):
         texts(path, text="body")
     parquet.write_table(pyarrow.table({"text": ["a", None]}), path)
@@ -150,15 +150,15 @@ def test_encodings(write):
         ("a.csv", "text\n", {}, "a.csv contains no documents"),
         ("a.jsonl", "\n", {}, "a.jsonl contains no documents"),
         ("a.txt", "x", {"id": "n"}, "plain text has no columns"),
-        ("a.docx", "x", {}, "a.docx ends in '.docx', which is not a known format; give format=.* of txt, md, csv"),
+        ("a.docx", "x", {}, "a.docx ends in '.docx', which is not a known format; give `format` as one of txt, md, csv"),
         ("a", "x", {}, "a has no ending, which is not a known format"),
         ("a.txt", "x", {"format": "xml"}, r"`format='xml'` is not known; .*xlsx"),
-        ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; its columns are body, n; name the column by text="),
+        ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; its columns are body, n; name the column by `text`"),
         (
             "a.csv",
             "text,n\nx,1\n",
             {"label": "m"},
-            "a.csv has no column 'm'; its columns are text, n; name the column by label=",
+            "a.csv has no column 'm'; its columns are text, n; name the column by `label`",
         ),
         ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3 has 1 fields, but the header has 2"),
         ("a.csv", "text,n\nx,1,2\n", {}, "a.csv, line 2 has 3 fields, but the header has 2"),
