@@ -1,6 +1,6 @@
 """The command line: a thin shell over the library. Results go to standard output, everything else to standard error.
 
-What is heavy (PyTorch above all) is imported inside the commands, so that help appears at once.
+Heavy modules, PyTorch above all, are imported inside the commands, so that help appears at once.
 """
 
 from . import apply, searches, show, train

@@ -36,7 +36,9 @@ def paired_difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> dict[
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust p-values of several tests after Holm (1979), so that the chance of any false positive stays below p.
+    """Adjust the p-values of several tests after Holm (1979).
+
+    If only adjusted values below a level count as significant, the chance of any false positive is at most that level.
 
     Args:
         p_values: one for each test; None if there was no test.

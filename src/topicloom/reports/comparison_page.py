@@ -124,7 +124,7 @@ def page(found: Comparison) -> str:
         "<h2>Validation documents</h2>", '<p class="note">Choose models and settings by these figures.</p>',
         _table(found, "validation"),
         *_n_topics(found),
-        "<h2>Test documents</h2>", '<p class="note">Report these figures of what was chosen.</p>',
+        "<h2>Test documents</h2>", '<p class="note">Report these figures for the models that were chosen.</p>',
         _table(found, "test"),
         "<h2>Every fit</h2>", '<p class="note">Measured on test documents.</p>', _plots(found),
         *_paired(found),
@@ -261,7 +261,7 @@ def _n_topics(found: Comparison) -> list[str]:
         curve = figures.svg(curve_of(found))
     except ImportError:  # which _plots reports
         curve = ""
-    note = "Mean over seeds, with its standard error; validation documents. A dotted line is the recommended number."
+    note = "Means over seeds on validation documents, with standard errors. A dotted line marks the recommended number."
     return ["<h2>Numbers of topics</h2>", f'<p class="note">{note}</p>', curve, f"<ul>{items}</ul>"]
 
 

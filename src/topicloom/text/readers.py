@@ -133,9 +133,8 @@ def _format_of(path: Path | None) -> str:
     aliases = {".markdown": ".md", ".ndjson": ".jsonl", ".text": ".txt"}
     name = aliases.get(ending.lower(), ending.lower()).removeprefix(".")
     if name not in _READERS:
-        ending = f"ends in {ending!r}" if ending else "has no ending"
-        formats = ", ".join(_READERS)
-        raise InputError(f"{path} {ending}, which is not a known format; give `format` as one of {formats}")
+        fault = f"ends in {ending!r}, which is not a known format" if ending else "has no ending that shows its format"
+        raise InputError(f"{path} {fault}; give `format` as one of {', '.join(_READERS)}")
     return name
 
 
