@@ -15,8 +15,8 @@ from topicloom.metrics.cooccurrence import Reference
 from topicloom.models import Loom
 from topicloom.models.loom.counting import _MIXED_BACKGROUND, CollapsedCounts
 from topicloom.models.loom.cvb0 import mix_background, sharpen
-from topicloom.models.loom.pruning import RANKINGS, Pruning, choose_topics, select_topics
 from topicloom.models.persistence import load
+from topicloom.models.pruning import RANKINGS, Pruning, choose_topics, select_topics
 from topicloom.ranking import top_words, word_scores
 
 CORPUS = synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_length=40).corpus

@@ -29,8 +29,9 @@ from torch import Tensor
 
 from ..nn.adversaries import PairCritic, draw_documents
 from ..nn.batch import Batch
+from ..nn.code_norm import norm_of_location
 from ..nn.decoders import FreeTopics, MixtureDecoder
-from ..nn.layers import BatchNorm, linear
+from ..nn.layers import linear
 from ..nn.network import AutoencoderNetwork, Loss, Player
 from ..nn.posteriors import PointPosterior
 from ..nn.priors import laplace_dirichlet
@@ -55,17 +56,22 @@ class BATMNetwork(AutoencoderNetwork):
             MixtureDecoder(topics), settings.build_encoder(words, generator), settings.build_separation_term(words)
         )
         self.code = linear(settings.hidden_size, n_topics, generator, bias=False)
-        self.norm = BatchNorm(n_topics, eps=1e-8)
+        self.norm = norm_of_location(n_topics, settings.code_norm)
+        self.shares = settings.build_shares()
         self.critic = PairCritic(len(words), n_topics, settings.critic_size, generator)
-        self.prior = DirichletSampler(torch.full((n_topics,), settings.alpha))
+        self.prior = DirichletSampler(n_topics, settings.alpha, follows=settings.learn_shares)
         self.spread = float(laplace_dirichlet(self.prior.alpha).var[0].sqrt())
         self.criterion = settings.criterion
         self.reconstruction_weight = settings.reconstruction_weight
         self.critic_steps = settings.critic_steps
 
     def posterior(self, batch: Batch) -> PointPosterior:
-        z = self.spread * self.norm(self.code(self.encoder(batch, self.noise)))  # (B, K)
-        return PointPosterior(torch.softmax(z, dim=1))
+        return PointPosterior(torch.softmax(self.codes(batch), dim=1))
+
+    def codes(self, batch: Batch) -> Tensor:
+        """Return z, (B, K)."""
+        normal: Tensor = self.norm(self.code(self.encoder(batch, self.noise)))
+        return self.spread * normal + self.shares.logits
 
     def players(self) -> Sequence[Player]:
         others = [parameter for name, parameter in self.named_parameters() if not name.startswith("critic.")]
@@ -92,7 +98,9 @@ class BATMNetwork(AutoencoderNetwork):
         """
         if not self.training:
             return Loss(-self.bound(batch, self.generator), torch.zeros_like(batch.counts.totals))
-        real_theta = self.posterior(batch).point()  # (B, K)
+        z = self.codes(batch)  # (B, K)
+        self.prior.update(z.detach())
+        real_theta = torch.softmax(z, dim=1)  # (B, K)
         theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
         topic_word = self.topic_word()  # (K, V)
         drawn = draw_documents(theta, topic_word, batch.counts.totals, self.generator)

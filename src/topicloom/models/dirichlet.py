@@ -69,8 +69,6 @@ Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
 class DirichletNetwork(VariationalNetwork):
     """x -> h -> a -> theta -> words."""
 
-    alpha: Tensor  # (K,)
-
     def __init__(self, settings: DirichletVAE, words: Words, generator: torch.Generator) -> None:
         super().__init__(
             _decoder(settings, words, generator),
@@ -83,23 +81,37 @@ class DirichletNetwork(VariationalNetwork):
         self.augmentation = settings.augmentation
         self.sparsity = settings.sparsity
         self.temperature = settings.temperature
-        self.register_buffer("alpha", torch.full((settings.n_topics,), settings._alpha))
-        self.prior = laplace_dirichlet(self.alpha)
+        self.shares = settings.build_shares()
+        self.total_alpha = settings._alpha * settings.n_topics
+        self.prior = laplace_dirichlet(torch.full((settings.n_topics,), settings._alpha))
         self.head = self._head(settings, generator)
         self.indicator = (
             None
             if settings.sparsity is None
-            else IndicatorHead(settings.hidden_size, settings.n_topics, generator, probability=settings.sparsity)
+            else IndicatorHead(
+                settings.hidden_size,
+                settings.n_topics,
+                generator,
+                probability=settings.sparsity,
+                norm=settings.code_norm,
+            )
         )
 
+    @property
+    def alpha(self) -> Tensor:
+        """The parameters of the prior, (K,)."""
+        shares: Tensor = self.shares()
+        return self.total_alpha * shares
+
     def _head(self, settings: DirichletVAE, generator: torch.Generator) -> nn.Module:
+        n_hidden, n_topics, norm = settings.hidden_size, settings.n_topics, settings.code_norm
         if settings.estimator == "laplace":
-            return GaussianHead(settings.hidden_size, self.prior.var, generator)
+            return GaussianHead(n_hidden, self.prior.var, generator, norm=norm)
         concentration = settings.concentration
         if settings.estimator == "weibull":
-            shape = float(weibull_like_gamma(concentration * self.alpha[0])[0])
-            return WeibullHead(settings.hidden_size, self.alpha, generator, concentration=concentration, shape=shape)
-        return DirichletHead(settings.hidden_size, self.alpha, generator, concentration=concentration)
+            shape = float(weibull_like_gamma(torch.tensor(concentration * settings._alpha))[0])
+            return WeibullHead(n_hidden, n_topics, generator, concentration=concentration, shape=shape, norm=norm)
+        return DirichletHead(n_hidden, n_topics, generator, concentration=concentration, norm=norm)
 
     def posterior(self, batch: Batch) -> SimplexPosterior:
         h = self.encoder(batch, self.noise)  # (B, H)
@@ -111,17 +123,18 @@ class DirichletNetwork(VariationalNetwork):
     def _weights(self, h: Tensor) -> SimplexPosterior:
         if self.estimator == "laplace":
             mean, log_var = self.head(h)  # (B, K), (B, K)
-            return LaplacePosterior(mean, log_var, self.prior)
+            return LaplacePosterior(mean, log_var, self.prior, self.shares.logits)
+        alpha = self.alpha  # (K,)
         if self.estimator == "weibull":
-            k, log_scale = self.head(h)  # (B, K), (B, K)
-            return WeibullPosterior(k, log_scale, self.alpha)
-        a = self.head(h)  # (B, K)
+            k, log_scale = self.head(h, alpha)  # (B, K), (B, K)
+            return WeibullPosterior(k, log_scale, alpha)
+        a = self.head(h, alpha)  # (B, K)
         if self.estimator == "rsvi":
-            return RejectionDirichlet(a, self.alpha, self.augmentation)
-        return (ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet)(a, self.alpha)
+            return RejectionDirichlet(a, alpha, self.augmentation)
+        return (ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet)(a, alpha)
 
     def prior_theta(self) -> Tensor:
-        return self.alpha / self.alpha.sum()
+        return self.alpha / self.total_alpha
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -63,14 +63,19 @@ class ETMNetwork(VariationalNetwork):
         laplace = settings.prior == "laplace"
         alpha = torch.full((n_topics,), settings.alpha)
         self.prior = laplace_dirichlet(alpha) if laplace else standard_normal(n_topics)
-        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)
+        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator, norm=settings.code_norm)
+        self.shares = settings.build_shares()
 
     def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
-        return GaussianPosterior(mean, log_var, self.prior, lambda z: torch.softmax(z, dim=1))
+        return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
+
+    def to_theta(self, z: Tensor) -> Tensor:
+        """Return softmax(z + b): (B, K) -> (B, K)."""
+        return torch.softmax(z + self.shares.logits, dim=1)
 
     def prior_theta(self) -> Tensor:
-        return torch.softmax(self.prior.mean, dim=0)
+        return self.to_theta(self.prior.mean[None])[0]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -43,6 +43,7 @@ from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .inference import Array, each_batch
 from .neural import VariationalTopicModel
+from .spare_topics import SpareTopics, n_spare
 from .words import Words
 
 
@@ -59,15 +60,18 @@ class GMNTMNetwork(VariationalNetwork):
             n_samples=settings.n_samples,
         )
         self.prior = MixturePrior(settings.n_topics, settings.n_topics)
-        self.head = GaussianHead(settings.hidden_size, torch.ones(settings.n_topics), generator)
+        ones = torch.ones(settings.n_topics)
+        self.head = GaussianHead(settings.hidden_size, ones, generator, norm=settings.code_norm)
+        self.shares = settings.build_shares()
         self.spread = settings.spread
         self.component_separation = settings.component_separation
         self.balance = settings.balance
+        self.follows = settings.learn_shares
         self.pretraining = False
 
     def to_theta(self, z: Tensor) -> Tensor:
-        """Return softmax(W z) with W = spread * I: (B, K) -> (B, K)."""
-        return torch.softmax(self.spread * z, dim=1)
+        """Return softmax(W z + b) with W = spread * I: (B, K) -> (B, K)."""
+        return torch.softmax(self.spread * z + self.shares.logits, dim=1)
 
     def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
@@ -86,11 +90,13 @@ class GMNTMNetwork(VariationalNetwork):
         if self.component_separation:
             own = torch.log_softmax(self.spread * self.prior.means, dim=1).diagonal()  # (K,)
             terms["component_separation"] = -self.component_separation * own.mean().expand(batch.n_docs)
-        if self.balance:
+        if self.balance or self.follows:
             assert isinstance(posterior, GaussianPosterior)
             eta = self.prior.responsibilities(posterior.mean, posterior.log_var)  # (B, C)
-            shares = eta.mean(0).clamp_min(1e-12)  # (C,)
-            terms["balance"] = -self.balance * (shares * len(shares)).log().mean().expand(batch.n_docs)
+            shares, pi = eta.mean(0).clamp_min(1e-12), self.prior.weights.exp()  # (C,) both
+            terms["balance"] = self.balance * (pi * (pi / shares).log()).sum().expand(batch.n_docs)
+            if self.training and self.follows:
+                self.prior.follow(shares.detach())
         return terms
 
     def begin_stage(self, name: str) -> None:
@@ -99,7 +105,7 @@ class GMNTMNetwork(VariationalNetwork):
     def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
         """Start the mixture at a Gaussian mixture that is fitted to the codes of all documents."""
         codes, shares = _codes(self, documents)
-        self.prior.set(*_mixture(codes, shares, seed))
+        self.prior.set(*_mixture(codes, shares, seed, even=not self.follows))
 
     def components(self, batch: Batch) -> Tensor:
         """Return q(c | x), (B, K)."""
@@ -167,6 +173,11 @@ class GMNTM(VariationalTopicModel):
             )
         return reader
 
+    def build_spare_topics(self, reader: BatchReader) -> SpareTopics | None:
+        if not n_spare(self, reader.n_words):
+            return None
+        return SpareTopics(self, reader, self.training_stages()[0], moments=(0.5, 0.75, 1.0))
+
     def training_stages(self) -> list[Stage]:
         plan = replace(self.training_plan(), epochs=self.pretrain_epochs, patience=None)
         return [Stage("pretraining", plan, recorded=False), *super().training_stages()]
@@ -182,20 +193,20 @@ def _codes(network: GMNTMNetwork, documents: Iterable[Batch]) -> tuple[Array, Ar
     return codes.astype(np.float64), shares.astype(np.float64)
 
 
-def _mixture(codes: Array, shares: Array, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+def _mixture(codes: Array, shares: Array, seed: int, *, even: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Fit a mixture that starts at each topic's documents; return pi (K,), the means (K, K) and the variance (K,)."""
     from sklearn.mixture import GaussianMixture
 
     purity = shares**2 + 1e-9  # (D, K) documents with a single topic show best where it is
     start = (purity.T @ codes) / purity.sum(0)[:, None]  # (K, K)
     n_topics = shares.shape[1]
-    even = np.full(n_topics, 1 / n_topics)
+    weights = np.full(n_topics, 1 / n_topics) if even else shares.mean(0) / shares.mean(0).sum()
     fitted = GaussianMixture(
-        n_topics, covariance_type="diag", means_init=start, weights_init=even, reg_covar=1e-3, random_state=seed
+        n_topics, covariance_type="diag", means_init=start, weights_init=weights, reg_covar=1e-3, random_state=seed
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is only a start
         fitted.fit(codes)
     variance = fitted.weights_ @ fitted.covariances_  # (K,)
-    weights, means, var = (torch.tensor(part, dtype=torch.float32) for part in (even, fitted.means_, variance))
-    return weights, means, var
+    pi, means, var = (torch.tensor(part, dtype=torch.float32) for part in (weights, fitted.means_, variance))
+    return pi, means, var

@@ -46,7 +46,8 @@ class GSMNetwork(VariationalNetwork):
             n_samples=settings.n_samples,
         )
         self.prior = _prior(settings)
-        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator)
+        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator, norm=settings.code_norm)
+        self.shares = settings.build_shares()
         projected = settings.latent_size is not None
         self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
 
@@ -59,8 +60,8 @@ class GSMNetwork(VariationalNetwork):
         return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
 
     def to_theta(self, z: Tensor) -> Tensor:
-        """Return softmax(W z): (B, L) -> (B, K)."""
-        return torch.softmax(z if self.projection is None else self.projection(z), dim=1)
+        """Return softmax(W z + b): (B, L) -> (B, K)."""
+        return torch.softmax((z if self.projection is None else self.projection(z)) + self.shares.logits, dim=1)
 
     def prior_theta(self) -> Tensor:
         return self.to_theta(self.prior.mean[None])[0]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
 from ..corpus import Corpus
 from ..errors import InputError
+from ..nn.code_norm import CodeNormKind, TopicShares
 from ..nn.decoders import Criterion
 from ..nn.encoders import BagEncoder, EncoderInput
 from ..nn.network import TopicNetwork
@@ -28,6 +30,7 @@ from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
+from .spare_topics import SpareTopics, build_wide, n_spare
 from .words import Words
 
 logger = logging.getLogger("topicloom")
@@ -61,6 +64,15 @@ class NeuralTopicModel(TopicModel):
             that frequent words need not be learned by every topic.
         criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
             being in the document or not, and takes memory in proportion to the vocabulary for each batch.
+        code_norm: the batch normalisation of a document's code. "mean" normalises where the code is, so that every
+            dimension stays in use, and leaves its variance free. "fixed" normalises both, as in BN-VAE (Zhu et al.
+            2020); the divergence is then nearly constant, and `kl_weight` has no effect. "affine" has a learned scale
+            and shift. "none" has no normalisation, as in the papers of most models; topics can collapse.
+        learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
+            topics.
+        spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. In the first
+            half of training, topics that resemble others are removed and their shares are added. So rare topics are
+            found, and large ones are not divided.
         min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
             turns the term off.
@@ -87,6 +99,9 @@ class NeuralTopicModel(TopicModel):
     dropout: Rate = 0.2
     background: bool = True
     criterion: Criterion = "cross_entropy"
+    code_norm: CodeNormKind = "mean"
+    learn_shares: bool = True
+    spare_topics: NotNegative = 1.0
     min_diversity: Rate = 0.77
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
@@ -102,14 +117,20 @@ class NeuralTopicModel(TopicModel):
     # Parts of the network.
 
     def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
-        """Return the network that `fit` trains. By default it is that of `build_network`.
+        """Return the network that `fit` trains. By default it is that of `build_network` with the spare topics.
 
         Streams (`partial_fit`) and loaded models always have the network of `build_network`.
 
         Args:
             words, generator: as for `build_network`.
         """
-        return self.build_network(words, generator)
+        return build_wide(self, words, generator, self.n_topics + n_spare(self, len(words)))
+
+    def resized(self, n_topics: int) -> Self:
+        """Return a model of the same settings with another number of topics, whose networks have spare topics."""
+        other = copy(self)
+        other.n_topics = n_topics
+        return other
 
     def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
         """Return the encoder that the settings describe: a module from a batch to (B, hidden_size)."""
@@ -124,7 +145,11 @@ class NeuralTopicModel(TopicModel):
 
     def build_separation_term(self, words: Words) -> SeparationTerm:
         """Return the term of the loss that moves topics apart, with the target `min_diversity`."""
-        return SeparationTerm(self.min_diversity, self.n_topics, len(words))
+        return SeparationTerm(self.min_diversity, self.n_topics, len(words), gently=self.spare_topics > 0)
+
+    def build_shares(self) -> TopicShares:
+        """Return the average shares of the topics, which are learned if `learn_shares` is on."""
+        return TopicShares(self.n_topics, learned=self.learn_shares)
 
     def background_logits(self, words: Words) -> Tensor:
         """Return the logarithms of the word frequencies, (V,), or zeros if `background` is off."""
@@ -148,6 +173,10 @@ class NeuralTopicModel(TopicModel):
     def training_stages(self) -> list[Stage]:
         """Return the stages of training. The last one is recorded in `history_` and has the plan of the settings."""
         return [Stage("training", self.training_plan())]
+
+    def build_spare_topics(self, reader: BatchReader) -> SpareTopics | None:
+        """Return what removes the spare topics in the first stage, or None if there are none."""
+        return SpareTopics(self, reader, self.training_stages()[0]) if n_spare(self, reader.n_words) else None
 
     def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
         """Return a reader of the documents that have words, in batches of a suitable size."""
@@ -184,6 +213,9 @@ class NeuralTopicModel(TopicModel):
             reader, held_out = reader.split(self.validation_fraction, state.shuffle)
             state.keep_first_shuffle()
         watch = self.collapse_watch(reader)
+        spare = self.build_spare_topics(reader)
+        if spare is not None:
+            spare.begin(state, None if snapshot is None else snapshot.values["n_topics"])
         self.prepare_training(state.network, reader)
         if snapshot is not None:
             state.restore(snapshot, stages[snapshot.values["stage"]].plan)
@@ -196,10 +228,13 @@ class NeuralTopicModel(TopicModel):
                 validation=held_out,
                 monitors=[watch, *monitors],
                 callbacks=[*shown, *callbacks],
+                after_epoch=None if spare is None else spare.after_epoch,
                 model=self,
             )
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
+                if spare is not None:
+                    spare.finish(state)
                 self.finish_training(state)
         self.warn_of_collapse(watch)
 

@@ -29,9 +29,10 @@ import torch
 from torch import Tensor
 
 from ..nn.batch import Batch
+from ..nn.code_norm import norm_of_location
 from ..nn.decoders import FreeTopics, make_decoder
 from ..nn.discrepancies import mmd
-from ..nn.layers import BatchNorm, linear
+from ..nn.layers import linear
 from ..nn.network import AutoencoderNetwork, Loss
 from ..nn.posteriors import PointPosterior
 from ..nn.samplers import (
@@ -56,9 +57,10 @@ class WLDANetwork(AutoencoderNetwork):
             settings.build_separation_term(words),
         )
         self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
-        self.norm = BatchNorm(settings.n_topics, shift=True, eps=1e-8)
+        self.norm = norm_of_location(settings.n_topics, settings.code_norm)
+        self.shares = settings.build_shares()
         self.prior = _prior(settings)
-        self.eta = DirichletSampler(torch.full((settings.n_topics,), settings.alpha))
+        self.eta = DirichletSampler(settings.n_topics, settings.alpha)
         self.share, self.spread, self.tau, self.criterion = (
             settings.noise,
             settings._spread,
@@ -70,7 +72,7 @@ class WLDANetwork(AutoencoderNetwork):
     def codes(self, batch: Batch) -> Tensor:
         """Return z, (B, K)."""
         normal: Tensor = self.norm(self.code(self.encoder(batch, self.noise)))
-        return self.spread * normal
+        return self.spread * normal + self.shares.logits
 
     def posterior(self, batch: Batch) -> PointPosterior:
         return PointPosterior(torch.softmax(self.codes(batch), dim=1))
@@ -136,7 +138,7 @@ class WLDA(NeuralTopicModel):
 
 def _prior(settings: WLDA) -> Sampler:
     if settings.prior == "dirichlet":
-        return DirichletSampler(torch.full((settings.n_topics,), settings.alpha))
+        return DirichletSampler(settings.n_topics, settings.alpha, follows=settings.learn_shares)
     if settings.prior == "gmm-std":
-        return CornerMixture(settings.n_topics)
+        return CornerMixture(settings.n_topics, follows=settings.learn_shares)
     return FittedMixture(settings.n_topics, settings._spread)

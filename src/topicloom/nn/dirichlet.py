@@ -58,18 +58,19 @@ class SimplexPosterior(SampledPosterior):
 
 @dataclass(frozen=True)
 class LaplacePosterior(SimplexPosterior):
-    """A Gaussian z ~ N(mean, diag exp(log_var)) in place of log gammas (Srivastava & Sutton 2017)."""
+    """A Gaussian z ~ N(mean, diag exp(log_var)) plus a constant in place of log gammas (Srivastava & Sutton 2017)."""
 
     mean: Tensor  # (B, K)
     log_var: Tensor  # (B, K)
-    prior: NormalPrior
+    prior: NormalPrior  # of z
+    offset: Tensor | float = 0.0  # (K,) the constant
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
         noise = torch.empty_like(self.mean).normal_(generator=generator)  # (B, K)
-        return self.mean + noise * (0.5 * self.log_var).exp(), None
+        return self.offset + self.mean + noise * (0.5 * self.log_var).exp(), None
 
     def log_point(self) -> Tensor:
-        return self.mean
+        return self.offset + self.mean
 
     def divergence(self) -> Tensor:
         return kl_normal(self.mean, self.log_var, self.prior.mean, self.prior.var)

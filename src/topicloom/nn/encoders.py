@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batch import Batch
+from .code_norm import CodeNormKind, norm_of_location, norm_of_spread
 from .layers import (
-    BatchNorm,
     dropout,
     linear,
     normal_parameter,
@@ -88,76 +88,93 @@ class BagEncoder(nn.Module):
 
 
 class GaussianHead(nn.Module):
-    """From h to the mean and the log-variance of a Gaussian, both batch-normalised in units of the prior.
+    """From h to the mean and the log-variance of a Gaussian, in units of the prior.
 
-    The normalisation keeps every latent dimension in use, so that the posterior does not collapse to the prior. The
-    scale gives the mean the spread of the prior. The log-variance starts one below that of the prior, so that the code
-    is informative from the first step.
+    The mean is scaled to the spread of the prior. The log-variance starts one below that of the prior, so that the code
+    is informative from the first step. Without a norm, both are the outputs of linear layers.
 
     Args:
         n_hidden: the width H of h.
         prior_var: (L,) the variance of the prior.
         generator: draws the initial weights.
+        norm: the normalisation of the code; see `CodeNorm`.
     """
 
     prior_log_var: Tensor  # (L,)
 
-    def __init__(self, n_hidden: int, prior_var: Tensor, generator: torch.Generator) -> None:
+    def __init__(
+        self, n_hidden: int, prior_var: Tensor, generator: torch.Generator, *, norm: CodeNormKind = "mean"
+    ) -> None:
         super().__init__()
         n_latent = len(prior_var)
-        self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms would remove a bias
+        self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms have the shift, where there is one
         self.log_var = linear(n_hidden, n_latent, generator, bias=False)
-        # With the usual eps of 1e-5, an encoder whose outputs become smaller than eps escapes the norm and collapses.
-        self.mean_norm = BatchNorm(n_latent, eps=1e-8)
-        self.log_var_norm = BatchNorm(n_latent, eps=1e-8)
-        self.register_buffer("prior_log_var", prior_var.log())
+        self.mean_norm = norm_of_location(n_latent, norm)
+        self.log_var_norm = norm_of_spread(n_latent, norm)
+        unit = torch.zeros_like(prior_var) if norm == "none" else prior_var.log()
+        self.register_buffer("prior_log_var", unit)
+        self.start = 0.0 if norm == "none" else -1.0
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean (B, L) and the log-variance (B, L) of hidden vectors (B, H)."""
         scale = (0.5 * self.prior_log_var).exp()  # (L,)
         mean = self.mean_norm(self.mean(h)) * scale
-        log_var = self.log_var_norm(self.log_var(h)) + self.prior_log_var - 1
+        log_var = self.log_var_norm(self.log_var(h)) + self.prior_log_var + self.start
         return mean, log_var
 
 
 class DirichletHead(nn.Module):
-    """From h to the parameters of a Dirichlet, a = concentration * prior * exp(norm(A h)) + floor.
+    """From h to the parameters of a Dirichlet, a = c * prior * exp(norm(A h)) + floor.
 
-    Because of the norm, no topic is lost, and none takes all documents.
+    Without a norm it is a = softplus(A h + b) + floor, as in Burkhardt & Kramer 2019.
 
     Args:
         n_hidden: the width H of h.
-        prior: (K,) the parameters of the prior.
+        n_topics: the number of topics K.
         generator: draws the initial weights.
-        concentration: the ratio of the parameters to those of the prior, in the median.
+        concentration: c, the ratio of the parameters to those of the prior, in the median. It is learned if only the
+            location of the code is normalised.
+        norm: the normalisation of the code; see `CodeNorm`.
         floor: the smallest parameter.
     """
 
-    median: Tensor  # (K,) concentration * prior
-
     def __init__(
-        self, n_hidden: int, prior: Tensor, generator: torch.Generator, *, concentration: float, floor: float = 1e-5
+        self,
+        n_hidden: int,
+        n_topics: int,
+        generator: torch.Generator,
+        *,
+        concentration: float,
+        norm: CodeNormKind = "mean",
+        floor: float = 1e-5,
     ) -> None:
         super().__init__()
-        self.log_alpha = linear(n_hidden, len(prior), generator, bias=False)  # the norm would remove a bias
-        self.norm = BatchNorm(len(prior), eps=1e-8)  # eps as in GaussianHead
-        self.register_buffer("median", concentration * prior)
+        self.log_alpha = linear(n_hidden, n_topics, generator, bias=False)  # the norm has the shift
+        self.norm = norm_of_location(n_topics, norm)
+        start = torch.tensor(math.log(concentration))
+        if norm == "mean":
+            self.log_concentration = nn.Parameter(start)
+        else:
+            self.register_buffer("log_concentration", start)
+        self.positive = norm != "none"
         self.floor = floor
 
-    def forward(self, h: Tensor) -> Tensor:
-        """Return the parameters of hidden vectors (B, H): (B, K), positive."""
-        norm: Tensor = self.norm(self.log_alpha(h))
-        return self.median * norm.exp() + self.floor
+    def forward(self, h: Tensor, prior: Tensor) -> Tensor:
+        """Return the parameters (B, K), which are positive, of hidden vectors (B, H) and a prior (K,)."""
+        x: Tensor = self.norm(self.log_alpha(h))
+        if not self.positive:
+            return F.softplus(x) + self.floor
+        return prior * (x + self.log_concentration).exp() + self.floor
 
 
 class WeibullHead(nn.Module):
-    """From h to the shapes and the log scales of Weibull variables, one for each topic, both batch-normalised.
+    """From h to the shapes and the log scales of Weibull variables, one for each topic.
 
-    The means are those of a DirichletHead. The shapes vary little around `shape` and stay above `floor`, because the
-    divergence contains Gamma(1 + 1/k).
+    The means are those of a DirichletHead. The shapes start near `shape` and stay above `floor`, because the divergence
+    contains Gamma(1 + 1/k).
 
     Args:
-        n_hidden, prior, generator, concentration: as in `DirichletHead`.
+        n_hidden, n_topics, generator, concentration, norm: as in `DirichletHead`.
         shape: the typical shape k.
         floor: the smallest shape.
     """
@@ -165,43 +182,53 @@ class WeibullHead(nn.Module):
     def __init__(
         self,
         n_hidden: int,
-        prior: Tensor,
+        n_topics: int,
         generator: torch.Generator,
         *,
         concentration: float,
         shape: float,
+        norm: CodeNormKind = "mean",
         floor: float = 0.1,
     ) -> None:
         super().__init__()
-        self.mean = DirichletHead(n_hidden, prior, generator, concentration=concentration)
-        self.log_shape = linear(n_hidden, len(prior), generator, bias=False)
-        self.norm = BatchNorm(len(prior), eps=1e-8)
+        self.mean = DirichletHead(n_hidden, n_topics, generator, concentration=concentration, norm=norm)
+        self.log_shape = linear(n_hidden, n_topics, generator, bias=False)
+        self.norm = norm_of_spread(n_topics, norm)
         self.shape = shape
         self.floor = floor
 
-    def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the shapes k (B, K) and the log scales log lambda (B, K) of hidden vectors (B, H)."""
+    def forward(self, h: Tensor, prior: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the shapes k and the log scales log lambda, (B, K) each, of hidden vectors (B, H) and a prior (K,)."""
         k = self.shape * (0.3 * self.norm(self.log_shape(h))).exp() + self.floor
-        return k, self.mean(h).log() - torch.lgamma(1 + 1 / k)
+        return k, self.mean(h, prior).log() - torch.lgamma(1 + 1 / k)
 
 
 class IndicatorHead(nn.Module):
-    """From h to the log odds that each topic is in the document, batch-normalised around those of the prior.
+    """From h to the log odds that each topic is in the document, which start around those of the prior.
 
     Args:
         n_hidden: the width H of h.
         n_topics: the number of topics K.
         generator: draws the initial weights.
         probability: the prior probability that a topic is in a document.
+        norm: the normalisation of the code; see `CodeNorm`.
     """
 
-    def __init__(self, n_hidden: int, n_topics: int, generator: torch.Generator, *, probability: float) -> None:
+    def __init__(
+        self,
+        n_hidden: int,
+        n_topics: int,
+        generator: torch.Generator,
+        *,
+        probability: float,
+        norm: CodeNormKind = "mean",
+    ) -> None:
         super().__init__()
         self.logits = linear(n_hidden, n_topics, generator, bias=False)
-        self.norm = BatchNorm(n_topics, eps=1e-8)
+        self.norm = norm_of_spread(n_topics, norm)
         self.centre = math.log(probability / (1 - probability))
 
     def forward(self, h: Tensor) -> Tensor:
         """Return the log odds of hidden vectors (B, H): (B, K)."""
         norm: Tensor = self.norm(self.logits(h))
-        return 0.5 * norm + self.centre  # a larger spread costs a short document more than it gains
+        return 0.5 * norm + self.centre  # a larger spread at the start costs a short document more than it gains

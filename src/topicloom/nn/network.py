@@ -78,10 +78,12 @@ class TopicNetwork(nn.Module, ABC):
     Attributes:
         generator: the only source of randomness, so that the state of a run can be saved. `on` sets it.
         fields: the names of the documents' fields that batches must contain.
+        has_spare_topics: whether some of the topics will be removed while it is trained.
     """
 
     generator: torch.Generator
     fields: tuple[str, ...] = ()
+    has_spare_topics: bool = False
 
     @abstractmethod
     def posterior(self, batch: Batch) -> Posterior:
@@ -142,7 +144,7 @@ class TopicNetwork(nn.Module, ABC):
 
         A network whose training has several parts returns False until the last part has begun.
         """
-        return True
+        return not self.has_spare_topics
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """Return the evidence lower bound of each document's counts, (B,), whatever terms the loss has.
@@ -182,13 +184,16 @@ class AutoencoderNetwork(TopicNetwork):
         self.separation = separation
 
     def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """Return the separation term, (B,), by its name. Each topic has the mean of its theta (B, K) as its weight."""
-        if not self.separation.target:
+        """Return the separation term, (B,), by its name. Each topic has the mean of its theta (B, K) as its weight.
+
+        Spare topics may resemble others, so there is no such term while there are any.
+        """
+        if not self.separation.target or self.has_spare_topics:
             return {}
         return {"separation": self.separation(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        if "lowest_topic_diversity" not in row:
+        if "lowest_topic_diversity" not in row or self.has_spare_topics:
             return {}
         return self.separation.adapt(row["lowest_topic_diversity"], row["active_topics"], row["epoch"])
 

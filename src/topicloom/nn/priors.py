@@ -43,8 +43,8 @@ class NormalPrior(Prior):
 class MixturePrior(Prior):
     """A mixture of Gaussians, p(c) = pi_c and p(z | c) = N(mean_c, diag var), with learned means and variance.
 
-    pi is not learned, and all components share the variance. With a weight and a variance of its own, a wide component
-    takes the documents of its neighbours, and most components are lost.
+    All components share the variance. With a variance of its own, a wide component takes the documents of its
+    neighbours, and most components are lost. pi is constant, or follows the components' shares of the documents.
 
     Args:
         n_components: the number of components C.
@@ -65,6 +65,12 @@ class MixturePrior(Prior):
             self.weights.copy_(weights.log())
             self.means.copy_(means)
             self.log_var.copy_(var.log())
+
+    @torch.no_grad()
+    def follow(self, shares: Tensor, rate: float = 0.05) -> None:
+        """Move pi towards the components' shares (C,) of a batch."""
+        pi = self.weights.exp().lerp_(shares, rate).clamp_min_(1e-3 / len(shares))
+        self.weights.copy_((pi / pi.sum()).log())
 
     def responsibilities(self, mean: Tensor, log_var: Tensor) -> Tensor:
         """Return eta_c = q(c | x), proportional to pi_c exp(E_q[log N(z | mean_c, var_c)]): (B, C).

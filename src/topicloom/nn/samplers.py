@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from .dirichlet import log_gamma_draws
 
+_RATE = 0.05  # the weight of a batch in running statistics
+
 
 class Sampler(nn.Module, ABC):
     """A prior p(theta)."""
@@ -26,23 +28,39 @@ class Sampler(nn.Module, ABC):
 
 
 class DirichletSampler(Sampler):
-    """Dirichlet(alpha).
+    """Dirichlet(K * alpha * p), where p are the topics' average shares.
 
     Args:
-        alpha: (K,), positive.
+        n_topics: the number of topics K.
+        alpha: the mean of the parameters.
+        follows: whether p follows the mean of theta = softmax(codes), by an empirical Bayes estimate. Otherwise p is
+            even.
+        rate: the weight of a batch in the running mean.
     """
 
-    alpha: Tensor  # (K,)
+    shares: Tensor  # (K,) p
 
-    def __init__(self, alpha: Tensor) -> None:
+    def __init__(self, n_topics: int, alpha: float, *, follows: bool = False, rate: float = _RATE) -> None:
         super().__init__()
-        self.register_buffer("alpha", alpha)
+        self.register_buffer("shares", torch.full((n_topics,), 1 / n_topics))
+        self.total = n_topics * alpha
+        self.follows = follows
+        self.rate = rate
+
+    @property
+    def alpha(self) -> Tensor:
+        """The parameters, (K,)."""
+        return self.total * self.mean()
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
         return torch.softmax(log_gamma_draws(self.alpha.expand(n, -1), generator), dim=1)
 
     def mean(self) -> Tensor:
-        return self.alpha / self.alpha.sum()
+        return self.shares / self.shares.sum()
+
+    def update(self, codes: Tensor) -> None:
+        if self.follows:
+            self.shares.lerp_(_usage(codes), self.rate)
 
 
 class GaussianMixtureSampler(Sampler):
@@ -75,17 +93,32 @@ class GaussianMixtureSampler(Sampler):
 
 
 class CornerMixture(GaussianMixtureSampler):
-    """K components of equal weight at 20 e_k with standard deviation 4: documents have nearly one topic.
+    """K components at 20 e_k with standard deviation 4: documents have nearly one topic.
 
     Args:
         n_topics: the number of topics K.
         centre: the distance of the components from the origin.
         deviation: their standard deviation.
+        follows, rate: as in `DirichletSampler`, for the weights of the components.
     """
 
-    def __init__(self, n_topics: int, centre: float = 20.0, deviation: float = 4.0) -> None:
+    def __init__(
+        self,
+        n_topics: int,
+        centre: float = 20.0,
+        deviation: float = 4.0,
+        *,
+        follows: bool = False,
+        rate: float = _RATE,
+    ) -> None:
         even = torch.full((n_topics,), 1 / n_topics)
         super().__init__(even, centre * torch.eye(n_topics), torch.full((n_topics, n_topics), deviation**2))
+        self.follows = follows
+        self.rate = rate
+
+    def update(self, codes: Tensor) -> None:
+        if self.follows:
+            self.weights.lerp_(_usage(codes), self.rate)
 
 
 class FittedMixture(GaussianMixtureSampler):
@@ -97,7 +130,7 @@ class FittedMixture(GaussianMixtureSampler):
         rate: the weight of a batch in the running statistics.
     """
 
-    def __init__(self, n_topics: int, spread: float, rate: float = 0.05) -> None:
+    def __init__(self, n_topics: int, spread: float, rate: float = _RATE) -> None:
         even = torch.full((n_topics,), 1 / n_topics)
         super().__init__(even, 2 * spread * torch.eye(n_topics), torch.full((n_topics, n_topics), spread**2))
         self.rate = rate
@@ -118,3 +151,9 @@ class FittedMixture(GaussianMixtureSampler):
         self.vars.lerp_(spread, step).clamp_(min=self.floor)
         self.weights.lerp_(mass / len(codes), self.rate).clamp_(min=1e-3 / len(mass))
         self.weights /= self.weights.sum()
+
+
+def _usage(codes: Tensor) -> Tensor:
+    """Return the mean of softmax(codes), (B, K) -> (K,), with no topic below a thousandth of an even share."""
+    usage = torch.softmax(codes, dim=1).mean(0)
+    return usage.clamp_min(1e-3 / len(usage))

@@ -31,16 +31,17 @@ class SeparationTerm(nn.Module):
         n_topics: the number of topics K.
         n_words: the size of the vocabulary V. A small vocabulary lowers the target: at most .6 of its words are
             expected to be top words.
+        gently: whether the weight starts at its lowest, as for topics that have been found without the term.
     """
 
     weight: Tensor  # () the multiplier, saved with the network
     last_diversity: Tensor  # () the diversity after the previous epoch
 
-    def __init__(self, diversity: float, n_topics: int, n_words: int) -> None:
+    def __init__(self, diversity: float, n_topics: int, n_words: int, *, gently: bool = False) -> None:
         super().__init__()
         self.n_topics = n_topics
         self.target = min(diversity, _MAX_VOCABULARY * n_words / (TOP_N * n_topics))
-        self.register_buffer("weight", torch.tensor(_START))
+        self.register_buffer("weight", torch.tensor(_MIN_WEIGHT if gently else _START))
         self.register_buffer("last_diversity", torch.ones(()))
 
     def forward(self, beta_t: Tensor, shares: Tensor, totals: Tensor) -> Tensor:

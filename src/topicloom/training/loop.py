@@ -35,6 +35,7 @@ def train_stages(
     validation: BatchReader | None = None,
     monitors: Sequence[Monitor] = (),
     callbacks: Sequence[Callback] = (),
+    after_epoch: Callable[[TrainingState], None] | None = None,
     model: Any = None,
 ) -> None:
     """Train through the stages that `state` has not finished.
@@ -46,6 +47,7 @@ def train_stages(
         validation: held-out documents. If they are given and a plan has a patience, a recorded stage stops after that
             many epochs without a lower loss on them, and the best weights are restored.
         monitors: each measures the network after each epoch of a recorded stage, for the epoch's row of the history.
+        after_epoch: changes the state after each epoch, such as by removing topics, before callbacks see it.
         callbacks: objects that watch the run. In stages that are not recorded, only their `on_state` is called.
         model: the estimator, which the callbacks receive.
 
@@ -57,9 +59,9 @@ def train_stages(
             stage = stages[state.stage]
             state.network.begin_stage(stage.name)
             if stage.recorded:
-                _train_stage(state, reader, stage, validation, monitors, callbacks)
+                _train_stage(state, reader, stage, validation, monitors, callbacks, after_epoch)
             else:
-                _train_stage(state, reader, stage, None, (), callbacks)
+                _train_stage(state, reader, stage, None, (), callbacks, after_epoch)
             if state.stage + 1 == len(stages):
                 return
             state.network.end_stage(stage.name, reader, state.seed)
@@ -73,6 +75,7 @@ def _train_stage(
     validation: BatchReader | None,
     monitors: Sequence[Monitor],
     callbacks: Sequence[Callback],
+    after_epoch: Callable[[TrainingState], None] | None,
 ) -> None:
     """Train until `state.epoch` is the plan's number of epochs, or the loss on `validation` no longer improves."""
     plan = stage.plan
@@ -93,6 +96,8 @@ def _train_stage(
                 state.history.append(row)
             for callback in seen:
                 callback.on_epoch(row)
+            if after_epoch is not None:
+                after_epoch(state)
             if validation is not None and plan.patience is not None and state.network.may_end():
                 _keep_best(state, row["validation_loss"])
             for callback in callbacks:

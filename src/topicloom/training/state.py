@@ -81,6 +81,7 @@ class TrainingState:
     best_loss: float = math.inf
     best_weights: dict[str, Tensor] | None = None
     stale_epochs: int = 0
+    n_topics: int = 0  # of the network at present, which can have spare topics; 0 if it has none
     _first_shuffle: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.uint8))  # at the start of a stage
     _epoch_shuffle: Tensor | None = None  # before the order of the current epoch was drawn
 
@@ -123,6 +124,26 @@ class TrainingState:
         self.optimizers = _optimizers(self.network, plan, self.device)
         self.shuffle.set_state(self._first_shuffle)
 
+    def narrow(self, network: TopicNetwork, kept: Tensor) -> None:
+        """Replace the network by one that has some of its topics, and keep what the optimizers know of them.
+
+        Args:
+            network: the new network, with the weights of the kept topics.
+            kept: (n,) the indices of these topics in the old network.
+        """
+        before = [optimizer.state_dict()["state"] for optimizer in self.optimizers]
+        self.network, self.n_topics = network, len(kept)
+        self.optimizers = _optimizers(network, self.plan, self.device)
+        for optimizer, player, moments in zip(self.optimizers, network.players(), before, strict=True):
+            chosen = {
+                number: {
+                    name: select(moment, player.parameters[number].shape, kept) if moment.ndim else moment
+                    for name, moment in of_parameter.items()
+                }
+                for number, of_parameter in moments.items()
+            }
+            optimizer.load_state_dict({"state": chosen, "param_groups": optimizer.state_dict()["param_groups"]})
+
     def draw_order(self, n_docs: int) -> Tensor:
         """Return the order of the documents in this epoch, (n_docs,). It does not change if the epoch has begun."""
         if self.batch and self._epoch_shuffle is not None:
@@ -146,7 +167,8 @@ class TrainingState:
             for parameter, moments in optimizer.state_dict()["state"].items():
                 tensors |= {f"optimizer.{number}.{parameter}.{name}": moment for name, moment in moments.items()}
         counters = {
-            name: getattr(self, name) for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "history")
+            name: getattr(self, name)
+            for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topics", "history")
         }
         return Snapshot(
             {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()},
@@ -168,7 +190,7 @@ class TrainingState:
             plan: the plan of the stage in which it was taken.
         """
         tensors, values = snapshot.tensors, snapshot.values
-        for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs"):
+        for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topics"):
             setattr(self, name, values[name])
         self.plan = plan
         self.history = [dict(row) for row in values["history"]]
@@ -204,6 +226,14 @@ def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device)
         )
         for player in network.players()
     ]
+
+
+def select(tensor: Tensor, shape: torch.Size, kept: Tensor) -> Tensor:
+    """Return the entries of the kept topics (n,) in every dimension in which a tensor is larger than `shape`."""
+    for dim, (size, needed) in enumerate(zip(tensor.shape, shape, strict=True)):
+        if size != needed:
+            tensor = tensor.index_select(dim, kept)
+    return tensor
 
 
 def _under(tensors: Mapping[str, Tensor], prefix: str, device: torch.device) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ from ...nn.batch import Batch
 from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
+from ..pruning import Pruning, Selector
 from .cvb0 import (
     CountedTopics,
     CountingPass,
@@ -23,7 +24,6 @@ from .cvb0 import (
     reassign,
     sharpen,
 )
-from .pruning import Pruning, Selector
 
 _ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
 _MIN_ALPHA, _MAX_ALPHA = 1e-3, 5.0

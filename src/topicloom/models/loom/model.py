@@ -38,9 +38,9 @@ from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
 from ..neural import VariationalTopicModel
+from ..pruning import CoherenceSelector, select_topics
 from ..words import Words
 from .network import LoomNetwork
-from .pruning import CoherenceSelector, select_topics
 
 _MAX_SPARE = 50  # topics
 # Documents of more than 20 tokens need fewer epochs of pretraining, but at least this share of them.
@@ -103,7 +103,7 @@ class Loom(VariationalTopicModel):
     def _gsm(self, n_topics: int) -> GSM:
         """Return the model of the pretraining stage."""
         shared = {field.name: getattr(self, field.name) for field in fields(VariationalTopicModel)}
-        return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics})
+        return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics, "spare_topics": 0})
 
     def _stage_epochs(self, mean_length: float) -> tuple[int, int]:
         """Return the epochs of pretraining and of counting.
@@ -128,6 +128,9 @@ class Loom(VariationalTopicModel):
     def build_training_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         n_spare = min(round(self.spare_topics * self.n_topics), _MAX_SPARE, len(words) - self.n_topics)
         return LoomNetwork(self, words, max(0, n_spare), generator)
+
+    def build_spare_topics(self, reader: BatchReader) -> None:
+        """Return None, as the counting stage removes the spare topics."""
 
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         assert isinstance(network, LoomNetwork)

@@ -72,7 +72,11 @@ class LoomNetwork(GSMNetwork):
         return self.counting.infer(batch, code.point(), steps) if self.counting.started else code
 
     def to_theta(self, z: Tensor) -> Tensor:
-        return super().to_theta(self.counting.pruning.select(z))
+        return torch.softmax(self.logits(z), dim=1)
+
+    def logits(self, z: Tensor) -> Tensor:
+        """Return z + b of the topics that are left, (B, K') -> (B, n)."""
+        return self.counting.pruning.select(z + self.shares.logits)
 
     def beta_t(self) -> Tensor:
         """Return the topics (V, K), columns sum to 1."""
@@ -119,7 +123,7 @@ class LoomNetwork(GSMNetwork):
             if not trains and bool(posterior.alpha.isfinite().all()):
                 return None
             loss, theta = self.counting.loss(posterior, batch), posterior.point()
-        encoded = torch.log_softmax(self.counting.pruning.select((code or self.code(batch)).mean), dim=1)
+        encoded = torch.log_softmax(self.logits((code or self.code(batch)).mean), dim=1)
         divergence = (theta * (theta.log() - encoded)).sum(1)  # (B,) KL(theta || encoder's theta)
         return Loss(loss.reconstruction, loss.divergence, {"encoder_divergence": divergence})
 

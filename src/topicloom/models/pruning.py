@@ -10,11 +10,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...metrics import document_npmi
-from ...metrics.cooccurrence import Reference
-from ...nn.separation import TOP_N as SHARED_N
-from ...ranking import top_words, word_scores
-from ...training.batches import BatchReader
+from ..metrics import document_npmi
+from ..metrics.cooccurrence import Reference
+from ..nn.separation import TOP_N as SHARED_N
+from ..ranking import top_words, word_scores
+from ..training.batches import BatchReader
+from ..training.state import select
 
 Array = npt.NDArray[Any]
 # (topics (n, V), word counts (V,), how many to keep, protected topics (n,)) -> topics to keep, ascending
@@ -140,9 +141,4 @@ def select_topics(wide: Mapping[str, Tensor], wanted: Mapping[str, Tensor], kept
         wanted: tensors of the shapes (.., K, ..) to return, by the same names.
         kept: (K,) indices of the kept topics.
     """
-    weights = dict(wide)
-    for name, goal in wanted.items():
-        for dim, (size, needed) in enumerate(zip(wide[name].shape, goal.shape, strict=True)):
-            if size != needed:
-                weights[name] = weights[name].index_select(dim, kept)
-    return weights
+    return {**wide, **{name: select(wide[name], goal.shape, kept) for name, goal in wanted.items()}}
