@@ -1,0 +1,181 @@
+"""Spare topics: a fit starts with more topics than requested, and removes the superfluous ones early.
+
+With as many topics as the texts have, a large topic is soon divided between several of the model's, and two rare ones
+share what is left. With spare topics, the rare ones find a place of their own while the large one is divided; then
+duplicates are joined, and their shares are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn.functional import pad
+
+from ..metrics import document_npmi
+from ..nn.code_norm import TopicShares
+from ..nn.network import TopicNetwork
+from ..ranking import top_words, word_scores
+from ..training.batches import BatchReader
+from ..training.loop import evaluated
+from ..training.state import Stage, TrainingState
+from .pruning import COHERENCE_N, RANKINGS, CoherenceSelector, select_topics
+from .words import Words
+
+if TYPE_CHECKING:
+    from .neural import NeuralTopicModel
+
+Array = npt.NDArray[Any]
+
+MAX_SPARE = 50  # topics
+# Chosen on held-out documents; benchmarks/shares.md has what else was tried.
+MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, as many each time
+_SMALL_SHARE = 0.2  # a topic with less than this share of 1 / K counts for less
+_COHERENCE_WEIGHT = 0.2  # of a topic's NPMI against its distance from the others
+
+
+def choose_distinct(
+    topic_word: Array, shares: Array, n_topics: int, coherence: Array | None = None, protected: Array | None = None
+) -> tuple[Array, Array]:
+    """Select the topics to keep, and the heir of each topic's share.
+
+    Topics are removed one at a time, each time the one with the lowest score: its total variation distance from the
+    nearest topic that is left, times min(1, 5 K share), plus a fifth of its coherence. Its share goes to the nearest
+    topic. So of two equal topics one is removed however large they are, and a rare topic of words of its own is kept.
+
+    Args:
+        topic_word: (K', V) topics, rows sum to 1.
+        shares: (K',) the topics' shares of the documents.
+        n_topics: how many topics to keep, K.
+        coherence: (K',) the NPMI of the topics' top words; None leaves it out.
+        protected: (K',) bool, topics that are kept whatever their score; at most `n_topics`.
+
+    Returns:
+        (n_topics,) indices of the kept topics, ascending, and (K',) the index of the heir of each topic, which is a
+        kept topic; a kept topic is its own heir.
+    """
+    n = len(topic_word)
+    overlap = np.stack([np.minimum(topic_word, row).sum(1) for row in topic_word])  # (K', K') 1 - total variation
+    np.fill_diagonal(overlap, 0)
+    shares, heirs, kept = shares.astype(np.float64), np.arange(n), np.ones(n, bool)
+    extra = 0.0 if coherence is None else _COHERENCE_WEIGHT * coherence
+    for _ in range(n - n_topics):
+        distance = 1 - overlap[:, kept].max(1)  # (K',)
+        score = distance * np.minimum(1, shares * n_topics / _SMALL_SHARE) + extra
+        score[~kept | (False if protected is None else protected)] = np.inf
+        lost = int(score.argmin())
+        kept[lost] = False
+        heir = int(np.where(kept, overlap[lost], -1).argmax())
+        shares[heir] += shares[lost]
+        heirs[heirs == lost] = heir
+    return np.flatnonzero(kept), heirs
+
+
+class SpareTopics:
+    """Removes the spare topics of a network while it is trained, in the first stage of training.
+
+    Args:
+        model: the estimator, whose `resized` builds networks with other numbers of topics.
+        reader: the training documents.
+        stage: the first stage of training.
+        moments: the shares of these epochs after which topics are removed.
+    """
+
+    def __init__(
+        self, model: NeuralTopicModel, reader: BatchReader, stage: Stage, moments: Sequence[float] = MOMENTS
+    ) -> None:
+        self.model, self.reader, self.stage = model, reader, stage.name
+        self.wide = model.n_topics + n_spare(model, len(model.word_statistics()))
+        spare, steps = self.wide - model.n_topics, len(moments)
+        self.widths = {
+            max(1, round(moment * stage.plan.epochs)): model.n_topics + round(spare * (1 - number / steps))
+            for number, moment in enumerate(moments, 1)
+        }
+
+    def begin(self, state: TrainingState, width: int | None = None) -> None:
+        """Prepare a new state, or one that will be restored from a snapshot with `width` topics."""
+        state.n_topics = self.wide
+        if width is not None and width < self.wide:
+            self._narrow(state, np.arange(width))
+        self._mark(state.network, state.n_topics)
+
+    def after_epoch(self, state: TrainingState) -> None:
+        """Remove the topics that are due after this epoch."""
+        width = self.widths.get(state.epoch) if state.stage == 0 else None
+        if width is not None and width < state.n_topics:
+            self.remove(state, width)
+
+    def finish(self, state: TrainingState) -> None:
+        """Remove all spare topics that are left, as after an interruption."""
+        if state.n_topics > self.model.n_topics:
+            self.remove(state, self.model.n_topics)
+
+    def remove(self, state: TrainingState, n_topics: int) -> None:
+        """Remove all but `n_topics` topics, with the parts of the network and of the optimizers that belong to them."""
+        topic_word, shares = evaluated(state.network, state.device, self._topics_and_shares)
+        seeds = self.model.word_statistics().seeds
+        seeded = np.zeros(len(shares), bool)
+        if seeds is not None:
+            seeded[: self.model.n_topics] = (seeds > 0).any(0).cpu().numpy()
+        kept, heirs = choose_distinct(topic_word, shares, n_topics, self._coherence(topic_word), seeded)
+        if seeds is not None:  # a seeded topic keeps its number
+            kept = _in_place(kept, seeded)
+        for part in state.network.modules():
+            if isinstance(part, TopicShares):
+                part.absorb(torch.from_numpy(heirs).to(state.device))
+        self._narrow(state, kept)
+
+    def _topics_and_shares(self, network: TopicNetwork) -> tuple[Array, Array]:
+        """Return the topics (K', V) and their shares of the training documents (K',)."""
+        total = torch.stack([network.posterior(batch).point().sum(0) for batch in self.reader]).sum(0)  # (K',)
+        return network.topic_word().double().cpu().numpy(), (total / total.sum()).cpu().numpy()
+
+    def _coherence(self, topic_word: Array) -> Array:
+        counts = self.model.word_counts_
+        tops = [top_words(word_scores(topic_word, counts, relevance), COHERENCE_N) for relevance in RANKINGS]
+        per_topic = document_npmi(np.concatenate(tops), self._reference, COHERENCE_N).per_topic
+        coherence: Array = per_topic.reshape(len(tops), -1).mean(0)
+        return coherence
+
+    @property
+    def _reference(self) -> Any:
+        if not hasattr(self, "_counted"):
+            self._counted = CoherenceSelector(self.reader).reference
+        return self._counted
+
+    def _narrow(self, state: TrainingState, kept: Array) -> None:
+        """Replace the network by one of the kept topics alone."""
+        old, which = state.network, torch.from_numpy(kept).to(state.device)
+        new = build_wide(self.model, self.model.word_statistics(), torch.Generator().manual_seed(0), len(kept))
+        new.to(state.device)
+        new.load_state_dict(select_topics(old.state_dict(), new.state_dict(), which))
+        new.load_run_state(*old.run_state())
+        new.begin_stage(self.stage)
+        new.generator = old.generator
+        state.narrow(new, which)
+        self._mark(new, len(kept))
+
+    def _mark(self, network: TopicNetwork, width: int) -> None:
+        network.has_spare_topics = width > self.model.n_topics
+
+
+def n_spare(model: NeuralTopicModel, n_words: int) -> int:
+    """Return how many topics a fit has at first in addition to those requested."""
+    return max(0, min(round(model.spare_topics * model.n_topics), MAX_SPARE, n_words - model.n_topics))
+
+
+def build_wide(model: NeuralTopicModel, words: Words, generator: torch.Generator, n_topics: int) -> TopicNetwork:
+    """Return a new network of the model with another number of topics; seed words keep their topics."""
+    seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - model.n_topics))  # (V, K')
+    return model.resized(n_topics).build_network(replace(words, seeds=seeds), generator)
+
+
+def _in_place(kept: Array, seeded: Array) -> Array:
+    """Return the kept topics in an order in which seeded ones have their initial index, if it is low enough."""
+    fixed = {int(topic): int(topic) for topic in kept if seeded[topic]}
+    others = iter(int(topic) for topic in kept if not seeded[topic])
+    return np.array([fixed[place] if place in fixed else next(others) for place in range(len(kept))])

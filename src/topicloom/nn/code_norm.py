@@ -1,0 +1,88 @@
+"""The normalisation of a code, which all heads share, and the learned shares of the topics."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from .layers import BatchNorm
+
+CodeNormKind = Literal["mean", "fixed", "affine", "none"]
+_EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
+
+
+class CodeNorm(nn.Module):
+    """The normalisation of one part of a code over the documents, such as the mean or the log-variance of a Gaussian.
+
+    - "fixed": batch normalisation without a scale or a shift. Its moments cannot change, so the unit stays in use
+      whatever the loss says (Zhu et al. 2020, "A Batch Normalized Inference Network Keeps the KL Vanishing Away").
+    - "affine": batch normalisation with a learned scale and shift (Ioffe & Szegedy 2015).
+    - "none": a learned shift, as in a linear layer with a bias.
+
+    Args:
+        n_units: the number of columns L.
+        kind: "fixed", "affine" or "none".
+    """
+
+    def __init__(self, n_units: int, kind: Literal["fixed", "affine", "none"]) -> None:
+        super().__init__()
+        self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
+        self.scale = nn.Parameter(torch.ones(n_units)) if kind == "affine" else None
+        self.shift = None if kind == "fixed" else nn.Parameter(torch.zeros(n_units))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the normalised columns, (B, L) -> (B, L)."""
+        if self.norm is not None:
+            x = self.norm(x)
+        if self.scale is not None:
+            x = x * self.scale
+        return x if self.shift is None else x + self.shift
+
+
+def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
+    """Return the norm of where a code is, such as its mean. "mean" normalises it as "fixed" does."""
+    return CodeNorm(n_units, "fixed" if kind == "mean" else kind)
+
+
+def norm_of_spread(n_units: int, kind: CodeNormKind) -> CodeNorm:
+    """Return the norm of how certain a code is, such as its log-variance. "mean" leaves it free, as "affine" does."""
+    return CodeNorm(n_units, "affine" if kind == "mean" else kind)
+
+
+class TopicShares(nn.Module):
+    """The average shares of the topics, p = softmax(b).
+
+    If the shares are learned, b is a parameter, and topics can differ in size as far as the texts do; otherwise b is
+    zero. With a Gaussian code, theta = softmax(z + b), which is the same as a prior whose mean is learned: an empirical
+    Bayes estimate. A Dirichlet prior has parameters in proportion to p.
+
+    Args:
+        n_topics: the number of topics K.
+        learned: whether the shares are learned.
+    """
+
+    logits: Tensor  # (K,) b
+
+    def __init__(self, n_topics: int, *, learned: bool) -> None:
+        super().__init__()
+        zeros = torch.zeros(n_topics)
+        if learned:
+            self.logits = nn.Parameter(zeros)
+        else:
+            self.register_buffer("logits", zeros)
+
+    def forward(self) -> Tensor:
+        """Return the shares, (K,), with the sum 1."""
+        return torch.softmax(self.logits, dim=0)
+
+    @torch.no_grad()
+    def absorb(self, heirs: Tensor) -> None:
+        """Give each topic's share to another one, before topics are removed.
+
+        Args:
+            heirs: (K,) the topic that takes the share of each topic; a topic that stays is its own.
+        """
+        total = torch.zeros_like(self.logits).index_add_(0, heirs, self())
+        self.logits.copy_(total.clamp_min(1e-12).log())
