@@ -19,18 +19,20 @@ class CodeNorm(nn.Module):
     - "fixed": batch normalisation without a scale or a shift. Its moments cannot change, so the unit stays in use
       whatever the loss says (Zhu et al. 2020, "A Batch Normalized Inference Network Keeps the KL Vanishing Away").
     - "affine": batch normalisation with a learned scale and shift (Ioffe & Szegedy 2015).
+    - "bounded": batch normalisation without a scale, and with a learned shift between -1 and 1.
     - "none": a learned shift, as in a linear layer with a bias.
 
     Args:
         n_units: the number of columns L.
-        kind: "fixed", "affine" or "none".
+        kind: "fixed", "affine", "bounded" or "none".
     """
 
-    def __init__(self, n_units: int, kind: Literal["fixed", "affine", "none"]) -> None:
+    def __init__(self, n_units: int, kind: Literal["fixed", "affine", "bounded", "none"]) -> None:
         super().__init__()
         self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
         self.scale = nn.Parameter(torch.ones(n_units)) if kind == "affine" else None
         self.shift = None if kind == "fixed" else nn.Parameter(torch.zeros(n_units))
+        self.bounded = kind == "bounded"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the normalised columns, (B, L) -> (B, L)."""
@@ -38,7 +40,9 @@ class CodeNorm(nn.Module):
             x = self.norm(x)
         if self.scale is not None:
             x = x * self.scale
-        return x if self.shift is None else x + self.shift
+        if self.shift is None:
+            return x
+        return x + (self.shift.tanh() if self.bounded else self.shift)
 
 
 def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
@@ -47,8 +51,11 @@ def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
 
 
 def norm_of_spread(n_units: int, kind: CodeNormKind) -> CodeNorm:
-    """Return the norm of how certain a code is, such as its log-variance. "mean" leaves it free, as "affine" does."""
-    return CodeNorm(n_units, "affine" if kind == "mean" else kind)
+    """Return the norm of how certain a code is, such as its log-variance. "mean" lets it change within bounds.
+
+    Without bounds, the codes of short texts become as uncertain as the prior, and topics collapse.
+    """
+    return CodeNorm(n_units, "bounded" if kind == "mean" else kind)
 
 
 class TopicShares(nn.Module):

@@ -20,6 +20,7 @@ from .sparse import SparseCounts, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
+_CONCENTRATION_BOUND = 0.2  # in logarithms; with more freedom, small topics of short texts are lost
 
 
 def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Tensor:
@@ -132,8 +133,8 @@ class DirichletHead(nn.Module):
         n_hidden: the width H of h.
         n_topics: the number of topics K.
         generator: draws the initial weights.
-        concentration: c, the ratio of the parameters to those of the prior, in the median. It is learned if only the
-            location of the code is normalised.
+        concentration: c, the ratio of the parameters to those of the prior, in the median. If only the location of
+            the code is normalised, it is learned within 20 %.
         norm: the normalisation of the code; see `CodeNorm`.
         floor: the smallest parameter.
     """
@@ -151,11 +152,8 @@ class DirichletHead(nn.Module):
         super().__init__()
         self.log_alpha = linear(n_hidden, n_topics, generator, bias=False)  # the norm has the shift
         self.norm = norm_of_location(n_topics, norm)
-        start = torch.tensor(math.log(concentration))
-        if norm == "mean":
-            self.log_concentration = nn.Parameter(start)
-        else:
-            self.register_buffer("log_concentration", start)
+        self.log_concentration = math.log(concentration)
+        self.spread = nn.Parameter(torch.zeros(())) if norm == "mean" else None
         self.positive = norm != "none"
         self.floor = floor
 
@@ -164,6 +162,8 @@ class DirichletHead(nn.Module):
         x: Tensor = self.norm(self.log_alpha(h))
         if not self.positive:
             return F.softplus(x) + self.floor
+        if self.spread is not None:
+            x = x + _CONCENTRATION_BOUND * self.spread.tanh()
         return prior * (x + self.log_concentration).exp() + self.floor
 
 
