@@ -60,7 +60,8 @@ class NeuralTopicModel(TopicModel):
         background: whether topics are deviations from the word frequencies of the corpus, as in SAGE and SCHOLAR, so
             that frequent words need not be learned by every topic.
         criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
-            being in the document or not, and takes memory in proportion to the vocabulary for each batch.
+            being in the document or not, where 1 - (1 - p(v | theta))^n is the probability that n tokens contain word
+            v. It takes memory in proportion to the vocabulary for each batch.
         min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
             turns the term off.
