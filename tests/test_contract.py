@@ -831,6 +831,14 @@ def test_the_bound_of_loom_is_of_the_counts_once_it_counts() -> None:
     assert 1 < model.perplexity(CORPUS, method="bound") < 100
 
 
+def test_a_latent_size_needs_the_standard_prior() -> None:
+    with pytest.raises(SettingError, match=r'^`latent_size` needs `prior="standard"`'):
+        GSM(3, latent_size=5).fit(CORPUS)
+    with pytest.raises(SettingError, match=r'^`latent_size` needs `prior="standard"`'):
+        GSM(3, latent_size=5).partial_fit(CORPUS)
+    GSM(3, latent_size=5, prior="standard", epochs=1, random_state=0).fit(CORPUS)
+
+
 def test_partial_fit_holds_the_settings_to_their_limits() -> None:
     model = GSM(3, random_state=0).partial_fit(CORPUS)
     with pytest.raises(SettingError, match="batch_size"):
