@@ -836,7 +836,11 @@ def test_a_latent_size_needs_the_standard_prior() -> None:
         GSM(3, latent_size=5).fit(CORPUS)
     with pytest.raises(SettingError, match=r'^`latent_size` needs `prior="standard"`'):
         GSM(3, latent_size=5).partial_fit(CORPUS)
-    GSM(3, latent_size=5, prior="standard", epochs=1, random_state=0).fit(CORPUS)
+    model = GSM(3, latent_size=5, prior="standard", epochs=1, random_state=0).fit(CORPUS)
+    topics = model.components_
+    with pytest.raises(SettingError, match="latent_size"):
+        model.set_params(prior="laplace").fit(CORPUS)
+    assert model.components_ is topics  # the earlier fit is kept
 
 
 def test_partial_fit_holds_the_settings_to_their_limits() -> None:

@@ -91,6 +91,12 @@ class GSM(VariationalTopicModel):
     decoder: Literal["mixture", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256
 
+    def check_combinations(self) -> None:
+        if self.latent_size is not None and self.prior == "laplace":
+            raise SettingError(
+                '`latent_size` needs `prior="standard"`, because the "laplace" prior has one dimension for each topic'
+            )
+
     def build_network(self, words: Words, generator: torch.Generator) -> GSMNetwork:
         return GSMNetwork(self, words, generator)
 
@@ -99,10 +105,6 @@ def _prior(settings: GSM) -> NormalPrior:
     n_latent = settings.latent_size or settings.n_topics
     if settings.prior == "standard":
         return standard_normal(n_latent)
-    if settings.latent_size is not None:
-        raise SettingError(
-            '`latent_size` needs `prior="standard"`, because the "laplace" prior has one dimension for each topic'
-        )
     return laplace_dirichlet(torch.full((n_latent,), settings.alpha))
 
 
