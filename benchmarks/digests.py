@@ -25,7 +25,7 @@ FILE = Path(__file__).with_suffix(".json")
 K = 20
 MODELS: dict[str, Any] = {
     "GSM": lambda: tl.GSM(K, random_state=0),
-    "GSM latent_size": lambda: tl.GSM(K, latent_size=30, random_state=0, epochs=10),
+    "GSM latent_size": lambda: tl.GSM(K, prior="standard", latent_size=30, random_state=0, epochs=10),
     "GSM patience": lambda: tl.GSM(K, patience=2, random_state=0, epochs=20),
     "GSM mlp": lambda: tl.GSM(K, decoder="mlp", random_state=0, epochs=5),
     "NVDM": lambda: tl.NVDM(K, random_state=0, epochs=10),

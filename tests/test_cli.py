@@ -96,6 +96,7 @@ def test_a_run_has_every_file(trained):
     metrics = json.loads((trained / "metrics.json").read_text())
     assert (metrics["documents"], metrics["empty_documents"], metrics["epochs"]) == (61, 1, 3)
     assert metrics["settings"]["n_topics"] == 2
+    assert metrics["perplexity_completion_training"] > 1
     assert metrics["perplexity_bound_training"] > 1
     assert tl.load(trained).transform([PETS]).shape == (1, 2)
 

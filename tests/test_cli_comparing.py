@@ -74,9 +74,10 @@ def test_select_topics(texts, tmp_path):
     first = call(*arguments, "--min-df", 1, "--max-df", 1.0)
     assert first.exit_code == 0, first.output
     lines = first.stdout.splitlines()
-    assert lines[1].split()[0] == "K"
-    assert [line.split()[0] for line in lines[2:4]] == ["2", "3"]
-    assert "topics are recommended" in lines[5]
+    assert lines[1].split() == ["completion"]  # the first line of the heading "completion perplexity"
+    assert lines[2].split()[0] == "K"
+    assert [line.split()[0] for line in lines[3:5]] == ["2", "3"]
+    assert "topics are recommended" in lines[6]
     assert (out / "n_topics.png").is_file()
     assert "n_topics.png" in first.stderr
     again = json.loads(call(*arguments, "--min-df", 1, "--max-df", 1.0, "--json", "--quiet").stdout)

@@ -50,7 +50,7 @@ def rows_of(comparison):
     ]
 
 
-def made(values, measure="perplexity", on=("validation", "test")):
+def made(values, measure="perplexity_completion", on=("validation", "test")):
     """A comparison whose measures are given, by model, number of topics and seed."""
     rows = [
         {"model": model, "n_topics": k, "seed": seed, "words": [["a"]], "version": "1.0",
@@ -83,7 +83,9 @@ def test_every_model_size_and_seed_is_measured(tmp_path):
     assert {(row["model"], row["n_topics"], row["seed"]) for row in found.rows} == {
         (model, k, seed) for model in QUICK for k in (2, 3) for seed in (0, 1)
     }
-    assert {"document_npmi", "topic_diversity", "perplexity", "nmi", "accuracy", "topic_distance"} <= {*found.measures}
+    assert {"document_npmi", "topic_diversity", "perplexity_completion", "nmi", "accuracy", "topic_distance"} <= {
+        *found.measures
+    }
     assert set(found.measures) <= set(measures_of("comparison"))
     for line in found.table("validation"):
         assert line["fits"] == 2
@@ -92,16 +94,18 @@ def test_every_model_size_and_seed_is_measured(tmp_path):
     assert found.documents == {"train": 168, "validation": 24, "test": 48}
     lines = list(csv.DictReader(io.StringIO((tmp_path / "out" / "comparison.csv").read_text())))
     assert len(lines) == 8
-    assert float(lines[0]["perplexity"]) == pytest.approx(found.table("validation")[0]["perplexity"])
+    assert float(lines[0]["perplexity_completion"]) == pytest.approx(
+        found.table("validation")[0]["perplexity_completion"]
+    )
 
 
 def test_seeds_differ_and_are_what_random_state_says():
     found = compare(CORPUS, {"mine": GSM(epochs=2)}, [3], 2)
-    first, second = (row["measures"]["test"]["perplexity"] for row in found.rows)
+    first, second = (row["measures"]["test"]["perplexity_completion"] for row in found.rows)
     assert first != second
     parts = split(CORPUS)
     alone = GSM(3, epochs=2, random_state=1).fit(parts.train)
-    assert second == pytest.approx(alone.perplexity(parts.test, method="completion"))
+    assert second == pytest.approx(alone.perplexity(parts.test))
 
 
 def test_a_finished_fit_is_not_made_again(tmp_path):
@@ -173,7 +177,7 @@ def test_a_fit_that_fails_is_reported_and_tried_again(tmp_path):
     assert failed["n_topics"] == 61
     assert "vocabulary" in failed["error"]
     assert found.table()[1]["fits"] == 0
-    assert found.table()[1]["perplexity"] is None
+    assert found.table()[1]["perplexity_completion"] is None
     assert "1 of 2 fits ended in an error" in (tmp_path / "index.html").read_text()
     results = []
     compare(CORPUS, QUICK[:1], [2, 61], 1, out=tmp_path, on_result=lambda *each: results.append(each[2]["n_topics"]))
@@ -208,22 +212,22 @@ def test_arguments_that_cannot_be_used(options):
 
 def test_paired_by_hand():
     found = made({("a", 5): [10.0, 20.0, 30.0], ("b", 5): [11.0, 21.5, 31.5], ("c", 5): [12.0, None, None]})
-    b, c = found.paired("perplexity", "a")
+    b, c = found.paired("perplexity_completion", "a")
     assert (b["model"], b["pairs"]) == ("b", 3)
     assert b["difference"] == pytest.approx(4 / 3)
     # t = mean / (sd / sqrt 3) = (4/3) / (.288675 / 1.732051) = 8, on 2 degrees of freedom
     assert b["p"] == pytest.approx(0.015268, abs=1e-5)
     assert (c["difference"], c["pairs"], c["p"]) == (2.0, 1, None)
-    assert found.best("perplexity") == "c"  # of the fits that it has
+    assert found.best("perplexity_completion") == "c"  # of the fits that it has
     with pytest.raises(SettingError, match="`against` should be one of a, b, c"):
-        found.paired("perplexity", "d")
+        found.paired("perplexity_completion", "d")
     with pytest.raises(SettingError, match="validation"):
         found.table("train")
 
 
 def test_candidates_are_within_a_deviation_of_the_best():
     found = made({("a", 5): [100.0, 110.0, 120.0], ("a", 10): [112.0, 118.0, 121.0], ("a", 20): [130.0, 131.0, 132.0]})
-    assert found.candidates() == {"perplexity": [5, 10]}  # 110 ± 10, 117, 131
+    assert found.candidates() == {"perplexity_completion": [5, 10]}  # 110 ± 10, 117, 131
 
 
 def test_active_topics_are_compared_as_shares():
@@ -241,7 +245,7 @@ def test_a_misspelt_measure_is_refused():
         with pytest.raises(SettingError, match=r"unknown measure 'perplexty'; did you mean .*perplexity"):
             call()
     with pytest.raises(SettingError, match="unknown model 'c'"):
-        found.values("perplexity", "c", 5)
+        found.values("perplexity_completion", "c", 5)
     assert np.isnan(found.values("nmi", "a", 5)).all()  # a measure that this corpus does not allow
     assert found.best("nmi") is None
 
@@ -250,8 +254,8 @@ def test_the_best_is_chosen_on_validation_documents_and_tested_on_others():
     found = made({("a", 5): [1.0, 2.0, 2.1], ("b", 5): [3.0, 4.0, 5.0], ("c", 5): [9.0, 9.0, 9.1]})
     for row in found.rows:  # on test documents, b is the best
         value = {"a": 7.0, "b": 6.0, "c": 8.0}[row["model"]] + row["seed"] ** 2
-        row["measures"]["test"]["perplexity"] = value
-    assert found.best("perplexity") == "a"
+        row["measures"]["test"]["perplexity_completion"] = value
+    assert found.best("perplexity_completion") == "a"
     text = page(found)
     compared = text[text.index("<h2>Paired tests") :]
     assert "<td>b</td><td>a</td><td>-1</td>" in compared
@@ -265,7 +269,7 @@ def test_tests_are_corrected_for_their_number():
         ("c", 5): [1.0, 2.5, 3.1],
         ("d", 5): [9.0, None, 9.0],
     }
-    rows = {row["model"]: row for row in made(values).paired("perplexity", "a")}
+    rows = {row["model"]: row for row in made(values).paired("perplexity_completion", "a")}
     assert rows["b"]["p_holm"] == pytest.approx(3 * rows["b"]["p"])
     assert rows["c"]["p_holm"] == pytest.approx(max(rows["c"]["p"], 2 * rows["d"]["p"]))
     assert rows["b"]["low"] < rows["b"]["difference"] < rows["b"]["high"]
@@ -294,11 +298,11 @@ def test_models_are_kept(tmp_path):
         compare(CORPUS, QUICK[1:], 2, 1, keep_models=True)
     without = compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path)
     with pytest.raises(InputError, match="compare again with `out` and `keep_models=True`"):
-        without.best_model("perplexity")
+        without.best_model("perplexity_completion")
     found = compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path, keep_models=True)
     assert rows_of(found) == rows_of(without)
-    best = min(found.rows, key=lambda row: row["measures"]["validation"]["perplexity"])
-    model = found.best_model("perplexity")
+    best = min(found.rows, key=lambda row: row["measures"]["validation"]["perplexity_completion"])
+    model = found.best_model("perplexity_completion")
     assert model.topics(10) == best["words"]
     assert model.random_state == best["seed"]
     other = found.load_model("lda:epochs=2", 2, 1 - best["seed"], device="cpu")
@@ -390,7 +394,7 @@ def test_numbers_of_topics(tmp_path):
     assert (tmp_path / "n_topics.png").stat().st_size > 1000
     assert found.models == ["lda:epochs=2"]
     chosen = found.candidates()
-    assert {"document_npmi", "perplexity", "topic_distance"} <= set(chosen)
+    assert {"document_npmi", "perplexity_completion", "topic_distance"} <= set(chosen)
     assert "seconds" not in chosen
     assert all(set(sizes) <= {2, 3} and sizes for sizes in chosen.values())
 

@@ -18,6 +18,7 @@ import torch
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
@@ -32,10 +33,13 @@ from topicloom.models import (
     GSM,
     LDA,
     MODELS,
+    NVDM,
     WLDA,
     Loom,
+    ProdLDA,
 )
 from topicloom.models.base import TopicModel
+from topicloom.models.inference import evidence_bound
 from topicloom.models.neural import NeuralTopicModel, VariationalTopicModel
 from topicloom.models.persistence import load
 from topicloom.nn.batch import Batch
@@ -232,7 +236,7 @@ def test_global_random_states_are_neither_read_nor_changed(make, fitted):
     model = make().fit(CORPUS)
     assert_same(fitted, model)
     model.perplexity(CORPUS)
-    model.perplexity(CORPUS, method="completion")
+    model.perplexity(CORPUS, method="bound")
     make(random_state=None).fit(CORPUS)
     after = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()  # noqa: NPY002
     assert before == after
@@ -395,12 +399,13 @@ def test_the_sampler_says_that_it_has_no_partial_fit():
 
 
 def test_scores(fitted):
-    bound, completion = fitted.perplexity(CORPUS), fitted.perplexity(CORPUS, method="completion")
+    bound, completion = fitted.perplexity(CORPUS, method="bound"), fitted.perplexity(CORPUS)
     assert 1 < bound < 100
     assert 1 < completion < 100
-    assert fitted.score(CORPUS) == pytest.approx(-np.log(bound))
-    assert fitted.perplexity(CORPUS) == bound
-    with pytest.raises(SettingError, match=r"bound.*completion"):
+    assert fitted.score(CORPUS) == pytest.approx(-np.log(completion))
+    assert fitted.perplexity(CORPUS, method="bound") == bound
+    assert fitted.perplexity(CORPUS) == fitted.perplexity(CORPUS, method="completion") == completion
+    with pytest.raises(SettingError, match=r"completion.*bound"):
         fitted.perplexity(CORPUS, method="guess")
 
 
@@ -515,6 +520,7 @@ def test_nothing_dense(make, fitted, monkeypatch):
     with NothingAsLargeAs(n_docs * n_words):
         model.fit(counts).transform(counts)
         model.perplexity(counts)
+        model.perplexity(counts, method="bound")
 
 
 # What only some models have.
@@ -652,7 +658,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "GSM": [
         {"prior": "standard"},
         {"alpha": 0.1},
-        {"latent_size": 5},
+        {"prior": "standard", "latent_size": 5},
         {"decoder": "mlp"},
         {"decoder": "mlp", "decoder_size": 8},
     ],
@@ -773,10 +779,25 @@ def test_partial_fit_matches_another_vocabulary_word_by_word() -> None:
     np.testing.assert_array_equal(ours.components_, theirs.components_)
 
 
-def test_completion_needs_whole_counts() -> None:
-    model = GSM(2, epochs=1, random_state=0, fractional_counts=True).fit(np.full((4, 3), 0.5))
-    with pytest.raises(ValueError, match="whole counts"):
-        model.perplexity(np.full((4, 3), 0.5), method="completion")
+def test_weights_have_a_completion() -> None:
+    weights = np.full((4, 3), 0.5)
+    model = GSM(2, epochs=1, random_state=0, fractional_counts=True).fit(weights)
+    assert 1 < model.perplexity(weights) == model.perplexity(weights) < 10
+    assert model.log_likelihood(weights)[1].sum() < weights.sum()
+
+
+def test_grid_search_chooses_by_completion() -> None:
+    search = GridSearchCV(GSM(3, random_state=0), {"epochs": [1, 30]}, cv=2).fit(CORPUS.counts)
+    assert search.best_params_ == {"epochs": 30}
+    assert search.score(CORPUS.counts) == pytest.approx(-np.log(search.best_estimator_.perplexity(CORPUS.counts)))
+
+
+def test_documents_without_a_token_to_score_are_refused() -> None:
+    model = GSM(2, epochs=1, random_state=0).fit(CORPUS)
+    counts = np.eye(1, len(model.vocabulary_))
+    with pytest.raises(InputError, match="no token is left to score"):
+        model.perplexity(counts)  # a fixed seed gives the only token to the half that is observed
+    assert model.perplexity(counts, method="bound") > 1
 
 
 def test_top_n_is_a_whole_number() -> None:
@@ -790,11 +811,36 @@ def test_partial_fit_goes_on_after_early_stopping() -> None:
     assert np.abs(model.partial_fit(CORPUS).components_ - before).max() > 1e-4
 
 
-def test_the_bound_is_of_the_counts_whatever_the_criterion() -> None:
-    model = GSM(3, epochs=3, random_state=0, criterion="bernoulli").fit(CORPUS)
-    same = GSM(3, epochs=3, random_state=0).fit(CORPUS)
+@pytest.mark.parametrize("kind", [GSM, ProdLDA, WLDA, BATM, GMNTM, NVDM])
+def test_the_bound_is_by_the_criterion_of_training(kind) -> None:
+    model = kind(3, epochs=3, random_state=0, criterion="bernoulli").fit(CORPUS)
+    same = kind(3, epochs=3, random_state=0).fit(CORPUS)
     same.network_.load_state_dict(model.network_.state_dict())
-    assert model.perplexity(CORPUS) == pytest.approx(same.perplexity(CORPUS))
+    assert model.perplexity(CORPUS) == pytest.approx(same.perplexity(CORPUS))  # of the tokens, in both models
+    presence, tokens = evidence_bound(model.network_, CORPUS), evidence_bound(same.network_, CORPUS)
+    assert np.abs(presence - tokens).min() > 1e-3
+    same.network_.criterion = "bernoulli"
+    np.testing.assert_array_equal(evidence_bound(same.network_, CORPUS), presence)
+    for method in (model.perplexity, model.log_likelihood):
+        with pytest.raises(SettingError, match=r'presence of words.*use `method="completion"`$'):
+            method(CORPUS, method="bound")
+
+
+def test_the_bound_of_loom_is_of_the_counts_once_it_counts() -> None:
+    model = Loom(3, epochs=6, random_state=0, criterion="bernoulli").fit(CORPUS)
+    assert 1 < model.perplexity(CORPUS, method="bound") < 100
+
+
+def test_a_latent_size_needs_the_standard_prior() -> None:
+    with pytest.raises(SettingError, match=r'^`latent_size` needs `prior="standard"`'):
+        GSM(3, latent_size=5).fit(CORPUS)
+    with pytest.raises(SettingError, match=r'^`latent_size` needs `prior="standard"`'):
+        GSM(3, latent_size=5).partial_fit(CORPUS)
+    model = GSM(3, latent_size=5, prior="standard", epochs=1, random_state=0).fit(CORPUS)
+    topics = model.components_
+    with pytest.raises(SettingError, match="latent_size"):
+        model.set_params(prior="laplace").fit(CORPUS)
+    assert model.components_ is topics  # the earlier fit is kept
 
 
 def test_partial_fit_holds_the_settings_to_their_limits() -> None:
@@ -854,9 +900,3 @@ def test_a_model_that_begins_with_a_stream_learns_different_topics(kind):
     for _ in range(3):
         model.partial_fit(CORPUS)
     assert float(np.ptp(model.components_, axis=0).max()) > 1e-3
-
-
-def test_weights_have_no_completion():
-    model = GSM(2, epochs=1, random_state=0, fractional_counts=True).fit(np.full((4, 3), 0.5))
-    with pytest.raises(InputError, match='method="bound"'):
-        model.perplexity(np.full((4, 3), 0.5), method="completion")

@@ -69,9 +69,9 @@ def test_figures_are_those_of_the_functions(model):
         "topic_diversity": metrics.topic_diversity(ids),
         "topic_uniqueness": metrics.topic_uniqueness(ids),
         "inverted_rbo": metrics.inverted_rbo(ids),
-        "perplexity_bound": model.perplexity(TEST),
-        "perplexity_bound_by_document": model.perplexity(TEST, average="document"),
-        "perplexity_completion": model.perplexity(TEST, method="completion"),
+        "perplexity_completion": model.perplexity(TEST),
+        "perplexity_bound": model.perplexity(TEST, method="bound"),
+        "perplexity_bound_by_document": model.perplexity(TEST, method="bound", average="document"),
         "purity": metrics.purity(LABELS, theta.argmax(axis=1)),
         "accuracy": metrics.classification_accuracy(model.transform(CORPUS), CORPUS.labels, theta, LABELS),
     }
@@ -85,18 +85,20 @@ def test_figures_are_those_of_the_functions(model):
 def test_what_a_model_says_of_each_document(model):
     counts = model.encode(TEST)
     assert (counts != CORPUS.encode(TEST)).nnz == 0
-    logs, tokens = model.log_likelihood(TEST)
+    logs, tokens = model.log_likelihood(TEST, method="bound")
     np.testing.assert_array_equal(tokens, counts.sum(axis=1))
     said = tokens > 0  # all but the last
     assert said.sum() == 20
     by_corpus, by_document = -logs[said].sum() / tokens[said].sum(), -(logs[said] / tokens[said]).mean()
-    assert np.log(model.perplexity(TEST)) == pytest.approx(by_corpus)
-    assert np.log(model.perplexity(TEST, average="document")) == pytest.approx(by_document)
+    assert np.log(model.perplexity(TEST, method="bound")) == pytest.approx(by_corpus)
+    assert np.log(model.perplexity(TEST, method="bound", average="document")) == pytest.approx(by_document)
     exact = tl.LDA(3, epochs=3, random_state=0).fit(CORPUS)  # whose bound has no noise
-    assert exact.perplexity([*TEST, "unheard of", ""]) == pytest.approx(exact.perplexity(TEST[:20]))
-    halves, scored = model.log_likelihood(TEST, method="completion")
+    more = exact.perplexity([*TEST, "unheard of", ""], method="bound")
+    assert more == pytest.approx(exact.perplexity(TEST[:20], method="bound"))
+    halves, scored = model.log_likelihood(TEST)
     assert 0 < scored.sum() < tokens.sum()
-    assert np.log(model.perplexity(TEST, method="completion")) == pytest.approx(-halves.sum() / scored.sum())
+    assert np.log(model.perplexity(TEST)) == pytest.approx(-halves.sum() / scored.sum())
+    assert model.score(TEST) == pytest.approx(halves.sum() / scored.sum())
     with pytest.raises(tl.InputError, match='"corpus" or "document"'):
         model.perplexity(TEST, average="word")
 
@@ -182,12 +184,22 @@ def test_documents_without_words(model):
     whole(tl.evaluate(model, ["unheard of", ""]))  # coherence against nothing
 
 
-def test_weights_have_no_completion():
+def test_weights_have_a_completion():
     weights = sparse.csr_array(CORPUS.counts * 0.5)
     model = tl.GSM(2, epochs=1, fractional_counts=True, random_state=0).fit(weights)
     found = tl.evaluate(model, weights)
-    assert "whole counts" in found.skipped["perplexity_completion"]
+    assert found["perplexity_completion"] == model.perplexity(weights) > 1
     assert found["perplexity_bound"] > 1
+
+
+def test_a_model_of_presence_has_no_bound_perplexity():
+    model = tl.GSM(2, epochs=1, criterion="bernoulli", random_state=0).fit(CORPUS)
+    found = tl.evaluate(model, CORPUS)
+    assert found["perplexity_completion"] == model.perplexity(CORPUS)
+    assert {"perplexity_bound", "perplexity_bound_by_document"} <= set(found.skipped)
+    assert 'method="completion"' in found.skipped["perplexity_bound"]
+    with pytest.raises(tl.InputError, match=r"perplexity_bound cannot be measured: .*presence"):
+        tl.evaluate(model, CORPUS, measures=["perplexity_bound"])
 
 
 @pytest.mark.parametrize("kind", tl.MODELS)

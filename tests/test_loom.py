@@ -158,8 +158,8 @@ def test_refinement_fits_held_out_words_better(fitted):
     quick = small(refine=0).fit(CORPUS)
     np.testing.assert_array_equal(quick.components_, fitted.components_)
     assert not np.allclose(quick.transform(unseen), fitted.transform(unseen), atol=0.01)
-    assert fitted.perplexity(unseen, method="completion") < 0.99 * quick.perplexity(unseen, method="completion")
-    assert fitted.perplexity(unseen) < quick.perplexity(unseen)
+    assert fitted.perplexity(unseen) < 0.99 * quick.perplexity(unseen)
+    assert fitted.perplexity(unseen, method="bound") < quick.perplexity(unseen, method="bound")
 
 
 def test_the_refinement_of_one_call_does_not_affect_others(fitted):
@@ -195,7 +195,7 @@ def test_inference_does_not_write_to_the_network(fitted, monkeypatch):
     monkeypatch.setattr(torch.nn.Module, "__setattr__", refused)
     fitted.transform(CORPUS, refine=3)
     fitted.perplexity(CORPUS)
-    fitted.perplexity(CORPUS, method="completion")
+    fitted.perplexity(CORPUS, method="bound")
     fitted.latent(CORPUS)
     for name, tensor in network_of(fitted).state_dict().items():
         assert torch.equal(tensor, before[name])

@@ -95,6 +95,17 @@ def test_completion_split_adds_up():
     assert (scored.data > 0).all()
 
 
+def test_completion_split_of_weights_gives_each_fraction_to_one_half():
+    weights = COUNTS + 0.25 * (COUNTS > 0)
+    halves = [half.toarray() for half in completion_split(weights)]
+    np.testing.assert_allclose(halves[0] + halves[1], weights.toarray())
+    tokens = [np.floor(half) for half in halves]
+    assert {*np.unique(halves[0] - tokens[0])} == {*np.unique(halves[1] - tokens[1])} == {0, 0.25}
+    whole = [half.toarray() for half in completion_split(COUNTS)]  # the tokens are divided as without fractions
+    np.testing.assert_array_equal(tokens, whole)
+    assert halves[0].sum() == pytest.approx(weights.sum() / 2, rel=0.1)
+
+
 def test_completion_split_is_the_seeds():
     first, same, other = (completion_split(COUNTS, seed)[0] for seed in (0, 0, 1))
     assert (first != same).nnz == 0

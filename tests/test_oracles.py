@@ -180,7 +180,8 @@ def test_decoder_against_dense(name, x):
     p = probabilities(decoder, theta)  # (B, V)
     torch.testing.assert_close(decoder.log_probabilities(theta).exp(), p)
     likelihood = (x * p.log()).sum(1)
-    expected = Bernoulli(p).log_prob((x > 0).double()).sum(1)
+    contains = 1 - (1 - p) ** x.sum(1, keepdim=True)  # (B, V) that so many tokens contain the word
+    expected = Bernoulli(contains).log_prob((x > 0).double()).sum(1)
     torch.testing.assert_close(decoder.score(theta, batch, "cross_entropy"), likelihood, atol=1e-7, rtol=1e-7)
     torch.testing.assert_close(decoder.score(theta, batch, "bernoulli"), expected, atol=1e-7, rtol=1e-7)
 
@@ -325,7 +326,8 @@ def test_gsm_loss_is_the_bound(settings):
         for _ in range(model.n_samples):
             z = posterior.mean + posterior.stddev * torch.empty_like(posterior.mean).normal_(generator=noise)
             p = dense_gsm_words(model, z)
-            words = Bernoulli(p).log_prob((x > 0).float()) if model.criterion == "bernoulli" else x * p.log()
+            contains = 1 - (1 - p) ** x.sum(1, keepdim=True)  # (B, V) that so many tokens contain the word
+            words = Bernoulli(contains).log_prob((x > 0).float()) if model.criterion == "bernoulli" else x * p.log()
             scores.append(words.sum(1))
         prior = (
             laplace_dirichlet(torch.full((N_TOPICS,), model.alpha))

@@ -31,7 +31,7 @@ def calls(model: tl.TopicModel, corpus: tl.Corpus) -> list[Any]:
     return [
         model.transform(corpus),
         float(model.perplexity(corpus)),
-        float(model.perplexity(corpus, method="completion")),
+        float(model.perplexity(corpus, method="bound")),
         model.latent(corpus)[0],
     ]
 

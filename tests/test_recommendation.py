@@ -33,37 +33,41 @@ def fits(**by_measure):
 
 def test_the_smallest_number_within_a_standard_error_of_both():
     found = recommend(fits(
-        perplexity={5: [130, 132, 134], 10: [103, 104, 105], 20: [100, 103, 106], 50: [101, 104, 107]},
+        perplexity_completion={5: [130, 132, 134], 10: [103, 104, 105], 20: [100, 103, 106], 50: [101, 104, 107]},
         document_npmi={5: [.1, .1, .1], 10: [.19, .2, .21], 20: [.19, .2, .21], 50: [.1, .1, .1]},
     ))  # fmt: skip
     assert found.n_topics == 10  # perplexity 104 against 103 ± 1.73; the NPMI is the best
-    assert "smallest number that is within one standard error of the best by perplexity and NPMI" in found.reason
-    assert "perplexity 104 (the best is 103 with 20) and NPMI 0.200 (the best)" in found.reason
+    assert (
+        "smallest number that is within one standard error of the best by completion perplexity and NPMI"
+        in found.reason
+    )
+    assert "completion perplexity 104 (the best is 103 with 20) and NPMI 0.200 (the best)" in found.reason
     assert str(found) == found.reason
     assert "tried" not in found.reason
 
 
 def test_a_compromise_where_the_measures_disagree():
     found = recommend(fits(
-        perplexity={5: [200.0], 10: [120.0], 50: [100.0]},
+        perplexity_completion={5: [200.0], 10: [120.0], 50: [100.0]},
         document_npmi={5: [0.3], 10: [0.25], 50: [0.1]},
     ))  # fmt: skip
     assert found.n_topics == 10  # losses: 1 and 0; .2 and .25; 0 and 1
     assert "compromise" in found.reason
-    assert "perplexity is best with 50 topics (100) and NPMI is best with 5 topics (0.300)" in found.reason
+    assert "completion perplexity is best with 50 topics (100) and NPMI is best with 5 topics (0.300)" in found.reason
 
 
 def test_the_edge_of_what_was_tried_is_said():
-    found = recommend(fits(perplexity={5: [200.0], 50: [100.0]}, document_npmi={5: [0.1], 50: [0.2]}))
+    found = recommend(fits(perplexity_completion={5: [200.0], 50: [100.0]}, document_npmi={5: [0.1], 50: [0.2]}))
     assert found.n_topics == 50
     assert "It is the largest number that was tried, so try larger ones too" in found.reason
 
 
 def test_failed_fits_are_left_out():
     found = recommend(fits(
-        perplexity={5: [np.nan, np.nan], 10: [100.0, np.nan]}, document_npmi={5: [np.nan, np.nan], 10: [0.2, 0.1]}
+        perplexity_completion={5: [np.nan, np.nan], 10: [100.0, np.nan]},
+        document_npmi={5: [np.nan, np.nan], 10: [0.2, 0.1]},
     ))  # fmt: skip
     assert found.n_topics == 10
     with pytest.raises(InputError, match="no fit has a perplexity or a coherence"):
-        recommend(fits(perplexity={5: [np.nan]}))
+        recommend(fits(perplexity_completion={5: [np.nan]}))
     assert recommend(fits(document_npmi={5: [0.1], 10: [0.2]})).n_topics == 10

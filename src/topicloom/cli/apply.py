@@ -99,7 +99,7 @@ def evaluate(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a run (coherence, diversity, perplexity, classes, collapse); print a table and add it to metrics.json."""
+    """Measure a run (coherence, diversity, completion perplexity, ...); print a table and add it to metrics.json."""
     if texts is not None:
         check_source(texts, options)
     from ..reports.evaluation import Request, evaluate_run

@@ -220,7 +220,7 @@ class Comparison:
         return load(place, device=device, tokenizer=tokenizer, allow=self.modules)
 
     def recommend(self, model: str | None = None) -> Recommendation:
-        """Recommend a number of topics, by perplexity on validation documents and the coherence of the topics.
+        """Recommend a number of topics, by completion perplexity on validation documents and coherence.
 
         It is the smallest number whose perplexity and NPMI are both within one standard error of the best. If none is,
         the one that loses least is recommended as a compromise (see `recommendation.recommend`).

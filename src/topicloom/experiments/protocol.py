@@ -135,8 +135,6 @@ class Evaluator:
             return "the corpus has no labels"
         if "token order" in needs:
             return self._documents["train"].reference.order_unknown
-        if "whole counts" in needs and not corpus.is_whole:
-            return "the counts of the corpus are not whole numbers"
         return None
 
     def measure(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..metrics.catalogue import CATALOGUE
 
-MEASURES = ("perplexity", "document_npmi")
+MEASURES = ("perplexity_completion", "document_npmi")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Measure:
         better: 1 if higher is better, -1 if lower is better, 0 if neither.
         group: the kind of measure.
         needs: what it reads beside the topics: "documents" (the reference corpus), "token order" (of the reference
-            corpus), "word vectors", "topic-word matrix", "theta", "likelihood", "whole counts", "labels",
+            corpus), "word vectors", "topic-word matrix", "theta", "likelihood", "labels",
             "divergence", "latent means", "seconds" or "other runs".
         uses: where it is used: "evaluation" (`topicloom.evaluate`), "monitor" (`fit(monitor=...)`), "watch" (the
             collapse watch, after every epoch), "comparison" and "tuning" (objectives).
@@ -195,15 +195,13 @@ _MEASURES = (
     _measure("c_w2v", "C_w2v", 1, "coherence", "word vectors", "evaluation", _of_vectors(coherence.c_w2v)),
     _measure("embedding_diversity", "embedding diversity", 1, "diversity", "word vectors", "evaluation",
              _of_vectors(diversity.embedding_diversity)),
-    _measure("perplexity_bound", "perplexity (bound)", -1, "prediction", "likelihood", "evaluation",
+    _measure("perplexity_completion", "completion perplexity", -1, "prediction", "likelihood",
+             "evaluation, comparison", _perplexity("completion"), digits=0, column="completion perplexity"),
+    _measure("perplexity_bound", "bound perplexity", -1, "prediction", "likelihood", "evaluation",
              _perplexity("bound"), digits=0),
-    _measure("perplexity_bound_by_document", "perplexity (bound, by document)", -1, "prediction", "likelihood",
+    _measure("perplexity_bound_by_document", "bound perplexity, by document", -1, "prediction", "likelihood",
              "evaluation", _perplexity("bound", "document"), digits=0),
-    _measure("perplexity_completion", "perplexity (completion)", -1, "prediction", "likelihood, whole counts",
-             "evaluation", _perplexity("completion"), digits=0),
-    _measure("perplexity", "perplexity", -1, "prediction", "likelihood, whole counts", "comparison",
-             _perplexity("completion"), digits=0, column="perplexity"),
-    _measure("log_perplexity", "log perplexity / log vocabulary size", -1, "prediction", "likelihood, whole counts",
+    _measure("log_perplexity", "log completion perplexity / log vocabulary size", -1, "prediction", "likelihood",
              "tuning", _log_perplexity),
     _measure("purity", "purity", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
              _of_classes(clustering.purity)),

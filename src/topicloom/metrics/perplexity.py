@@ -17,21 +17,21 @@ Average = Literal["corpus", "document"]
 def completion_split(counts: Any, random_state: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
     """Divide every document into two halves for document completion: each token goes to either half at random.
 
+    Where a count is not whole, the fraction that its tokens leave goes to either half at random.
+
     Args:
-        counts: (n_docs, n_words) CSR array of whole numbers.
+        counts: (n_docs, n_words) CSR array.
         random_state: the seed of the draw.
 
     Returns:
         observed, scored: (n_docs, n_words) CSR arrays that add up to `counts`.
 
-    Raises:
-        InputError: a count is not a whole number.
-
     Source: Wallach, Murray, Salakhutdinov & Mimno 2009, section 5.
     """
-    if not np.array_equal(counts.data, np.floor(counts.data)):
-        raise InputError("document completion needs whole counts, because it assigns single tokens to the two halves")
-    draws = np.random.default_rng(random_state).binomial(counts.data.astype(np.int64), 0.5)
+    generator, whole = np.random.default_rng(random_state), np.floor(counts.data)
+    draws = generator.binomial(whole.astype(np.int64), 0.5)
+    if (fractions := counts.data - whole).any():
+        draws = draws + np.where(generator.random(len(whole)) < 0.5, fractions, 0)
     halves = []
     for data in (draws, counts.data - draws):
         half = counts.copy()

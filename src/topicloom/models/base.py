@@ -116,6 +116,9 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
     def partial_fit_corpus(self, corpus: Corpus) -> None:
         """Learn from more documents in one pass, as `fit_corpus` does from all of them."""
 
+    def check_combinations(self) -> None:
+        """Raise SettingError if settings cannot be combined, each of which is allowed. By default, do nothing."""
+
     @property
     def n_history_rows(self) -> int:
         """The greatest number of rows that `history_` can have after `fit`."""
@@ -191,6 +194,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
             self.partial_fit_corpus(corpus)
             return self
         check_settings(self)
+        self.check_combinations()
         if self.n_topics != len(self.components_):
             raise SettingError(
                 f"n_topics is {self.n_topics}, but the model has {len(self.components_)} topics; set it back, or call "
@@ -215,6 +219,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
         """Check the settings, discard an earlier fit, and return X as a corpus whose words are noted."""
         check_settings(self)
+        self.check_combinations()
         for learned in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, learned)  # an earlier fit has topics over other words
         corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)

@@ -119,7 +119,7 @@ class BATMNetwork(AutoencoderNetwork):
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """Return the log likelihood at the encoder's theta, because a point posterior has no evidence lower bound."""
-        return self.decoder.log_likelihood(self.posterior(batch).point(), batch.counts)
+        return self.decoder.score(self.posterior(batch).point(), batch.counts, self.criterion)
 
     def prior_theta(self) -> Tensor:
         return self.prior.mean()
@@ -130,8 +130,8 @@ class BATM(NeuralTopicModel):
     """Bidirectional adversarial topic model (Wang et al. 2020), with a reconstruction term.
 
     The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`. Here `kl_weight` is
-    the weight of the critic's gap in the loss of the encoder and the generator. The bound that `perplexity` uses is the
-    log likelihood at the encoder's theta.
+    the weight of the critic's gap in the loss of the encoder and the generator. The bound of
+    `perplexity(X, method="bound")` is the log likelihood at the encoder's theta.
 
     Args:
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer

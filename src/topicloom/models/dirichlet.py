@@ -127,7 +127,7 @@ class DirichletNetwork(VariationalNetwork):
         alpha = self.alpha  # (K,)
         if self.estimator == "weibull":
             k, log_scale = self.head(h, alpha)  # (B, K), (B, K)
-            return WeibullPosterior(k, log_scale, alpha)
+            return WeibullPosterior(k, log_scale, alpha.detach() if __import__("os").environ.get("DET") else alpha)
         a = self.head(h, alpha)  # (B, K)
         if self.estimator == "rsvi":
             return RejectionDirichlet(a, alpha, self.augmentation)

@@ -6,7 +6,8 @@ document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(W z) and p(w | theta)
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - The prior is the Laplace approximation of a Dirichlet and not N(0, I). Under N(0, I) theta stays even, and all topics
   become the same frequent words (prior="standard").
-- z has one dimension for each topic, and W is left out (latent_size=L adds W).
+- z has one dimension for each topic, and W is left out (latent_size=L adds W, and needs prior="standard", because the
+  Laplace approximation has one dimension for each topic).
 - Topics are deviations from the word frequencies of the corpus (background=False).
 - The mean and the log-variance are batch-normalised, and half of a document's words are hidden from the encoder during
   training (input_dropout=0). Both improve the topics and the inference on new text.
@@ -77,9 +78,9 @@ class GSM(VariationalTopicModel):
         prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"
             is the N(0, I) of the paper.
         alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics. A smaller
-            value gives documents fewer topics. With a `latent_size`, the prior is that of the code before the matrix.
+            value gives documents fewer topics.
         latent_size: the number of dimensions of the code, which a matrix maps to the topics. None gives each topic one
-            dimension and uses no matrix.
+            dimension and uses no matrix. A size needs prior="standard", because the "laplace" prior is one of topics.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "mlp" adds a hidden layer; its topics are
             read from documents that consist of one topic, and each batch takes memory in proportion to the vocabulary.
         decoder_size: the width of the hidden layer of the "mlp" decoder.
@@ -90,6 +91,12 @@ class GSM(VariationalTopicModel):
     latent_size: Annotated[int, Field(ge=2)] | None = None
     decoder: Literal["mixture", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256
+
+    def check_combinations(self) -> None:
+        if self.latent_size is not None and self.prior == "laplace":
+            raise SettingError(
+                '`latent_size` needs `prior="standard"`, because the "laplace" prior has one dimension for each topic'
+            )
 
     def build_network(self, words: Words, generator: torch.Generator) -> GSMNetwork:
         return GSMNetwork(self, words, generator)

@@ -63,10 +63,11 @@ class NeuralTopicModel(TopicModel):
         background: whether topics are deviations from the word frequencies of the corpus, as in SAGE and SCHOLAR, so
             that frequent words need not be learned by every topic.
         criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
-            being in the document or not, and takes memory in proportion to the vocabulary for each batch.
+            being in the document or not, where 1 - (1 - p(v | theta))^n is the probability that n tokens contain word
+            v. It takes memory in proportion to the vocabulary for each batch.
         code_norm: the batch normalisation of a document's code. "mean" normalises where the code is, so that every
-            dimension stays in use, and leaves its variance free. "fixed" normalises both, as in BN-VAE (Zhu et al.
-            2020); the divergence is then nearly constant, and `kl_weight` has no effect. "affine" has a learned scale
+            dimension stays in use, and lets its variance change within bounds. "fixed" normalises both, as in BN-VAE
+            (Zhu et al. 2020); the divergence is then constant, and `kl_weight` has no effect. "affine" has a learned scale
             and shift. "none" has no normalisation, as in the papers of most models; topics can collapse.
         learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
             topics.

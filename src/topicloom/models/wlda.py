@@ -94,7 +94,7 @@ class WLDANetwork(AutoencoderNetwork):
         return (1 - self.share) * theta + self.share * self.eta.sample(len(theta), self.generator)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        return self.decoder.log_likelihood(self.posterior(batch).point(), batch.counts)
+        return self.decoder.score(self.posterior(batch).point(), batch.counts, self.criterion)
 
     def prior_theta(self) -> Tensor:
         return self.prior.mean()

@@ -19,6 +19,8 @@ from .sparse import SparseCounts, mixture_log_likelihood
 
 Criterion = Literal["cross_entropy", "bernoulli"]
 
+_SMALL = 1e-6  # below this, a probability g and -log(1 - g) are the same in single precision
+
 
 class TopicLogits(nn.Module, ABC):
     """Topics as logits: deviations of the words' log weights from a background. A call returns them as distributions.
@@ -177,14 +179,19 @@ class Decoder(nn.Module, ABC):
         return counts.sum_by_document(counts.values * counts.at_counts(self.log_probabilities(theta)))
 
     def bernoulli_log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
-        """Return sum_v w_dv log g_v + (1 - w_dv) log(1 - g_v): (B, K) -> (B,).
+        """Return sum_v w_dv log g_dv + (1 - w_dv) log(1 - g_dv): (B, K) -> (B,).
 
-        w_dv is 1 if document d contains word v and 0 otherwise, and g_v = p(v | theta_d).
+        w_dv is 1 if document d contains word v and 0 otherwise. g_dv = 1 - (1 - p(v | theta_d))^n_d is the probability
+        that word v is among n_d tokens drawn from p(w | theta_d), where n_d is the number of tokens of the document.
+        The sum of g_dv over the words is therefore the expected number of distinct words in n_d tokens. Given theta
+        and n_d, words are taken to be independent of each other.
         """
-        log_g = self.log_probabilities(theta).clamp(max=-1e-6)  # (B, V)
-        log_absent = torch.log1p(-log_g.exp())  # (B, V)
-        present = counts.at_counts(log_g) - counts.at_counts(log_absent)  # (N,)
-        return log_absent.sum(1) + counts.sum_by_document(present)
+        log_p = self.log_probabilities(theta).clamp(max=-1e-6)  # (B, V)
+        log_absent = counts.totals[:, None] * torch.log1p(-log_p.exp())  # (B, V) log(1 - g)
+        absent = counts.at_counts(log_absent)  # (N,)
+        rare = counts.totals.log()[counts.documents] + counts.at_counts(log_p)  # (N,) log(n p), which is log g if small
+        present = torch.where(absent > -_SMALL, rare, (-torch.expm1(absent.clamp(max=-_SMALL))).log())  # (N,) log g
+        return log_absent.sum(1) + counts.sum_by_document(present - absent)
 
     def score(self, theta: Tensor, counts: SparseCounts, criterion: Criterion) -> Tensor:
         """Return the log likelihood that `criterion` names: (B, K) -> (B,)."""

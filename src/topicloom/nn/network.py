@@ -79,11 +79,13 @@ class TopicNetwork(nn.Module, ABC):
         generator: the only source of randomness, so that the state of a run can be saved. `on` sets it.
         fields: the names of the documents' fields that batches must contain.
         has_spare_topics: whether some of the topics will be removed while it is trained.
+        criterion: the likelihood in the loss and in the bound.
     """
 
     generator: torch.Generator
     fields: tuple[str, ...] = ()
     has_spare_topics: bool = False
+    criterion: Criterion = "cross_entropy"
 
     @abstractmethod
     def posterior(self, batch: Batch) -> Posterior:
@@ -146,8 +148,13 @@ class TopicNetwork(nn.Module, ABC):
         """
         return not self.has_spare_topics
 
+    @property
+    def bounds_tokens(self) -> bool:
+        """Whether `bound` is that of a document's tokens, so that it has a perplexity."""
+        return self.criterion == "cross_entropy"
+
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Return the evidence lower bound of each document's counts, (B,), whatever terms the loss has.
+        """Return the evidence lower bound of each document, (B,), by `criterion` and whatever terms the loss has.
 
         Args:
             batch: B documents.
@@ -211,7 +218,7 @@ class VariationalNetwork(AutoencoderNetwork):
 
     Args:
         decoder, encoder, separation: as in `AutoencoderNetwork`.
-        criterion: the likelihood in the loss: "cross_entropy" or "bernoulli".
+        criterion: the likelihood in the loss and in the bound: "cross_entropy" or "bernoulli".
         n_samples: the number of draws of theta for each document.
     """
 
@@ -225,7 +232,7 @@ class VariationalNetwork(AutoencoderNetwork):
         n_samples: int = 1,
     ) -> None:
         super().__init__(decoder, encoder, separation)
-        self.criterion: Criterion = criterion
+        self.criterion = criterion
         self.n_samples = n_samples
 
     @abstractmethod
@@ -234,7 +241,7 @@ class VariationalNetwork(AutoencoderNetwork):
     def loss(self, batch: Batch) -> Loss:
         with self.decoder.cached_topics():
             posterior = self.posterior(batch)
-            loss, theta = self._free_energy(posterior, batch, self.criterion, self.generator)
+            loss, theta = self._free_energy(posterior, batch, self.generator)
             return replace(loss, extras=self.extras(posterior, theta, batch))
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
@@ -248,16 +255,16 @@ class VariationalNetwork(AutoencoderNetwork):
         return self.separation_loss(theta, batch)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy", generator)
+        loss, _ = self._free_energy(self.posterior(batch), batch, generator)
         return -loss.total()
 
     def _free_energy(
-        self, posterior: SampledPosterior, batch: Batch, criterion: Criterion, generator: torch.Generator
+        self, posterior: SampledPosterior, batch: Batch, generator: torch.Generator
     ) -> tuple[Loss, Tensor]:
         """Return minus the bound, as its two terms, and a draw of theta, (B, K)."""
         draws = [posterior.sample(generator) for _ in range(self.n_samples)]
         scores = [
-            draw.surrogate(self.decoder.score(draw.theta, batch.counts, criterion), batch.counts.totals)
+            draw.surrogate(self.decoder.score(draw.theta, batch.counts, self.criterion), batch.counts.totals)
             for draw in draws
         ]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta

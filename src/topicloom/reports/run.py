@@ -32,10 +32,11 @@ import torch
 from .. import metrics
 from .._version import __version__
 from ..corpus import Corpus
-from ..errors import MissingExtraError, TrainingDivergedError
+from ..errors import InputError, MissingExtraError, TrainingDivergedError
 from ..files import atomic_directory, write_json
 from ..files.exchange import exchange
 from ..models.base import TopicModel
+from ..models.fitted import Perplexity
 from ..ranking import word_scores
 from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
@@ -140,8 +141,8 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "epochs": int(last.get("epoch", 0)),
         "training_seconds": round(seconds, 3),
         "final": {name: value for name, value in last.items() if name != "epoch"},
-        "perplexity_bound_training": model.perplexity(corpus),
-        "perplexity_completion_training": model.perplexity(corpus, method="completion") if corpus.is_whole else None,
+        "perplexity_completion_training": _perplexity(model, corpus, "completion"),
+        "perplexity_bound_training": _perplexity(model, corpus, "bound"),
         "topic_diversity": metrics.topic_diversity(ids),  # of the 25 best words
         "topic_uniqueness": metrics.topic_uniqueness(ids),  # of the 10 best
         "document_npmi": metrics.document_npmi(ids, corpus.counts),  # of the 10 best
@@ -155,6 +156,14 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         },
     }
     return {name: None if _is_endless(value) else value for name, value in measures.items()}
+
+
+def _perplexity(model: TopicModel, corpus: Corpus, method: Perplexity) -> float | None:
+    """Return a perplexity, or None if the model or the documents have none."""
+    try:
+        return model.perplexity(corpus, method)
+    except InputError:
+        return None
 
 
 class _Log(JsonLines):

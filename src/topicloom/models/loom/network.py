@@ -92,6 +92,10 @@ class LoomNetwork(GSMNetwork):
         alpha = self.counting.alpha
         return alpha / alpha.sum() if self.counting.started else super().prior_theta()
 
+    @property
+    def bounds_tokens(self) -> bool:
+        return bool(self.counting.started) or super().bounds_tokens
+
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         return -self.loss(batch).without_extras() if self.counting.started else super().bound(batch, generator)
 
