@@ -127,7 +127,8 @@ class DirichletNetwork(VariationalNetwork):
         alpha = self.alpha  # (K,)
         if self.estimator == "weibull":
             k, log_scale = self.head(h, alpha)  # (B, K), (B, K)
-            return WeibullPosterior(k, log_scale, alpha.detach() if __import__("os").environ.get("DET") else alpha)
+            # The divergence would draw the shares to where E[log weight] of a Weibull and of a gamma variable agree.
+            return WeibullPosterior(k, log_scale, alpha.detach())
         a = self.head(h, alpha)  # (B, K)
         if self.estimator == "rsvi":
             return RejectionDirichlet(a, alpha, self.augmentation)

@@ -143,7 +143,7 @@ class GMNTM(VariationalTopicModel):
     pretrain_epochs: AtLeastOne = 20
     spread: Positive = 2.0
     component_separation: NotNegative = 10.0
-    balance: NotNegative = 10.0
+    balance: NotNegative = 1.0
     decoder: Literal["mixture", "product"] = "mixture"
 
     def predict(self, X: Any) -> Array:
