@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..corpus import Corpus
-from ..errors import InputError
+from ..errors import InputError, SettingError
 from ..nn.decoders import Criterion
-from ..nn.encoders import BagEncoder, EncoderInput
-from ..nn.network import TopicNetwork
+from ..nn.encoders import BagEncoder, EncoderInput, Target
+from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
 from ..settings import (
     AtLeastOne,
@@ -61,6 +61,9 @@ class NeuralTopicModel(TopicModel):
             that frequent words need not be learned by every topic.
         criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
             being in the document or not, and takes memory in proportion to the vocabulary for each batch.
+        target: what the loss reconstructs: "counts", or "tfidf", the counts weighted by inverse document frequency.
+            These are scaled to the number of tokens of their document, so that the balance of reconstruction and
+            divergence does not change. Bounds and perplexities are always those of the counts.
         min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
             turns the term off.
@@ -87,6 +90,7 @@ class NeuralTopicModel(TopicModel):
     dropout: Rate = 0.2
     background: bool = True
     criterion: Criterion = "cross_entropy"
+    target: Target = "counts"
     min_diversity: Rate = 0.77
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
@@ -213,6 +217,7 @@ class NeuralTopicModel(TopicModel):
             )
             state.history, state.epoch = list(self.history_), len(self.history_)
             state.stage = len(stages) - 1
+            self._set_target(state.network)
         elif state is None:
             state = self._start(for_fit=False)
         reader = self.build_reader(corpus, state)
@@ -236,7 +241,21 @@ class NeuralTopicModel(TopicModel):
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
         network = build(self.word_statistics(), torch.Generator().manual_seed(seed))
+        self._set_target(network)
         return TrainingState.start(network, self.training_stages()[0].plan, seed, device)
+
+    def _set_target(self, network: TopicNetwork) -> None:
+        if self.target == "counts":
+            return
+        if not isinstance(network, AutoencoderNetwork):
+            raise SettingError(f"the loss of {type(self).__name__} has no `target={self.target!r}`; use 'counts'")
+        network.target = self.target
+
+    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        corpus = super()._begin(X, vocabulary)
+        if self.target == "tfidf" and self.criterion == "bernoulli":
+            raise SettingError("`criterion='bernoulli'` reads no weights of words, so `target` should be 'counts'")
+        return corpus
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

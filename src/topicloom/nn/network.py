@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from .batch import Batch
 from .decoders import Criterion, Decoder
-from .encoders import BagEncoder
+from .encoders import BagEncoder, Target, tfidf_counts
 from .posteriors import Posterior, SampledPosterior
 from .separation import SeparationTerm
+from .sparse import SparseCounts
 
 
 @dataclass(frozen=True)
@@ -173,13 +174,22 @@ class AutoencoderNetwork(TopicNetwork):
         decoder: the decoder.
         encoder: the encoder.
         separation: the term of the loss that moves topics apart.
+
+    Attributes:
+        target: what the likelihood of the loss is of: the "counts", or "tfidf" (see `tfidf_counts`).
     """
+
+    target: Target = "counts"
 
     def __init__(self, decoder: Decoder, encoder: BagEncoder, separation: SeparationTerm) -> None:
         super().__init__()
         self.decoder = decoder
         self.encoder = encoder
         self.separation = separation
+
+    def scored(self, counts: SparseCounts) -> SparseCounts:
+        """Return the counts that the likelihood of the loss is of. A bound or a perplexity is always of the counts."""
+        return counts if self.target == "counts" else tfidf_counts(counts, self.encoder.idf)
 
     def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Return the separation term, (B,), by its name. Each topic has the mean of its theta (B, K) as its weight."""
@@ -229,7 +239,7 @@ class VariationalNetwork(AutoencoderNetwork):
     def loss(self, batch: Batch) -> Loss:
         with self.decoder.cached_topics():
             posterior = self.posterior(batch)
-            loss, theta = self._free_energy(posterior, batch, self.criterion, self.generator)
+            loss, theta = self._free_energy(posterior, self.scored(batch.counts), self.criterion, self.generator)
             return replace(loss, extras=self.extras(posterior, theta, batch))
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
@@ -243,16 +253,15 @@ class VariationalNetwork(AutoencoderNetwork):
         return self.separation_loss(theta, batch)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        loss, _ = self._free_energy(self.posterior(batch), batch, "cross_entropy", generator)
+        loss, _ = self._free_energy(self.posterior(batch), batch.counts, "cross_entropy", generator)
         return -loss.total()
 
     def _free_energy(
-        self, posterior: SampledPosterior, batch: Batch, criterion: Criterion, generator: torch.Generator
+        self, posterior: SampledPosterior, counts: SparseCounts, criterion: Criterion, generator: torch.Generator
     ) -> tuple[Loss, Tensor]:
         """Return minus the bound, as its two terms, and a draw of theta, (B, K)."""
         draws = [posterior.sample(generator) for _ in range(self.n_samples)]
         scores = [
-            draw.surrogate(self.decoder.score(draw.theta, batch.counts, criterion), batch.counts.totals)
-            for draw in draws
+            draw.surrogate(self.decoder.score(draw.theta, counts, criterion), counts.totals) for draw in draws
         ]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta
