@@ -176,7 +176,7 @@ class AutoencoderNetwork(TopicNetwork):
         separation: the term of the loss that moves topics apart.
 
     Attributes:
-        target: what the likelihood of the loss is of: the "counts", or "tfidf" (see `tfidf_counts`).
+        target: what the loss reconstructs: "counts" or "tfidf" (see `tfidf_counts`).
     """
 
     target: Target = "counts"
@@ -188,7 +188,7 @@ class AutoencoderNetwork(TopicNetwork):
         self.separation = separation
 
     def scored(self, counts: SparseCounts) -> SparseCounts:
-        """Return the counts that the likelihood of the loss is of. A bound or a perplexity is always of the counts."""
+        """Return what the loss reconstructs, given the counts. Bounds and perplexities use the counts themselves."""
         return counts if self.target == "counts" else tfidf_counts(counts, self.encoder.idf)
 
     def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
