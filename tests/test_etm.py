@@ -110,7 +110,7 @@ def test_whitening_of_few_words_is_refused():
     within, between = cosines(placed_vectors(vectors.vectors, "full"), group)
     assert abs(within - between) < 0.01
     ids = Corpus.from_counts(np.ones((3, 150)), vectors.words)
-    with pytest.raises(SettingError, match="`whiten='full'` would erase what the vectors of 150 words .*'length'`$"):
+    with pytest.raises(SettingError, match=r"`whiten='full'` would erase what the vectors of 150 words .*'length'`$"):
         etm(word_vectors=vectors, whiten="full").fit(ids)
     assert etm(word_vectors=vectors).fit(ids).word_embeddings_.shape == (150, 300)
     enough, group = groups(150, 50)
