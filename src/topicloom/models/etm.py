@@ -207,7 +207,8 @@ def placed_vectors(rows: Floats, whiten: Whitening) -> Floats:
         if whiten == "full":
             placed = _whitened(placed)
         length = np.linalg.norm(placed, axis=1, keepdims=True)  # (V, 1)
-    return (placed * (np.sqrt(rows.shape[1]) / np.where(length > 0, length, 1))).astype(np.float32)
+    scaled: Floats = (placed * (np.sqrt(rows.shape[1]) / np.where(length > 0, length, 1))).astype(np.float32)
+    return scaled
 
 
 def _whitened(centred: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
