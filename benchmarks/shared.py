@@ -153,8 +153,9 @@ def held_out(data: dict[str, Any], share: float = 0.15) -> dict[str, Any]:
     n_docs = data["train"].shape[0]
     order = np.random.default_rng(_SPLIT_SEED).permutation(n_docs)
     test, train = order[: int(n_docs * share)], order[int(n_docs * share) :]
-    labels = data["train_labels"]
-    return {name: whole for name, whole in data.items() if name not in ("train_texts", "word_vectors")} | {
+    labels, texts = data["train_labels"], data.get("train_texts")
+    return {name: whole for name, whole in data.items() if name != "word_vectors"} | {
+        "train_texts": [texts[row] for row in train] if texts else None,
         "train": data["train"][train],
         "test": data["train"][test],
         "train_labels": None if labels is None else labels[train],

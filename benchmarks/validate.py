@@ -1,6 +1,7 @@
 """Evaluate settings of a model on 15 % of the training documents, never on the test documents.
 
     python benchmarks/validate.py ETM --corpora m10,bbc-news --topics 20,50 --set learning_rate=0.005 --set alpha=1.0
+    python benchmarks/validate.py "ETM cbow" --corpora m10,bbc-news --topics 20 --seeds 2 --set whiten=none/length
 
 --set name=value1/value2 tries several values, and every combination of the settings is run.
 """
@@ -8,14 +9,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import shared
-import topicloom as tl
 
 COLUMNS = (
     "seconds", "npmi", "td", "npmi6", "td6", "twins", "npmi_own", "td_own", "npmi0", "td0",
-    "purity", "nmi", "acc", "ppl", "own_ppl",
+    "purity", "nmi", "acc", "ppl", "own_ppl", "alive",
 )  # fmt: skip
 
 
@@ -29,13 +30,14 @@ def value(text: str) -> object:
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    parser.add_argument("model", help="name of a model's class, such as ETM")
+    parser.add_argument("model", help='name of a class or of a variant, such as ETM or "ETM cbow"')
     parser.add_argument("--corpora", default="bbc-news,m10,20ng", help="names, separated by commas")
     parser.add_argument("--topics", default="20,50", help="numbers of topics, separated by commas")
     parser.add_argument("--seeds", type=int, default=1, help="number of seeds")
     metavar = "NAME=VALUE[/VALUE...]"
     parser.add_argument("--set", action="append", default=[], metavar=metavar, help="a setting; may be repeated")
     options = parser.parse_args()
+    variant = shared.VARIANTS.get(options.model) or shared.Variant(options.model, options.model)
     names = [text.split("=", 1)[0] for text in options.set]
     choices = [[value(part) for part in text.split("=", 1)[1].split("/")] for text in options.set]
     print("corpus K seed", *COLUMNS, "settings", flush=True)
@@ -45,7 +47,7 @@ def main() -> None:
             for values in product(*choices):
                 for seed in range(options.seeds):
                     settings = dict(zip(names, values, strict=True))
-                    model = getattr(tl, options.model)(n_topics, random_state=seed, **settings)
+                    model = replace(variant, settings=variant.settings | settings).make(n_topics, seed, data)
                     model, seconds = shared.fit(model, data)
                     row = {"seconds": seconds} | shared.evaluate(options.shared, data, model)
                     figures = (f"{row[name]:.4g}" if name in row else "-" for name in COLUMNS)

@@ -604,6 +604,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"embedding_size": 4},
         {"word_vectors": VECTORS},
         {"word_vectors": VECTORS, "fixed_word_vectors": True},
+        {"word_vectors": VECTORS, "whiten": "none"},
     ],
     "NeuralTopicModel": [
         {"hidden_size": 8},
@@ -614,6 +615,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"dropout": 0.1},
         {"background": False},
         {"criterion": "bernoulli"},
+        {"target": "tfidf"},
         {"min_diversity": 0.0},
         {"epochs": 2},
         {"batch_size": 16},
@@ -679,6 +681,8 @@ INERT: dict[str, set[str]] = {
     "TopicModel": {"n_topics", "random_state", "device", "fractional_counts", "verbose"},  # tried elsewhere
     "Loom": {"refine"},
 }
+# Values of shared settings that a model refuses.
+REFUSED: dict[str, list[dict[str, Any]]] = {"Loom": [{"target": "tfidf"}]}
 
 
 def own_settings(kind: type) -> set[str]:
@@ -695,7 +699,8 @@ def options_of(kind: type[TopicModel]) -> list[dict[str, Any]]:
     """Those of a model that it is made on are tried there; what it has by default would change nothing."""
     bases = [base for base in kind.__mro__ if base is kind or base not in MODELS]
     default = kind().get_params()
-    found = [option for base in bases for option in OPTIONS.get(base.__name__, [])]
+    refused = REFUSED.get(kind.__name__, [])
+    found = [option for base in bases for option in OPTIONS.get(base.__name__, []) if option not in refused]
     return [option for option in found if any(default[name] != value for name, value in option.items())]
 
 

@@ -139,6 +139,8 @@ def test_filters():
     assert vocabulary(max_df=1) == ["d", "c"]
     assert vocabulary(remove_top=1) == ["d", "b", "c"]
     assert vocabulary(remove_top=1, max_features=1) == ["d"]
+    assert vocabulary(remove_top=2) == ["d", "c"]  # d is frequent, but in one document only
+    assert vocabulary(remove_top=3) == ["c"]  # c and d are in one document each, and d occurs more often
     assert vocabulary(min_df=np.int64(2)) == ["a", "b"]
 
 

@@ -12,9 +12,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import normalize
 
 from topicloom import (
     ETM,
+    Corpus,
     InputError,
     TrainingDivergedError,
     WordVectors,
@@ -24,6 +27,7 @@ from topicloom import (
 )
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
+from topicloom.models.etm import placed_vectors
 from topicloom.reports import run
 from topicloom.settings import settings_as_json, settings_as_text
 
@@ -44,11 +48,29 @@ def at_start(model: ETM) -> np.ndarray:
     return model._start(for_fit=True).network.decoder.topics.word_vectors.detach().numpy()
 
 
-def placed(vectors: np.ndarray) -> np.ndarray:
-    """Whitened, and of one length."""
-    white = PCA(whiten=True).fit(vectors)
-    rows = white.transform(vectors) @ white.components_
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True) * vectors.shape[1] ** 0.5
+def placed(vectors: np.ndarray, whiten: str) -> np.ndarray:
+    """The vectors at the start of training, by scikit-learn."""
+    n_dimensions = vectors.shape[1]
+    if whiten == "none":
+        return vectors / np.sqrt(np.mean(vectors**2))
+    if whiten == "full":
+        white = PCA(whiten=True).fit(vectors)
+        vectors = white.transform(vectors) @ white.components_
+    return normalize(vectors - vectors.mean(0)) * n_dimensions**0.5
+
+
+def groups(n_words: int, n_dimensions: int) -> tuple[WordVectors, np.ndarray]:
+    """Word vectors of 25 groups of related words, and the group of each word."""
+    random = np.random.default_rng(0)
+    group = np.arange(n_words) % 25
+    vectors = random.normal(size=(25, n_dimensions))[group] + 0.73 * random.normal(size=(n_words, n_dimensions))
+    return WordVectors(map(str, range(n_words)), vectors), group
+
+
+def cosines(vectors: np.ndarray, group: np.ndarray) -> tuple[float, float]:
+    """The mean cosine of the words of one group, and that of words of different groups."""
+    cosine, same = cosine_similarity(vectors - vectors.mean(0)), group[:, None] == group
+    return cosine[same & ~np.eye(len(group), dtype=bool)].mean(), cosine[~same].mean()
 
 
 @pytest.fixture
@@ -64,12 +86,37 @@ def test_learned():
     assert not np.array_equal(model.word_embeddings_, at_start(etm(embedding_size=6)))
 
 
-def test_started_from_vectors():
-    start = at_start(etm(word_vectors=VECTORS))
-    np.testing.assert_allclose(start, placed(VECTORS.vectors), rtol=1e-2, atol=1e-4)
-    model = etm(word_vectors=VECTORS).fit(CORPUS)
+@pytest.mark.parametrize("whiten", ["none", "length", "full"])
+def test_started_from_vectors(whiten):
+    start = at_start(etm(word_vectors=VECTORS, whiten=whiten))
+    np.testing.assert_allclose(start, placed(VECTORS.vectors, whiten), rtol=1e-2, atol=1e-4)
+    np.testing.assert_allclose((start**2).mean(), 1, rtol=1e-5)
+    model = etm(word_vectors=VECTORS, whiten=whiten).fit(CORPUS)
     assert not np.array_equal(model.word_embeddings_, start)
     np.testing.assert_allclose(model.word_embeddings_, start, atol=0.3)
+
+
+@pytest.mark.parametrize("whiten", ["none", "length"])
+def test_related_words_stay_together_however_few_they_are(whiten):
+    vectors, group = groups(150, 300)
+    before, after = cosines(vectors.vectors, group), cosines(placed_vectors(vectors.vectors, whiten), group)
+    np.testing.assert_allclose(after, before, atol=0.02)
+    assert before[0] > 0.6 > 0 > before[1]
+
+
+def test_whitening_of_few_words_is_refused():
+    """In as many dimensions as words, whitening makes all words equally far from each other."""
+    vectors, group = groups(150, 300)
+    within, between = cosines(placed_vectors(vectors.vectors, "full"), group)
+    assert abs(within - between) < 0.01
+    ids = Corpus.from_counts(np.ones((3, 150)), vectors.words)
+    with pytest.raises(SettingError, match=r"`whiten='full'` would erase what the vectors of 150 words .*'length'`$"):
+        etm(word_vectors=vectors, whiten="full").fit(ids)
+    assert etm(word_vectors=vectors).fit(ids).word_embeddings_.shape == (150, 300)
+    enough, group = groups(150, 50)
+    etm(word_vectors=enough, whiten="full").fit(ids)
+    nearest = cosine_similarity(placed_vectors(enough.vectors, "full")) - 2 * np.eye(150)
+    assert (group[nearest.argmax(1)] == group).mean() > 0.5
 
 
 def test_fixed():
@@ -150,10 +197,11 @@ def test_words_without_a_vector_are_drawn():
     assert (cosine[30:] < 0.9).all()
 
 
-def test_vectors_of_one_dimension_or_of_one_place_do_no_harm():
-    for vectors in (VECTORS.vectors[:, :1], np.ones((40, 5))):
+@pytest.mark.parametrize("whiten", ["none", "length", "full"])
+def test_vectors_of_one_dimension_or_of_one_place_do_no_harm(whiten):
+    for vectors in (VECTORS.vectors[:, :1], np.ones((40, 5)), np.zeros((40, 5))):
         given = WordVectors(VECTORS.words, vectors)
-        assert np.isfinite(etm(word_vectors=given).fit(CORPUS).components_).all()
+        assert np.isfinite(etm(word_vectors=given, whiten=whiten).fit(CORPUS).components_).all()
 
 
 @pytest.mark.parametrize(

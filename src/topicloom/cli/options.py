@@ -122,7 +122,7 @@ class Preparing(Reading):
     min_df: Annotated[float, _documents(help="Drop words that occur in fewer documents.")] = 5
     max_df: Annotated[float, _documents(help="Drop words that occur in more documents.")] = 0.5
     max_features: Annotated[int | None, _words(help="Keep the most frequent words only.")] = None
-    remove_top: Annotated[int, _words(help="Drop this many of the most frequent words.")] = 0
+    remove_top: Annotated[int, _words(help="Drop this many of the words that occur in the most documents.")] = 0
     stop_words: Annotated[
         str, _words(metavar="auto|none|FILE", help="Words to remove besides the language's stop words; none keeps all.")
     ] = "auto"

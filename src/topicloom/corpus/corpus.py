@@ -79,7 +79,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             stop_words: words to remove besides the language's stop words, or a file with one word on each line. "auto"
                 removes the language's stop words only, and None or "none" removes no words. Tokens and your own
                 tokenizer have no list of stop words.
-            remove_top: the number of most frequent words to remove, after the filters by documents.
+            remove_top: how many of the words that are in the most documents to remove, after `min_df` and `max_df`.
             tokenizer: your own function from a text to its tokens, or the tokenizer of another corpus.
             ids: a name for each document.
             labels: a class for each document.

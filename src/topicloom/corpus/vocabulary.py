@@ -74,9 +74,11 @@ class Filters:
                 f"{(common & ~rare).sum()}, `remove_top={self.remove_top}` drops {len(left)}; loosen these filters or "
                 "give more text"
             )
+        # A word that one document repeats is not common, so the most common words are those of the most documents.
+        left.sort(key=lambda word: (-document_counts[word], -totals[word], words[word]))
+        left = left[self.remove_top :]
         left.sort(key=lambda word: (-totals[word], words[word]))
-        stop = None if self.max_features is None else self.remove_top + self.max_features
-        return np.array(left[self.remove_top : stop], np.intp)
+        return np.array(left[: self.max_features], np.intp)
 
 
 class Tally:

@@ -110,7 +110,7 @@ class BATMNetwork(AutoencoderNetwork):
         expected = theta @ (topic_word @ self.critic.words)  # (B, K) (K, V) (V, H)
         straight_through = seen[1] + expected - expected.detach()  # (B, H)
         gap = self.critic(real_theta, seen[0]) - self.critic(theta, straight_through)  # (B,)
-        score = self.decoder.score(real_theta, batch.counts, self.criterion)  # (B,)
+        score = self.decoder.score(real_theta, self.scored(batch.counts), self.criterion)  # (B,)
         return Loss(
             -self.reconstruction_weight * score,
             batch.counts.totals.mean() * gap,

@@ -80,7 +80,7 @@ class GMNTMNetwork(VariationalNetwork):
     def loss(self, batch: Batch) -> Loss:
         if self.pretraining:
             theta = self.posterior(batch).point()  # (B, K)
-            score = self.decoder.score(theta, batch.counts, self.criterion)  # (B,)
+            score = self.decoder.score(theta, self.scored(batch.counts), self.criterion)  # (B,)
             return Loss(-score, torch.zeros_like(score), self.separation_loss(theta, batch))
         return super().loss(batch)
 

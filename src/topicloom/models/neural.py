@@ -6,17 +6,17 @@ import logging
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 
 from ..corpus import Corpus
-from ..errors import InputError
+from ..errors import InputError, SettingError
 from ..nn.code_norm import CodeNormKind, TopicShares
 from ..nn.decoders import Criterion
-from ..nn.encoders import BagEncoder, EncoderInput
-from ..nn.network import TopicNetwork
+from ..nn.encoders import BagEncoder, EncoderInput, Target
+from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
 from ..settings import (
     AtLeastOne,
@@ -65,6 +65,9 @@ class NeuralTopicModel(TopicModel):
         criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
             being in the document or not, where 1 - (1 - p(v | theta))^n is the probability that n tokens contain word
             v. It takes memory in proportion to the vocabulary for each batch.
+        target: what the loss reconstructs: "counts", or "tfidf", the counts weighted by inverse document frequency.
+            These are scaled to the number of tokens of their document, so that the balance of reconstruction and
+            divergence does not change. Bounds and perplexities are always those of the counts.
         code_norm: the batch normalisation of a document's code. "mean" normalises where the code is, so that every
             dimension stays in use, and lets its variance change within bounds. "fixed" normalises both, as in BN-VAE
             (Zhu et al. 2020); the divergence is then constant, and `kl_weight` has no effect. "affine" has a learned
@@ -100,6 +103,7 @@ class NeuralTopicModel(TopicModel):
     dropout: Rate = 0.2
     background: bool = True
     criterion: Criterion = "cross_entropy"
+    target: Target = "counts"
     code_norm: CodeNormKind = "mean"
     learn_shares: bool = True
     spare_topics: NotNegative = 1.0
@@ -249,6 +253,7 @@ class NeuralTopicModel(TopicModel):
             )
             state.history, state.epoch = list(self.history_), len(self.history_)
             state.stage = len(stages) - 1
+            self._set_target(state.network)
         elif state is None:
             state = self._start(for_fit=False)
         reader = self.build_reader(corpus, state)
@@ -272,7 +277,21 @@ class NeuralTopicModel(TopicModel):
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
         network = build(self.word_statistics(), torch.Generator().manual_seed(seed))
+        self._set_target(network)
         return TrainingState.start(network, self.training_stages()[0].plan, seed, device)
+
+    def _set_target(self, network: TopicNetwork) -> None:
+        if self.target == "counts":
+            return
+        if not isinstance(network, AutoencoderNetwork):
+            raise SettingError(f"the loss of {type(self).__name__} has no `target={self.target!r}`; use 'counts'")
+        network.target = self.target
+
+    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        corpus = super()._begin(X, vocabulary)
+        if self.target == "tfidf" and self.criterion == "bernoulli":
+            raise SettingError("`criterion='bernoulli'` reads no weights of words, so `target` should be 'counts'")
+        return corpus
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

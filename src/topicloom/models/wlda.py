@@ -84,7 +84,7 @@ class WLDANetwork(AutoencoderNetwork):
             self.prior.update(z.detach())
         discrepancy = mmd(self.prior.sample(len(z), self.generator), theta, self.tau)  # ()
         with self.decoder.cached_topics():
-            score = self.decoder.score(self._disturbed(theta), batch.counts, self.criterion)  # (B,)
+            score = self.decoder.score(self._disturbed(theta), self.scored(batch.counts), self.criterion)  # (B,)
             return Loss(-score, self.nats * discrepancy.expand(len(z)), self.separation_loss(theta, batch))
 
     def _disturbed(self, theta: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from .layers import (
 from .sparse import SparseCounts, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
+Target = Literal["counts", "tfidf"]
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
 _CONCENTRATION_BOUND = 0.2  # in logarithms; with more freedom, small topics of short texts are lost
 
@@ -41,6 +42,13 @@ def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Ten
         norm = counts.sum_by_document(weighted**2).sqrt().clamp_min(TINY_TOTAL)
         return weighted / norm[counts.documents]
     return counts.values
+
+
+def tfidf_counts(counts: SparseCounts, idf: Tensor) -> SparseCounts:
+    """Return the counts weighted by the inverse document frequencies idf (V,), with the same total in each document."""
+    weighted = counts.values * idf[counts.indices]  # (N,)
+    factor = counts.totals / counts.sum_by_document(weighted).clamp_min(TINY_TOTAL)  # (B,)
+    return counts.with_values(weighted * factor[counts.documents])
 
 
 class BagEncoder(nn.Module):

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from .batch import Batch
 from .decoders import Criterion, Decoder
-from .encoders import BagEncoder
+from .encoders import BagEncoder, Target, tfidf_counts
 from .posteriors import Posterior, SampledPosterior
 from .separation import SeparationTerm
+from .sparse import SparseCounts
 
 
 @dataclass(frozen=True)
@@ -182,13 +183,22 @@ class AutoencoderNetwork(TopicNetwork):
         decoder: the decoder.
         encoder: the encoder.
         separation: the term of the loss that moves topics apart.
+
+    Attributes:
+        target: what the loss reconstructs: "counts" or "tfidf" (see `tfidf_counts`).
     """
+
+    target: Target = "counts"
 
     def __init__(self, decoder: Decoder, encoder: BagEncoder, separation: SeparationTerm) -> None:
         super().__init__()
         self.decoder = decoder
         self.encoder = encoder
         self.separation = separation
+
+    def scored(self, counts: SparseCounts) -> SparseCounts:
+        """Return what the loss reconstructs, given the counts. Bounds and perplexities use the counts themselves."""
+        return counts if self.target == "counts" else tfidf_counts(counts, self.encoder.idf)
 
     def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Return the separation term, (B,), by its name. Each topic has the mean of its theta (B, K) as its weight.
@@ -241,7 +251,7 @@ class VariationalNetwork(AutoencoderNetwork):
     def loss(self, batch: Batch) -> Loss:
         with self.decoder.cached_topics():
             posterior = self.posterior(batch)
-            loss, theta = self._free_energy(posterior, batch, self.generator)
+            loss, theta = self._free_energy(posterior, self.scored(batch.counts), self.generator)
             return replace(loss, extras=self.extras(posterior, theta, batch))
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
@@ -255,16 +265,15 @@ class VariationalNetwork(AutoencoderNetwork):
         return self.separation_loss(theta, batch)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        loss, _ = self._free_energy(self.posterior(batch), batch, generator)
+        loss, _ = self._free_energy(self.posterior(batch), batch.counts, generator)
         return -loss.total()
 
     def _free_energy(
-        self, posterior: SampledPosterior, batch: Batch, generator: torch.Generator
+        self, posterior: SampledPosterior, counts: SparseCounts, generator: torch.Generator
     ) -> tuple[Loss, Tensor]:
         """Return minus the bound, as its two terms, and a draw of theta, (B, K)."""
         draws = [posterior.sample(generator) for _ in range(self.n_samples)]
         scores = [
-            draw.surrogate(self.decoder.score(draw.theta, batch.counts, self.criterion), batch.counts.totals)
-            for draw in draws
+            draw.surrogate(self.decoder.score(draw.theta, counts, self.criterion), counts.totals) for draw in draws
         ]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -83,6 +83,10 @@ class SparseCounts:
     def totals(self) -> Tensor:
         """The number of tokens of each document, (B,)."""
         return self.sum_by_document(self.values)
+
+    def with_values(self, values: Tensor) -> SparseCounts:
+        """Return other values (N,) at the same non-zeros. The order by word is computed only once for both."""
+        return replace(self, values=values, find_by_word=lambda: self.by_word)
 
     def sum_by_document(self, values: Tensor) -> Tensor:
         """Return the sum of the values of each document, (N,) -> (B,)."""

@@ -127,7 +127,7 @@ class CollapseWatch:
         if row["frequent_mass"] > (1 + usual) / 2:
             yield (
                 f"the {_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
-                f"up {usual:.0%} of the corpus; leave them out with `remove_top={_FREQUENT}`, or "
+                f"up {usual:.0%} of the corpus; leave out common words with `remove_top={_FREQUENT}`, or "
                 f"{_cures(model, background=True, n_topics=max(2, n_topics // 2))}"
             )
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field
@@ -67,8 +67,10 @@ class Loom(VariationalTopicModel):
         alpha: the symmetric Dirichlet parameter of theta in pretraining; the counting stage learns its own.
         eta: the Dirichlet parameter of the topics.
         refine: the number of steps that improve the encoder's theta of a new document; 0 for none.
+        target: "counts" alone, as the counting stage assigns tokens to topics.
     """
 
+    target: Literal["counts"] = "counts"
     epochs: AtLeastOne = 56
     pretrain_share: Share = 0.5
     spare_topics: NotNegative = 2.0
