@@ -1,4 +1,4 @@
-.PHONY: bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests
+.PHONY: bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -33,6 +33,9 @@ bench-models: setup  ## fit every model on every corpus with default settings: b
 
 bench-synthetic: setup  ## recover planted topics with every model: benchmarks/synthetic.md
 	$(BIN)/python benchmarks/synthetic.py
+
+bench-shares: setup  ## recover planted topics and classes of unequal sizes: benchmarks/shares.md
+	$(BIN)/python benchmarks/shares.py
 
 bench-seeds: setup  ## fit every model with ten seeds: benchmarks/seeds.md
 	$(BIN)/python benchmarks/stability.py

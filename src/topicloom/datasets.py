@@ -73,6 +73,7 @@ def synthetic_lda(
     alpha: float = 0.1,
     eta: float = 0.1,
     topics: npt.ArrayLike | None = None,
+    shares: npt.ArrayLike | None = None,
     random_state: int = 0,
 ) -> Synthetic:
     """Draw documents from LDA (Blei, Ng & Jordan 2003), to test whether a model finds the topics again.
@@ -85,10 +86,12 @@ def synthetic_lda(
         alpha: the concentration of the symmetric Dirichlet prior of theta.
         eta: the concentration of the symmetric Dirichlet prior of the topics.
         topics: (K, V) the topics themselves, instead of n_topics, n_words and eta.
+        shares: (K,) the topics' average shares, with the sum 1; theta ~ Dirichlet(K * alpha * shares). None makes all
+            topics equally large.
         random_state: a seed. No global random state is read or changed.
 
     Raises:
-        SettingError: a number is not positive, or the topics are not distributions.
+        SettingError: a number is not positive, or the topics or shares are not distributions.
     """
     for name, value in {"n_docs": n_docs, "n_topics": n_topics, "n_words": n_words, "doc_length": doc_length}.items():
         if value <= 0:
@@ -101,12 +104,17 @@ def synthetic_lda(
     if beta.ndim != 2 or (beta < 0).any() or not np.allclose(beta.sum(1), 1, atol=1e-4):
         raise SettingError("`topics` should be a (K, V) array whose rows are distributions")
     n_topics, n_words = beta.shape
+    even = np.full(n_topics, 1 / n_topics)
+    mean = even if shares is None else np.asarray(shares, np.float64)
+    if mean.shape != even.shape or (mean <= 0).any() or not np.isclose(mean.sum(), 1, atol=1e-4):
+        raise SettingError(f"`shares` should be {n_topics} numbers above 0 with the sum 1")
+    prior = np.full(n_topics, alpha) if shares is None else n_topics * alpha * mean  # (K,)
     cumulative = beta.cumsum(1)
     cumulative /= cumulative[:, -1:]
     theta = np.empty((n_docs, n_topics), np.float32)
     parts = []
     for first in range(0, n_docs, _CHUNK):
-        mixture = random.dirichlet(np.full(n_topics, alpha), min(_CHUNK, n_docs - first))  # (D, K)
+        mixture = random.dirichlet(prior, min(_CHUNK, n_docs - first))  # (D, K)
         theta[first : first + len(mixture)] = mixture
         drawn = random.multinomial(random.poisson(doc_length, len(mixture)), mixture)  # (D, K) tokens of each topic
         parts.append(_draw_words(drawn, cumulative, random))

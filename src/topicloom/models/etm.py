@@ -21,7 +21,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -123,6 +123,8 @@ class ETM(VariationalTopicModel):
     fixed_word_vectors: bool = False
     whiten: Whitening = "length"
 
+    _start_vectors: Any = field(default=None, init=False)  # of a fit, which builds several networks
+
     def nearest_words(self, topic: int, top_n: int = 10) -> list[str]:
         """Return the words whose vectors are nearest to the vector of a topic, by cosine similarity.
 
@@ -160,6 +162,9 @@ class ETM(VariationalTopicModel):
         if self.word_vectors is None:
             return None
         seed = int(torch.randint(2**31, (1,), generator=generator))
+        if self._start_vectors is not None:
+            start: Floats = self._start_vectors
+            return start
         vectors = as_word_vectors(self.word_vectors, words.names, size=self.embedding_size)
         if self.embedding_size not in (None, vectors.size):
             raise SettingError(
@@ -175,6 +180,15 @@ class ETM(VariationalTopicModel):
             )
         return placed_vectors(rows, self.whiten)
 
+    def resized(self, n_topics: int) -> Self:
+        """Return a model with another number of topics, whose networks are given the same vectors, read only once."""
+        other = super().resized(n_topics)
+        if self.word_vectors is not None:
+            if self._start_vectors is None:
+                self._start_vectors = self._given(self.word_statistics(), torch.Generator().manual_seed(0))
+            other._start_vectors = self._start_vectors
+        return other
+
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
         self.settings_["word_vectors"] = None  # saved with the weights, and not as a setting
@@ -182,6 +196,7 @@ class ETM(VariationalTopicModel):
 
     def adopt_network(self, network: TopicNetwork) -> None:
         super().adopt_network(network)
+        self._start_vectors = None
         topics = network.get_submodule("decoder.topics")
         assert isinstance(topics, EmbeddedTopics)
         self.word_embeddings_: Floats = topics.word_vectors.detach().cpu().numpy().copy()
