@@ -272,9 +272,16 @@ def test_nearest_words_of_a_topic():
 
 
 def test_the_papers_recipe_runs():
-    model = etm(prior="standard", background=False, min_diversity=0.0, encoder_input="l1", schedule="constant")
+    model = etm(
+        prior="standard",
+        background=False,
+        min_diversity=0.0,
+        encoder_input="l1",
+        schedule="constant",
+        learn_shares=False,
+    )
     try:
         model.fit(CORPUS)
     except TrainingDivergedError as error:  # pragma: no cover
         pytest.fail(str(error))
-    np.testing.assert_allclose(model.network_.prior_theta(), np.full(N_TOPICS, 1 / N_TOPICS))
+    np.testing.assert_allclose(model.network_.prior_theta().detach(), np.full(N_TOPICS, 1 / N_TOPICS))

@@ -146,7 +146,7 @@ def test_without_refinement_theta_is_the_encoders(fitted):
     network = network_of(fitted)
     with torch.inference_mode():
         batch = sparse_batch(COUNTS, np.arange(400), torch.device("cpu"))
-        theta = torch.softmax(network.code(batch).mean, dim=1)
+        theta = torch.softmax(network.logits(network.code(batch).mean), dim=1)
         alpha, sizes = network.counting.alpha, torch.from_numpy(COUNTS.sum(axis=1))[:, None]
         expected = (alpha / 2 + (alpha.sum() / 2 + sizes) * theta) / (alpha.sum() + sizes)
     np.testing.assert_allclose(fitted.transform(CORPUS, refine=0), expected, atol=1e-6)

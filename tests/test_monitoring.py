@@ -40,8 +40,10 @@ def test_what_is_learned_does_not_change():
         for names in (["document_npmi", "topic_diversity", "redundancy"], [])
     )
     np.testing.assert_array_equal(watched.components_, alone.components_)
-    kept = [{name: row[name] for name in alone.history_[0] if name != "seconds"} for row in watched.history_]
-    assert kept == [{name: row[name] for name in row if name != "seconds"} for row in alone.history_]
+    for row, plain in zip(watched.history_, alone.history_, strict=True):
+        assert {name: row[name] for name in plain if name != "seconds"} == {
+            name: value for name, value in plain.items() if name != "seconds"
+        }
 
 
 def test_the_column_that_steers_training_stays_the_watchs(monkeypatch):

@@ -346,16 +346,18 @@ def dense_gsm_posterior(model: GSM, x: torch.Tensor) -> Normal:
     seen = x / x.sum(1, keepdim=True).clamp_min(1e-12) if model.encoder_input == "l1" else x.log1p()
     h = F.softplus(encoder.hidden(F.softplus(seen @ encoder.weight + encoder.bias)))
     mean, log_var = (
-        F.batch_norm(layer(h), norm.running_mean, norm.running_var)
-        for layer, norm in ((head.mean, head.mean_norm), (head.log_var, head.log_var_norm))
+        F.batch_norm(layer(h), part.norm.running_mean, part.norm.running_var)
+        for layer, part in ((head.mean, head.mean_norm), (head.log_var, head.log_var_norm))
     )
+    log_var = log_var + (5 * head.log_var_norm.shift).tanh()
     return Normal(mean * prior.var.sqrt(), (0.5 * (log_var + prior.var.log() - 1)).exp())
 
 
 def dense_gsm_words(model: GSM, z: torch.Tensor) -> torch.Tensor:
     """p(w | z): (B, V)"""
     network, decoder = model.network_, model.network_.decoder
-    theta = torch.softmax(z if model.latent_size is None else z @ network.projection.weight.T, dim=1)
+    logits = z if model.latent_size is None else z @ network.projection.weight.T
+    theta = torch.softmax(logits + network.shares.logits, dim=1)
     frequency = torch.from_numpy(COUNTS.sum(0) + 1)
     background = (frequency / frequency.sum()).log() if model.background else torch.zeros(N_WORDS)
     weight = decoder.topics.deviations()

@@ -39,7 +39,7 @@ def test_mmd_is_the_unbiased_estimate(tau):
 
 
 def test_mmd_is_about_nothing_for_two_samples_of_one_distribution_and_not_for_others():
-    prior, other = DirichletSampler(torch.full((6,), 0.1)), DirichletSampler(torch.full((6,), 1.0))
+    prior, other = DirichletSampler(6, 0.1), DirichletSampler(6, 1.0)
     same = [float(mmd(prior.sample(200, seeded(s)), prior.sample(200, seeded(s + 100)))) for s in range(20)]
     assert abs(np.mean(same)) < 3 * np.std(same) / math.sqrt(20) + 1e-4
     assert min(same) < 0  # unbiased, so it may be below zero
@@ -138,13 +138,15 @@ def test_few_words_are_asked_for_less_diversity():
 
 def test_samplers_draw_what_they_say():
     alpha = torch.tensor([0.5, 1.0, 2.5])
-    drawn = DirichletSampler(alpha).sample(20_000, seeded())
+    prior = DirichletSampler(3, 4 / 3)
+    prior.shares.copy_(alpha / 4)
+    drawn = prior.sample(20_000, seeded())
     assert torch.allclose(drawn.mean(0), alpha / 4, atol=0.01)
     assert torch.allclose(drawn[:, 0].var(), (alpha[0] / 4 * (1 - alpha[0] / 4)) / 5, rtol=0.05)
     corners = CornerMixture(4).sample(4000, seeded())
     assert torch.allclose(corners.mean(0), torch.full((4,), 0.25), atol=0.03)
     assert float(corners.max(1).values.mean()) > 0.95
-    for sampler in (DirichletSampler(alpha), CornerMixture(4), FittedMixture(4, 3.0)):
+    for sampler in (prior, CornerMixture(4), FittedMixture(4, 3.0)):
         assert torch.allclose(sampler.mean().sum(), torch.tensor(1.0))
 
 

@@ -123,7 +123,7 @@ class ETM(VariationalTopicModel):
     fixed_word_vectors: bool = False
     whiten: Whitening = "length"
 
-    _start_vectors: Any = field(default=None, init=False)  # of a fit, which builds several networks
+    _start_vectors: list[Any] = field(default_factory=list, init=False)  # of a fit; its copies share the list
 
     def nearest_words(self, topic: int, top_n: int = 10) -> list[str]:
         """Return the words whose vectors are nearest to the vector of a topic, by cosine similarity.
@@ -162,8 +162,8 @@ class ETM(VariationalTopicModel):
         if self.word_vectors is None:
             return None
         seed = int(torch.randint(2**31, (1,), generator=generator))
-        if self._start_vectors is not None:
-            start: Floats = self._start_vectors
+        if self._start_vectors:
+            start: Floats = self._start_vectors[0]
             return start
         vectors = as_word_vectors(self.word_vectors, words.names, size=self.embedding_size)
         if self.embedding_size not in (None, vectors.size):
@@ -178,25 +178,19 @@ class ETM(VariationalTopicModel):
                 f"`whiten='full'` would erase what the vectors of {len(rows)} words say, as they have {vectors.size} "
                 f"dimensions and whitening needs {_WORDS_PER_DIMENSION} words for each; use `whiten='length'`"
             )
-        return placed_vectors(rows, self.whiten)
-
-    def resized(self, n_topics: int) -> Self:
-        """Return a model with another number of topics, whose networks are given the same vectors, read only once."""
-        other = super().resized(n_topics)
-        if self.word_vectors is not None:
-            if self._start_vectors is None:
-                self._start_vectors = self._given(self.word_statistics(), torch.Generator().manual_seed(0))
-            other._start_vectors = self._start_vectors
-        return other
+        placed = placed_vectors(rows, self.whiten)
+        self._start_vectors.append(placed)
+        return placed
 
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
+        self._start_vectors = []
         self.settings_["word_vectors"] = None  # saved with the weights, and not as a setting
         return corpus
 
     def adopt_network(self, network: TopicNetwork) -> None:
         super().adopt_network(network)
-        self._start_vectors = None
+        self._start_vectors = []
         topics = network.get_submodule("decoder.topics")
         assert isinstance(topics, EmbeddedTopics)
         self.word_embeddings_: Floats = topics.word_vectors.detach().cpu().numpy().copy()

@@ -43,7 +43,6 @@ from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .inference import Array, each_batch
 from .neural import VariationalTopicModel
-from .spare_topics import SpareTopics, n_spare
 from .words import Words
 
 
@@ -172,11 +171,6 @@ class GMNTM(VariationalTopicModel):
                 f"{reader.n_docs}; ask for fewer topics"
             )
         return reader
-
-    def build_spare_topics(self, reader: BatchReader) -> SpareTopics | None:
-        if not n_spare(self, reader.n_words):
-            return None
-        return SpareTopics(self, reader, self.training_stages()[0], moments=(0.5, 0.75, 1.0))
 
     def training_stages(self) -> list[Stage]:
         plan = replace(self.training_plan(), epochs=self.pretrain_epochs, patience=None)

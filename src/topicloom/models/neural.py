@@ -74,9 +74,9 @@ class NeuralTopicModel(TopicModel):
             scale and shift. "none" has no normalisation, as in the papers of most models; topics can collapse.
         learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
             topics.
-        spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. In the first
-            half of training, topics that resemble others are removed and their shares are added. So rare topics are
-            found, and large ones are not divided.
+        spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
+            50. 0 adds none. In the first half of training, topics that resemble others are removed and their shares
+            are added. So rare topics are found, and large ones are not divided.
         min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
             turns the term off.
@@ -150,7 +150,7 @@ class NeuralTopicModel(TopicModel):
 
     def build_separation_term(self, words: Words) -> SeparationTerm:
         """Return the term of the loss that moves topics apart, with the target `min_diversity`."""
-        return SeparationTerm(self.min_diversity, self.n_topics, len(words), gently=self.spare_topics > 0)
+        return SeparationTerm(self.min_diversity, self.n_topics, len(words))
 
     def build_shares(self) -> TopicShares:
         """Return the average shares of the topics, which are learned if `learn_shares` is on."""
@@ -180,8 +180,8 @@ class NeuralTopicModel(TopicModel):
         return [Stage("training", self.training_plan())]
 
     def build_spare_topics(self, reader: BatchReader) -> SpareTopics | None:
-        """Return what removes the spare topics in the first stage, or None if there are none."""
-        return SpareTopics(self, reader, self.training_stages()[0]) if n_spare(self, reader.n_words) else None
+        """Return what removes the spare topics in the last stage, or None if there are none."""
+        return SpareTopics(self, reader, self.training_stages()) if n_spare(self, reader.n_words) else None
 
     def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
         """Return a reader of the documents that have words, in batches of a suitable size."""

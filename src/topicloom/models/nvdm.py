@@ -23,6 +23,7 @@ from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
+from ..settings import NotNegative
 from .neural import VariationalTopicModel
 from .words import Words
 
@@ -63,8 +64,12 @@ class NVDM(VariationalTopicModel):
     Its topics are directions of a latent space and not parts of a mixture, so it serves mainly for comparison. Each
     batch takes memory in proportion to the vocabulary.
 
-    All settings are those that neural models share; they are described in `help(topicloom.NeuralTopicModel)`.
+    All settings are those that neural models share; they are described in `help(topicloom.NeuralTopicModel)`. As its
+    topics have no shares, `learn_shares` and `spare_topics` are off.
     """
+
+    learn_shares: bool = False
+    spare_topics: NotNegative = 0.0
 
     def build_network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:
         return NVDMNetwork(self, words, generator)

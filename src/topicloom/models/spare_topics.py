@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-MAX_SPARE = 50  # topics
+# The least and the most spare topics. With few topics, a large one needs many parts before rare ones find a place.
+MIN_SPARE, MAX_SPARE = 12, 50
 # Chosen on held-out documents; benchmarks/shares.md has what else was tried.
 MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, as many each time
 _SMALL_SHARE = 0.2  # a topic with less than this share of 1 / K counts for less
@@ -76,23 +77,23 @@ def choose_distinct(
 
 
 class SpareTopics:
-    """Removes the spare topics of a network while it is trained, in the first stage of training.
+    """Removes the spare topics of a network while it is trained, in the last stage of training.
 
     Args:
         model: the estimator, whose `resized` builds networks with other numbers of topics.
         reader: the training documents.
-        stage: the first stage of training.
+        stages: the stages of training.
         moments: the shares of these epochs after which topics are removed.
     """
 
     def __init__(
-        self, model: NeuralTopicModel, reader: BatchReader, stage: Stage, moments: Sequence[float] = MOMENTS
+        self, model: NeuralTopicModel, reader: BatchReader, stages: Sequence[Stage], moments: Sequence[float] = MOMENTS
     ) -> None:
-        self.model, self.reader, self.stage = model, reader, stage.name
+        self.model, self.reader, self.stages = model, reader, stages
         self.wide = model.n_topics + n_spare(model, len(model.word_statistics()))
         spare, steps = self.wide - model.n_topics, len(moments)
         self.widths = {
-            max(1, round(moment * stage.plan.epochs)): model.n_topics + round(spare * (1 - number / steps))
+            max(1, round(moment * stages[-1].plan.epochs)): model.n_topics + round(spare * (1 - number / steps))
             for number, moment in enumerate(moments, 1)
         }
 
@@ -105,7 +106,7 @@ class SpareTopics:
 
     def after_epoch(self, state: TrainingState) -> None:
         """Remove the topics that are due after this epoch."""
-        width = self.widths.get(state.epoch) if state.stage == 0 else None
+        width = self.widths.get(state.epoch) if state.stage == len(self.stages) - 1 else None
         if width is not None and width < state.n_topics:
             self.remove(state, width)
 
@@ -154,7 +155,7 @@ class SpareTopics:
         new.to(state.device)
         new.load_state_dict(select_topics(old.state_dict(), new.state_dict(), which))
         new.load_run_state(*old.run_state())
-        new.begin_stage(self.stage)
+        new.begin_stage(self.stages[state.stage].name)
         new.generator = old.generator
         state.narrow(new, which)
         self._mark(new, len(kept))
@@ -165,7 +166,10 @@ class SpareTopics:
 
 def n_spare(model: NeuralTopicModel, n_words: int) -> int:
     """Return how many topics a fit has at first in addition to those requested."""
-    return max(0, min(round(model.spare_topics * model.n_topics), MAX_SPARE, n_words - model.n_topics))
+    if model.spare_topics == 0:
+        return 0
+    wanted = max(MIN_SPARE, round(model.spare_topics * model.n_topics))
+    return max(0, min(wanted, MAX_SPARE, n_words - model.n_topics))
 
 
 def build_wide(model: NeuralTopicModel, words: Words, generator: torch.Generator, n_topics: int) -> TopicNetwork:

@@ -123,7 +123,7 @@ class WLDA(NeuralTopicModel):
 
     prior: Literal["dirichlet", "gmm-std", "gmm-ctm"] = "dirichlet"
     alpha: Positive = 0.1
-    noise: Rate = 0.2
+    noise: Rate = 0.05
     tau: Positive = 1.0
     spread: Positive | None = None
     decoder: Literal["mixture", "product"] = "mixture"

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from .layers import BatchNorm
 
 CodeNormKind = Literal["mean", "fixed", "affine", "none"]
+_GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
 _EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
 
 
@@ -30,7 +31,7 @@ class CodeNorm(nn.Module):
     def __init__(self, n_units: int, kind: Literal["fixed", "affine", "bounded", "none"]) -> None:
         super().__init__()
         self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
-        self.scale = nn.Parameter(torch.ones(n_units)) if kind == "affine" else None
+        self.scale = nn.Parameter(torch.full((n_units,), 1 / _GAIN)) if kind == "affine" else None
         self.shift = None if kind == "fixed" else nn.Parameter(torch.zeros(n_units))
         self.bounded = kind == "bounded"
 
@@ -39,10 +40,11 @@ class CodeNorm(nn.Module):
         if self.norm is not None:
             x = self.norm(x)
         if self.scale is not None:
-            x = x * self.scale
+            x = x * (_GAIN * self.scale)
         if self.shift is None:
             return x
-        return x + (self.shift.tanh() if self.bounded else self.shift)
+        shift = _GAIN * self.shift  # (L,)
+        return x + (shift.tanh() if self.bounded else shift)
 
 
 def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
@@ -91,5 +93,7 @@ class TopicShares(nn.Module):
         Args:
             heirs: (K,) the topic that takes the share of each topic; a topic that stays is its own.
         """
+        if not isinstance(self.logits, nn.Parameter):
+            return
         total = torch.zeros_like(self.logits).index_add_(0, heirs, self())
         self.logits.copy_(total.clamp_min(1e-12).log())

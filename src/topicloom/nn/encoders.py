@@ -121,7 +121,7 @@ class GaussianHead(nn.Module):
         self.mean_norm = norm_of_location(n_latent, norm)
         self.log_var_norm = norm_of_spread(n_latent, norm)
         unit = torch.zeros_like(prior_var) if norm == "none" else prior_var.log()
-        self.register_buffer("prior_log_var", unit)
+        self.register_buffer("prior_log_var", unit, persistent=False)  # the settings contain it
         self.start = 0.0 if norm == "none" else -1.0
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:

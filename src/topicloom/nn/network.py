@@ -210,8 +210,10 @@ class AutoencoderNetwork(TopicNetwork):
         return {"separation": self.separation(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        if "lowest_topic_diversity" not in row or self.has_spare_topics:
+        if "lowest_topic_diversity" not in row or not self.separation.target:
             return {}
+        if self.has_spare_topics:
+            return {"separation_weight": 0.0}
         return self.separation.adapt(row["lowest_topic_diversity"], row["active_topics"], row["epoch"])
 
     def topic_word(self) -> Tensor:

@@ -33,8 +33,8 @@ class NormalPrior(Prior):
 
     def __init__(self, mean: Tensor, var: Tensor) -> None:
         super().__init__()
-        self.register_buffer("mean", mean)
-        self.register_buffer("var", var)
+        self.register_buffer("mean", mean, persistent=False)  # the settings contain them
+        self.register_buffer("var", var, persistent=False)
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
         return kl_normal(mean, log_var, self.mean, self.var)

@@ -13,7 +13,7 @@ TOP_N = 25  # top words of a topic in topic diversity (Dieng et al. 2020)
 _MAX_VOCABULARY = 0.6  # good topics cannot have more of the vocabulary than this among their top words
 # How the weight is controlled. These values were chosen on held-out training documents of five corpora. A weight that
 # changes faster costs coherence: a word that is pushed into a topic before the topic has its documents stays there.
-_START, _GENTLE_START, _MIN_WEIGHT, _MAX_WEIGHT = 0.03, 0.01, 1e-3, 0.3
+_START, _MIN_WEIGHT, _MAX_WEIGHT = 0.03, 1e-3, 0.3
 _STEP, _MAX_ERROR = 1.5, 0.1  # a diversity that is too low by .1 or more raises the weight by 16 % after an epoch
 _LOOKAHEAD = 5  # epochs for which diversity is assumed to rise as it did in the last one
 _SETTLED, _PATIENCE = 0.5, 20  # the weight is constant until half of the topics are active, or this many epochs
@@ -31,17 +31,16 @@ class SeparationTerm(nn.Module):
         n_topics: the number of topics K.
         n_words: the size of the vocabulary V. A small vocabulary lowers the target: at most .6 of its words are
             expected to be top words.
-        gently: whether the weight starts low, as for topics that have been found without the term.
     """
 
     weight: Tensor  # () the multiplier, saved with the network
     last_diversity: Tensor  # () the diversity after the previous epoch
 
-    def __init__(self, diversity: float, n_topics: int, n_words: int, *, gently: bool = False) -> None:
+    def __init__(self, diversity: float, n_topics: int, n_words: int) -> None:
         super().__init__()
         self.n_topics = n_topics
         self.target = min(diversity, _MAX_VOCABULARY * n_words / (TOP_N * n_topics))
-        self.register_buffer("weight", torch.tensor(_GENTLE_START if gently else _START))
+        self.register_buffer("weight", torch.tensor(_START))
         self.register_buffer("last_diversity", torch.ones(()))
 
     def forward(self, beta_t: Tensor, shares: Tensor, totals: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ def train_stages(
         validation: held-out documents. If they are given and a plan has a patience, a recorded stage stops after that
             many epochs without a lower loss on them, and the best weights are restored.
         monitors: each measures the network after each epoch of a recorded stage, for the epoch's row of the history.
-        after_epoch: changes the state after each epoch, such as by removing topics, before callbacks see it.
+        after_epoch: changes the state after each epoch, such as by removing topics, before it is measured.
         callbacks: objects that watch the run. In stages that are not recorded, only their `on_state` is called.
         model: the estimator, which the callbacks receive.
 
@@ -84,6 +84,8 @@ def _train_stage(
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
             row = _epoch(state, reader, plan, seen)
             state.network.end_pass()
+            if after_epoch is not None:
+                after_epoch(state)
             if validation is not None:
                 row["validation_loss"] = _mean_loss(state.network, validation, plan.kl_weight)
                 if not math.isfinite(row["validation_loss"]):
@@ -96,8 +98,6 @@ def _train_stage(
                 state.history.append(row)
             for callback in seen:
                 callback.on_epoch(row)
-            if after_epoch is not None:
-                after_epoch(state)
             if validation is not None and plan.patience is not None and state.network.may_end():
                 _keep_best(state, row["validation_loss"])
             for callback in callbacks:

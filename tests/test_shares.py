@@ -1,0 +1,236 @@
+"""Shares of topics are learned, spare topics are removed, and the weight of the divergence has an effect."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import spearmanr
+
+from topicloom.datasets import synthetic_lda
+from topicloom.errors import SettingError
+from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
+from topicloom.models.persistence import load
+from topicloom.models.spare_topics import SpareTopics, choose_distinct
+from topicloom.nn.code_norm import CodeNorm, TopicShares
+from topicloom.training.batches import BatchReader, sparse_batch
+from topicloom.training.callbacks import Callback
+from topicloom.training.state import TrainingState
+
+CPU = torch.device("cpu")
+SHARES = np.array([0.5, 0.2, 0.12, 0.09, 0.05, 0.04])
+SKEWED = synthetic_lda(1500, 6, 200, 60, alpha=1 / 6, eta=0.05, shares=SHARES, random_state=2)
+SMALL = synthetic_lda(300, 4, 80, 30, alpha=0.25).corpus
+FAST = {"epochs": 40, "hidden_size": 32, "batch_size": 64, "random_state": 0, "device": "cpu"}
+
+# Models whose components are mixtures of words, as planted topics are.
+DEFAULTS = {
+    "GSM": GSM(6, **FAST),
+    "ETM": ETM(6, **FAST),
+    "WLDA": WLDA(6, **FAST),
+    "GMNTM": GMNTM(6, **FAST),
+    "DirichletVAE implicit": DirichletVAE(6, **FAST),
+    "DirichletVAE weibull": DirichletVAE(6, estimator="weibull", **FAST),
+    "ProdLDA": ProdLDA(6, **FAST),
+    "BATM": BATM(6, **FAST),
+}
+
+
+def matched(model):
+    """The found shares of the planted topics, and the total variation distances, both in the planted order."""
+    distance = np.abs(SKEWED.topics[:, None] - model.components_[None]).sum(2) / 2
+    rows, columns = linear_sum_assignment(distance)
+    return model.transform(SKEWED.corpus).mean(0)[columns], distance[rows, columns]
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_unequal_shares_are_found(name):
+    shares, distance = matched(DEFAULTS[name].fit(SKEWED.corpus))
+    planted = SKEWED.theta.mean(0)
+    assert np.corrcoef(shares, planted)[0, 1] > 0.9
+    assert (distance[planted >= 0.03] < 0.3).all()
+
+
+def test_by_force_shares_are_even_whatever_the_texts():
+    model = GSM(6, learn_shares=False, spare_topics=0, code_norm="fixed", **FAST).fit(SKEWED.corpus)
+    assert matched(model)[0].max() < 0.3  # where .5 is planted
+
+
+VARIATIONAL = {
+    "GSM": GSM,
+    "ETM": ETM,
+    "NVDM": NVDM,
+    "ProdLDA": ProdLDA,
+    **{f"DirichletVAE {name}": DirichletVAE for name in ("laplace", "implicit", "rsvi", "weibull", "icdf")},
+    "GMNTM": GMNTM,
+}
+
+
+def divergences(name, norm, weights):
+    """The divergence of a document at the end of training with each weight."""
+    more = {"estimator": name.split()[1]} if " " in name else {}
+    if name == "GMNTM":
+        more = {"pretrain_epochs": 5}
+    settings = {"epochs": 20, "hidden_size": 16, "batch_size": 64, "random_state": 0, "device": "cpu"}
+    return [
+        VARIATIONAL[name](4, code_norm=norm, kl_weight=weight, **settings, **more).fit(SMALL).history_[-1]["divergence"]
+        for weight in weights
+    ]
+
+
+@pytest.mark.parametrize("norm", ["affine", "none"])
+@pytest.mark.parametrize("name", VARIATIONAL)
+def test_the_divergence_falls_as_its_weight_rises(name, norm):
+    low, middle, high = divergences(name, norm, (0.1, 1.0, 10.0))
+    assert low > 1.05 * middle
+    assert low > 1.1 * high
+
+
+@pytest.mark.parametrize("name", ["GSM", "ETM", "ProdLDA", "NVDM"])
+def test_the_default_lets_the_divergence_change_and_the_fixed_norm_does_not(name):
+    low, high = divergences(name, "mean", (0.1, 10.0))
+    assert low > 1.02 * high
+    free = low / high
+    low, high = divergences(name, "fixed", (0.1, 10.0))
+    assert low / high < 1 + (free - 1) / 2
+
+
+def test_a_collapse_that_happens_is_seen(caplog):
+    caplog.set_level(logging.WARNING)
+    model = GSM(4, code_norm="none", learn_shares=False, spare_topics=0, kl_weight=30, **FAST).fit(SMALL)
+    assert model.history_[-1]["active_units_by_divergence"] == 0
+    assert "posterior collapse: only 0 of 4" in caplog.text
+
+
+# Spare topics.
+
+
+def test_of_two_equal_topics_one_is_removed_and_a_rare_one_is_kept():
+    large, rare, other = np.eye(3)[:, [0, 0, 1, 1, 2, 2]] / 2  # topics over 6 words
+    topics = np.stack([large, large * 0.98 + rare * 0.02, rare, other])
+    kept, heirs = choose_distinct(topics, np.array([0.5, 0.3, 0.08, 0.12]), 3)
+    assert kept.tolist() in ([0, 2, 3], [1, 2, 3])
+    assert heirs[0] == heirs[1] == kept[0]
+    assert heirs[2:].tolist() == [2, 3]
+
+
+def test_a_topic_without_documents_goes_before_a_rare_one():
+    kept, _ = choose_distinct(np.eye(4) * 0.9 + 0.025, np.array([0.6, 0.3, 0.1, 1e-5]), 3)
+    assert kept.tolist() == [0, 1, 2]
+
+
+def test_protected_topics_are_kept_and_heirs_are_kept_topics():
+    random = np.random.default_rng(0)
+    topics, shares = random.dirichlet(np.full(30, 0.1), 9), random.dirichlet(np.ones(9))
+    protected = np.zeros(9, bool)
+    protected[[1, 4]] = True
+    kept, heirs = choose_distinct(topics, shares, 3, protected=protected)
+    assert {1, 4} <= set(kept.tolist())
+    assert set(heirs.tolist()) == set(kept.tolist())
+    assert all(heirs[topic] == topic for topic in kept)
+
+
+def test_shares_pass_to_the_heirs():
+    shares = TopicShares(4, learned=True)
+    with torch.no_grad():
+        shares.logits.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]).log())
+    shares.absorb(torch.tensor([0, 0, 2, 2]))
+    torch.testing.assert_close(shares()[[0, 2]], torch.tensor([0.7, 0.3]))
+    even = TopicShares(4, learned=False)
+    even.absorb(torch.tensor([0, 0, 2, 2]))
+    assert not even.logits.any()
+
+
+def test_the_certainty_of_a_code_is_bounded_by_default():
+    norm = CodeNorm(3, "bounded")
+    with torch.no_grad():
+        norm.shift.fill_(50.0)
+        shifted = norm(torch.randn(20, 3, generator=torch.Generator().manual_seed(0))).mean(0)
+    torch.testing.assert_close(shifted, torch.ones(3))
+
+
+def wide_state(kind, **settings):
+    """A model before its first step, with its state and what removes its spare topics."""
+    model = kind(4, random_state=0, hidden_size=16, device="cpu", **settings)
+    model._begin(SMALL, None)
+    state = model._start(for_fit=True)
+    reader = BatchReader.of(SMALL, 100, CPU)
+    spare = SpareTopics(model, reader, model.training_stages())
+    spare.begin(state)
+    return model, state, spare
+
+
+NARROWED = [GSM, ETM, NVDM, WLDA, GMNTM, DirichletVAE, ProdLDA, BATM]
+
+
+@pytest.mark.parametrize("kind", NARROWED)
+def test_a_narrowed_network_knows_the_kept_topics_as_before(kind):
+    _, state, spare = wide_state(kind, spare_topics=1.0)
+    batch = sparse_batch(SMALL.counts, np.arange(50), CPU)
+    state.network.eval()
+    with torch.no_grad():
+        before = state.network.posterior(batch).point()
+        topics = state.network.decoder.topic_word()
+        kept = np.array([0, 2, 5, 15])
+        spare._narrow(state, kept)
+        state.network.eval()
+        after = state.network.posterior(batch).point()
+        assert after.shape == (50, 4)
+        part = before[:, kept]
+        torch.testing.assert_close(after, part / part.sum(1, keepdim=True), rtol=0.3, atol=0.03)
+        if kind is not NVDM:  # its topics depend on the number of dimensions
+            torch.testing.assert_close(state.network.decoder.topic_word(), topics[kept], rtol=1e-3, atol=1e-6)
+    assert state.n_topics == 4
+    assert not state.network.has_spare_topics
+
+
+def test_optimizers_remember_the_kept_topics():
+    _, state, spare = wide_state(GSM, spare_topics=1.0)
+    state.network.loss(sparse_batch(SMALL.counts, np.arange(50), CPU)).total().sum().backward()
+    state.optimizers[0].step()
+    names = [name for name, weights in state.network.named_parameters() if weights.requires_grad]
+    number = names.index("decoder.topics.weight")
+    before = state.optimizers[0].state_dict()["state"][number]["exp_avg"].clone()
+    spare._narrow(state, np.array([1, 3, 4, 6]))
+    after = state.optimizers[0].state_dict()["state"][number]
+    torch.testing.assert_close(after["exp_avg"], before[:, [1, 3, 4, 6]])
+    assert float(after["step"]) == 1
+
+
+def test_an_interrupted_fit_has_the_topics_that_were_requested(tmp_path):
+    class Stop(Callback):
+        def on_epoch(self, row):
+            if row["epoch"] == 2:
+                raise KeyboardInterrupt
+
+    model = GSM(4, **FAST)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(SMALL, callbacks=[Stop()])
+    assert model.components_.shape == (4, SMALL.n_words)
+    model.save(tmp_path / "model")
+    np.testing.assert_allclose(load(tmp_path / "model").transform(SMALL), model.transform(SMALL), atol=1e-6)
+
+
+def test_seed_words_keep_their_topics():
+    plain = GSM(4, **FAST).fit(SMALL)
+    (first, *_), (second, *_) = plain.topics(top_n=2)[:2]
+    top = GSM(4, seed_words={3: [first], 1: [second]}, **FAST).fit(SMALL).topics(top_n=10)
+    assert first in top[3]
+    assert second in top[1]
+
+
+def test_shares_of_synthetic_documents():
+    drawn = synthetic_lda(4000, 3, 30, 20, alpha=0.5, shares=[0.7, 0.2, 0.1]).theta
+    np.testing.assert_allclose(drawn.mean(0), [0.7, 0.2, 0.1], atol=0.03)
+    assert spearmanr(drawn.mean(0), [3, 2, 1]).statistic == pytest.approx(1)
+    with pytest.raises(SettingError, match="`shares` should be 5 numbers"):
+        synthetic_lda(shares=[0.5, 0.5])
+
+
+def test_a_state_knows_how_many_topics_it_has():
+    _, state, _ = wide_state(GSM, spare_topics=1.0)
+    assert isinstance(state, TrainingState)
+    assert state.snapshot().values["n_topics"] == 4 + 12
