@@ -203,10 +203,12 @@ class AutoencoderNetwork(TopicNetwork):
     def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Return the separation term, (B,), by its name. Each topic has the mean of its theta (B, K) as its weight.
 
-        Spare topics may resemble others, so there is no such term while there are any.
+        Spare topics may resemble others, so the term is zero while there are any.
         """
-        if not self.separation.target or self.has_spare_topics:
+        if not self.separation.target:
             return {}
+        if self.has_spare_topics:
+            return {"separation": theta.new_zeros(len(theta))}
         return {"separation": self.separation(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
