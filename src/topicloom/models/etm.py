@@ -8,8 +8,9 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior is the Laplace approximation of a Dirichlet and not N(0, I) (prior="standard").
 - Topics are deviations from the background word frequencies (background=False).
 - A term of the loss keeps topics apart (min_diversity=0).
+- Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0).
 - The encoder receives log(1 + x) and not x / sum x (encoder_input="l1"). It has 128 softplus units and not 800 ReLU
-  units, its mean and log-variance are batch-normalised, and half of a document's words are hidden from it in training
+  units, its mean and log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden from it in training
   (input_dropout=0).
 - Adam's learning rate goes through one cycle, without weight decay (schedule="constant", learning_rate=5e-3,
   weight_decay=1.2e-6).

@@ -8,12 +8,13 @@ output of the decoder for the mean of component k, softmax(W mu_k).
 
 In the original VaDE, components merge during training: of 20 on 2,000 news articles, 4 to 9 are left. To prevent this,
 the model departs from VaDE:
-- All components share one variance, which is learned, and pi is uniform. With a variance and a weight of its own, a
-  wide component takes the documents of its neighbours.
+- All components share one variance, which is learned. With a variance of its own, a wide component takes the documents
+  of its neighbours. pi follows the components' shares of the documents (with learn_shares=False it is uniform).
 - W is a multiple of the identity, and the means of the codes are batch-normalised, so that no dimension can be dropped.
 - Component k starts at the documents of topic k. A term of the loss, -component_separation * mean_k log
   softmax(W mu_k)_k, keeps it in the region of topic k. The term does not depend on the documents' codes.
-- A term `balance` keeps the documents' components even.
+- A term `balance` keeps the documents' components near pi.
+- Training starts with spare components, which are removed early in its last part (spare_topics=0).
 Other departures: q(c | x) is the distribution that makes the bound tightest, while VaDE takes p(c | z) at a draw of z;
 there are background frequencies, and words are hidden from the encoder in training, as in GSM.
 """
@@ -132,9 +133,8 @@ class GMNTM(VariationalTopicModel):
             larger value gives documents fewer topics.
         component_separation: the weight of the term that keeps cluster k in the region of topic k. With 0, clusters can
             merge.
-        balance: the weight of the term that keeps the clusters of about equal size, in nats per document: the
-            divergence of the uniform distribution from the mean of q(c | x) over a batch. With 0, clusters can lose
-            their documents.
+        balance: the weight of the term that keeps the clusters from losing their documents, in nats per document: the
+            divergence of pi, the clusters' shares so far, from the mean of q(c | x) over a batch.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
     """

@@ -9,8 +9,10 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - z has one dimension for each topic, and W is left out (latent_size=L adds W, and needs prior="standard", because the
   Laplace approximation has one dimension for each topic).
 - Topics are deviations from the word frequencies of the corpus (background=False).
-- The mean and the log-variance are batch-normalised, and half of a document's words are hidden from the encoder during
-  training (input_dropout=0). Both improve the topics and the inference on new text.
+- theta = softmax(W z + b) with learned shares b (learn_shares=False), and training starts with more topics than
+  requested (spare_topics=0), so that topics can be of different sizes.
+- The mean and the log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden from
+  the encoder during training (input_dropout=0). Both improve the topics and the inference on new text.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ decoder recovers it as the centred log-ratio z_k - mean z = log theta_k - mean l
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
 - Topic k is what the decoder returns for a code along dimension k of the length sqrt(K), which is typical of N(0, I).
 - b is fixed at the background word frequencies (or at zero with background=False). As in GSM, the mean and the
-  log-variance are batch-normalised, and words are hidden from the encoder in training.
+  log-variance are batch-normalised (code_norm="none"), and words are hidden from the encoder in training.
 """
 
 from __future__ import annotations
