@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
 from .neural import VariationalTopicModel
+from .published import PLAIN
 from .words import Words
 
 _SMALLEST_VARIANCE = 1e-3  # relative to the mean; directions with a smaller variance count as if they had this one
@@ -116,6 +117,19 @@ class ETM(VariationalTopicModel):
             background=False.
     """
 
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "prior": "standard",
+        "whiten": "none",
+        "encoder_input": "l1",
+        "hidden_size": 800,
+        "activation": "relu",
+        "batch_size": 1000,
+        "learning_rate": 5e-3,
+        "weight_decay": 1.2e-6,
+        "epochs": 150,
+    }
+
+    topic_gain: Positive = 0.2
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.3
     embedding_size: AtLeastOne | None = None
@@ -152,6 +166,7 @@ class ETM(VariationalTopicModel):
             seeds=words.seeds,
             word_vectors=None if given is None else torch.from_numpy(given),
             fixed=self.fixed_word_vectors,
+            gain=self.topic_gain,
         )
         return ETMNetwork(self, words, topics, generator)
 

@@ -16,7 +16,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -32,6 +32,7 @@ from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
 from .neural import VariationalTopicModel
+from .published import PLAIN
 from .words import Words
 
 
@@ -86,6 +87,16 @@ class GSM(VariationalTopicModel):
         decoder_size: the width of the hidden layer of the "mlp" decoder.
     """
 
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "prior": "standard",
+        "latent_size": 50,
+        "hidden_size": 256,
+        "activation": "relu",
+        "batch_size": 64,
+        "learning_rate": 1e-3,
+        "epochs": 200,
+    }
+
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.3
     latent_size: Annotated[int, Field(ge=2)] | None = None
@@ -112,7 +123,9 @@ def _prior(settings: GSM) -> NormalPrior:
 def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:
     background = settings.background_logits(words)
     if settings.decoder == "mixture":
-        return MixtureDecoder(FreeTopics(background, settings.n_topics, generator, seeds=words.seeds))
+        return MixtureDecoder(
+            FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain)
+        )
     if settings.seed_words:
         raise SettingError('`decoder="mlp"` has no topic-word matrix to seed; leave `seed_words` out')
-    return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator)
+    return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator, gain=settings.topic_gain)

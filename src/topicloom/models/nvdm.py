@@ -13,6 +13,7 @@ decoder recovers it as the centred log-ratio z_k - mean z = log theta_k - mean l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -23,7 +24,9 @@ from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
+from ..settings import Positive
 from .neural import VariationalTopicModel
+from .published import PLAIN
 from .words import Words
 
 
@@ -32,7 +35,7 @@ class NVDMNetwork(VariationalNetwork):
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
         background = settings.background_logits(words)
-        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=4.0)
+        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain)
         super().__init__(
             LogRatioDecoder(topics),
             settings.build_encoder(words, generator),
@@ -65,6 +68,17 @@ class NVDM(VariationalTopicModel):
 
     All settings are those that neural models share; they are described in `help(topicloom.NeuralTopicModel)`.
     """
+
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "background": "learned",
+        "hidden_size": 500,
+        "activation": "relu",
+        "batch_size": 64,
+        "learning_rate": 5e-5,
+        "epochs": 1000,
+    }
+
+    topic_gain: Positive = 4.0
 
     def build_network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:
         return NVDMNetwork(self, words, generator)

@@ -19,10 +19,19 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from ..settings import AtLeastOne, Positive, Rate
 from .dirichlet import DirichletVAE, Estimator
+from .published import PLAIN
+
+_AUTHORS: dict[str, Any] = PLAIN | {  # the settings that the authors' code has for both models
+    "alpha": 1.0,
+    "code_norm": "shift",
+    "hidden_size": 100,
+    "batch_size": 200,
+    "beta1": 0.99,
+}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -32,6 +41,13 @@ class ProdLDA(DirichletVAE):
     Each batch takes memory in proportion to the vocabulary. The settings are those of `help(topicloom.DirichletVAE)`
     and `help(topicloom.NeuralTopicModel)`, with other defaults.
     """
+
+    published: ClassVar[dict[str, Any]] = _AUTHORS | {
+        "batch_norm": True,
+        "dropout": 0.6,
+        "learning_rate": 2e-3,
+        "epochs": 80,
+    }
 
     estimator: Estimator = "laplace"
     decoder: Literal["mixture", "product"] = "product"
@@ -50,5 +66,7 @@ class NVLDA(DirichletVAE):
     The settings are those of `help(topicloom.DirichletVAE)` and `help(topicloom.NeuralTopicModel)`, with other
     defaults.
     """
+
+    published: ClassVar[dict[str, Any]] = _AUTHORS | {"dropout": 0.25, "learning_rate": 5e-3, "epochs": 300}
 
     estimator: Estimator = "laplace"

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -43,6 +43,7 @@ from ..nn.samplers import (
 )
 from ..settings import Positive, Rate
 from .neural import NeuralTopicModel
+from .published import PLAIN
 from .words import Words
 
 
@@ -50,7 +51,9 @@ class WLDANetwork(AutoencoderNetwork):
     """x -> h -> z -> theta = softmax(z) -> words; the thetas of a batch are compared with samples of the prior."""
 
     def __init__(self, settings: WLDA, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds)
+        topics = FreeTopics(
+            settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain
+        )
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings.build_encoder(words, generator),
@@ -120,6 +123,17 @@ class WLDA(NeuralTopicModel):
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is the paper's product of
             experts, softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
     """
+
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "decoder": "product",
+        "background": "learned",
+        "spread": 1.0,
+        "hidden_size": 100,
+        "batch_size": 100,
+        "learning_rate": 2e-3,
+        "beta1": 0.99,
+        "epochs": 450,
+    }
 
     prior: Literal["dirichlet", "gmm-std", "gmm-ctm"] = "dirichlet"
     alpha: Positive = 0.1

@@ -26,7 +26,7 @@ class TopicLogits(nn.Module, ABC):
     """Topics as logits: deviations of the words' log weights from a background. A call returns them as distributions.
 
     Args:
-        background: (V,) the logarithms of the word frequencies, or zeros.
+        background: (V,) the logarithms of the word frequencies, or zeros; a parameter is learned.
         seeds: (V, K) what is added to the logits of seed words in their topics, or None.
     """
 
@@ -35,7 +35,10 @@ class TopicLogits(nn.Module, ABC):
 
     def __init__(self, background: Tensor, seeds: Tensor | None) -> None:
         super().__init__()
-        self.register_buffer("background", background)
+        if isinstance(background, nn.Parameter):
+            self.background = background
+        else:
+            self.register_buffer("background", background)
         self.register_buffer("seeds", seeds, persistent=False)  # the settings contain them
 
     @abstractmethod
@@ -51,7 +54,13 @@ class TopicLogits(nn.Module, ABC):
 
     def forward(self) -> Tensor:
         """Return softmax(background + deviations), (V, K), whose columns are distributions, as in SAGE and SCHOLAR."""
-        return column_softmax(self.learned(), self._offset)
+        return self._columns(self.learned())
+
+    def _columns(self, weight: Tensor, gain: float = 1.0) -> Tensor:
+        """Return softmax(background + seeds + gain * weight), (V, K)."""
+        if self.background.requires_grad:  # column_softmax does not differentiate the offset
+            return torch.softmax(self._offset + gain * weight, dim=0)
+        return column_softmax(weight, self._offset, gain)
 
     @property
     def _offset(self) -> Tensor:
@@ -88,7 +97,7 @@ class FreeTopics(TopicLogits):
         return self.gain * self.weight
 
     def forward(self) -> Tensor:
-        return column_softmax(self.weight, self._offset, self.gain)
+        return self._columns(self.weight, self.gain)
 
 
 class EmbeddedTopics(TopicLogits):
@@ -309,12 +318,15 @@ class MLPDecoder(Decoder):
         n_topics: the number of topics K.
         n_hidden: the width H of the hidden layer.
         generator: draws the initial weights.
+        gain: as in `FreeTopics`.
     """
 
-    def __init__(self, background: Tensor, n_topics: int, n_hidden: int, generator: torch.Generator) -> None:
+    def __init__(
+        self, background: Tensor, n_topics: int, n_hidden: int, generator: torch.Generator, *, gain: float = 10.0
+    ) -> None:
         super().__init__()
         self.hidden = linear(n_topics, n_hidden, generator)
-        self.topics = FreeTopics(background, n_hidden, generator)
+        self.topics = FreeTopics(background, n_hidden, generator, gain=gain)
 
     def log_probabilities(self, theta: Tensor) -> Tensor:
         h = F.softplus(self.hidden(theta))  # (B, H)
