@@ -618,6 +618,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"background": False},
         {"background": "learned"},
         {"code_norm": "shift"},
+        {"learn_shares": False},
+        {"spare_topics": 0.0},
         {"criterion": "bernoulli"},
         {"target": "tfidf"},
         {"min_diversity": 0.0},

@@ -8,9 +8,10 @@ output of the decoder for the mean of component k, softmax(W mu_k).
 
 In the original VaDE, components merge during training: of 20 on 2,000 news articles, 4 to 9 are left. To prevent this,
 the model departs from VaDE:
-- All components share one variance, which is learned, and pi is uniform. With a variance and a weight of its own, a
-  wide component takes the documents of its neighbours.
-- W is a multiple of the identity, and the means of the codes are batch-normalised, so that no dimension can be dropped.
+- All components share one variance, which is learned (component_variances=True). With a variance and a weight of its
+  own, a wide component takes the documents of its neighbours.
+- W is a multiple of the identity (spread=None learns it), and the means of the codes are batch-normalised, so that no
+  dimension can be dropped.
 - Component k starts at the documents of topic k. A term of the loss, -component_separation * mean_k log
   softmax(W mu_k)_k, keeps it in the region of topic k. The term does not depend on the documents' codes.
 - A term `balance` keeps the documents' components even.

@@ -3,7 +3,7 @@
 Miao, Grefenstette & Blunsom 2017, "Discovering Discrete Latent Topics with Neural Variational Inference". The code of a
 document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(W z) and p(w | theta) = theta beta.
 
-The defaults depart from the paper as follows; the settings in parentheses are the paper's:
+The defaults depart from the paper as follows; the settings in parentheses are the paper's, which `as_published` has:
 - The prior is the Laplace approximation of a Dirichlet and not N(0, I). Under N(0, I) theta stays even, and all topics
   become the same frequent words (prior="standard").
 - z has one dimension for each topic, and W is left out (latent_size=L adds W, and needs prior="standard", because the

@@ -7,9 +7,9 @@ kernel, of the maximum mean discrepancy. In training, Dirichlet noise eta is mix
 (1 - a) theta + a eta. The priors gmm-std and gmm-ctm are those of the WTM-GMM in the Neural_Topic_Models of zll17.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
-- f(x) is batch-normalised, with a learned shift, and scaled to a standard deviation of `spread`. Otherwise the gradient
-  of the MMD, which is nearly zero for sparse theta, is too weak against that of the likelihood, and two to six topics
-  take all documents.
+- f(x) is batch-normalised and scaled to a standard deviation of `spread` (code_norm="none", spread=1). Otherwise the
+  gradient of the MMD, which is nearly zero for sparse theta, is too weak against that of the likelihood, and two to
+  six topics take all documents.
 - The loss is multiplied by s log V. It has the same minimum, and the reconstruction is in nats per document as in every
   model.
 - p(w | theta) is theta beta and not softmax(theta B + b) (decoder="product"). The cost of a step then grows with the
