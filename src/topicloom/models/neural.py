@@ -73,7 +73,7 @@ class NeuralTopicModel(TopicModel):
         code_norm: the batch normalisation of a document's code. "mean" normalises where the code is, so that every
             dimension stays in use, and lets its variance change within bounds. "fixed" normalises both, as in BN-VAE
             (Zhu et al. 2020); the divergence is then constant, and `kl_weight` has no effect. "affine" has a learned
-            scale and shift, and "shift" a shift alone, as in ProdLDA. "none" has no normalisation, as in the papers of
+            scale and shift, and "shift" a shift alone. "none" has no normalisation, as in the papers of
             most models; topics can collapse.
         learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
             topics.

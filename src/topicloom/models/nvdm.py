@@ -6,8 +6,8 @@ A code has no topic shares. To have the interface of the other models, it is ret
 decoder recovers it as the centred log-ratio z_k - mean z = log theta_k - mean log theta. Departures from the paper:
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
 - Topic k is what the decoder returns for a code along dimension k of the length sqrt(K), which is typical of N(0, I).
-- b is fixed at the background word frequencies (background="learned" learns it, as `as_published` does). As in GSM, the mean and the
-  log-variance are batch-normalised, and words are hidden from the encoder in training.
+- b is fixed at the background word frequencies (background="learned" learns it, as `as_published` does). As in GSM, the
+  mean and the log-variance are batch-normalised, and words are hidden from the encoder in training.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ that is the ranking of softmax(b + B) by relevance 0. Without batch normalisatio
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - theta B is not batch-normalised for each word (batch_norm=True, background=False), as this gives rare words the weight
   of common ones. The paper needs it against the loss of topics, which is prevented in the encoder here, by normalising
-  its means. For the same reason there is no dropout on the hidden vector (dropout=0.2).
+  its means. For the same reason there is no dropout on the hidden vector (dropout=0.6 for ProdLDA and
+  0.25 for NVLDA in the authors' code).
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
