@@ -41,8 +41,9 @@ COLUMNS = {
 }  # fmt: skip
 HEAD = """# Models as published
 
-All models have the settings of their papers, which `as_published` gives ([docs/published.md](../docs/published.md)), with
-K = 50. `make bench-published` writes this page. Models without a row have not been fitted at full length yet.
+All models have the settings of their papers, which `as_published` gives
+([docs/published.md](../docs/published.md)), with K = 50. `make bench-published` writes this page. A model without a row
+has not been fitted at full length yet.
 
 ## What papers report
 
@@ -57,8 +58,8 @@ The figures are from test documents, as mean ± standard deviation over seeds. `
 (1,995 words), and `20ng` has 5,000 words.
 
 - seconds: processor time of the fit, with one thread.
-- perplexity (bound): from the evidence lower bound, as in the papers; from the likelihood at the encoder's theta in WLDA
-  and BATM, which have no bound.
+- perplexity (bound): from the evidence lower bound, as in the papers. WLDA and BATM have no bound, and theirs is from
+  the likelihood at the encoder's theta.
 - perplexity (completion): half of each test document is given, and the other half is scored.
 - NPMI and TD: with words ranked by probability; NPMI 0 and TD 0 by relevance 0, as the authors of ProdLDA rank them.
 - active: topics that are the main topic of some training document. duplicates: pairs of topics that share 8 of their 10
@@ -68,8 +69,8 @@ The figures are from test documents, as mean ± standard deviation over seeds. `
 WHY = """
 ## Why the figures differ from those of the papers
 
-- The documents differ. NVDM and GSM have a vocabulary of 2,000 words, ProdLDA and NVLDA one of 1,995 words, and `20ng` one
-  of 5,000. Perplexity grows with the vocabulary.
+- The documents differ. NVDM and GSM have a vocabulary of 2,000 words, ProdLDA and NVLDA one of 1,995 words, and `20ng`
+  one of 5,000. Perplexity grows with the vocabulary.
 - Perplexity is averaged differently: over all tokens here, and over documents in the code of ProdLDA, where short
   documents count as much as long ones.
 - NPMI has other reference documents and other numbers of top words. Here it is that of 10 words over the training

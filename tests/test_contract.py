@@ -596,6 +596,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"sparsity": 0.3},
         {"sparsity": 0.3, "temperature": 1.0},
         {"decoder": "product", "batch_norm": False},
+        {"decoder": "product", "batch_norm_eps": 0.1},
         {"divergence": "gammas"},
     ],
     "ETM": [
@@ -624,6 +625,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"target": "tfidf"},
         {"min_diversity": 0.0},
         {"topic_gain": 2.0},
+        {"topic_scale": 0.1},
         {"epochs": 2},
         {"batch_size": 16},
         {"learning_rate": 0.05},

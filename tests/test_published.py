@@ -38,6 +38,7 @@ ABSENT = {
     "input_dropout": 0,
     "schedule": "constant",
     "topic_gain": 1,
+    "topic_scale": None,
 }
 PAPERS: dict[type, dict[str, Any]] = {
     GSM: {"prior": "standard", "latent_size": 50, "hidden_size": 256, "activation": "relu", "code_norm": "none"},

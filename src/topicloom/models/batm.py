@@ -31,7 +31,7 @@ from torch import Tensor
 from ..nn.adversaries import PairCritic, draw_documents
 from ..nn.batch import Batch
 from ..nn.code_norm import PLAIN_NORMS, norm_of_location
-from ..nn.decoders import FreeTopics, MixtureDecoder
+from ..nn.decoders import MixtureDecoder
 from ..nn.layers import linear
 from ..nn.network import AutoencoderNetwork, Loss, Player
 from ..nn.posteriors import PointPosterior
@@ -53,9 +53,7 @@ class BATMNetwork(AutoencoderNetwork):
 
     def __init__(self, settings: BATM, words: Words, generator: torch.Generator) -> None:
         n_topics = settings.n_topics
-        topics = FreeTopics(
-            settings.background_logits(words), n_topics, generator, seeds=words.seeds, gain=settings.topic_gain
-        )
+        topics = settings.build_topics(words, generator)
         super().__init__(
             MixtureDecoder(topics), settings.build_encoder(words, generator), settings.build_separation_term(words)
         )

@@ -33,7 +33,6 @@ from torch import Tensor, nn
 from ..nn.batch import Batch
 from ..nn.decoders import (
     Decoder,
-    FreeTopics,
     MixtureDecoder,
     ProductDecoder,
 )
@@ -163,6 +162,8 @@ class DirichletVAE(VariationalTopicModel):
         temperature: if there is a sparsity, the temperature at which it is drawn whether a topic is in a document. A
             lower value is closer to a choice between yes and no.
         batch_norm: whether the product decoder normalises theta B for each word over the documents of a batch.
+        batch_norm_eps: the number that this normalisation adds to the variance. With .001, as in TensorFlow, words with
+            small weights do not get those of common words.
         divergence: that of the Dirichlets, or that of the K gamma variables of which they consist: "gammas", as Joo et
             al. (2019) have with the "icdf" estimator. Used by "implicit", "rsvi" and "icdf".
     """
@@ -171,6 +172,7 @@ class DirichletVAE(VariationalTopicModel):
         "estimator": "rsvi",
         "augmentation": 10,
         "decoder": "product",
+        "batch_norm_eps": 1e-3,
         "alpha": 0.01,
         "code_norm": "shift",
         "hidden_size": 100,
@@ -191,6 +193,7 @@ class DirichletVAE(VariationalTopicModel):
     sparsity: Share | None = None
     temperature: Positive = 0.5
     batch_norm: bool = True
+    batch_norm_eps: Positive = 1e-5
     divergence: Literal["dirichlet", "gammas"] = "dirichlet"
 
     @property
@@ -202,9 +205,7 @@ class DirichletVAE(VariationalTopicModel):
 
 
 def _decoder(settings: DirichletVAE, words: Words, generator: torch.Generator) -> Decoder:
-    topics = FreeTopics(
-        settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain
-    )
+    topics = settings.build_topics(words, generator)
     if settings.decoder == "product":
-        return ProductDecoder(topics, batch_norm=settings.batch_norm)
+        return ProductDecoder(topics, batch_norm=settings.batch_norm, eps=settings.batch_norm_eps)
     return MixtureDecoder(topics)

@@ -167,6 +167,7 @@ class ETM(VariationalTopicModel):
             word_vectors=None if given is None else torch.from_numpy(given),
             fixed=self.fixed_word_vectors,
             gain=self.topic_gain,
+            scale=self.topic_scale,
         )
         return ETMNetwork(self, words, topics, generator)
 

@@ -34,7 +34,7 @@ from torch import Tensor, nn
 from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.batch import Batch
-from ..nn.decoders import FreeTopics, make_decoder
+from ..nn.decoders import make_decoder
 from ..nn.encoders import GaussianHead
 from ..nn.layers import linear
 from ..nn.network import Loss, VariationalNetwork
@@ -54,9 +54,7 @@ class GMNTMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z) -> words, with a mixture prior of z."""
 
     def __init__(self, settings: GMNTM, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(
-            settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain
-        )
+        topics = settings.build_topics(words, generator)
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings.build_encoder(words, generator),

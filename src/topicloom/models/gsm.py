@@ -24,7 +24,7 @@ from torch import Tensor
 
 from ..errors import SettingError
 from ..nn.batch import Batch
-from ..nn.decoders import Decoder, FreeTopics, MixtureDecoder, MLPDecoder
+from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.layers import linear
 from ..nn.network import VariationalNetwork
@@ -121,11 +121,9 @@ def _prior(settings: GSM) -> NormalPrior:
 
 
 def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:
-    background = settings.background_logits(words)
     if settings.decoder == "mixture":
-        return MixtureDecoder(
-            FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain)
-        )
+        return MixtureDecoder(settings.build_topics(words, generator))
     if settings.seed_words:
         raise SettingError('`decoder="mlp"` has no topic-word matrix to seed; leave `seed_words` out')
-    return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator, gain=settings.topic_gain)
+    background, gain, scale = settings.background_logits(words), settings.topic_gain, settings.topic_scale
+    return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator, gain=gain, scale=scale)

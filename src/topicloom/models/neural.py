@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..corpus import Corpus
 from ..errors import InputError, SettingError
 from ..nn.code_norm import CodeNormKind, TopicShares
-from ..nn.decoders import Criterion
+from ..nn.decoders import Criterion, FreeTopics
 from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
 from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
@@ -84,6 +84,7 @@ class NeuralTopicModel(TopicModel):
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
             turns the term off.
         topic_gain: the factor by which topics are learned faster than the encoder.
+        topic_scale: the standard deviation of the initial logits of the topics. None is sqrt(2 / (V + K)).
         epochs: the number of passes over the documents.
         batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has
             about 30 steps.
@@ -115,6 +116,7 @@ class NeuralTopicModel(TopicModel):
     spare_topics: NotNegative = 1.0
     min_diversity: Rate = 0.77
     topic_gain: Positive = 10.0
+    topic_scale: Positive | None = 0.5
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
     learning_rate: Positive = 1e-2
@@ -176,6 +178,11 @@ class NeuralTopicModel(TopicModel):
     def build_shares(self) -> TopicShares:
         """Return the average shares of the topics, which are learned if `learn_shares` is on."""
         return TopicShares(self.n_topics, learned=self.learn_shares)
+
+    def build_topics(self, words: Words, generator: torch.Generator) -> FreeTopics:
+        """Return topics in which every word has a weight of its own, as the settings describe them."""
+        background, gain, scale = self.background_logits(words), self.topic_gain, self.topic_scale
+        return FreeTopics(background, self.n_topics, generator, seeds=words.seeds, gain=gain, scale=scale)
 
     def background_logits(self, words: Words) -> Tensor:
         """Return the logarithms of the word frequencies, (V,); zeros without a `background`; or a new parameter."""

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ..nn.batch import Batch
-from ..nn.decoders import FreeTopics, LogRatioDecoder
+from ..nn.decoders import LogRatioDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
@@ -34,8 +34,7 @@ class NVDMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> words."""
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
-        background = settings.background_logits(words)
-        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain)
+        topics = settings.build_topics(words, generator)
         super().__init__(
             LogRatioDecoder(topics),
             settings.build_encoder(words, generator),

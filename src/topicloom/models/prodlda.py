@@ -45,6 +45,7 @@ class ProdLDA(DirichletVAE):
 
     published: ClassVar[dict[str, Any]] = _AUTHORS | {
         "batch_norm": True,
+        "batch_norm_eps": 1e-3,
         "dropout": 0.6,
         "learning_rate": 2e-3,
         "epochs": 80,

@@ -21,6 +21,7 @@ PLAIN: dict[str, Any] = {
     "input_dropout": 0.0,
     "dropout": 0.0,
     "topic_gain": 1.0,
+    "topic_scale": None,
     "schedule": "constant",
 }
 

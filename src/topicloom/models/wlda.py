@@ -30,7 +30,7 @@ from torch import Tensor
 
 from ..nn.batch import Batch
 from ..nn.code_norm import norm_of_location
-from ..nn.decoders import FreeTopics, make_decoder
+from ..nn.decoders import make_decoder
 from ..nn.discrepancies import mmd
 from ..nn.layers import linear
 from ..nn.network import AutoencoderNetwork, Loss
@@ -51,9 +51,7 @@ class WLDANetwork(AutoencoderNetwork):
     """x -> h -> z -> theta = softmax(z) -> words; the thetas of a batch are compared with samples of the prior."""
 
     def __init__(self, settings: WLDA, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(
-            settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain
-        )
+        topics = settings.build_topics(words, generator)
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings.build_encoder(words, generator),
