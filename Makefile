@@ -1,4 +1,4 @@
-.PHONY: bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares
+.PHONY: bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -73,6 +73,9 @@ bench-unseen: setup  ## compare Loom with the Gibbs sampler on corpora from inst
 
 bench-loom: setup  ## measure the effect of each part of Loom on held-out training documents: benchmarks/loom.md
 	$(BIN)/python benchmarks/loom.py
+
+bench-published: setup  ## fit every model with the settings of its paper: benchmarks/published.md
+	$(BIN)/python benchmarks/published.py
 
 bench-digests: setup  ## check that every model learns what an earlier commit learned: benchmarks/digests.json
 	$(BIN)/python benchmarks/digests.py

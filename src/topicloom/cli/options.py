@@ -24,6 +24,13 @@ class DocTopics(StrEnum):
     none = "none"
 
 
+class Recipe(StrEnum):
+    """Where the settings come from that are not given."""
+
+    default = "default"
+    published = "published"
+
+
 class Sampler(StrEnum):
     """How tuning proposes settings."""
 

@@ -25,6 +25,7 @@ from .options import (
     Preparing,
     Quiet,
     Reading,
+    Recipe,
     Seed,
     Source,
     Topics,
@@ -132,6 +133,9 @@ def train(
         Path | None, typer.Option(metavar="DIR", help="Where the run is written; runs/NAME by default.")
     ] = None,
     epochs: Epochs = None,
+    recipe: Annotated[
+        Recipe, typer.Option(help="Settings that are not given: the model's own, or those of its paper.")
+    ] = Recipe.default,
     seed: Seed = 0,
     device: Device = "auto",
     settings: Annotated[
@@ -167,7 +171,7 @@ def train(
     monitored = _monitored(monitor)
     check_source(source, options)
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
-    chosen = _model(model, own | given, epochs)
+    chosen = _model(model, own | given, epochs, recipe)
     with _locked(outcome):
         keep_texts = need_order(monitored) or (texts and doc_topics is not DocTopics.none)
         corpus = open_corpus(source, options, progress=not quiet, keep_texts=keep_texts)
@@ -223,15 +227,18 @@ def _train(
     logger.info("trained in %.1f seconds%s", seconds, "" if out is None else f"; the run is in {out}")
 
 
-def _model(name: str, settings: dict[str, Any], epochs: int | None) -> TopicModel:
+def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Recipe = Recipe.default) -> TopicModel:
     """A model whose settings are valid and whose device is there: mistakes are found before anything is read."""
     from ..models.persistence import model_class
+    from ..models.published import published_settings
     from ..settings import check_settings, from_text
     from ..training.batches import choose_device
 
     if epochs is not None:
         settings = settings | {"epochs": epochs}
     kind = model_class(name)
+    if recipe is Recipe.published:
+        settings = published_settings(kind) | settings
     model = kind(**from_text(kind, settings))
     check_settings(model)
     choose_device(model.device)

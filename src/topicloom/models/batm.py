@@ -26,14 +26,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..nn.adversaries import PairCritic, draw_documents
 from ..nn.batch import Batch
-from ..nn.code_norm import norm_of_location
-from ..nn.decoders import FreeTopics, MixtureDecoder
+from ..nn.code_norm import PLAIN_NORMS, norm_of_location
+from ..nn.decoders import MixtureDecoder
 from ..nn.layers import linear
 from ..nn.network import AutoencoderNetwork, Loss, Player
 from ..nn.posteriors import PointPosterior
@@ -46,6 +47,7 @@ from ..settings import (
     Rate,
 )
 from .neural import NeuralTopicModel
+from .published import PLAIN
 from .words import Words
 
 
@@ -54,7 +56,7 @@ class BATMNetwork(AutoencoderNetwork):
 
     def __init__(self, settings: BATM, words: Words, generator: torch.Generator) -> None:
         n_topics = settings.n_topics
-        topics = FreeTopics(settings.background_logits(words), n_topics, generator, seeds=words.seeds)
+        topics = settings.build_topics(words, generator)
         super().__init__(
             MixtureDecoder(topics), settings.build_encoder(words, generator), settings.build_separation_term(words)
         )
@@ -63,7 +65,8 @@ class BATMNetwork(AutoencoderNetwork):
         self.shares = settings.build_shares()
         self.critic = PairCritic(len(words), n_topics, settings.critic_size, generator)
         self.prior = DirichletSampler(n_topics, settings.alpha, follows=settings.learn_shares)
-        self.spread = float(laplace_dirichlet(self.prior.alpha).var[0].sqrt())
+        normal = settings.code_norm not in PLAIN_NORMS
+        self.spread = float(laplace_dirichlet(self.prior.alpha).var[0].sqrt()) if normal else 1.0
         self.criterion = settings.criterion
         self.reconstruction_weight = settings.reconstruction_weight
         self.critic_steps = settings.critic_steps
@@ -144,6 +147,16 @@ class BATM(NeuralTopicModel):
         critic_size: the width of both layers of the critic.
         critic_steps: the number of steps that the critic takes for each step of the encoder and the generator.
     """
+
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "reconstruction_weight": 0.0,
+        "alpha": 0.02,
+        "encoder_input": "tfidf",
+        "activation": "relu",
+        "critic_steps": 5,
+        "learning_rate": 1e-4,
+        "epochs": 1000,
+    }
 
     alpha: Positive = 0.1
     reconstruction_weight: NotNegative = 1.0

@@ -27,7 +27,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +35,6 @@ from torch import Tensor, nn
 from ..nn.batch import Batch
 from ..nn.decoders import (
     Decoder,
-    FreeTopics,
     MixtureDecoder,
     ProductDecoder,
 )
@@ -59,6 +58,7 @@ from ..nn.network import VariationalNetwork
 from ..nn.priors import laplace_dirichlet
 from ..settings import AtLeastOne, Positive, Share
 from .neural import VariationalTopicModel
+from .published import PLAIN
 from .words import Words
 
 # The default Dirichlet parameters, with which all topics are in use and distinct on long texts and on short ones: that
@@ -81,6 +81,7 @@ class DirichletNetwork(VariationalNetwork):
         )
         self.estimator = settings.estimator
         self.augmentation = settings.augmentation
+        self.of_gammas = settings.divergence == "gammas"
         self.sparsity = settings.sparsity
         self.temperature = settings.temperature
         self.shares = settings.build_shares()
@@ -133,8 +134,9 @@ class DirichletNetwork(VariationalNetwork):
             return WeibullPosterior(k, log_scale, alpha.detach())
         a = self.head(h, alpha)  # (B, K)
         if self.estimator == "rsvi":
-            return RejectionDirichlet(a, alpha, self.augmentation)
-        return (ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet)(a, alpha)
+            return RejectionDirichlet(a, alpha, self.augmentation, of_gammas=self.of_gammas)
+        draws = ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet
+        return draws(a, alpha, of_gammas=self.of_gammas)
 
     def prior_theta(self) -> Tensor:
         return self.alpha / self.total_alpha
@@ -162,8 +164,28 @@ class DirichletVAE(VariationalTopicModel):
         temperature: if there is a sparsity, the temperature at which it is drawn whether a topic is in a document. A
             lower value is closer to a choice between yes and no.
         batch_norm: whether the product decoder normalises theta B for each word over the documents of a batch.
-        topic_gain: the factor by which topics are learned faster than the encoder.
+        batch_norm_eps: the number that this normalisation adds to the variance. With .001, as in TensorFlow, words with
+            small weights do not get those of common words.
+        divergence: that of the Dirichlets, or that of the K gamma variables of which they consist: "gammas", as Joo et
+            al. (2019) have with the "icdf" estimator. Used by "implicit", "rsvi" and "icdf".
     """
+
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "estimator": "rsvi",
+        "augmentation": 10,
+        "decoder": "product",
+        "batch_norm_eps": 1e-3,
+        "alpha": 0.01,
+        "code_norm": "shift",
+        "hidden_size": 100,
+        "activation": "relu",
+        "dropout": 0.25,
+        "batch_size": 200,
+        "learning_rate": 1e-3,
+        "kl_warmup": 100.0,
+        "patience": 30,
+        "epochs": 500,
+    }
 
     estimator: Estimator = "implicit"
     decoder: Literal["mixture", "product"] = "mixture"
@@ -172,8 +194,9 @@ class DirichletVAE(VariationalTopicModel):
     augmentation: AtLeastOne = 5
     sparsity: Share | None = None
     temperature: Positive = 0.5
-    topic_gain: Positive = 10.0
     batch_norm: bool = True
+    batch_norm_eps: Positive = 1e-5
+    divergence: Literal["dirichlet", "gammas"] = "dirichlet"
 
     @property
     def _alpha(self) -> float:
@@ -184,9 +207,7 @@ class DirichletVAE(VariationalTopicModel):
 
 
 def _decoder(settings: DirichletVAE, words: Words, generator: torch.Generator) -> Decoder:
-    topics = FreeTopics(
-        settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds, gain=settings.topic_gain
-    )
+    topics = settings.build_topics(words, generator)
     if settings.decoder == "product":
-        return ProductDecoder(topics, batch_norm=settings.batch_norm)
+        return ProductDecoder(topics, batch_norm=settings.batch_norm, eps=settings.batch_norm_eps)
     return MixtureDecoder(topics)

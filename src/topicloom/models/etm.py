@@ -10,8 +10,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - A term of the loss keeps topics apart (min_diversity=0).
 - Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0).
 - The encoder receives log(1 + x) and not x / sum x (encoder_input="l1"). It has 128 softplus units and not 800 ReLU
-  units, its mean and log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden from it in training
-  (input_dropout=0).
+  units, its mean and log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden
+  from it in training (input_dropout=0).
 - Adam's learning rate goes through one cycle, without weight decay (schedule="constant", learning_rate=5e-3,
   weight_decay=1.2e-6).
 - Given word vectors are centred and scaled to one length (whiten="none" scales all of them by one factor). Those of
@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
 from .neural import VariationalTopicModel
+from .published import PLAIN
 from .words import Words
 
 _SMALLEST_VARIANCE = 1e-3  # relative to the mean; directions with a smaller variance count as if they had this one
@@ -117,6 +118,19 @@ class ETM(VariationalTopicModel):
             background=False.
     """
 
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "prior": "standard",
+        "whiten": "none",
+        "encoder_input": "l1",
+        "hidden_size": 800,
+        "activation": "relu",
+        "batch_size": 1000,
+        "learning_rate": 5e-3,
+        "weight_decay": 1.2e-6,
+        "epochs": 150,
+    }
+
+    topic_gain: Positive = 0.2
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.3
     embedding_size: AtLeastOne | None = None
@@ -155,6 +169,8 @@ class ETM(VariationalTopicModel):
             seeds=words.seeds,
             word_vectors=None if given is None else torch.from_numpy(given),
             fixed=self.fixed_word_vectors,
+            gain=self.topic_gain,
+            scale=self.topic_scale,
         )
         return ETMNetwork(self, words, topics, generator)
 

@@ -8,9 +8,11 @@ output of the decoder for the mean of component k, softmax(W mu_k).
 
 In the original VaDE, components merge during training: of 20 on 2,000 news articles, 4 to 9 are left. To prevent this,
 the model departs from VaDE:
-- All components share one variance, which is learned. With a variance of its own, a wide component takes the documents
-  of its neighbours. pi follows the components' shares of the documents (with learn_shares=False it is uniform).
-- W is a multiple of the identity, and the means of the codes are batch-normalised, so that no dimension can be dropped.
+- All components share one variance, which is learned (component_variances=True). With a variance of its own, a wide
+  component takes the documents of its neighbours. pi follows the components' shares of the documents (with
+  learn_shares=False it is uniform).
+- W is a multiple of the identity (spread=None learns it), and the means of the codes are batch-normalised, so that no
+  dimension can be dropped.
 - Component k starts at the documents of topic k. A term of the loss, -component_separation * mean_k log
   softmax(W mu_k)_k, keeps it in the region of topic k. The term does not depend on the documents' codes.
 - A term `balance` keeps the documents' components near pi.
@@ -24,18 +26,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.batch import Batch
-from ..nn.decoders import FreeTopics, make_decoder
+from ..nn.decoders import make_decoder
 from ..nn.encoders import GaussianHead
+from ..nn.layers import linear
 from ..nn.network import Loss, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
@@ -44,6 +47,7 @@ from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .inference import Array, each_batch
 from .neural import VariationalTopicModel
+from .published import PLAIN
 from .words import Words
 
 
@@ -51,7 +55,7 @@ class GMNTMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z) -> words, with a mixture prior of z."""
 
     def __init__(self, settings: GMNTM, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds)
+        topics = settings.build_topics(words, generator)
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings.build_encoder(words, generator),
@@ -59,19 +63,30 @@ class GMNTMNetwork(VariationalNetwork):
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
-        self.prior = MixturePrior(settings.n_topics, settings.n_topics)
+        n_topics = settings.n_topics
+        self.prior = MixturePrior(n_topics, n_topics, own_variances=settings.component_variances)
         ones = torch.ones(settings.n_topics)
         self.head = GaussianHead(settings.hidden_size, ones, generator, norm=settings.code_norm)
         self.shares = settings.build_shares()
+        learned = settings.spread is None
         self.spread = settings.spread
+        self.projection: nn.Linear | None = linear(n_topics, n_topics, generator, bias=False) if learned else None
         self.component_separation = settings.component_separation
         self.balance = settings.balance
         self.follows = settings.learn_shares
         self.pretraining = False
 
     def to_theta(self, z: Tensor) -> Tensor:
-        """Return softmax(W z + b) with W = spread * I: (B, K) -> (B, K)."""
-        return torch.softmax(self.spread * z + self.shares.logits, dim=1)
+        """Return softmax(W z + b): (B, K) -> (B, K)."""
+        return torch.softmax(self._projected(z) + self.shares.logits, dim=1)
+
+    def _projected(self, z: Tensor) -> Tensor:
+        """Return W z, where W is learned or is spread * I: (B, K) -> (B, K)."""
+        if self.projection is None:
+            assert self.spread is not None
+            return self.spread * z
+        projected: Tensor = self.projection(z)
+        return projected
 
     def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
@@ -88,7 +103,7 @@ class GMNTMNetwork(VariationalNetwork):
         """Return the separation term and the terms that keep all components, which are the same for all documents."""
         terms = super().extras(posterior, theta, batch)
         if self.component_separation:
-            own = torch.log_softmax(self.spread * self.prior.means, dim=1).diagonal()  # (K,)
+            own = torch.log_softmax(self._projected(self.prior.means), dim=1).diagonal()  # (K,)
             terms["component_separation"] = -self.component_separation * own.mean().expand(batch.n_docs)
         if self.balance or self.follows:
             assert isinstance(posterior, GaussianPosterior)
@@ -105,7 +120,7 @@ class GMNTMNetwork(VariationalNetwork):
     def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
         """Start the mixture at a Gaussian mixture that is fitted to the codes of all documents."""
         codes, shares = _codes(self, documents)
-        self.prior.set(*_mixture(codes, shares, seed, even=not self.follows))
+        self.prior.set(*_mixture(codes, shares, seed, even=not self.follows, shared=not self.prior.own_variances))
 
     def components(self, batch: Batch) -> Tensor:
         """Return q(c | x), (B, K)."""
@@ -130,7 +145,9 @@ class GMNTM(VariationalTopicModel):
         pretrain_epochs: the number of passes over the documents before the clusters are introduced, in which the
             network learns to reconstruct documents. They are not in history_.
         spread: the factor of a document's code z, which has about unit variance, in theta = softmax(spread * z). A
-            larger value gives documents fewer topics.
+            larger value gives documents fewer topics. None learns a matrix W, theta = softmax(W z).
+        component_variances: whether each cluster has a variance of its own, as in VaDE. A wide cluster then takes the
+            documents of its neighbours.
         component_separation: the weight of the term that keeps cluster k in the region of topic k. With 0, clusters can
             merge.
         balance: the weight of the term that keeps the clusters from losing their documents, in nats per document: the
@@ -139,8 +156,23 @@ class GMNTM(VariationalTopicModel):
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
     """
 
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "learn_shares": True,
+        "spread": None,
+        "component_variances": True,
+        "component_separation": 0.0,
+        "balance": 0.0,
+        "encoder_input": "tfidf",
+        "hidden_size": 500,
+        "activation": "relu",
+        "batch_size": 100,
+        "learning_rate": 2e-3,
+        "epochs": 15,
+    }
+
     pretrain_epochs: AtLeastOne = 20
-    spread: Positive = 2.0
+    spread: Positive | None = 2.0
+    component_variances: bool = False
     component_separation: NotNegative = 10.0
     balance: NotNegative = 1.0
     decoder: Literal["mixture", "product"] = "mixture"
@@ -187,8 +219,18 @@ def _codes(network: GMNTMNetwork, documents: Iterable[Batch]) -> tuple[Array, Ar
     return codes.astype(np.float64), shares.astype(np.float64)
 
 
-def _mixture(codes: Array, shares: Array, seed: int, *, even: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Fit a mixture that starts at each topic's documents; return pi (K,), the means (K, K) and the variance (K,)."""
+def _mixture(codes: Array, shares: Array, seed: int, *, even: bool, shared: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Fit a mixture that starts at each topic's documents.
+
+    Args:
+        codes, shares: as `_codes` returns them.
+        seed: the seed of scikit-learn.
+        even: whether the components begin with equal shares.
+        shared: whether they share one variance.
+
+    Returns:
+        pi (K,), the means (K, K), and the variance, (K,) if it is shared and else (K, K).
+    """
     from sklearn.mixture import GaussianMixture
 
     purity = shares**2 + 1e-9  # (D, K) documents with a single topic show best where it is
@@ -201,6 +243,6 @@ def _mixture(codes: Array, shares: Array, seed: int, *, even: bool) -> tuple[Ten
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is only a start
         fitted.fit(codes)
-    variance = fitted.weights_ @ fitted.covariances_  # (K,)
+    variance = fitted.weights_ @ fitted.covariances_ if shared else fitted.covariances_  # (K,) or (K, K)
     pi, means, var = (torch.tensor(part, dtype=torch.float32) for part in (weights, fitted.means_, variance))
     return pi, means, var

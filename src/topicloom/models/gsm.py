@@ -3,7 +3,7 @@
 Miao, Grefenstette & Blunsom 2017, "Discovering Discrete Latent Topics with Neural Variational Inference". The code of a
 document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(W z) and p(w | theta) = theta beta.
 
-The defaults depart from the paper as follows; the settings in parentheses are the paper's:
+The defaults depart from the paper as follows; the settings in parentheses are the paper's, which `as_published` has:
 - The prior is the Laplace approximation of a Dirichlet and not N(0, I). Under N(0, I) theta stays even, and all topics
   become the same frequent words (prior="standard").
 - z has one dimension for each topic, and W is left out (latent_size=L adds W, and needs prior="standard", because the
@@ -18,7 +18,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -26,7 +26,7 @@ from torch import Tensor
 
 from ..errors import SettingError
 from ..nn.batch import Batch
-from ..nn.decoders import Decoder, FreeTopics, MixtureDecoder, MLPDecoder
+from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.layers import linear
 from ..nn.network import VariationalNetwork
@@ -34,6 +34,7 @@ from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
 from .neural import VariationalTopicModel
+from .published import PLAIN
 from .words import Words
 
 
@@ -88,6 +89,16 @@ class GSM(VariationalTopicModel):
         decoder_size: the width of the hidden layer of the "mlp" decoder.
     """
 
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "prior": "standard",
+        "latent_size": 50,
+        "hidden_size": 256,
+        "activation": "relu",
+        "batch_size": 64,
+        "learning_rate": 1e-3,
+        "epochs": 200,
+    }
+
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.3
     latent_size: Annotated[int, Field(ge=2)] | None = None
@@ -112,9 +123,9 @@ def _prior(settings: GSM) -> NormalPrior:
 
 
 def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:
-    background = settings.background_logits(words)
     if settings.decoder == "mixture":
-        return MixtureDecoder(FreeTopics(background, settings.n_topics, generator, seeds=words.seeds))
+        return MixtureDecoder(settings.build_topics(words, generator))
     if settings.seed_words:
         raise SettingError('`decoder="mlp"` has no topic-word matrix to seed; leave `seed_words` out')
-    return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator)
+    background, gain, scale = settings.background_logits(words), settings.topic_gain, settings.topic_scale
+    return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator, gain=gain, scale=scale)

@@ -6,16 +6,16 @@ import logging
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..corpus import Corpus
 from ..errors import InputError, SettingError
 from ..nn.code_norm import CodeNormKind, TopicShares
-from ..nn.decoders import Criterion
-from ..nn.encoders import BagEncoder, EncoderInput, Target
+from ..nn.decoders import Criterion, FreeTopics
+from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
 from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
 from ..settings import (
@@ -30,6 +30,7 @@ from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
+from .published import published_settings
 from .spare_topics import SpareTopics, build_wide, n_spare
 from .words import Words
 
@@ -56,12 +57,13 @@ class NeuralTopicModel(TopicModel):
 
     Args:
         hidden_size: the width of the two hidden layers of the encoder.
+        activation: the function of these layers.
         encoder_input: the form in which the encoder receives the counts x of a document: "raw" is x, "l1" is x divided
             by its sum, "log1p" is log(1 + x), and "tfidf" weighs words by their inverse document frequency.
         input_dropout: the share of a document's words that are hidden from the encoder in each step of training.
         dropout: the dropout rate of the encoder's last hidden layer.
         background: whether topics are deviations from the word frequencies of the corpus, as in SAGE and SCHOLAR, so
-            that frequent words need not be learned by every topic.
+            that frequent words need not be learned by every topic. "learned" learns a background, which starts at 0.
         criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
             being in the document or not, where 1 - (1 - p(v | theta))^n is the probability that n tokens contain word
             v. It takes memory in proportion to the vocabulary for each batch.
@@ -71,7 +73,8 @@ class NeuralTopicModel(TopicModel):
         code_norm: the batch normalisation of a document's code. "mean" normalises where the code is, so that every
             dimension stays in use, and lets its variance change within bounds. "fixed" normalises both, as in BN-VAE
             (Zhu et al. 2020); the divergence is then constant, and `kl_weight` has no effect. "affine" has a learned
-            scale and shift. "none" has no normalisation, as in the papers of most models; topics can collapse.
+            scale and shift, and "shift" a shift alone. "none" has no normalisation, as in the papers of
+            most models; topics can collapse.
         learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
             topics.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
@@ -80,6 +83,8 @@ class NeuralTopicModel(TopicModel):
         min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
             turns the term off.
+        topic_gain: the factor by which topics are learned faster than the encoder.
+        topic_scale: the standard deviation of the initial logits of the topics. None is sqrt(2 / (V + K)).
         epochs: the number of passes over the documents.
         batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has
             about 30 steps.
@@ -96,18 +101,22 @@ class NeuralTopicModel(TopicModel):
     """
 
     uses_validation: ClassVar[bool] = True
+    published: ClassVar[dict[str, Any]] = {}  # the settings of the paper, for `as_published`
 
     hidden_size: AtLeastOne = 128
+    activation: Activation = "softplus"
     encoder_input: EncoderInput = "log1p"
     input_dropout: Rate = 0.5
     dropout: Rate = 0.2
-    background: bool = True
+    background: bool | Literal["learned"] = True
     criterion: Criterion = "cross_entropy"
     target: Target = "counts"
     code_norm: CodeNormKind = "mean"
     learn_shares: bool = True
     spare_topics: NotNegative = 1.0
     min_diversity: Rate = 0.77
+    topic_gain: Positive = 10.0
+    topic_scale: Positive | None = 0.5
     epochs: AtLeastOne = 60
     batch_size: AtLeastOne | None = None
     learning_rate: Positive = 1e-2
@@ -118,6 +127,19 @@ class NeuralTopicModel(TopicModel):
     kl_warmup: NotNegative = 0.0
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
+
+    @classmethod
+    def as_published(cls, n_topics: int = 50, **overrides: Any) -> Self:
+        """Return a model with the settings of its paper, as far as the model has them; see docs/published.md.
+
+        Args:
+            n_topics: the number of topics K.
+            overrides: settings that differ from the paper.
+
+        Raises:
+            SettingError: the model has no paper, or there is no such setting.
+        """
+        return cls(n_topics, **published_settings(cls) | overrides)
 
     # Parts of the network.
 
@@ -146,6 +168,7 @@ class NeuralTopicModel(TopicModel):
             input=self.encoder_input,
             input_dropout=self.input_dropout,
             output_dropout=self.dropout,
+            activation=self.activation,
         )
 
     def build_separation_term(self, words: Words) -> SeparationTerm:
@@ -156,8 +179,15 @@ class NeuralTopicModel(TopicModel):
         """Return the average shares of the topics, which are learned if `learn_shares` is on."""
         return TopicShares(self.n_topics, learned=self.learn_shares)
 
+    def build_topics(self, words: Words, generator: torch.Generator) -> FreeTopics:
+        """Return topics in which every word has a weight of its own, as the settings describe them."""
+        background, gain, scale = self.background_logits(words), self.topic_gain, self.topic_scale
+        return FreeTopics(background, self.n_topics, generator, seeds=words.seeds, gain=gain, scale=scale)
+
     def background_logits(self, words: Words) -> Tensor:
-        """Return the logarithms of the word frequencies, (V,), or zeros if `background` is off."""
+        """Return the logarithms of the word frequencies, (V,); zeros without a `background`; or a new parameter."""
+        if self.background == "learned":
+            return nn.Parameter(torch.zeros_like(words.log_frequency))
         return words.log_frequency if self.background else torch.zeros_like(words.log_frequency)
 
     # Training.

@@ -6,25 +6,27 @@ A code has no topic shares. To have the interface of the other models, it is ret
 decoder recovers it as the centred log-ratio z_k - mean z = log theta_k - mean log theta. Departures from the paper:
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
 - Topic k is what the decoder returns for a code along dimension k of the length sqrt(K), which is typical of N(0, I).
-- b is fixed at the background word frequencies (or at zero with background=False). As in GSM, the mean and the
-  log-variance are batch-normalised (code_norm="none"), and words are hidden from the encoder in training.
+- b is fixed at the background word frequencies (background="learned" learns it, as `as_published` does). As in GSM, the
+  mean and the log-variance are batch-normalised (code_norm="none"), and words are hidden from the encoder in training.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..nn.batch import Batch
-from ..nn.decoders import FreeTopics, LogRatioDecoder
+from ..nn.decoders import LogRatioDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
-from ..settings import NotNegative
+from ..settings import NotNegative, Positive
 from .neural import VariationalTopicModel
+from .published import PLAIN
 from .words import Words
 
 
@@ -32,8 +34,7 @@ class NVDMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> words."""
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
-        background = settings.background_logits(words)
-        topics = FreeTopics(background, settings.n_topics, generator, seeds=words.seeds, gain=4.0)
+        topics = settings.build_topics(words, generator)
         super().__init__(
             LogRatioDecoder(topics),
             settings.build_encoder(words, generator),
@@ -68,6 +69,16 @@ class NVDM(VariationalTopicModel):
     topics have no shares, `learn_shares` and `spare_topics` are off.
     """
 
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "background": "learned",
+        "hidden_size": 500,
+        "activation": "relu",
+        "batch_size": 64,
+        "learning_rate": 5e-5,
+        "epochs": 1000,
+    }
+
+    topic_gain: Positive = 4.0
     learn_shares: bool = False
     spare_topics: NotNegative = 0.0
 

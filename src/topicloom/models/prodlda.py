@@ -8,7 +8,8 @@ that is the ranking of softmax(b + B) by relevance 0. Without batch normalisatio
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - theta B is not batch-normalised for each word (batch_norm=True, background=False), as this gives rare words the weight
   of common ones. The paper needs it against the loss of topics, which is prevented in the encoder here, by normalising
-  its means. For the same reason there is no dropout on the hidden vector (dropout=0.2).
+  its means. For the same reason there is no dropout on the hidden vector (dropout=0.6 for ProdLDA and
+  0.25 for NVLDA in the authors' code).
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
@@ -19,10 +20,19 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from ..settings import AtLeastOne, Positive, Rate
 from .dirichlet import DirichletVAE, Estimator
+from .published import PLAIN
+
+_AUTHORS: dict[str, Any] = PLAIN | {  # the settings that the authors' code has for both models
+    "alpha": 1.0,
+    "code_norm": "shift",
+    "hidden_size": 100,
+    "batch_size": 200,
+    "beta1": 0.99,
+}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -32,6 +42,14 @@ class ProdLDA(DirichletVAE):
     Each batch takes memory in proportion to the vocabulary. The settings are those of `help(topicloom.DirichletVAE)`
     and `help(topicloom.NeuralTopicModel)`, with other defaults.
     """
+
+    published: ClassVar[dict[str, Any]] = _AUTHORS | {
+        "batch_norm": True,
+        "batch_norm_eps": 1e-3,
+        "dropout": 0.6,
+        "learning_rate": 2e-3,
+        "epochs": 80,
+    }
 
     estimator: Estimator = "laplace"
     decoder: Literal["mixture", "product"] = "product"
@@ -50,5 +68,7 @@ class NVLDA(DirichletVAE):
     The settings are those of `help(topicloom.DirichletVAE)` and `help(topicloom.NeuralTopicModel)`, with other
     defaults.
     """
+
+    published: ClassVar[dict[str, Any]] = _AUTHORS | {"dropout": 0.25, "learning_rate": 5e-3, "epochs": 300}
 
     estimator: Estimator = "laplace"

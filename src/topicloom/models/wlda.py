@@ -7,9 +7,9 @@ kernel, of the maximum mean discrepancy. In training, Dirichlet noise eta is mix
 (1 - a) theta + a eta. The priors gmm-std and gmm-ctm are those of the WTM-GMM in the Neural_Topic_Models of zll17.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
-- f(x) is batch-normalised (code_norm="none"), and scaled to a standard deviation of `spread`. Otherwise the gradient
-  of the MMD, which is nearly zero for sparse theta, is too weak against that of the likelihood, and two to six topics
-  take all documents.
+- f(x) is batch-normalised and scaled to a standard deviation of `spread` (code_norm="none", spread=1). Otherwise the
+  gradient of the MMD, which is nearly zero for sparse theta, is too weak against that of the likelihood, and two to
+  six topics take all documents.
 - The loss is multiplied by s log V. It has the same minimum, and the reconstruction is in nats per document as in every
   model.
 - f(x) has a learned bias, the prior follows the shares of the topics (learn_shares=False), and training starts with
@@ -25,14 +25,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from ..nn.batch import Batch
 from ..nn.code_norm import norm_of_location
-from ..nn.decoders import FreeTopics, make_decoder
+from ..nn.decoders import make_decoder
 from ..nn.discrepancies import mmd
 from ..nn.layers import linear
 from ..nn.network import AutoencoderNetwork, Loss
@@ -45,6 +45,7 @@ from ..nn.samplers import (
 )
 from ..settings import Positive, Rate
 from .neural import NeuralTopicModel
+from .published import PLAIN
 from .words import Words
 
 
@@ -52,7 +53,7 @@ class WLDANetwork(AutoencoderNetwork):
     """x -> h -> z -> theta = softmax(z) -> words; the thetas of a batch are compared with samples of the prior."""
 
     def __init__(self, settings: WLDA, words: Words, generator: torch.Generator) -> None:
-        topics = FreeTopics(settings.background_logits(words), settings.n_topics, generator, seeds=words.seeds)
+        topics = settings.build_topics(words, generator)
         super().__init__(
             make_decoder(settings.decoder, topics),
             settings.build_encoder(words, generator),
@@ -122,6 +123,17 @@ class WLDA(NeuralTopicModel):
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is the paper's product of
             experts, softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
     """
+
+    published: ClassVar[dict[str, Any]] = PLAIN | {
+        "decoder": "product",
+        "background": "learned",
+        "spread": 1.0,
+        "hidden_size": 100,
+        "batch_size": 100,
+        "learning_rate": 2e-3,
+        "beta1": 0.99,
+        "epochs": 450,
+    }
 
     prior: Literal["dirichlet", "gmm-std", "gmm-ctm"] = "dirichlet"
     alpha: Positive = 0.1

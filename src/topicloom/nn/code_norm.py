@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from .layers import BatchNorm
 
-CodeNormKind = Literal["mean", "fixed", "affine", "none"]
+CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
+PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its outputs are not scaled to the prior
 _GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
 _EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
 
@@ -20,15 +21,16 @@ class CodeNorm(nn.Module):
     - "fixed": batch normalisation without a scale or a shift. Its moments cannot change, so the unit stays in use
       whatever the loss says (Zhu et al. 2020, "A Batch Normalized Inference Network Keeps the KL Vanishing Away").
     - "affine": batch normalisation with a learned scale and shift (Ioffe & Szegedy 2015).
+    - "shift": batch normalisation with a learned shift and without a scale (Srivastava & Sutton 2017).
     - "bounded": batch normalisation without a scale, and with a learned shift between -1 and 1.
     - "none": a learned shift, as in a linear layer with a bias.
 
     Args:
         n_units: the number of columns L.
-        kind: "fixed", "affine", "bounded" or "none".
+        kind: "fixed", "affine", "shift", "bounded" or "none".
     """
 
-    def __init__(self, n_units: int, kind: Literal["fixed", "affine", "bounded", "none"]) -> None:
+    def __init__(self, n_units: int, kind: Literal["fixed", "affine", "shift", "bounded", "none"]) -> None:
         super().__init__()
         self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
         self.scale = nn.Parameter(torch.full((n_units,), 1 / _GAIN)) if kind == "affine" else None

@@ -26,7 +26,7 @@ class TopicLogits(nn.Module, ABC):
     """Topics as logits: deviations of the words' log weights from a background. A call returns them as distributions.
 
     Args:
-        background: (V,) the logarithms of the word frequencies, or zeros.
+        background: (V,) the logarithms of the word frequencies, or zeros; a parameter is learned.
         seeds: (V, K) what is added to the logits of seed words in their topics, or None.
     """
 
@@ -35,7 +35,10 @@ class TopicLogits(nn.Module, ABC):
 
     def __init__(self, background: Tensor, seeds: Tensor | None) -> None:
         super().__init__()
-        self.register_buffer("background", background)
+        if isinstance(background, nn.Parameter):
+            self.background = background
+        else:
+            self.register_buffer("background", background)
         self.register_buffer("seeds", seeds, persistent=False)  # the settings contain them
 
     @abstractmethod
@@ -51,7 +54,13 @@ class TopicLogits(nn.Module, ABC):
 
     def forward(self) -> Tensor:
         """Return softmax(background + deviations), (V, K), whose columns are distributions, as in SAGE and SCHOLAR."""
-        return column_softmax(self.learned(), self._offset)
+        return self._columns(self.learned())
+
+    def _columns(self, weight: Tensor, gain: float = 1.0) -> Tensor:
+        """Return softmax(background + seeds + gain * weight), (V, K)."""
+        if self.background.requires_grad:  # column_softmax does not differentiate the offset
+            return torch.softmax(self._offset + gain * weight, dim=0)
+        return column_softmax(weight, self._offset, gain)
 
     @property
     def _offset(self) -> Tensor:
@@ -69,6 +78,7 @@ class FreeTopics(TopicLogits):
         generator: draws the initial weights.
         gain: the factor from weights to deviations. With Adam, topics change `gain` times as fast as the encoder. They
             have to change much more, and the encoder would not be stable at their rate.
+        scale: the standard deviation of the initial deviations. None is sqrt(2 / (V + K)), by Glorot & Bengio 2010.
     """
 
     def __init__(
@@ -79,16 +89,18 @@ class FreeTopics(TopicLogits):
         *,
         seeds: Tensor | None = None,
         gain: float = 10.0,
+        scale: float | None = 0.5,
     ) -> None:
         super().__init__(background, seeds)
-        self.weight = normal_parameter(len(background), n_topics, scale=0.5 / gain, generator=generator)
+        scale = math.sqrt(2 / (len(background) + n_topics)) if scale is None else scale
+        self.weight = normal_parameter(len(background), n_topics, scale=scale / gain, generator=generator)
         self.gain = gain
 
     def learned(self) -> Tensor:
         return self.gain * self.weight
 
     def forward(self) -> Tensor:
-        return column_softmax(self.weight, self._offset, self.gain)
+        return self._columns(self.weight, self.gain)
 
 
 class EmbeddedTopics(TopicLogits):
@@ -97,14 +109,13 @@ class EmbeddedTopics(TopicLogits):
     Miao et al. 2017; Dieng et al. 2020.
 
     Args:
-        background, seeds: as in `TopicLogits`.
-        n_topics: the number of topics K.
+        background, seeds, n_topics, generator: as in `FreeTopics`.
         n_dimensions: the number of dimensions L of the space, if no word vectors are given.
-        generator: draws the initial weights.
         word_vectors: (V, L) the initial word vectors rho, of unit scale; None draws them at random.
         fixed: whether the word vectors are not trained.
         gain: the factor from weights to topic vectors. A step of Adam changes a deviation in all L dimensions at once;
             without this factor, the steps are so large that topics of short texts are lost.
+        scale: as in `FreeTopics`; None is sqrt(1 / 3), as in the code of ETM.
     """
 
     word_vectors: Tensor  # (V, L)
@@ -120,6 +131,7 @@ class EmbeddedTopics(TopicLogits):
         word_vectors: Tensor | None = None,
         fixed: bool = False,
         gain: float = 0.2,
+        scale: float | None = 0.5,
     ) -> None:
         super().__init__(background, seeds)
         if word_vectors is None:
@@ -131,8 +143,8 @@ class EmbeddedTopics(TopicLogits):
             self.register_buffer("word_vectors", start.detach())
         else:
             self.word_vectors = start
-        # With word vectors of unit scale, the deviations start at about 0.5, as those of FreeTopics.
-        scale = 0.5 / gain * n_dimensions**-0.5
+        # With word vectors of unit scale, the deviations start at about `scale`, as those of FreeTopics.
+        scale = (3**-0.5 if scale is None else scale) / gain * n_dimensions**-0.5
         self.weight = normal_parameter(n_topics, n_dimensions, scale=scale, generator=generator)
         self.gain = gain
 
@@ -239,13 +251,14 @@ class ProductDecoder(Decoder):
     Args:
         topics: the logits B and the background b.
         batch_norm: whether theta B is normalised for each word, with a learned shift and without a scale.
+        eps: a number added to the variance in this normalisation.
     """
 
-    def __init__(self, topics: TopicLogits, *, batch_norm: bool = False) -> None:
+    def __init__(self, topics: TopicLogits, *, batch_norm: bool = False, eps: float = 1e-5) -> None:
         super().__init__()
         self.topics = topics
         n_words, n_topics = topics.deviations().shape
-        self.norm = FoldedNorm(n_topics, n_words) if batch_norm else None
+        self.norm = FoldedNorm(n_topics, n_words, eps=eps) if batch_norm else None
 
     def beta_t(self) -> Tensor:
         beta_t: Tensor = self.topics()
@@ -305,16 +318,23 @@ class MLPDecoder(Decoder):
     batch at a time.
 
     Args:
-        background: (V,) the constant b.
-        n_topics: the number of topics K.
+        background, n_topics, generator, gain, scale: as in `FreeTopics`; the background is b.
         n_hidden: the width H of the hidden layer.
-        generator: draws the initial weights.
     """
 
-    def __init__(self, background: Tensor, n_topics: int, n_hidden: int, generator: torch.Generator) -> None:
+    def __init__(
+        self,
+        background: Tensor,
+        n_topics: int,
+        n_hidden: int,
+        generator: torch.Generator,
+        *,
+        gain: float = 10.0,
+        scale: float | None = 0.5,
+    ) -> None:
         super().__init__()
         self.hidden = linear(n_topics, n_hidden, generator)
-        self.topics = FreeTopics(background, n_hidden, generator)
+        self.topics = FreeTopics(background, n_hidden, generator, gain=gain, scale=scale)
 
     def log_probabilities(self, theta: Tensor) -> Tensor:
         h = F.softplus(self.hidden(theta))  # (B, H)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from .divergences import (
     EULER,
     kl_bernoulli,
     kl_dirichlet,
+    kl_gamma,
     kl_normal,
     kl_weibull_gamma,
 )
@@ -78,16 +79,21 @@ class LaplacePosterior(SimplexPosterior):
 
 @dataclass(frozen=True)
 class _GammaPosterior(SimplexPosterior):
-    """theta ~ Dirichlet(alpha), drawn as gamma variables of shape alpha."""
+    """theta ~ Dirichlet(alpha), drawn as gamma variables of shape alpha.
+
+    The divergence is that of the Dirichlets, or, with `of_gammas`, that of the gamma variables (Joo et al. 2019), which
+    also counts their sum, although theta does not depend on it.
+    """
 
     alpha: Tensor  # (B, K)
     prior: Tensor  # (K,)
+    of_gammas: bool = field(default=False, kw_only=True)
 
     def log_point(self) -> Tensor:
         return self.alpha.log()  # the mean
 
     def divergence(self) -> Tensor:
-        return kl_dirichlet(self.alpha, self.prior)
+        return (kl_gamma if self.of_gammas else kl_dirichlet)(self.alpha, self.prior)
 
 
 class ImplicitDirichlet(_GammaPosterior):

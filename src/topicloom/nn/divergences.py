@@ -38,13 +38,13 @@ def kl_dirichlet(alpha: Tensor, prior: Tensor) -> Tensor:
         (B, K), not negative; the sum over topics is the divergence. A topic's share is proportional to the divergence
         of its gamma variable. The shares count as constants, so that the gradient of the sum is that of the divergence.
     """
-    per_gamma = _kl_gamma(alpha, prior)  # (B, K)
+    per_gamma = kl_gamma(alpha, prior)  # (B, K)
     total = per_gamma.sum(1, keepdim=True)  # (B, 1)
-    divergence = total - _kl_gamma(alpha.sum(1, keepdim=True), prior.sum())  # (B, 1)
+    divergence = total - kl_gamma(alpha.sum(1, keepdim=True), prior.sum())  # (B, 1)
     return (per_gamma / total.clamp_min(1e-30)).detach() * divergence
 
 
-def _kl_gamma(shape: Tensor, prior: Tensor) -> Tensor:
+def kl_gamma(shape: Tensor, prior: Tensor) -> Tensor:
     """Return KL(Gamma(shape, 1) || Gamma(prior, 1)) for each entry."""
     return torch.lgamma(prior) - torch.lgamma(shape) + (shape - prior) * torch.digamma(shape)
 

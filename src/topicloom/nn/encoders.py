@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -10,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batch import Batch
-from .code_norm import CodeNormKind, norm_of_location, norm_of_spread
+from .code_norm import PLAIN_NORMS, CodeNormKind, norm_of_location, norm_of_spread
 from .layers import (
     dropout,
     linear,
@@ -20,6 +21,8 @@ from .sparse import SparseCounts, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
 Target = Literal["counts", "tfidf"]
+Activation = Literal["softplus", "relu", "tanh"]
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
 _CONCENTRATION_BOUND = 0.2  # in logarithms; with more freedom, small topics of short texts are lost
 
@@ -52,7 +55,7 @@ def tfidf_counts(counts: SparseCounts, idf: Tensor) -> SparseCounts:
 
 
 class BagEncoder(nn.Module):
-    """h = f(A f(W x + b) + a): an embedding-bag, a hidden layer and dropout, where f is softplus.
+    """h = f(A f(W x + b) + a): an embedding-bag, a hidden layer and dropout.
 
     Args:
         idf: (V,) inverse document frequencies, used only with input="tfidf".
@@ -61,6 +64,7 @@ class BagEncoder(nn.Module):
         input: the form of the counts; see `encoder_values`.
         input_dropout: the share of a document's words that are hidden from the encoder in training.
         output_dropout: the dropout rate of h in training.
+        activation: the function f.
     """
 
     idf: Tensor  # (V,)
@@ -74,6 +78,7 @@ class BagEncoder(nn.Module):
         input: EncoderInput = "log1p",
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
+        activation: Activation = "softplus",
     ) -> None:
         super().__init__()
         self.register_buffer("idf", idf, persistent=True)
@@ -83,6 +88,7 @@ class BagEncoder(nn.Module):
         self.input = input
         self.input_dropout = input_dropout
         self.output_dropout = output_dropout
+        self.activation = activation
 
     def forward(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Return the hidden vectors of the documents, (B, H).
@@ -92,15 +98,16 @@ class BagEncoder(nn.Module):
             generator: draws the dropout; None, as outside training, turns dropout off.
         """
         values = dropout(encoder_values(batch.counts, self.input, self.idf), self.input_dropout, generator)  # (N,)
-        h = F.softplus(bag_product(self.weight, values, batch.counts) + self.bias)  # (B, H)
-        return dropout(F.softplus(self.hidden(h)), self.output_dropout, generator)
+        f = _ACTIVATIONS[self.activation]
+        h = f(bag_product(self.weight, values, batch.counts) + self.bias)  # (B, H)
+        return dropout(f(self.hidden(h)), self.output_dropout, generator)
 
 
 class GaussianHead(nn.Module):
     """From h to the mean and the log-variance of a Gaussian, in units of the prior.
 
     The mean is scaled to the spread of the prior. The log-variance starts one below that of the prior, so that the code
-    is informative from the first step. Without a norm, both are the outputs of linear layers.
+    is informative from the first step. With the norms "none" and "shift", which papers have, neither is done.
 
     Args:
         n_hidden: the width H of h.
@@ -120,9 +127,10 @@ class GaussianHead(nn.Module):
         self.log_var = linear(n_hidden, n_latent, generator, bias=False)
         self.mean_norm = norm_of_location(n_latent, norm)
         self.log_var_norm = norm_of_spread(n_latent, norm)
-        unit = torch.zeros_like(prior_var) if norm == "none" else prior_var.log()
+        plain = norm in PLAIN_NORMS
+        unit = torch.zeros_like(prior_var) if plain else prior_var.log()
         self.register_buffer("prior_log_var", unit, persistent=False)  # the settings contain it
-        self.start = 0.0 if norm == "none" else -1.0
+        self.start = 0.0 if plain else -1.0
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean (B, L) and the log-variance (B, L) of hidden vectors (B, H)."""
@@ -135,7 +143,7 @@ class GaussianHead(nn.Module):
 class DirichletHead(nn.Module):
     """From h to the parameters of a Dirichlet, a = c * prior * exp(norm(A h)) + floor.
 
-    Without a norm it is a = softplus(A h + b) + floor, as in Burkhardt & Kramer 2019.
+    With the norms "none" and "shift" it is a = softplus(norm(A h)) + floor, as in Burkhardt & Kramer 2019.
 
     Args:
         n_hidden: the width H of h.
@@ -162,7 +170,7 @@ class DirichletHead(nn.Module):
         self.norm = norm_of_location(n_topics, norm)
         self.log_concentration = math.log(concentration)
         self.spread = nn.Parameter(torch.zeros(())) if norm == "mean" else None
-        self.positive = norm != "none"
+        self.positive = norm not in PLAIN_NORMS
         self.floor = floor
 
     def forward(self, h: Tensor, prior: Tensor) -> Tensor:

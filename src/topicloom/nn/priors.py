@@ -43,24 +43,26 @@ class NormalPrior(Prior):
 class MixturePrior(Prior):
     """A mixture of Gaussians, p(c) = pi_c and p(z | c) = N(mean_c, diag var), with learned means and variance.
 
-    All components share the variance. With a variance of its own, a wide component takes the documents of its
-    neighbours, and most components are lost. pi is constant, or follows the components' shares of the documents.
+    By default all components share the variance. With a variance of its own, a wide component takes the documents of
+    its neighbours, and most components are lost. pi is constant, or follows the components' shares of the documents.
 
     Args:
         n_components: the number of components C.
         n_dimensions: the number of dimensions L of z.
+        own_variances: whether each component has a variance of its own, var_c, as in VaDE.
     """
 
     weights: Tensor  # (C,) the logarithm of pi
 
-    def __init__(self, n_components: int, n_dimensions: int) -> None:
+    def __init__(self, n_components: int, n_dimensions: int, *, own_variances: bool = False) -> None:
         super().__init__()
         self.means = nn.Parameter(torch.zeros(n_components, n_dimensions))
-        self.log_var = nn.Parameter(torch.zeros(n_dimensions))
+        self.own_variances = own_variances
+        self.log_var = nn.Parameter(torch.zeros_like(self.means) if own_variances else torch.zeros(n_dimensions))
         self.register_buffer("weights", torch.full((n_components,), 1 / n_components).log())
 
     def set(self, weights: Tensor, means: Tensor, var: Tensor) -> None:
-        """Set pi (C,), the means (C, L) and the variance (L,)."""
+        """Set pi (C,), the means (C, L) and the variance (L,), or the variances (C, L)."""
         with torch.no_grad():
             self.weights.copy_(weights.log())
             self.means.copy_(means)
@@ -80,7 +82,11 @@ class MixturePrior(Prior):
         Args:
             mean, log_var: (B, L), the parameters of q(z | x).
         """
-        precision = (-self.log_var).exp()  # (L,)
+        precision = (-self.log_var).exp()  # (L,) or (C, L)
+        if self.own_variances:
+            constant = (self.means**2 * precision + self.log_var).sum(1)  # (C,)
+            spread = (mean**2 + log_var.exp()) @ precision.mT  # (B, C)
+            return torch.softmax(self.weights - 0.5 * (constant + spread) + mean @ (self.means * precision).mT, dim=1)
         # The square is expanded, so that no tensor is (B, C, L). Terms that are equal for all c are left out.
         distance = (self.means**2) @ precision - 2 * mean @ (self.means * precision).mT  # (C,) + (B, C)
         return torch.softmax(self.weights - 0.5 * distance, dim=1)
@@ -92,11 +98,21 @@ class MixturePrior(Prior):
         (Jiang et al. 2017, equation 13) without its reconstruction.
         """
         eta = self.responsibilities(mean, log_var)  # (B, C)
-        square = mean**2 - 2 * mean * (eta @ self.means) + eta @ self.means**2  # (B, L) sum_c eta_c (mean - mean_c)^2
-        ratio = (square + log_var.exp()) * (-self.log_var).exp()  # (B, L)
-        of_code = 0.5 * (ratio - 1 + self.log_var - log_var)  # (B, L)
+        if self.own_variances:
+            precision = (-self.log_var).exp()  # (C, L)
+            square = (mean**2 + log_var.exp()) * (eta @ precision) - 2 * mean * (eta @ (self.means * precision))
+            ratio = square + eta @ (self.means**2 * precision)  # (B, L)
+            of_code = 0.5 * (ratio - 1 + eta @ self.log_var - log_var)  # (B, L)
+        else:
+            of_code = self._shared_divergence(mean, log_var, eta)
         of_component = (eta * (eta.clamp_min(1e-12).log() - self.weights)).sum(1, keepdim=True)  # (B, 1)
         return torch.cat([of_code, of_component], dim=1)
+
+    def _shared_divergence(self, mean: Tensor, log_var: Tensor, eta: Tensor) -> Tensor:
+        """Return sum_c eta_c KL(N(mean, exp(log_var)) || N(mean_c, var)) for each dimension, (B, L)."""
+        square = mean**2 - 2 * mean * (eta @ self.means) + eta @ self.means**2  # (B, L) sum_c eta_c (mean - mean_c)^2
+        ratio = (square + log_var.exp()) * (-self.log_var).exp()  # (B, L)
+        return 0.5 * (ratio - 1 + self.log_var - log_var)
 
 
 def standard_normal(n_dimensions: int) -> NormalPrior:
