@@ -54,7 +54,7 @@ checked it.
 BETWEEN = """
 ## What the configurations give here
 
-The figures are from test documents, as mean ± standard deviation over seeds. `20news-avitm` is the corpus of ProdLDA
+Perplexities are those of test documents, and all figures are given as mean ± standard deviation over seeds. `20news-avitm` is the corpus of ProdLDA
 (1,995 words), and `20ng` has 5,000 words.
 
 - seconds: processor time of the fit, with one thread.
@@ -76,8 +76,8 @@ WHY = """
 - NPMI has other reference documents and other numbers of top words. Here it is that of 10 words over the training
   documents.
 - The initial weights of the topics (`topic_scale`) and the number that batch normalisation adds to the variance
-  (`batch_norm_eps`) matter for ProdLDA. With a standard deviation of .5 and a number of 1e-5, the run of seed 0 on `20news-avitm` had a
-  perplexity (bound) of 1289, NPMI .120, NPMI 0 -.093 and 42 active topics.
+  (`batch_norm_eps`) matter for ProdLDA. With a standard deviation of .5 and a number of 1e-5, the run of seed 0 on
+  `20news-avitm` had a perplexity (bound) of 1289, NPMI .120, NPMI 0 -.093 and 42 active topics.
 - docs/published.md lists what still differs in each model.
 """
 
