@@ -142,7 +142,7 @@ class DirichletNetwork(VariationalNetwork):
 class DirichletVAE(VariationalTopicModel):
     """Dirichlet variational autoencoder (Burkhardt & Kramer 2019).
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         estimator: the estimator of the gradient of an expectation over the posterior: "implicit", "rsvi", "icdf",
@@ -176,6 +176,10 @@ class DirichletVAE(VariationalTopicModel):
     @property
     def _alpha(self) -> float:
         return self.alpha or (_LAPLACE_ALPHA if self.estimator == "laplace" else _ALPHA_OF_ALL / self.n_topics)
+
+    @property
+    def has_constant_divergence(self) -> bool:
+        return super().has_constant_divergence and self.sparsity is None
 
     def build_network(self, words: Words, generator: torch.Generator) -> DirichletNetwork:
         return DirichletNetwork(self, words, generator)

@@ -89,7 +89,7 @@ class ETMNetwork(VariationalNetwork):
 class ETM(VariationalTopicModel):
     """Embedded topic model (Dieng, Ruiz & Blei 2020).
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"

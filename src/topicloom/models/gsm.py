@@ -72,7 +72,7 @@ class GSMNetwork(VariationalNetwork):
 class GSM(VariationalTopicModel):
     """Gaussian softmax topic model (Miao, Grefenstette & Blunsom 2017).
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"

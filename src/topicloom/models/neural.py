@@ -52,6 +52,7 @@ class NeuralTopicModel(TopicModel):
     - `build_reader`: the documents in batches.
     - `training_stages`: the stages of training, such as a pretraining.
     - `training_plan`: the numbers of epochs and the rates of the last stage.
+    - `divergence_weight`: the weight of the divergence from the prior.
     - `prepare_training` and `finish_training`: what happens before the first step and after the last one.
 
     Args:
@@ -70,8 +71,8 @@ class NeuralTopicModel(TopicModel):
             divergence does not change. Bounds and perplexities are always those of the counts.
         code_norm: the batch normalisation of a document's code. "mean" normalises where the code is, so that every
             dimension stays in use, and lets its variance change within bounds. "fixed" normalises both, as in BN-VAE
-            (Zhu et al. 2020); the divergence is then constant, and `kl_weight` has no effect. "affine" has a learned
-            scale and shift. "none" has no normalisation, as in the papers of most models; topics can collapse.
+            (Zhu et al. 2020), so that the divergence hardly changes. "affine" has a learned scale and shift. "none" has
+            no normalisation, as in the papers of most models; topics can collapse.
         learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
             topics.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. In the first
@@ -88,8 +89,6 @@ class NeuralTopicModel(TopicModel):
             to almost zero; "constant" does not change.
         weight_decay: the L2 penalty on all weights.
         beta1: Adam's decay rate of the mean gradient. A high rate such as .99 makes a high learning rate more stable.
-        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE.
-        kl_warmup: the number of epochs in which this weight rises from 0.
         patience: stop after this many epochs without a lower loss on held-out documents, and restore the best weights.
             None trains for all epochs on all documents.
         validation_fraction: the share of the documents that are held out if there is a patience.
@@ -114,8 +113,6 @@ class NeuralTopicModel(TopicModel):
     schedule: Schedule = "one_cycle"
     weight_decay: NotNegative = 0.0
     beta1: Rate = 0.9
-    kl_weight: NotNegative = 1.0
-    kl_warmup: NotNegative = 0.0
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
 
@@ -162,6 +159,11 @@ class NeuralTopicModel(TopicModel):
 
     # Training.
 
+    @property
+    def divergence_weight(self) -> float:
+        """The weight of the loss's divergence from the prior. A model whose setting has this weight returns it."""
+        return 1.0
+
     def training_plan(self) -> TrainingPlan:
         """Return the plan of the last stage of training, which the settings describe."""
         return TrainingPlan(
@@ -170,8 +172,7 @@ class NeuralTopicModel(TopicModel):
             schedule=self.schedule,
             weight_decay=self.weight_decay,
             beta1=self.beta1,
-            kl_weight=self.kl_weight,
-            kl_warmup=self.kl_warmup,
+            kl_weight=self.divergence_weight,
             patience=self.patience,
         )
 
@@ -298,8 +299,36 @@ class NeuralTopicModel(TopicModel):
 class VariationalTopicModel(NeuralTopicModel):
     """The base of the neural models that draw theta from its posterior in training: variational autoencoders.
 
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+
     Args:
+        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE. With code_norm="fixed" it
+            has hardly any effect, because the divergence hardly changes.
+        kl_warmup: the number of epochs in which this weight rises from 0.
         n_samples: the number of draws of theta for each document, by which its loss is estimated.
     """
 
+    kl_weight: NotNegative = 1.0
+    kl_warmup: NotNegative = 0.0
     n_samples: AtLeastOne = 1
+
+    @property
+    def divergence_weight(self) -> float:
+        return self.kl_weight
+
+    @property
+    def has_constant_divergence(self) -> bool:
+        """Whether the settings keep the divergence from the prior almost constant, whatever its weight."""
+        return self.code_norm == "fixed"
+
+    def training_plan(self) -> TrainingPlan:
+        return replace(super().training_plan(), kl_warmup=self.kl_warmup)
+
+    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        corpus = super()._begin(X, vocabulary)
+        if self.has_constant_divergence and (self.kl_weight != 1 or self.kl_warmup > 0):
+            logger.warning(
+                "`kl_weight` and `kl_warmup` have hardly any effect with `code_norm='fixed'`, which keeps the "
+                "divergence from the prior almost constant; try `code_norm='mean'`"
+            )
+        return corpus

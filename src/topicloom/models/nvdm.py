@@ -63,7 +63,7 @@ class NVDM(VariationalTopicModel):
     Its topics are directions of a latent space and not parts of a mixture, so it serves mainly for comparison. Each
     batch takes memory in proportion to the vocabulary.
 
-    All settings are those that neural models share; they are described in `help(topicloom.NeuralTopicModel)`.
+    All settings are those that variational models share; they are described in `help(topicloom.VariationalTopicModel)`.
     """
 
     def build_network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:

@@ -41,7 +41,7 @@ from ..nn.samplers import (
     FittedMixture,
     Sampler,
 )
-from ..settings import Positive, Rate
+from ..settings import NotNegative, Positive, Rate
 from .neural import NeuralTopicModel
 from .words import Words
 
@@ -104,15 +104,15 @@ class WLDANetwork(AutoencoderNetwork):
 class WLDA(NeuralTopicModel):
     """Wasserstein autoencoder for topics, W-LDA (Nan, Ding, Nallapati & Xiang 2019).
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`. Here `kl_weight` is
-    the weight lambda of the discrepancy between the documents' theta and the prior.
-
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
     Args:
         prior: the prior of theta. "dirichlet" is Dirichlet(alpha). "gmm-std" is the softmax of a mixture of K Gaussians
             that are fixed at 20 e_k with standard deviation 4, so that nearly every document has one topic. "gmm-ctm"
             is the softmax of a mixture of K Gaussians that follow the documents' codes during training.
         alpha: the parameter of the Dirichlet prior and of the noise, the same for all topics. A smaller value gives
             documents fewer topics.
+        mmd_weight: the weight lambda of the discrepancy between the documents' theta and the prior. A higher weight
+            keeps theta closer to the prior.
         noise: the share of Dirichlet noise that is mixed into theta during training.
         tau: the width of the kernel, exp(-angle^2 / tau), by which theta is compared with the prior.
         spread: the standard deviation of each dimension of the code before the softmax. A larger value gives documents
@@ -123,6 +123,7 @@ class WLDA(NeuralTopicModel):
 
     prior: Literal["dirichlet", "gmm-std", "gmm-ctm"] = "dirichlet"
     alpha: Positive = 0.1
+    mmd_weight: NotNegative = 1.0
     noise: Rate = 0.2
     tau: Positive = 1.0
     spread: Positive | None = None
@@ -131,6 +132,10 @@ class WLDA(NeuralTopicModel):
     @property
     def _spread(self) -> float:
         return self.spread or (9.0 if self.prior == "gmm-std" else 3.0)
+
+    @property
+    def divergence_weight(self) -> float:
+        return self.mmd_weight
 
     def build_network(self, words: Words, generator: torch.Generator) -> WLDANetwork:
         return WLDANetwork(self, words, generator)
