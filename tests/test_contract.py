@@ -440,7 +440,7 @@ def test_history_adds_up(kind):
     for row in history:
         reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["divergence_weight"]
         others = {"epoch", "loss", "divergence_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
-        others |= {"separation_weight", "concentration"}
+        others |= {"separation_weight", "concentration", "mmd"}
         opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
         own = {name: value for name, value in row.items() if not name.startswith(opponents)}
         extras = sum(value for name, value in own.items() if name not in others | CATALOGUE.keys())
@@ -649,6 +649,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "NVDM": [],
     "ProdLDA": [{"min_diversity": 0.5}],
     "WLDA": [
+        {"prior": "gaussian"},
         {"prior": "gmm-std"},
         {"prior": "gmm-ctm"},
         {"alpha": 1.0},

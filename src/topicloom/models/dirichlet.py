@@ -54,6 +54,7 @@ from ..nn.encoders import (
     WeibullHead,
 )
 from ..nn.network import VariationalNetwork
+from ..nn.posteriors import Posterior
 from ..nn.priors import laplace_dirichlet
 from ..settings import AtLeastOne, Positive, Share
 from .neural import VariationalTopicModel
@@ -133,6 +134,13 @@ class DirichletNetwork(VariationalNetwork):
         if self.estimator == "rsvi":
             return RejectionDirichlet(a, alpha, self.augmentation)
         return (ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet)(a, alpha)
+
+    def further_measures(self, posterior: Posterior) -> dict[str, float]:
+        if not isinstance(posterior, SparsePosterior):
+            return {}
+        present = posterior.n_present()  # (B,)
+        deviation = present.std(correction=0)
+        return {"topics_per_document": float(present.mean()), "topics_per_document_deviation": float(deviation)}
 
     def prior_theta(self) -> Tensor:
         return self.alpha / self.total_alpha

@@ -142,6 +142,14 @@ class TopicNetwork(nn.Module, ABC):
         """
         return {}
 
+    def further_measures(self, posterior: Posterior) -> dict[str, Any]:
+        """Return columns for the row of an epoch that only this network has. By default, there are none.
+
+        Args:
+            posterior: the posterior of the documents of the collapse watch.
+        """
+        return {}
+
     def may_end(self) -> bool:
         """Return whether training may end here if the loss no longer falls.
 

@@ -67,9 +67,11 @@ class CollapseWatch:
         Returns:
             the values of the catalogue's measures with the use "watch", which become columns of history_ and which
             docs/collapse.md describes. `kl_per_dimension` is a list with a number for each latent dimension. A network
-            without a divergence from a prior has neither this column nor `active_units_by_divergence`.
+            without a divergence from a prior has neither this column nor `active_units_by_divergence`. The network's
+            own columns follow (`TopicNetwork.further_measures`).
         """
-        return self.figures(network.posterior(self.batch), network.topic_word())
+        posterior = network.posterior(self.batch)
+        return self.figures(posterior, network.topic_word()) | network.further_measures(posterior)
 
     def figures(self, posterior: Posterior, topic_word: Tensor) -> dict[str, Any]:
         """Return the same values for given topics.
