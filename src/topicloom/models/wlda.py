@@ -124,9 +124,9 @@ class WLDA(NeuralTopicModel):
 
     Args:
         prior: the prior of theta. "dirichlet" is Dirichlet(alpha). "gaussian" is the softmax of a Gaussian with the
-            standard deviation `spread`, whose documents have many topics. "gmm-std" is the softmax of a mixture of K Gaussians
-            that are fixed at 20 e_k with standard deviation 4, so that nearly every document has one topic. "gmm-ctm"
-            is the softmax of a mixture of K Gaussians that follow the documents' codes during training.
+            standard deviation `spread`, whose documents have many topics. "gmm-std" is the softmax of a mixture of K
+            Gaussians that are fixed at 20 e_k with standard deviation 4, so that nearly every document has one topic.
+            "gmm-ctm" is the softmax of a mixture of K Gaussians that follow the documents' codes during training.
         alpha: the parameter of the Dirichlet prior and of the noise, the same for all topics. A smaller value gives
             documents fewer topics.
         mmd_weight: the weight lambda of the discrepancy between the documents' theta and the prior. A higher weight
