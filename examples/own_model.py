@@ -22,7 +22,13 @@ class SharpNetwork(VariationalNetwork):
     def __init__(self, model, words, generator):
         topics = FreeTopics(model.background_logits(words), model.n_topics, generator, seeds=words.seeds)
         encoder = model.build_encoder(words, generator)
-        super().__init__(MixtureDecoder(topics), encoder, model.build_separation_term(words))
+        super().__init__(
+            MixtureDecoder(topics),
+            encoder,
+            model.build_separation_term(words),
+            criterion=model.criterion,
+            n_samples=model.n_samples,
+        )
         self.prior = standard_normal(model.n_topics)
         self.head = GaussianHead(model.hidden_size, self.prior.var, generator)
         self.sharpness = model.sharpness
@@ -40,7 +46,7 @@ class SharpNetwork(VariationalNetwork):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SharpTM(tl.NeuralTopicModel):
+class SharpTM(tl.VariationalTopicModel):
     """A topic model whose documents are sharply divided between topics.
 
     Args:

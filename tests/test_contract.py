@@ -40,8 +40,9 @@ from topicloom.models import (
 )
 from topicloom.models.base import TopicModel
 from topicloom.models.inference import evidence_bound
-from topicloom.models.neural import NeuralTopicModel, VariationalTopicModel
+from topicloom.models.neural import NeuralTopicModel
 from topicloom.models.persistence import load
+from topicloom.models.variational import VariationalTopicModel
 from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork
@@ -434,12 +435,13 @@ def test_callbacks_see_the_history(make):
 
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)])
 def test_history_adds_up(kind):
-    history = small(kind, kl_weight=0.3).fit(CORPUS).history_
+    name = {BATM: "critic_weight", WLDA: "mmd_weight"}.get(kind, "kl_weight")
+    history = small(kind, **{name: 0.3}).fit(CORPUS).history_
     assert [row["epoch"] for row in history] == [1, 2, 3]
     for row in history:
-        reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["kl_weight"]
-        others = {"epoch", "loss", "kl_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
-        others |= {"separation_weight", "concentration"}
+        reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["divergence_weight"]
+        others = {"epoch", "loss", "divergence_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
+        others |= {"separation_weight", "concentration", "mmd"}
         opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
         own = {name: value for name, value in row.items() if not name.startswith(opponents)}
         extras = sum(value for name, value in own.items() if name not in others | CATALOGUE.keys())
@@ -584,6 +586,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "BATM": [
         {"alpha": 1.0},
         {"reconstruction_weight": 0.5},
+        {"critic_weight": 3.0},
         {"critic_size": 8},
         {"critic_steps": 2},
     ],
@@ -637,12 +640,10 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"schedule": "constant"},
         {"weight_decay": 0.1},
         {"beta1": 0.8},
-        {"kl_weight": 0.1},
-        {"kl_warmup": 2.0},
         {"patience": 1},
         {"patience": 1, "validation_fraction": 0.5},
     ],
-    "VariationalTopicModel": [{"n_samples": 3}],
+    "VariationalTopicModel": [{"kl_weight": 0.1}, {"kl_warmup": 2.0}, {"n_samples": 3}],
     "GMNTM": [
         {"pretrain_epochs": 2},
         {"spread": 1.0},
@@ -664,9 +665,11 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "NVDM": [],
     "ProdLDA": [{"min_diversity": 0.5}],
     "WLDA": [
+        {"prior": "gaussian"},
         {"prior": "gmm-std"},
         {"prior": "gmm-ctm"},
         {"alpha": 1.0},
+        {"mmd_weight": 10.0},
         {"noise": 0.5},
         {"tau": 0.1},
         {"spread": 1.0},

@@ -175,7 +175,9 @@ def test_constant_rate():
 
 def test_kl_warmup_rises_step_by_step():
     history = run(epochs=4, kl_weight=2.0, kl_warmup=2.0)[0].history
-    assert [row["kl_weight"] for row in history] == pytest.approx([2 * 2 / 6, 2 * 5 / 6, 2, 2])  # at the last step
+    assert [row["divergence_weight"] for row in history] == pytest.approx(
+        [2 * 2 / 6, 2 * 5 / 6, 2, 2]
+    )  # at the last step
     means = [2 * (0 + 1 + 2) / 18, 2 * (3 + 4 + 5) / 18]  # over even steps; ours weigh batches of 4, 3, 3
     divergences = [row["loss"] - row["reconstruction"] for row in history]
     assert divergences[:2] == pytest.approx(means, abs=0.04)

@@ -40,8 +40,8 @@ if _TYPE_CHECKING:
     from .models import ProdLDA as ProdLDA
     from .models.base import TopicModel as TopicModel
     from .models.neural import NeuralTopicModel as NeuralTopicModel
-    from .models.neural import VariationalTopicModel as VariationalTopicModel
     from .models.persistence import load as load
+    from .models.variational import VariationalTopicModel as VariationalTopicModel
     from .topics.document_topics import DocumentTopics as DocumentTopics
     from .training.callbacks import Callback as Callback
 
@@ -76,7 +76,7 @@ _MODULES = {
     "WLDA": ".models",
     "TopicModel": ".models.base",
     "NeuralTopicModel": ".models.neural",
-    "VariationalTopicModel": ".models.neural",
+    "VariationalTopicModel": ".models.variational",
     "load": ".models.persistence",
     "DocumentTopics": ".topics.document_topics",
     "Callback": ".training.callbacks",

@@ -135,15 +135,16 @@ class BATMNetwork(AutoencoderNetwork):
 class BATM(NeuralTopicModel):
     """Bidirectional adversarial topic model (Wang et al. 2020), with a reconstruction term.
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`. Here `kl_weight` is
-    the weight of the critic's gap in the loss of the encoder and the generator. The bound of
-    `perplexity(X, method="bound")` is the log likelihood at the encoder's theta.
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`. The bound
+    of `perplexity(X, method="bound")` is the log likelihood at the encoder's theta.
 
     Args:
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
             topics.
         reconstruction_weight: the weight of a document's reconstruction in the loss. 0 is the purely adversarial model
             of the paper.
+        critic_weight: the weight of the critic's gap in the loss of the encoder and the generator. A higher weight
+            keeps theta closer to the prior.
         critic_size: the width of both layers of the critic.
         critic_steps: the number of steps that the critic takes for each step of the encoder and the generator.
     """
@@ -160,10 +161,14 @@ class BATM(NeuralTopicModel):
 
     alpha: Positive = 0.1
     reconstruction_weight: NotNegative = 1.0
+    critic_weight: NotNegative = 0.3
     critic_size: AtLeastOne = 128
     critic_steps: AtLeastOne = 1
     beta1: Rate = 0.5
-    kl_weight: NotNegative = 0.3
+
+    @property
+    def divergence_weight(self) -> float:
+        return self.critic_weight
 
     def build_network(self, words: Words, generator: torch.Generator) -> BATMNetwork:
         return BATMNetwork(self, words, generator)

@@ -55,10 +55,11 @@ from ..nn.encoders import (
     WeibullHead,
 )
 from ..nn.network import VariationalNetwork
+from ..nn.posteriors import Posterior
 from ..nn.priors import laplace_dirichlet
 from ..settings import AtLeastOne, Positive, Share
-from .neural import VariationalTopicModel
 from .published import PLAIN
+from .variational import VariationalTopicModel
 from .words import Words
 
 # The default Dirichlet parameters, with which all topics are in use and distinct on long texts and on short ones: that
@@ -138,6 +139,13 @@ class DirichletNetwork(VariationalNetwork):
         draws = ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet
         return draws(a, alpha, of_gammas=self.of_gammas)
 
+    def further_measures(self, posterior: Posterior) -> dict[str, float]:
+        if not isinstance(posterior, SparsePosterior):
+            return {}
+        present = posterior.n_present()  # (B,)
+        deviation = present.std(correction=0)
+        return {"topics_per_document": float(present.mean()), "topics_per_document_deviation": float(deviation)}
+
     def prior_theta(self) -> Tensor:
         return self.alpha / self.total_alpha
 
@@ -146,7 +154,7 @@ class DirichletNetwork(VariationalNetwork):
 class DirichletVAE(VariationalTopicModel):
     """Dirichlet variational autoencoder (Burkhardt & Kramer 2019).
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         estimator: the estimator of the gradient of an expectation over the posterior: "implicit", "rsvi", "icdf",
@@ -201,6 +209,10 @@ class DirichletVAE(VariationalTopicModel):
     @property
     def _alpha(self) -> float:
         return self.alpha or (_LAPLACE_ALPHA if self.estimator == "laplace" else _ALPHA_OF_ALL / self.n_topics)
+
+    @property
+    def has_constant_divergence(self) -> bool:
+        return super().has_constant_divergence and self.sparsity is None
 
     def build_network(self, words: Words, generator: torch.Generator) -> DirichletNetwork:
         return DirichletNetwork(self, words, generator)

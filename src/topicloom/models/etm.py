@@ -43,8 +43,8 @@ from ..nn.network import TopicNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
-from .neural import VariationalTopicModel
 from .published import PLAIN
+from .variational import VariationalTopicModel
 from .words import Words
 
 _SMALLEST_VARIANCE = 1e-3  # relative to the mean; directions with a smaller variance count as if they had this one
@@ -91,7 +91,7 @@ class ETMNetwork(VariationalNetwork):
 class ETM(VariationalTopicModel):
     """Embedded topic model (Dieng, Ruiz & Blei 2020).
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"

@@ -46,8 +46,8 @@ from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .inference import Array, each_batch
-from .neural import VariationalTopicModel
 from .published import PLAIN
+from .variational import VariationalTopicModel
 from .words import Words
 
 
@@ -139,7 +139,7 @@ class GMNTM(VariationalTopicModel):
     """Gaussian mixture neural topic model: VaDE (Jiang et al. 2017) for word counts.
 
     The codes of documents form clusters, one for each topic; `predict` returns the cluster of a document. The settings
-    that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+    that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         pretrain_epochs: the number of passes over the documents before the clusters are introduced, in which the
@@ -191,6 +191,10 @@ class GMNTM(VariationalTopicModel):
         component: Array = np.concatenate([np.empty(0, np.int64), *found])
         component[corpus.is_empty] = 0  # all components have the same prior probability
         return component
+
+    @property
+    def has_constant_divergence(self) -> bool:
+        return False  # the mixture, from which codes diverge, is learned
 
     def build_network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
         return GMNTMNetwork(self, words, generator)

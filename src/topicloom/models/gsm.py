@@ -33,8 +33,8 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
-from .neural import VariationalTopicModel
 from .published import PLAIN
+from .variational import VariationalTopicModel
 from .words import Words
 
 
@@ -75,7 +75,7 @@ class GSMNetwork(VariationalNetwork):
 class GSM(VariationalTopicModel):
     """Gaussian softmax topic model (Miao, Grefenstette & Blunsom 2017).
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"

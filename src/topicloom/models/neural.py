@@ -53,6 +53,7 @@ class NeuralTopicModel(TopicModel):
     - `build_reader`: the documents in batches.
     - `training_stages`: the stages of training, such as a pretraining.
     - `training_plan`: the numbers of epochs and the rates of the last stage.
+    - `divergence_weight`: the weight of the divergence from the prior.
     - `prepare_training` and `finish_training`: what happens before the first step and after the last one.
 
     Args:
@@ -72,9 +73,8 @@ class NeuralTopicModel(TopicModel):
             divergence does not change. Bounds and perplexities are always those of the counts.
         code_norm: the batch normalisation of a document's code. "mean" normalises where the code is, so that every
             dimension stays in use, and lets its variance change within bounds. "fixed" normalises both, as in BN-VAE
-            (Zhu et al. 2020); the divergence is then constant, and `kl_weight` has no effect. "affine" has a learned
-            scale and shift, and "shift" a shift alone. "none" has no normalisation, as in the papers of
-            most models; topics can collapse.
+            (Zhu et al. 2020), so that the divergence hardly changes. "affine" has a learned scale and shift, and
+            "shift" a shift alone. "none" has no normalisation, as in the papers of most models; topics can collapse.
         learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
             topics.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
@@ -93,8 +93,6 @@ class NeuralTopicModel(TopicModel):
             to almost zero; "constant" does not change.
         weight_decay: the L2 penalty on all weights.
         beta1: Adam's decay rate of the mean gradient. A high rate such as .99 makes a high learning rate more stable.
-        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE.
-        kl_warmup: the number of epochs in which this weight rises from 0.
         patience: stop after this many epochs without a lower loss on held-out documents, and restore the best weights.
             None trains for all epochs on all documents.
         validation_fraction: the share of the documents that are held out if there is a patience.
@@ -123,8 +121,6 @@ class NeuralTopicModel(TopicModel):
     schedule: Schedule = "one_cycle"
     weight_decay: NotNegative = 0.0
     beta1: Rate = 0.9
-    kl_weight: NotNegative = 1.0
-    kl_warmup: NotNegative = 0.0
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
 
@@ -192,6 +188,11 @@ class NeuralTopicModel(TopicModel):
 
     # Training.
 
+    @property
+    def divergence_weight(self) -> float:
+        """The weight of the loss's divergence from the prior. A model whose setting has this weight returns it."""
+        return 1.0
+
     def training_plan(self) -> TrainingPlan:
         """Return the plan of the last stage of training, which the settings describe."""
         return TrainingPlan(
@@ -200,8 +201,7 @@ class NeuralTopicModel(TopicModel):
             schedule=self.schedule,
             weight_decay=self.weight_decay,
             beta1=self.beta1,
-            kl_weight=self.kl_weight,
-            kl_warmup=self.kl_warmup,
+            kl_weight=self.divergence_weight,
             patience=self.patience,
         )
 
@@ -322,14 +322,3 @@ class NeuralTopicModel(TopicModel):
         if self.target == "tfidf" and self.criterion == "bernoulli":
             raise SettingError("`criterion='bernoulli'` reads no weights of words, so `target` should be 'counts'")
         return corpus
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class VariationalTopicModel(NeuralTopicModel):
-    """The base of the neural models that draw theta from its posterior in training: variational autoencoders.
-
-    Args:
-        n_samples: the number of draws of theta for each document, by which its loss is estimated.
-    """
-
-    n_samples: AtLeastOne = 1

@@ -25,8 +25,8 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
 from ..settings import NotNegative, Positive
-from .neural import VariationalTopicModel
 from .published import PLAIN
+from .variational import VariationalTopicModel
 from .words import Words
 
 
@@ -65,8 +65,8 @@ class NVDM(VariationalTopicModel):
     Its topics are directions of a latent space and not parts of a mixture, so it serves mainly for comparison. Each
     batch takes memory in proportion to the vocabulary.
 
-    All settings are those that neural models share; they are described in `help(topicloom.NeuralTopicModel)`. As its
-    topics have no shares, `learn_shares` and `spare_topics` are off.
+    All settings are those that variational models share; they are described in `help(topicloom.VariationalTopicModel)`.
+    As its topics have no shares, `learn_shares` and `spare_topics` are off.
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN | {

@@ -40,7 +40,7 @@ class ProdLDA(DirichletVAE):
     """ProdLDA: topics as a product of experts over words (Srivastava & Sutton 2017).
 
     Each batch takes memory in proportion to the vocabulary. The settings are those of `help(topicloom.DirichletVAE)`
-    and `help(topicloom.NeuralTopicModel)`, with other defaults.
+    and `help(topicloom.VariationalTopicModel)`, with other defaults.
     """
 
     published: ClassVar[dict[str, Any]] = _AUTHORS | {
@@ -65,7 +65,7 @@ class ProdLDA(DirichletVAE):
 class NVLDA(DirichletVAE):
     """NVLDA: a mixture of topics with a logistic-normal posterior (Srivastava & Sutton 2017).
 
-    The settings are those of `help(topicloom.DirichletVAE)` and `help(topicloom.NeuralTopicModel)`, with other
+    The settings are those of `help(topicloom.DirichletVAE)` and `help(topicloom.VariationalTopicModel)`, with other
     defaults.
     """
 

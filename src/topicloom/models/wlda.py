@@ -4,12 +4,14 @@ Nan, Ding, Nallapati & Xiang 2019, "Topic Modeling with Wasserstein Autoencoders
 is deterministic, theta = softmax(f(x)). The loss is -sum_v x_v log p(v | theta) / (s log V) + lambda MMD(theta, prior),
 where s is the mean length of a document and MMD the unbiased estimate over a batch, with the information-diffusion
 kernel, of the maximum mean discrepancy. In training, Dirichlet noise eta is mixed into theta before it is decoded:
-(1 - a) theta + a eta. The priors gmm-std and gmm-ctm are those of the WTM-GMM in the Neural_Topic_Models of zll17.
+(1 - a) theta + a eta. The priors gaussian, gmm-std and gmm-ctm are those of the Neural_Topic_Models of zll17.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - f(x) is batch-normalised and scaled to a standard deviation of `spread` (code_norm="none", spread=1). Otherwise the
   gradient of the MMD, which is nearly zero for sparse theta, is too weak against that of the likelihood, and two to
   six topics take all documents.
+- In training, each half of a batch is normalised by itself for the MMD, and its theta is compared with that of the
+  other half only. Codes that are normalised together depend on each other, so that the estimate would be biased.
 - The loss is multiplied by s log V. It has the same minimum, and the reconstruction is in nats per document as in every
   model.
 - f(x) has a learned bias, the prior follows the shares of the topics (learn_shares=False), and training starts with
@@ -36,17 +38,20 @@ from ..nn.decoders import make_decoder
 from ..nn.discrepancies import mmd
 from ..nn.layers import linear
 from ..nn.network import AutoencoderNetwork, Loss
-from ..nn.posteriors import PointPosterior
+from ..nn.posteriors import PointPosterior, Posterior
 from ..nn.samplers import (
     CornerMixture,
     DirichletSampler,
     FittedMixture,
+    GaussianSampler,
     Sampler,
 )
-from ..settings import Positive, Rate
+from ..settings import NotNegative, Positive, Rate
 from .neural import NeuralTopicModel
 from .published import PLAIN
 from .words import Words
+
+_SPREADS = {"gaussian": 1.0, "gmm-std": 9.0}  # standard deviations of codes like those of the prior; of others, 3
 
 
 class WLDANetwork(AutoencoderNetwork):
@@ -74,21 +79,32 @@ class WLDANetwork(AutoencoderNetwork):
 
     def codes(self, batch: Batch) -> Tensor:
         """Return z, (B, K)."""
-        normal: Tensor = self.norm(self.code(self.encoder(batch, self.noise)))
+        return self._scaled(self.norm(self.code(self.encoder(batch, self.noise))))
+
+    def _scaled(self, normal: Tensor) -> Tensor:
         return self.spread * normal + self.shares.logits
 
     def posterior(self, batch: Batch) -> PointPosterior:
         return PointPosterior(torch.softmax(self.codes(batch), dim=1))
 
     def loss(self, batch: Batch) -> Loss:
-        z = self.codes(batch)  # (B, K)
+        raw = self.code(self.encoder(batch, self.noise))  # (B, K)
+        z = self._scaled(self.norm(raw))  # (B, K)
         theta = torch.softmax(z, dim=1)
-        if self.training:
+        compared = torch.softmax(self._scaled(self.norm.of_halves(raw)), dim=1)  # (B, K)
+        discrepancy = self._discrepancy(compared, across_halves=self.training and len(z) > 1)  # ()
+        if self.training:  # afterwards, as the estimate is unbiased only if the sample is independent of the batch
             self.prior.update(z.detach())
-        discrepancy = mmd(self.prior.sample(len(z), self.generator), theta, self.tau)  # ()
         with self.decoder.cached_topics():
             score = self.decoder.score(self._disturbed(theta), self.scored(batch.counts), self.criterion)  # (B,)
             return Loss(-score, self.nats * discrepancy.expand(len(z)), self.separation_loss(theta, batch))
+
+    def _discrepancy(self, theta: Tensor, *, across_halves: bool = False) -> Tensor:
+        """Return the MMD of theta (B, K) and as many samples of the prior, a scalar."""
+        return mmd(self.prior.sample(len(theta), self.generator), theta, self.tau, across_halves=across_halves)
+
+    def further_measures(self, posterior: Posterior) -> dict[str, float]:
+        return {"mmd": float(self._discrepancy(posterior.point()))}
 
     def _disturbed(self, theta: Tensor) -> Tensor:
         """Return theta (B, K), with Dirichlet noise mixed in during training."""
@@ -107,19 +123,22 @@ class WLDANetwork(AutoencoderNetwork):
 class WLDA(NeuralTopicModel):
     """Wasserstein autoencoder for topics, W-LDA (Nan, Ding, Nallapati & Xiang 2019).
 
-    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`. Here `kl_weight` is
-    the weight lambda of the discrepancy between the documents' theta and the prior.
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
 
     Args:
-        prior: the prior of theta. "dirichlet" is Dirichlet(alpha). "gmm-std" is the softmax of a mixture of K Gaussians
-            that are fixed at 20 e_k with standard deviation 4, so that nearly every document has one topic. "gmm-ctm"
-            is the softmax of a mixture of K Gaussians that follow the documents' codes during training.
+        prior: the prior of theta. "dirichlet" is Dirichlet(alpha). "gaussian" is the softmax of a Gaussian with the
+            standard deviation `spread`, whose documents have many topics. "gmm-std" is the softmax of a mixture of K
+            Gaussians that are fixed at 20 e_k with standard deviation 4, so that nearly every document has one topic.
+            "gmm-ctm" is the softmax of a mixture of K Gaussians that follow the documents' codes during training.
         alpha: the parameter of the Dirichlet prior and of the noise, the same for all topics. A smaller value gives
             documents fewer topics.
+        mmd_weight: the weight lambda of the discrepancy between the documents' theta and the prior. A higher weight
+            keeps theta closer to the prior.
         noise: the share of Dirichlet noise that is mixed into theta during training.
         tau: the width of the kernel, exp(-angle^2 / tau), by which theta is compared with the prior.
         spread: the standard deviation of each dimension of the code before the softmax. A larger value gives documents
-            fewer topics. None is 9 with "gmm-std", whose documents have nearly one topic, and 3 with other priors.
+            fewer topics. None is 9 with "gmm-std", whose documents have nearly one topic, 1 with "gaussian", and 3 with
+            the other priors.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is the paper's product of
             experts, softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
     """
@@ -135,8 +154,9 @@ class WLDA(NeuralTopicModel):
         "epochs": 450,
     }
 
-    prior: Literal["dirichlet", "gmm-std", "gmm-ctm"] = "dirichlet"
+    prior: Literal["dirichlet", "gaussian", "gmm-std", "gmm-ctm"] = "dirichlet"
     alpha: Positive = 0.1
+    mmd_weight: NotNegative = 1.0
     noise: Rate = 0.05
     tau: Positive = 1.0
     spread: Positive | None = None
@@ -144,7 +164,11 @@ class WLDA(NeuralTopicModel):
 
     @property
     def _spread(self) -> float:
-        return self.spread or (9.0 if self.prior == "gmm-std" else 3.0)
+        return self.spread or _SPREADS.get(self.prior, 3.0)
+
+    @property
+    def divergence_weight(self) -> float:
+        return self.mmd_weight
 
     def build_network(self, words: Words, generator: torch.Generator) -> WLDANetwork:
         return WLDANetwork(self, words, generator)
@@ -153,6 +177,8 @@ class WLDA(NeuralTopicModel):
 def _prior(settings: WLDA) -> Sampler:
     if settings.prior == "dirichlet":
         return DirichletSampler(settings.n_topics, settings.alpha, follows=settings.learn_shares)
+    if settings.prior == "gaussian":
+        return GaussianSampler(settings.n_topics, settings._spread, follows=settings.learn_shares)
     if settings.prior == "gmm-std":
         return CornerMixture(settings.n_topics, follows=settings.learn_shares)
     return FittedMixture(settings.n_topics, settings._spread)

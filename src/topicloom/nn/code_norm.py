@@ -28,19 +28,31 @@ class CodeNorm(nn.Module):
     Args:
         n_units: the number of columns L.
         kind: "fixed", "affine", "shift", "bounded" or "none".
+        scale: with "affine", the scale at the start.
     """
 
-    def __init__(self, n_units: int, kind: Literal["fixed", "affine", "shift", "bounded", "none"]) -> None:
+    def __init__(
+        self,
+        n_units: int,
+        kind: Literal["fixed", "affine", "shift", "bounded", "none"],
+        *,
+        scale: float = 1.0,
+    ) -> None:
         super().__init__()
         self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
-        self.scale = nn.Parameter(torch.full((n_units,), 1 / _GAIN)) if kind == "affine" else None
+        self.scale = nn.Parameter(torch.full((n_units,), scale / _GAIN)) if kind == "affine" else None
         self.shift = None if kind == "fixed" else nn.Parameter(torch.zeros(n_units))
         self.bounded = kind == "bounded"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the normalised columns, (B, L) -> (B, L)."""
-        if self.norm is not None:
-            x = self.norm(x)
+        return self._affine(x if self.norm is None else self.norm(x))
+
+    def of_halves(self, x: Tensor) -> Tensor:
+        """Return the columns, (B, L), of which each half of the batch is normalised by itself in training."""
+        return self._affine(self.norm.of_halves(x)) if self.training and self.norm is not None else self(x)
+
+    def _affine(self, x: Tensor) -> Tensor:
         if self.scale is not None:
             x = x * (_GAIN * self.scale)
         if self.shift is None:

@@ -224,6 +224,10 @@ class SparsePosterior(SimplexPosterior):
     def log_point(self) -> Tensor:
         return self.weights.log_point() + F.logsigmoid(self.logits)
 
+    def n_present(self) -> Tensor:
+        """Return the expected number of topics in each document, (B,)."""
+        return torch.sigmoid(self.logits).sum(1)
+
     def divergence(self) -> Tensor:
         return self.weights.divergence() + kl_bernoulli(self.logits, self.prior_probability)
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batch import Batch
-from .code_norm import PLAIN_NORMS, CodeNormKind, norm_of_location, norm_of_spread
+from .code_norm import PLAIN_NORMS, CodeNorm, CodeNormKind, norm_of_location, norm_of_spread
 from .layers import (
     dropout,
     linear,
@@ -222,12 +222,14 @@ class WeibullHead(nn.Module):
 class IndicatorHead(nn.Module):
     """From h to the log odds that each topic is in the document, which start around those of the prior.
 
+    Their batch normalisation has a learned scale, so that the number of topics can differ between documents.
+
     Args:
         n_hidden: the width H of h.
         n_topics: the number of topics K.
         generator: draws the initial weights.
         probability: the prior probability that a topic is in a document.
-        norm: the normalisation of the code; see `CodeNorm`.
+        norm: "none" has no normalisation; all others have the same one.
     """
 
     def __init__(
@@ -241,10 +243,11 @@ class IndicatorHead(nn.Module):
     ) -> None:
         super().__init__()
         self.logits = linear(n_hidden, n_topics, generator, bias=False)
-        self.norm = norm_of_spread(n_topics, norm)
+        # A larger spread at the start costs a short document more than it gains.
+        self.norm = CodeNorm(n_topics, "none" if norm == "none" else "affine", scale=0.5)
         self.centre = math.log(probability / (1 - probability))
 
     def forward(self, h: Tensor) -> Tensor:
         """Return the log odds of hidden vectors (B, H): (B, K)."""
         norm: Tensor = self.norm(self.logits(h))
-        return 0.5 * norm + self.centre  # a larger spread at the start costs a short document more than it gains
+        return norm + self.centre

@@ -69,6 +69,20 @@ class BatchNorm(nn.Module):
             x, self.running_mean, self.running_var, None, self.shift, use_batch, self.momentum, self.eps
         )
 
+    def of_halves(self, x: Tensor) -> Tensor:
+        """Return the columns, (B, F), each half of the batch normalised by itself.
+
+        The normalised rows of a batch depend on each other: their mean is always 0. Those of one half do not depend on
+        those of the other. The running statistics do not change.
+        """
+        parts = [
+            F.batch_norm(half, None, None, None, self.shift, True, 0.0, self.eps)
+            if len(half) > 1
+            else F.batch_norm(half, self.running_mean, self.running_var, None, self.shift, False, 0.0, self.eps)
+            for half in x.tensor_split(2)
+        ]
+        return torch.cat(parts)
+
 
 class FoldedNorm(nn.Module):
     """Batch normalisation of x W^T with a learned shift and without a scale, computed as a change of W.

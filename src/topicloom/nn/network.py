@@ -24,7 +24,7 @@ class Loss:
 
     Attributes:
         reconstruction: the negative log likelihood.
-        divergence: the divergence of the posterior from the prior. Its weight is `kl_weight`.
+        divergence: the divergence of the posterior from the prior. Its weight is that of the training plan.
         extras: further terms by name, which include their weights.
     """
 
@@ -36,16 +36,16 @@ class Loss:
         """Return all terms by the names that they have in history_."""
         return {"reconstruction": self.reconstruction, "divergence": self.divergence, **self.extras}
 
-    def without_extras(self, kl_weight: float = 1.0) -> Tensor:
+    def without_extras(self, divergence_weight: float = 1.0) -> Tensor:
         """Return the sum without the extra terms, (B,).
 
         The weights of the extra terms can change during training, so epochs are compared without them.
         """
-        return self.reconstruction + kl_weight * self.divergence
+        return self.reconstruction + divergence_weight * self.divergence
 
-    def total(self, kl_weight: float = 1.0) -> Tensor:
-        """Return the sum of all terms, (B,). With kl_weight 1 and no extras it is minus the evidence lower bound."""
-        total = self.without_extras(kl_weight)
+    def total(self, divergence_weight: float = 1.0) -> Tensor:
+        """Return the sum of all terms, (B,). With weight 1 and no extras it is minus the evidence lower bound."""
+        total = self.without_extras(divergence_weight)
         for extra in self.extras.values():
             total = total + extra
         return total
@@ -139,6 +139,14 @@ class TopicNetwork(nn.Module, ABC):
 
         Args:
             row: the epoch's row of history_, with the measures of the monitors.
+        """
+        return {}
+
+    def further_measures(self, posterior: Posterior) -> dict[str, Any]:
+        """Return columns for the row of an epoch that only this network has. By default, there are none.
+
+        Args:
+            posterior: the posterior of the documents of the collapse watch.
         """
         return {}
 

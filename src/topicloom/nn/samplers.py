@@ -92,6 +92,27 @@ class GaussianMixtureSampler(Sampler):
         return self.weights @ torch.softmax(self.means, dim=1)
 
 
+class GaussianSampler(GaussianMixtureSampler):
+    """softmax(z) for z ~ N(m, deviation^2 I).
+
+    Args:
+        n_topics: the number of topics K.
+        deviation: the standard deviation of z.
+        follows: whether m follows the mean of the codes, by an empirical Bayes estimate. Otherwise m is 0.
+        rate: the weight of a batch in the running mean.
+    """
+
+    def __init__(self, n_topics: int, deviation: float = 1.0, *, follows: bool = False, rate: float = _RATE) -> None:
+        super().__init__(torch.ones(1), torch.zeros(1, n_topics), torch.full((1, n_topics), deviation**2))
+        self.follows = follows
+        self.rate = rate
+
+    def update(self, codes: Tensor) -> None:
+        if self.follows:
+            centre = codes.mean(0)  # (K,)
+            self.means.lerp_(centre - centre.mean(), self.rate)
+
+
 class CornerMixture(GaussianMixtureSampler):
     """K components at 20 e_k with standard deviation 4: documents have nearly one topic.
 

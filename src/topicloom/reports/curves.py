@@ -40,7 +40,10 @@ _COUNTING = (
     "After the line it is measured on few documents in each epoch, and therefore jumps."
 )
 
-_NOT_LOSSES = {"epoch", "stage", "learning_rate", "kl_weight", "separation_weight", "concentration", *CATALOGUE}
+_NOT_LOSSES = {
+    "epoch", "stage", "learning_rate", "divergence_weight", "separation_weight", "concentration", "mmd",
+    "topics_per_document", "topics_per_document_deviation", *CATALOGUE,
+}  # fmt: skip
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
 _REPEATED = {"critic_gap"}  # the only term of critic_loss, and therefore equal to it
 

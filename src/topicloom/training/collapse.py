@@ -31,9 +31,10 @@ _SAMPLE = 1024  # documents, or 20 for each topic
 _TOLERATED = 0.2  # share of topics or latent dimensions that may be inactive without a warning
 _DOCS_PER_TOPIC, _WORDS = 5, 200  # below these, some topics must be unused or alike, so there is no warning
 _FREQUENT = 50  # words
+_DISCREPANCY_WEIGHTS = ("mmd_weight", "critic_weight")  # of terms by which theta is spread over the topics
 _SUSPECTS = (
     "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
-    "kl_weight", "learning_rate", "min_diversity",
+    "kl_weight", *_DISCREPANCY_WEIGHTS, "learning_rate", "min_diversity",
 )  # fmt: skip
 
 
@@ -66,9 +67,11 @@ class CollapseWatch:
         Returns:
             the values of the catalogue's measures with the use "watch", which become columns of history_ and which
             docs/collapse.md describes. `kl_per_dimension` is a list with a number for each latent dimension. A network
-            without a divergence from a prior has neither this column nor `active_units_by_divergence`.
+            without a divergence from a prior has neither this column nor `active_units_by_divergence`. The network's
+            own columns follow (`TopicNetwork.further_measures`).
         """
-        return self.figures(network.posterior(self.batch), network.topic_word())
+        posterior = network.posterior(self.batch)
+        return self.figures(posterior, network.topic_word()) | network.further_measures(posterior)
 
     def figures(self, posterior: Posterior, topic_word: Tensor) -> dict[str, Any]:
         """Return the same values for given topics.
@@ -105,8 +108,7 @@ class CollapseWatch:
                 f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"
             )
         if active < (1 - _TOLERATED) * n_topics:
-            # In models without a divergence of each dimension, kl_weight weighs a term that spreads theta over topics.
-            heavier = {} if units else {"kl_weight": getattr(model, "kl_weight", 1) * 2}
+            heavier = {name: 2 * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
             verb = "is" if n_topics - active == 1 else "are"
             yield (
                 f"{n_topics - active} of {n_topics} topics {verb} no document's main topic; "

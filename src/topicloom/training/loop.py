@@ -129,9 +129,9 @@ def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[To
         network.generator = own
 
 
-def _mean_loss(network: TopicNetwork, reader: BatchReader, kl_weight: float) -> float:
+def _mean_loss(network: TopicNetwork, reader: BatchReader, divergence_weight: float) -> float:
     """Return the mean loss of the documents, without the extra terms."""
-    totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(kl_weight).sum())
+    totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(divergence_weight).sum())
     return float(torch.stack(totals).sum()) / reader.n_docs
 
 
@@ -173,7 +173,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
     means = {name: float(total) / n_docs for name, (total, n_docs) in state.sums.items()}
     state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
     elapsed = time.perf_counter() - started
-    return {"epoch": state.epoch, **means, "kl_weight": weight, "learning_rate": rate, "seconds": elapsed}
+    return {"epoch": state.epoch, **means, "divergence_weight": weight, "learning_rate": rate, "seconds": elapsed}
 
 
 def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
@@ -184,7 +184,7 @@ def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
 
 
 def _move(
-    player: Player, optimizer: torch.optim.Optimizer, batch: Batch, kl_weight: float
+    player: Player, optimizer: torch.optim.Optimizer, batch: Batch, divergence_weight: float
 ) -> tuple[dict[str, Tensor], str | None]:
     """Take one step of one player.
 
@@ -194,7 +194,7 @@ def _move(
     loss = player.loss(batch)
     if loss is None:
         return {}, None
-    total = loss.total(kl_weight)  # (B,)
+    total = loss.total(divergence_weight)  # (B,)
     optimizer.zero_grad(set_to_none=True)
     total.mean().backward(inputs=list(player.parameters))
     problem = _not_finite(total, player.parameters)

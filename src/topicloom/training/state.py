@@ -19,7 +19,10 @@ Sums = dict[str, tuple[Tensor, int]]  # the sum of each term of the loss, and th
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How a stage is trained. `NeuralTopicModel` describes the settings of the same names."""
+    """How a stage is trained. `NeuralTopicModel` and `VariationalTopicModel` describe the settings of these names.
+
+    In a model without `kl_weight`, that field is the weight of whatever takes the place of the divergence.
+    """
 
     epochs: int
     learning_rate: float

@@ -37,8 +37,8 @@ from ...training.state import TrainingPlan, TrainingState
 from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
-from ..neural import VariationalTopicModel
 from ..pruning import CoherenceSelector, select_topics
+from ..variational import VariationalTopicModel
 from ..words import Words
 from .network import LoomNetwork
 
@@ -51,7 +51,7 @@ _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 class Loom(VariationalTopicModel):
     """Variational pretraining, collapsed counting and amortised inference: this project's own topic model.
 
-    The settings that all neural models share are described at topicloom.NeuralTopicModel.
+    The settings that the variational models share are described at topicloom.VariationalTopicModel.
 
     Args:
         pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent; the

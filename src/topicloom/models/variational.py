@@ -1,0 +1,54 @@
+"""VariationalTopicModel: the base of the neural models whose loss is minus an evidence lower bound."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..corpus import Corpus
+from ..settings import AtLeastOne, NotNegative
+from ..training.state import TrainingPlan
+from .neural import NeuralTopicModel
+
+logger = logging.getLogger("topicloom")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class VariationalTopicModel(NeuralTopicModel):
+    """The base of the neural models that draw theta from its posterior in training: variational autoencoders.
+
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+
+    Args:
+        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE. With code_norm="fixed" it
+            has hardly any effect, because the divergence hardly changes.
+        kl_warmup: the number of epochs in which this weight rises from 0.
+        n_samples: the number of draws of theta for each document, by which its loss is estimated.
+    """
+
+    kl_weight: NotNegative = 1.0
+    kl_warmup: NotNegative = 0.0
+    n_samples: AtLeastOne = 1
+
+    @property
+    def divergence_weight(self) -> float:
+        return self.kl_weight
+
+    @property
+    def has_constant_divergence(self) -> bool:
+        """Whether the settings keep the divergence from the prior almost constant, whatever its weight."""
+        return self.code_norm == "fixed"
+
+    def training_plan(self) -> TrainingPlan:
+        return replace(super().training_plan(), kl_warmup=self.kl_warmup)
+
+    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        corpus = super()._begin(X, vocabulary)
+        if self.has_constant_divergence and (self.kl_weight != 1 or self.kl_warmup > 0):
+            logger.warning(
+                "`kl_weight` and `kl_warmup` have hardly any effect with `code_norm='fixed'`, which keeps the "
+                "divergence from the prior almost constant; try `code_norm='mean'`"
+            )
+        return corpus

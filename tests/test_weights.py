@@ -1,0 +1,86 @@
+"""The weight of the divergence has the name of what it weighs, and a weight without an effect gives a warning."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+import pytest
+
+from topicloom.datasets import synthetic_lda
+from topicloom.errors import on_command_line
+from topicloom.models import BATM, GMNTM, GSM, MODELS, NVDM, WLDA, DirichletVAE
+from topicloom.models.neural import NeuralTopicModel
+from topicloom.models.variational import VariationalTopicModel
+from topicloom.settings import describe_settings
+from topicloom.training.collapse import CollapseWatch
+
+CORPUS = synthetic_lda(n_docs=60, n_topics=3, n_words=30, doc_length=20).corpus
+SMALL = {"n_topics": 3, "epochs": 1, "hidden_size": 8, "random_state": 0, "device": "cpu"}
+
+
+def names_of(kind):
+    return {setting.name for setting in describe_settings(kind)}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)])
+def test_only_variational_models_weigh_a_kl_divergence(kind):
+    variational = issubclass(kind, VariationalTopicModel)
+    assert {"kl_weight", "kl_warmup"} & names_of(kind) == ({"kl_weight", "kl_warmup"} if variational else set())
+
+
+@pytest.mark.parametrize(("kind", "name", "default"), [(WLDA, "mmd_weight", 1.0), (BATM, "critic_weight", 0.3)])
+def test_the_weight_of_a_discrepancy_is_in_the_plan(kind, name, default):
+    assert kind(**SMALL).training_plan().kl_weight == default
+    model = kind(**SMALL, **{name: 0.7}).fit(CORPUS)
+    assert model.training_plan().kl_weight == 0.7
+    assert model.history_[-1]["divergence_weight"] == 0.7
+
+
+@pytest.mark.parametrize(("kind", "name"), [(WLDA, "mmd_weight"), (BATM, "critic_weight")])
+def test_the_collapse_watch_knows_these_weights(kind, name):
+    row = {"epoch": 60, "active_topics": 2, "duplicate_topics": 0, "frequent_mass": 0.3}
+    model = kind(5)
+    watch = CollapseWatch.of(model.build_reader(CORPUS, _State()), CORPUS.counts.sum(axis=0), 5)
+    (sentence,) = watch.advice(model, row)
+    assert f"`{name}={2 * getattr(model, name)!r}`" in sentence
+    model.set_params(**{name: 0.01})
+    assert f"try `{name}={getattr(kind(5), name)!r}`" in next(watch.advice(model, row))
+
+
+class _State:
+    """What a reader is built for."""
+
+    device = "cpu"
+    network = type("Network", (), {"fields": ()})
+
+
+def warnings_of(model, caplog):
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        model.fit(CORPUS)
+    return [message for message in caplog.messages if "hardly any effect" in message]
+
+
+@pytest.mark.parametrize("changed", [{"kl_weight": 0.5}, {"kl_warmup": 3.0}])
+@pytest.mark.parametrize("kind", [GSM, NVDM, DirichletVAE])
+def test_a_weight_without_an_effect_gives_a_warning(kind, changed, caplog):
+    (sentence,) = warnings_of(kind(**SMALL, **changed, code_norm="fixed"), caplog)
+    assert on_command_line(sentence, ["--set"]) == (
+        "kl_weight and kl_warmup have hardly any effect with --set code_norm=fixed, which keeps the divergence from "
+        "the prior almost constant; try --set code_norm=mean"
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(GSM, code_norm="fixed"),
+        partial(GSM, kl_weight=0.5),
+        partial(WLDA, code_norm="fixed", mmd_weight=0.5),
+        partial(GMNTM, code_norm="fixed", kl_weight=0.5, pretrain_epochs=1),
+        partial(DirichletVAE, code_norm="fixed", kl_weight=0.5, sparsity=0.3),
+    ],
+)
+def test_a_weight_with_an_effect_gives_none(make, caplog):
+    assert warnings_of(make(**SMALL), caplog) == []
