@@ -54,8 +54,8 @@ checked it.
 BETWEEN = """
 ## What the configurations give here
 
-Perplexities are those of test documents, and all figures are given as mean ± standard deviation over seeds. `20news-avitm` is the corpus of ProdLDA
-(1,995 words), and `20ng` has 5,000 words.
+Perplexities are those of test documents, and all figures are given as mean ± standard deviation over seeds.
+`20news-avitm` is the corpus of ProdLDA (1,995 words), and `20ng` has 5,000 words.
 
 - seconds: processor time of the fit, with one thread.
 - perplexity (bound): from the evidence lower bound, as in the papers. WLDA and BATM have no bound, and theirs is from
