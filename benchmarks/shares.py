@@ -29,6 +29,10 @@ N_DOCS = {10: 5000, 60: 2000, 300: 1000}
 N_WORDS, ETA, COMMON = 1000, 0.05, 0.2  # a fifth of the tokens are common words, whose frequencies follow Zipf's law
 COUNTED = 0.03  # a topic with this share of the tokens should be found
 FOUND = 0.3  # total variation
+NAMES = (
+    "LDA gibbs", "Loom", "GSM", "ETM", "WLDA dirichlet", "GMNTM", "DirichletVAE implicit", "DirichletVAE weibull",
+    "ProdLDA", "BATM", "NVDM",
+)  # fmt: skip
 ZIPF = {"20ng": 20, "bbc-news": 20}  # corpora with classes, and K
 EARLIER = {"learn_shares": False, "spare_topics": 0, "code_norm": "fixed"}  # even shares by force
 HEAD = """# Shares of topics
@@ -194,13 +198,15 @@ def skewed_table(rows: list[dict[str, Any]], names: list[str]) -> str:
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, shared.RESULTS / "shares.jsonl")
-    parser.add_argument("--variants", help="names of variants or models, separated by commas; default: all")
+    parser.add_argument("--variants", default=",".join(NAMES), help="names of variants, separated by commas")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--topics", default="5,10,20")
     parser.add_argument("--lengths", default="10,60,300")
     parser.add_argument("--corpora", default=",".join(ZIPF), help="corpora with classes; empty for none")
     options = parser.parse_args()
-    names = [variant.name for variant in shared.variants(options.variants)]
+    names = options.variants.split(",")
+    if unknown := set(names) - set(shared.VARIANTS):
+        parser.error(f"there is no variant {', '.join(sorted(unknown))}; choose from {', '.join(shared.VARIANTS)}")
     earlier = [f"{name} even shares" for name in ("GSM", "ETM", "WLDA dirichlet") if name in names]
     topics, lengths = (list(map(int, text.split(","))) for text in (options.topics, options.lengths))
     requested: list[jobs.Job] = []
