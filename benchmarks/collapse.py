@@ -40,11 +40,13 @@ CHANGES: dict[str, dict[str, Any]] = {
     "separation term": {"min_diversity": 0.77},
 }
 DEFAULTS = "default settings"  # of everything but the norm and the weight, also the prior, the epochs and the rate
-DIRICHLET = [("none", 0.1, 0), ("none", 1, 0), ("none", 1, WARMUP), ("none", 10, 0)]
-DIRICHLET += [("mean", 0.1, 0), ("mean", 1, 0), ("mean", 10, 0)]
+VARIANTS = [(change, "none") for change in CHANGES] + [(DEFAULTS, "none"), (DEFAULTS, "mean")]
+DIRICHLET = [("none", 1, 0), ("none", 1, WARMUP), ("none", 10, 0), ("mean", 1, 0), ("mean", 10, 0)]
+UNITS = range(0, N_TOPICS + 1, 5)  # the ticks of the figures
 EPOCHS = (1, 2, 5, 10, 15, 20, 25, 30, 40)  # of the table
 COLUMNS = {  # of the tables: the title and the format of each figure
     "kl": ("KL", "{:.2f}"),
+    "kl_training": ("KL in training", "{:.2f}"),
     "units": ("active units", "{}"),
     "kl_test": ("KL, test", "{:.2f}"),
     "reconstruction_test": ("reconstruction, test", "{:.1f}"),
@@ -65,13 +67,12 @@ def a_job(norm: str, weight: float, warmup: int = 0, model: str = "GSM", change:
 
 def all_jobs() -> list[jobs.Job]:
     """Return the jobs in order of importance."""
-    grid = [a_job(norm, weight) for norm in NORMS for weight in WEIGHTS]
     warm = [a_job("none", weight, WARMUP) for weight in (1, 3, 10)]
-    changed = [a_job("none", weight, change=change) for change in list(CHANGES)[1:] for weight in (1, 10)]
-    default = [a_job(norm, weight, change=DEFAULTS) for norm in ("none", "mean") for weight in (1, 10)]
+    grid = [a_job(norm, weight) for weight in (1, 10, 30, 0, 3, 0.1, 0.3) for norm in NORMS]
+    changed = [a_job(norm, 10, change=change) for change, norm in VARIANTS]
     dirichlet = [a_job(norm, weight, warmup, "DirichletVAE") for norm, weight, warmup in DIRICHLET]
-    again = [a_job("none", weight, warmup, seed=1) for weight in (1, 3, 10) for warmup in (0, WARMUP)]
-    return warm + grid + changed + default + dirichlet + again
+    again = [a_job("none", 10, warmup, seed=1) for warmup in (0, WARMUP)]
+    return warm + grid[:16] + changed + grid[16:] + dirichlet + again
 
 
 def make(job: jobs.Job) -> tl.TopicModel:
@@ -102,6 +103,7 @@ def measure(folder: Path, job: jobs.Job) -> dict[str, Any]:
         "seconds": seconds,
         "kl_by_epoch": [sum(row["kl_per_dimension"]) for row in model.history_],
         "units_by_epoch": [row["active_units_by_divergence"] for row in model.history_],
+        "kl_training": last["divergence"],
         "kl": sum(last["kl_per_dimension"]),
         "units": last["active_units_by_divergence"],
         "active_topics": last["active_topics"],
@@ -145,32 +147,30 @@ def table(first: Sequence[str], names: Sequence[str], rows: Sequence[tuple[list[
 
 
 def table_of_weights(results: Results) -> str:
-    header = ["kl_weight", *(f"{what}, {norm}" for what in ("KL", "units") for norm in NORMS)]
+    columns = [("KL", "kl", NORMS), ("units", "units", NORMS), ("KL in training", "kl_training", NORMS[2:])]
+    header = ["kl_weight", *(f"{title}, {norm}" for title, _, norms in columns for norm in norms)]
     rows = []
     for weight in WEIGHTS:
-        found = [results.of(norm, weight) for norm in NORMS]
-        rows.append([f"{weight:g}", *(cells(row, [name])[0] for name in ("kl", "units") for row in found)])
+        figures = (cells(results.of(norm, weight), [name]) for _, name, norms in columns for norm in norms)
+        rows.append([f"{weight:g}", *(cell for [cell] in figures)])
     return jobs.markdown(header, rows)
 
 
 def table_of_epochs(results: Results) -> str:
     rows = []
-    for seed, weight, warmup in product((0, 1), (1, 3, 10), (0, WARMUP)):
+    for (weight, seed), warmup in product(((1, 0), (3, 0), (10, 0), (10, 1)), (0, WARMUP)):
         row = results.of("none", weight, warmup, seed=seed)
         kl, units = row.get("kl_by_epoch", []), row.get("units_by_epoch", [])
         shown = [f"{kl[e - 1]:.2f} ({units[e - 1]})" if e <= len(kl) else "-" for e in EPOCHS]
-        rows.append([f"{weight:g}", f"{warmup}", f"{seed}", *shown])
-    return jobs.markdown(["kl_weight", "kl_warmup", "seed", *(f"epoch {epoch}" for epoch in EPOCHS)], rows)
+        rows.append([f"{weight:g}", f"{warmup}", f"{seed}", *shown, *cells(row, ["kl_test", "reconstruction_test"])])
+    epochs = [f"epoch {epoch}" for epoch in EPOCHS]
+    return jobs.markdown(["kl_weight", "kl_warmup", "seed", *epochs, "KL, test", "reconstruction, test"], rows)
 
 
 def tables(results: Results) -> dict[str, str]:
     """Return the tables of the page by name."""
     grid = [([norm, f"{weight:g}"], results.of(norm, weight)) for norm in NORMS for weight in WEIGHTS]
-    variants = [(change, "none") for change in [*CHANGES, DEFAULTS]] + [(DEFAULTS, "mean")]
-    changed = [
-        ([change, norm, f"{weight:g}"], results.of(norm, weight, change=change))
-        for (change, norm), weight in product(variants, (1, 10))
-    ]
+    changed = [([change, norm], results.of(norm, 10, change=change)) for change, norm in VARIANTS]
     dirichlet = [
         ([norm, f"{weight:g}", f"{warmup}"], results.of(norm, weight, warmup, model="DirichletVAE"))
         for norm, weight, warmup in DIRICHLET
@@ -179,7 +179,7 @@ def tables(results: Results) -> dict[str, str]:
         "weights": table_of_weights(results),
         "epochs": table_of_epochs(results),
         "trade-off": table(["code_norm", "kl_weight"], ["kl_test", "reconstruction_test", *OF_TOPICS], grid),
-        "changes": table(["settings", "code_norm", "kl_weight"], ["kl", "units", *OF_TOPICS], changed),
+        "changes": table(["settings", "code_norm"], ["kl", "units", *OF_TOPICS], changed),
         "dirichlet": table(["code_norm", "kl_weight", "kl_warmup"], ["kl", "units", *OF_TOPICS], dirichlet),
     }
 
@@ -215,7 +215,7 @@ def figures(results: Results, folder: Path) -> None:
         left.plot(places, results.line(norm, "kl"), **style)
         right.plot(places, results.line(norm, "units"), **style)
     left.set(yscale="symlog", ylim=(0, None), ylabel="nats", title="KL per document")
-    right.set(ylim=(-0.5, N_TOPICS + 1), ylabel=f"of {N_TOPICS}", title="active units")
+    right.set(ylim=(-0.5, N_TOPICS + 1), ylabel=f"of {N_TOPICS}", title="active units", yticks=UNITS)
     for axes in (left, right):
         axes.set_xticks(places, names)
         axes.set_xlabel("kl_weight")
@@ -230,7 +230,7 @@ def figures(results: Results, folder: Path) -> None:
             for axes, name in ((left, "kl_by_epoch"), (right, "units_by_epoch")):
                 axes.plot(range(1, len(row.get(name, [])) + 1), row.get(name, []), **style)
     left.set(xlabel="epoch", ylabel="nats", title="KL per document")
-    right.set(xlabel="epoch", ylabel=f"of {N_TOPICS}", title="active units", ylim=(-0.5, N_TOPICS + 1))
+    right.set(xlabel="epoch", ylabel=f"of {N_TOPICS}", title="active units", ylim=(-0.5, N_TOPICS + 1), yticks=UNITS)
     left.legend(frameon=False, fontsize=7)
     canvas.savefig(folder / "collapse-epochs.png", dpi=100)
 
@@ -240,7 +240,8 @@ def figures(results: Results, folder: Path) -> None:
         left.plot(x, y, color=COLOURS[norm], marker="o", ms=4, label=f'code_norm="{norm}"')
         if norm == "none":
             for place, name in zip(zip(x, y, strict=True), names, strict=True):
-                left.annotate(name, place, xytext=(4, 4), textcoords="offset points", fontsize=7, color=COLOURS[norm])
+                beside = (20 if name == "30" else 4, 4)  # the points of 10 and 30 are the same
+                left.annotate(name, place, xytext=beside, textcoords="offset points", fontsize=7, color=COLOURS[norm])
     left.set(xscale="symlog", xlim=(0, None), xlabel="KL per test document, nats", title="trade-off")
     left.set_ylabel("reconstruction loss, nats")
     left.legend(frameon=False, fontsize=8)
