@@ -1,4 +1,4 @@
-.PHONY: bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published
+.PHONY: bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -54,6 +54,9 @@ bench-vocabulary: setup  ## fit ETM and LDA with growing vocabularies: benchmark
 
 bench-gradients: setup  ## compare the gradients of the Dirichlet estimators: benchmarks/gradients.md and .png
 	$(BIN)/python benchmarks/gradients.py
+
+bench-collapse: setup  ## show posterior collapse and its cures: docs/posterior-collapse.md and its figures
+	$(BIN)/python benchmarks/collapse.py
 
 bench-metrics: setup  ## compare values and speed of coherence with gensim: benchmarks/metrics.md
 	$(BIN)/python benchmarks/metrics.py
