@@ -342,7 +342,7 @@ def test_gsm_loss_is_the_bound(settings):
 
 def dense_gsm_posterior(model: GSM, x: torch.Tensor) -> Normal:
     """q(z | x) by torch's own dense layers."""
-    encoder, head, prior = model.network_.encoder, model.network_.head, model.network_.prior
+    encoder, head = model.network_.encoder, model.network_.head
     seen = x / x.sum(1, keepdim=True).clamp_min(1e-12) if model.encoder_input == "l1" else x.log1p()
     h = F.softplus(encoder.hidden(F.softplus(seen @ encoder.weight + encoder.bias)))
     mean, log_var = (
@@ -350,7 +350,7 @@ def dense_gsm_posterior(model: GSM, x: torch.Tensor) -> Normal:
         for layer, part in ((head.mean, head.mean_norm), (head.log_var, head.log_var_norm))
     )
     log_var = log_var + (5 * head.log_var_norm.shift).tanh()
-    return Normal(mean * prior.var.sqrt(), (0.5 * (log_var + prior.var.log() - 1)).exp())
+    return Normal(mean * (0.5 * head.prior_log_var).exp(), (0.5 * (log_var + head.prior_log_var - 1)).exp())
 
 
 def dense_gsm_words(model: GSM, z: torch.Tensor) -> torch.Tensor:

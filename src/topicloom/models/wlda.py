@@ -147,6 +147,7 @@ class WLDA(NeuralTopicModel):
         "decoder": "product",
         "background": "learned",
         "spread": 1.0,
+        "noise": 0.2,
         "hidden_size": 100,
         "batch_size": 100,
         "learning_rate": 2e-3,

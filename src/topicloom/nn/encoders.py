@@ -129,7 +129,7 @@ class GaussianHead(nn.Module):
         self.log_var_norm = norm_of_spread(n_latent, norm)
         plain = norm in PLAIN_NORMS
         unit = torch.zeros_like(prior_var) if plain else prior_var.log()
-        self.register_buffer("prior_log_var", unit, persistent=False)  # the settings contain it
+        self.register_buffer("prior_log_var", unit)  # saved, as a network that loses topics keeps its scale
         self.start = 0.0 if plain else -1.0
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
