@@ -705,7 +705,7 @@ INERT: dict[str, set[str]] = {
     "Loom": {"refine"},
 }
 # Values of shared settings that a model refuses.
-# Values that a model refuses, or that mean the same as its default: these two have no certainty of a code to normalise.
+# Values that a model refuses, or that mean the same as its default: the codes of these two have no variance.
 REFUSED: dict[str, list[dict[str, Any]]] = {
     "Loom": [{"target": "tfidf"}],
     "WLDA": [{"code_norm": "fixed"}],
