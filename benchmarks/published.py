@@ -47,8 +47,8 @@ has not been fitted at full length yet.
 
 ## What papers report
 
-These are figures for 20 Newsgroups with K = 50. A cell is empty if the paper has no such figure, or if we have not
-checked it.
+These are figures for 20 Newsgroups with K = 50. The figures were entered without the papers at hand, and
+have yet to be checked against them. Cells of which we are not certain are empty.
 
 """
 BETWEEN = """
