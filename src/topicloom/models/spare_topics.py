@@ -169,7 +169,8 @@ def n_spare(model: NeuralTopicModel, n_words: int) -> int:
     if model.spare_topics == 0:
         return 0
     wanted = max(MIN_SPARE, round(model.spare_topics * model.n_topics))
-    return max(0, min(wanted, MAX_SPARE, n_words - model.n_topics))
+    enough = model.n_documents_ // 2  # a topic needs documents
+    return max(0, min(wanted, MAX_SPARE, n_words - model.n_topics, enough - model.n_topics))
 
 
 def build_wide(model: NeuralTopicModel, words: Words, generator: torch.Generator, n_topics: int) -> TopicNetwork:
