@@ -187,6 +187,18 @@ def test_a_narrowed_network_knows_the_kept_topics_as_before(kind):
     assert not state.network.has_spare_topics
 
 
+@pytest.mark.parametrize("kind", NARROWED)
+def test_a_narrowed_network_has_even_shares_and_the_target_of_the_settings(kind):
+    settings = {"learn_shares": False, "target": "tfidf"}
+    _, state, spare = wide_state(kind, spare_topics=1.0, **settings, **({"prior": "gmm-std"} if kind is WLDA else {}))
+    spare._narrow(state, np.array([0, 2, 5, 15]))
+    assert state.network.target == "tfidf"
+    if kind is GMNTM:  # its components are not where they belong before training
+        torch.testing.assert_close(state.network.prior.log_pi.exp(), torch.full((4,), 0.25))
+    else:
+        torch.testing.assert_close(state.network.prior_theta(), torch.full((4,), 0.25), atol=1e-4, rtol=0)
+
+
 def test_optimizers_remember_the_kept_topics():
     _, state, spare = wide_state(GSM, spare_topics=1.0)
     state.network.loss(sparse_batch(SMALL.counts, np.arange(50), CPU)).total().sum().backward()

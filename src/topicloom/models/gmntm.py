@@ -108,7 +108,7 @@ class GMNTMNetwork(VariationalNetwork):
         if self.balance or self.follows:
             assert isinstance(posterior, GaussianPosterior)
             eta = self.prior.responsibilities(posterior.mean, posterior.log_var)  # (B, C)
-            shares, pi = eta.mean(0).clamp_min(1e-12), self.prior.weights.exp()  # (C,) both
+            shares, pi = eta.mean(0).clamp_min(1e-12), self.prior.log_pi.exp()  # (C,) both
             terms["balance"] = self.balance * (pi * (pi / shares).log()).sum().expand(batch.n_docs)
             if self.training and self.follows:
                 self.prior.follow(shares.detach())
@@ -131,7 +131,7 @@ class GMNTMNetwork(VariationalNetwork):
         return self.decoder.at(self.to_theta(self.prior.means))
 
     def prior_theta(self) -> Tensor:
-        return self.prior.weights.exp() @ self.to_theta(self.prior.means)
+        return self.prior.log_pi.exp() @ self.to_theta(self.prior.means)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

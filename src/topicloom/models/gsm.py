@@ -106,6 +106,7 @@ class GSM(VariationalTopicModel):
     decoder_size: AtLeastOne = 256
 
     def check_combinations(self) -> None:
+        super().check_combinations()
         if self.latent_size is not None and self.prior == "laplace":
             raise SettingError(
                 '`latent_size` needs `prior="standard"`, because the "laplace" prior has one dimension for each topic'

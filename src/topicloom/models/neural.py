@@ -283,7 +283,7 @@ class NeuralTopicModel(TopicModel):
             )
             state.history, state.epoch = list(self.history_), len(self.history_)
             state.stage = len(stages) - 1
-            self._set_target(state.network)
+            self.set_target(state.network)
         elif state is None:
             state = self._start(for_fit=False)
         reader = self.build_reader(corpus, state)
@@ -307,18 +307,22 @@ class NeuralTopicModel(TopicModel):
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
         network = build(self.word_statistics(), torch.Generator().manual_seed(seed))
-        self._set_target(network)
+        self.set_target(network)
         return TrainingState.start(network, self.training_stages()[0].plan, seed, device)
 
-    def _set_target(self, network: TopicNetwork) -> None:
+    def set_target(self, network: TopicNetwork) -> None:
+        """Tell a new network what its loss reconstructs.
+
+        Raises:
+            SettingError: its loss reconstructs counts alone.
+        """
         if self.target == "counts":
             return
         if not isinstance(network, AutoencoderNetwork):
             raise SettingError(f"the loss of {type(self).__name__} has no `target={self.target!r}`; use 'counts'")
         network.target = self.target
 
-    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
-        corpus = super()._begin(X, vocabulary)
+    def check_combinations(self) -> None:
+        super().check_combinations()
         if self.target == "tfidf" and self.criterion == "bernoulli":
             raise SettingError("`criterion='bernoulli'` reads no weights of words, so `target` should be 'counts'")
-        return corpus

@@ -50,9 +50,8 @@ def choose_topics(
     Returns:
         (n_topics,) indices of the kept topics, ascending.
     """
-    tops = [top_words(word_scores(topic_word, word_counts, relevance), SHARED_N) for relevance in RANKINGS]
-    per_topic = document_npmi(np.concatenate(tops), reference, COHERENCE_N).per_topic
-    coherence = per_topic.reshape(len(tops), -1).mean(0)  # (K',)
+    tops = ranked_words(topic_word, word_counts)
+    coherence = mean_coherence(tops, reference)  # (K',)
     kept = np.ones(len(topic_word), bool)
     overlap = np.stack([np.minimum(topic_word, row).sum(1) for row in topic_word])  # (K', K') 1 - total variation
     np.fill_diagonal(overlap, 0)
@@ -65,12 +64,43 @@ def choose_topics(
     return np.flatnonzero(kept)
 
 
+def ranked_words(topic_word: Array, word_counts: Array) -> list[Array]:
+    """Return the 25 top words of the topics (K', V) by each of `RANKINGS`: (K', 25) word ids each."""
+    return [top_words(word_scores(topic_word, word_counts, relevance), SHARED_N) for relevance in RANKINGS]
+
+
+def mean_coherence(tops: list[Array], reference: Reference) -> Array:
+    """Return the NPMI of the 10 top words of each topic, the mean over the rankings of `ranked_words`: (K',)."""
+    per_topic = document_npmi(np.concatenate(tops), reference, COHERENCE_N).per_topic
+    coherence: Array = per_topic.reshape(len(tops), -1).mean(0)
+    return coherence
+
+
+def reference_of(reader: BatchReader) -> Reference:
+    """Count the co-occurrences of words in the documents of a reader."""
+    whole = len(reader.rows) == reader.counts.shape[0]  # then nothing is copied
+    return Reference.from_counts(reader.counts if whole else reader.counts[reader.rows])
+
+
+def in_place(which: Tensor, seeded: Tensor, numbers: Tensor) -> Tensor:
+    """Return topics in an order in which the seeded ones have their initial number.
+
+    Args:
+        which: (m,) indices of topics, ascending.
+        seeded: (n,) bool, the topics that must have their initial number, which is below m.
+        numbers: (n,) the initial numbers of all topics, ascending.
+    """
+    fixed = torch.isin(torch.arange(len(which), device=which.device), numbers[which[seeded[which]]])  # (m,) bool
+    order = torch.empty_like(which)
+    order[fixed], order[~fixed] = which[seeded[which]], which[~seeded[which]]
+    return order
+
+
 class CoherenceSelector:
     """`choose_topics` with co-occurrences in the documents of a reader, which are counted once."""
 
     def __init__(self, reader: BatchReader) -> None:
-        whole = len(reader.rows) == reader.counts.shape[0]  # then nothing is copied
-        self.reference = Reference.from_counts(reader.counts if whole else reader.counts[reader.rows])
+        self.reference = reference_of(reader)
 
     def __call__(self, topic_word: Tensor, word_counts: Tensor, n_topics: int, protected: Tensor) -> Tensor:
         topics, counts, stay = (tensor.cpu().numpy() for tensor in (topic_word, word_counts, protected))
@@ -124,11 +154,7 @@ class Pruning:
         which = which.to(seeded.device)
         before = torch.arange(len(seeded), device=seeded.device) if self.kept is None else self.kept
         if len(which) == self.n_topics:
-            places = torch.arange(self.n_topics, device=which.device)
-            fixed = torch.isin(places, before[which[seeded[which]]])  # (K,) whether the index belongs to a seeded topic
-            order = torch.empty_like(which)
-            order[fixed], order[~fixed] = which[seeded[which]], which[~seeded[which]]
-            which = order
+            which = in_place(which, seeded, before)
         self.kept = before[which]
         return which
 

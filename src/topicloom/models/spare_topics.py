@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,14 +17,13 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import pad
 
-from ..metrics import document_npmi
+from ..metrics.cooccurrence import Reference
 from ..nn.code_norm import TopicShares
 from ..nn.network import TopicNetwork
-from ..ranking import top_words, word_scores
 from ..training.batches import BatchReader
 from ..training.loop import evaluated
 from ..training.state import Stage, TrainingState
-from .pruning import COHERENCE_N, RANKINGS, CoherenceSelector, select_topics
+from .pruning import in_place, mean_coherence, ranked_words, reference_of, select_topics
 from .words import Words
 
 if TYPE_CHECKING:
@@ -122,9 +122,10 @@ class SpareTopics:
         seeded = np.zeros(len(shares), bool)
         if seeds is not None:
             seeded[: self.model.n_topics] = (seeds > 0).any(0).cpu().numpy()
-        kept, heirs = choose_distinct(topic_word, shares, n_topics, self._coherence(topic_word), seeded)
+        coherence = mean_coherence(ranked_words(topic_word, self.model.word_counts_), self._reference)
+        kept, heirs = choose_distinct(topic_word, shares, n_topics, coherence, seeded)
         if seeds is not None:  # a seeded topic keeps its number
-            kept = _in_place(kept, seeded)
+            kept = in_place(torch.from_numpy(kept), torch.from_numpy(seeded), torch.arange(len(seeded))).numpy()
         for part in state.network.modules():
             if isinstance(part, TopicShares):
                 part.absorb(torch.from_numpy(heirs).to(state.device))
@@ -135,18 +136,9 @@ class SpareTopics:
         total = torch.stack([network.posterior(batch).point().sum(0) for batch in self.reader]).sum(0)  # (K',)
         return network.topic_word().double().cpu().numpy(), (total / total.sum()).cpu().numpy()
 
-    def _coherence(self, topic_word: Array) -> Array:
-        counts = self.model.word_counts_
-        tops = [top_words(word_scores(topic_word, counts, relevance), COHERENCE_N) for relevance in RANKINGS]
-        per_topic = document_npmi(np.concatenate(tops), self._reference, COHERENCE_N).per_topic
-        coherence: Array = per_topic.reshape(len(tops), -1).mean(0)
-        return coherence
-
-    @property
-    def _reference(self) -> Any:
-        if not hasattr(self, "_counted"):
-            self._counted = CoherenceSelector(self.reader).reference
-        return self._counted
+    @cached_property
+    def _reference(self) -> Reference:
+        return reference_of(self.reader)
 
     def _narrow(self, state: TrainingState, kept: Array) -> None:
         """Replace the network by one of the kept topics alone."""
@@ -155,6 +147,7 @@ class SpareTopics:
         new.to(state.device)
         new.load_state_dict(select_topics(old.state_dict(), new.state_dict(), which))
         new.load_run_state(*old.run_state())
+        self.model.set_target(new)
         new.begin_stage(self.stages[state.stage].name)
         new.generator = old.generator
         state.narrow(new, which)
@@ -177,10 +170,3 @@ def build_wide(model: NeuralTopicModel, words: Words, generator: torch.Generator
     """Return a new network of the model with another number of topics; seed words keep their topics."""
     seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - model.n_topics))  # (V, K')
     return model.resized(n_topics).build_network(replace(words, seeds=seeds), generator)
-
-
-def _in_place(kept: Array, seeded: Array) -> Array:
-    """Return the kept topics in an order in which seeded ones have their initial index, if it is low enough."""
-    fixed = {int(topic): int(topic) for topic in kept if seeded[topic]}
-    others = iter(int(topic) for topic in kept if not seeded[topic])
-    return np.array([fixed[place] if place in fixed else next(others) for place in range(len(kept))])

@@ -170,13 +170,13 @@ class DirichletHead(nn.Module):
         self.norm = norm_of_location(n_topics, norm)
         self.log_concentration = math.log(concentration)
         self.spread = nn.Parameter(torch.zeros(())) if norm == "mean" else None
-        self.positive = norm not in PLAIN_NORMS
+        self.plain = norm in PLAIN_NORMS
         self.floor = floor
 
     def forward(self, h: Tensor, prior: Tensor) -> Tensor:
         """Return the parameters (B, K), which are positive, of hidden vectors (B, H) and a prior (K,)."""
         x: Tensor = self.norm(self.log_alpha(h))
-        if not self.positive:
+        if self.plain:
             return F.softplus(x) + self.floor
         if self.spread is not None:
             x = x + _CONCENTRATION_BOUND * self.spread.tanh()

@@ -52,7 +52,7 @@ class MixturePrior(Prior):
         own_variances: whether each component has a variance of its own, var_c, as in VaDE.
     """
 
-    weights: Tensor  # (C,) the logarithm of pi
+    weights: Tensor  # (C,) the logarithm of pi, plus a constant if components were removed
 
     def __init__(self, n_components: int, n_dimensions: int, *, own_variances: bool = False) -> None:
         super().__init__()
@@ -68,10 +68,15 @@ class MixturePrior(Prior):
             self.means.copy_(means)
             self.log_var.copy_(var.log())
 
+    @property
+    def log_pi(self) -> Tensor:
+        """The logarithm of pi, (C,)."""
+        return torch.log_softmax(self.weights, dim=0)
+
     @torch.no_grad()
     def follow(self, shares: Tensor, rate: float = 0.05) -> None:
         """Move pi towards the components' shares (C,) of a batch."""
-        pi = self.weights.exp().lerp_(shares, rate).clamp_min_(1e-3 / len(shares))
+        pi = self.log_pi.exp().lerp_(shares, rate).clamp_min_(1e-3 / len(shares))
         self.weights.copy_((pi / pi.sum()).log())
 
     def responsibilities(self, mean: Tensor, log_var: Tensor) -> Tensor:
@@ -86,10 +91,10 @@ class MixturePrior(Prior):
         if self.own_variances:
             constant = (self.means**2 * precision + self.log_var).sum(1)  # (C,)
             spread = (mean**2 + log_var.exp()) @ precision.mT  # (B, C)
-            return torch.softmax(self.weights - 0.5 * (constant + spread) + mean @ (self.means * precision).mT, dim=1)
+            return torch.softmax(self.log_pi - 0.5 * (constant + spread) + mean @ (self.means * precision).mT, dim=1)
         # The square is expanded, so that no tensor is (B, C, L). Terms that are equal for all c are left out.
         distance = (self.means**2) @ precision - 2 * mean @ (self.means * precision).mT  # (C,) + (B, C)
-        return torch.softmax(self.weights - 0.5 * distance, dim=1)
+        return torch.softmax(self.log_pi - 0.5 * distance, dim=1)
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
         """Return KL(q(z) q(c) || p(z | c) p(c)), with a column for each dimension of z and one for c: (B, L + 1).
@@ -105,7 +110,7 @@ class MixturePrior(Prior):
             of_code = 0.5 * (ratio - 1 + eta @ self.log_var - log_var)  # (B, L)
         else:
             of_code = self._shared_divergence(mean, log_var, eta)
-        of_component = (eta * (eta.clamp_min(1e-12).log() - self.weights)).sum(1, keepdim=True)  # (B, 1)
+        of_component = (eta * (eta.clamp_min(1e-12).log() - self.log_pi)).sum(1, keepdim=True)  # (B, 1)
         return torch.cat([of_code, of_component], dim=1)
 
     def _shared_divergence(self, mean: Tensor, log_var: Tensor, eta: Tensor) -> Tensor:

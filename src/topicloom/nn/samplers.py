@@ -67,7 +67,7 @@ class GaussianMixtureSampler(Sampler):
     """softmax(z) for z ~ sum_c pi_c N(means_c, diag vars_c).
 
     Args:
-        weights: (C,) the probabilities pi.
+        weights: (C,) in proportion to the probabilities pi, whose sum is no longer 1 if topics were removed.
         means: (C, K).
         vars: (C, K).
     """
@@ -89,7 +89,7 @@ class GaussianMixtureSampler(Sampler):
 
     def mean(self) -> Tensor:
         """Return the mean of the components' centres, as the mean of the softmax of a Gaussian has no closed form."""
-        return self.weights @ torch.softmax(self.means, dim=1)
+        return self.weights @ torch.softmax(self.means, dim=1) / self.weights.sum()
 
 
 class GaussianSampler(GaussianMixtureSampler):

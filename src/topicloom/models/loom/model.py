@@ -38,11 +38,11 @@ from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
 from ..pruning import CoherenceSelector, select_topics
+from ..spare_topics import MAX_SPARE
 from ..variational import VariationalTopicModel
 from ..words import Words
 from .network import LoomNetwork
 
-_MAX_SPARE = 50  # topics
 # Documents of more than 20 tokens need fewer epochs of pretraining, but at least this share of them.
 _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 
@@ -128,7 +128,7 @@ class Loom(VariationalTopicModel):
         return LoomNetwork(self, words, 0, generator)
 
     def build_training_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
-        n_spare = min(round(self.spare_topics * self.n_topics), _MAX_SPARE, len(words) - self.n_topics)
+        n_spare = min(round(self.spare_topics * self.n_topics), MAX_SPARE, len(words) - self.n_topics)
         return LoomNetwork(self, words, max(0, n_spare), generator)
 
     def build_spare_topics(self, reader: BatchReader) -> None:
