@@ -204,7 +204,7 @@ def test_nothing_of_a_default_remains_in_the_networks():
                 assert part.start == 0
                 assert not part.prior_log_var.any()
             if isinstance(part, DirichletHead):
-                assert not part.positive
+                assert part.plain
             if isinstance(part, CodeNorm):
                 assert part.scale is None
                 assert part.shift is not None
