@@ -24,6 +24,7 @@ from ..topics.document_topics import DocumentTopics, empty_warning
 from ..topics.saved import MODEL_FILES
 from ..topics.words import topic_word_ids
 from .inference import Array, Inference, document_topics, evidence_bound, latent_codes, log_likelihood
+from .interpolation import Interpolation, interpolate
 from .saving import save_into
 
 if TYPE_CHECKING:
@@ -210,6 +211,27 @@ class FittedTopics:
         """
         corpus = self.documents(X)
         return latent_codes(self.network_, corpus)
+
+    def interpolate(self, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
+        """Return what the model imagines between two documents, at equal steps on a straight line in the latent space.
+
+        The line is that of `latent`: for a Gaussian posterior it runs between the means of the codes; for other models
+        it runs between log-weights or log-ratios of theta. The first step has the topics of `transform(a)`, and the
+        last step those of `transform(b)`.
+
+        Args:
+            a: the first document: a text, or one document in any form that `infer` takes, such as a list of tokens in
+                a list, or a Corpus with one document.
+            b: the last document.
+            steps: the number of steps, with both documents.
+            top_n: the number of words for each step, which are ranked as `topics` ranks those of a topic.
+
+        Raises:
+            InputError: `a` or `b` is not one document, or contains no word that the model knows.
+            SettingError: `steps` is not a whole number from 2, or `top_n` not one from 1.
+        """
+        check_is_fitted(self, "components_")
+        return interpolate(self, a, b, steps, top_n)
 
     def encode(self, X: Any) -> sp.csr_array:
         """Return the counts of X over the model's words, (n_docs, V); X as for `infer`."""

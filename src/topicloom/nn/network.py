@@ -108,6 +108,10 @@ class TopicNetwork(nn.Module, ABC):
     def prior_theta(self) -> Tensor:
         """Return the model's average shares of topics, (K,), which a document without a known word gets."""
 
+    def word_probabilities(self, theta: Tensor) -> Tensor:
+        """Return p(w | theta) of all words, (M, K) -> (M, V); by default that of a mixture of the topics."""
+        return theta @ self.topic_word()
+
     def players(self) -> Sequence[Player]:
         """Return the players in the order of their moves. By default, one player has all weights."""
         return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
@@ -231,6 +235,9 @@ class AutoencoderNetwork(TopicNetwork):
 
     def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
         return self.decoder.log_likelihood(theta, batch.counts)
+
+    def word_probabilities(self, theta: Tensor) -> Tensor:
+        return self.decoder.log_probabilities(theta).exp()
 
 
 class VariationalNetwork(AutoencoderNetwork):

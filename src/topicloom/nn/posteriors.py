@@ -32,6 +32,13 @@ class Posterior(ABC):
         log_theta = self.point().clamp_min(1e-12).log()  # (B, K)
         return log_theta - log_theta.mean(1, keepdim=True)
 
+    def decode(self, code: Tensor) -> Tensor:
+        """Return theta at other positions of the latent space, (M, L) -> (M, K), so that decode(code()) is `point`.
+
+        By default it is the softmax, the inverse of a log-ratio. A posterior with a `code` of its own defines both.
+        """
+        return torch.softmax(code, dim=1)
+
 
 @dataclass(frozen=True)
 class PointPosterior(Posterior):
@@ -108,6 +115,9 @@ class GaussianPosterior(SampledPosterior):
 
     def code(self) -> Tensor:
         return self.mean
+
+    def decode(self, code: Tensor) -> Tensor:
+        return self.to_theta(code)
 
     def divergence(self) -> Tensor:
         return self.prior.divergence(self.mean, self.log_var)

@@ -88,6 +88,9 @@ class LoomNetwork(GSMNetwork):
     def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
         return mixture_log_likelihood(theta, self.beta_t(), batch.counts)
 
+    def word_probabilities(self, theta: Tensor) -> Tensor:
+        return theta @ self.topic_word()
+
     def prior_theta(self) -> Tensor:
         alpha = self.counting.alpha
         return alpha / alpha.sum() if self.counting.started else super().prior_theta()

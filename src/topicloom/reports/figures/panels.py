@@ -1,0 +1,51 @@
+"""Panels of dots, for comparisons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from os import PathLike
+
+from matplotlib.figure import Figure
+
+from ..fonts import fonts_for
+
+
+def dot_panels(
+    panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]], *, font: str | PathLike[str] | None = None
+) -> Figure:
+    """Draw a panel for each measure, with a row of dots for each name and a short line at their mean.
+
+    Args:
+        panels: title -> series -> name -> values, which may be NaN; every panel has the same series and names.
+        font: as for `topic_pages`.
+
+    Raises:
+        InputError: `font` is not installed, or not a font.
+    """
+    columns = min(3, max(1, len(panels)))
+    rows = math.ceil(len(panels) / columns)
+    names = list(next(iter(next(iter(panels.values())).values()))) if panels else []
+    height = 0.9 + 0.22 * len(names) * max(1, len(next(iter(panels.values()), {})))
+    figure = Figure(figsize=(4 * columns, max(1.6, height) * max(1, rows)), layout="constrained")
+    all_axes = figure.subplots(max(1, rows), columns, squeeze=False, sharey=True).ravel()
+    for axes in all_axes[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (title, series) in zip(all_axes, panels.items(), strict=False):
+        for number, (label, values) in enumerate(series.items()):
+            offset = 0.6 * ((number + 0.5) / len(series) - 0.5)
+            for place, name in enumerate(names):
+                known = [value for value in values[name] if math.isfinite(value)]
+                colour = f"C{number}"
+                axes.plot(known, [place + offset] * len(known), "o", color=colour, alpha=0.6, markersize=4)
+                if known:
+                    axes.plot([sum(known) / len(known)], [place + offset], "|", color=colour, markersize=11)
+            axes.plot([], [], "o", color=f"C{number}", label=label)
+        axes.set_title(title, fontsize=9)
+        axes.tick_params(labelsize=8)
+        axes.grid(axis="x", alpha=0.3)
+    if panels:
+        all_axes[0].set_yticks(range(len(names)), names, fontfamily=fonts_for(names, font))
+        all_axes[0].set_ylim(len(names) - 0.5, -0.5)
+        all_axes[0].legend(frameon=False, fontsize=8)
+    return figure
