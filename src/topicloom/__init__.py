@@ -43,6 +43,7 @@ if _TYPE_CHECKING:
     from .models.persistence import load as load
     from .models.variational import VariationalTopicModel as VariationalTopicModel
     from .topics.document_topics import DocumentTopics as DocumentTopics
+    from .topics.view import Topics as Topics
     from .training.callbacks import Callback as Callback
 
 # Each public name and the module that it is loaded from; datasets and metrics are modules themselves.
@@ -79,6 +80,7 @@ _MODULES = {
     "VariationalTopicModel": ".models.variational",
     "load": ".models.persistence",
     "DocumentTopics": ".topics.document_topics",
+    "Topics": ".topics.view",
     "Callback": ".training.callbacks",
 }
 

@@ -51,6 +51,7 @@ class _Outcome:
     out: Path | None
     doc_topics: DocTopics = DocTopics.csv
     texts: bool = True
+    documents: bool | None = None
     excel: bool = False
     font: str | None = None
     words: int = 10
@@ -143,8 +144,15 @@ def train(
     ] = None,
     doc_topics: Annotated[DocTopics, typer.Option(help="Format of the table of documents.")] = DocTopics.csv,
     texts: Annotated[
-        bool, typer.Option("--texts/--no-texts", help="Write the texts into the table of documents.")
+        bool, typer.Option("--texts/--no-texts", help="Write the texts into the table of documents and documents/.")
     ] = True,
+    documents: Annotated[
+        bool | None,
+        typer.Option(
+            "--documents/--no-documents",
+            help="Keep the documents in the run, for looking at its topics and editing them; by default up to 1 GiB.",
+        ),
+    ] = None,
     excel: Excel = False,
     font: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")
@@ -162,7 +170,7 @@ def train(
     if source is None:
         raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
     place = out or _default_place(source)
-    outcome = _Outcome(place, doc_topics, texts, excel, font, words, quiet, as_json, overwrite)
+    outcome = _Outcome(place, doc_topics, texts, documents, excel, font, words, quiet, as_json, overwrite)
     _require_place(outcome)
     given = config | dict(read_setting(text) for text in settings or [])
     for name, option in {"n_topics": "topics", "random_state": "seed", "epochs": "epochs", "device": "device"}.items():
@@ -173,7 +181,7 @@ def train(
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
     with _locked(outcome):
-        keep_texts = need_order(monitored) or (texts and doc_topics is not DocTopics.none)
+        keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
         corpus = open_corpus(source, options, progress=not quiet, keep_texts=keep_texts)
         logger.info("%s", corpus)
         read_from = None if source == "-" else {"path": str(Path(source).resolve()), "reading": reading_of(options)}
@@ -209,7 +217,9 @@ def _train(
     found = describe(model, documents.shares, outcome.words)
     measured = None
     if out is not None:
-        options = run.RunOptions(outcome.doc_topics.value, outcome.texts, outcome.excel, outcome.font)
+        options = run.RunOptions(
+            outcome.doc_topics.value, outcome.texts, outcome.documents, outcome.excel, outcome.font
+        )
         measured = run.write(out, model, corpus, documents, seconds, options, source)
     if outcome.as_json:
         print_json(

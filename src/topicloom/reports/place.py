@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ..errors import InputError
 from ..files import require_free
 from ..topics.saved import MODEL_FILES
+from ..topics.stored import DOCUMENTS, holds_only_documents
 
 LOG, NEW_LOG = "log.jsonl", "log.new.jsonl"
 PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
 RUN_FILES = frozenset(
-    {"model", "topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", LOG, NEW_LOG, *PICTURES}
+    {"model", DOCUMENTS, "topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", LOG, NEW_LOG, *PICTURES}
 )
 
 
@@ -34,6 +36,9 @@ def require_place(folder: Path, overwrite: bool = False) -> None:
     if not (overwrite and folder.is_dir()):
         require_free(folder, LOG)
     require_free(folder / "model", "config.json", overwrite, MODEL_FILES)
+    documents = folder / DOCUMENTS
+    if documents.exists() and not holds_only_documents(documents):
+        raise InputError(f"{documents} holds files that no run wrote, and is not overwritten; give another place")
 
 
 def is_unfinished(folder: Path) -> bool:

@@ -3,6 +3,7 @@
     model/            what `topicloom.load` reads
     topics.csv        the share, the documents and the words of each topic
     doc_topics.csv    the main topic and the topic shares of each document (or doc_topics.parquet)
+    documents/        the training documents with their fields and theta, which `topicloom.Topics.from_run` reads
     metrics.json      sizes, times, measures, settings, versions and the source; `evaluate` adds what it finds
     log.jsonl         a line for each epoch, written while training
     loss.png, collapse.png, quality.png (coherence and diversity), topics.png (and topics-2.png, ... for many topics)
@@ -40,6 +41,7 @@ from ..models.fitted import Perplexity
 from ..ranking import word_scores
 from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
+from ..topics.stored import DOCUMENTS, is_too_large, write_stored
 from ..topics.tables import describe, write_documents, write_topics
 from ..training.callbacks import JsonLines
 from .place import LOG, NEW_LOG, PICTURES, is_run_file
@@ -58,13 +60,15 @@ class RunOptions:
 
     Attributes:
         doc_topics: the format of the table of documents.
-        texts: whether that table holds the texts, if they are known.
+        texts: whether that table and documents/ hold the texts, if they are known.
+        documents: whether documents/ is written; None writes it unless the counts and theta take more than 1 GiB.
         excel: begins CSV files with a byte order mark, which Excel needs for Chinese.
         font: a font family or file for the pictures; None chooses one that has the characters.
     """
 
     doc_topics: DocTopics = "csv"
     texts: bool = True
+    documents: bool | None = None
     excel: bool = False
     font: str | None = None
 
@@ -123,9 +127,20 @@ def write(
         if options.doc_topics != "none":
             target = staged / f"doc_topics.{options.doc_topics}"
             write_documents(target, [documents], model, texts=options.texts, excel=options.excel)
+        _keep_documents(staged, corpus, documents, options)
         write_json(staged / "metrics.json", measured)
         _draw(staged, model, documents, options.font)
     return measured
+
+
+def _keep_documents(staged: Path, corpus: Corpus, documents: DocumentTopics, options: RunOptions) -> None:
+    """Write documents/, unless it is not wanted or too large."""
+    if options.documents is None and is_too_large(corpus, documents.theta.shape[1]):
+        logger.warning(
+            "the documents take more than 1 GiB and are not kept in the run; `documents=True` keeps them all the same"
+        )
+    elif options.documents is not False:
+        write_stored(staged / DOCUMENTS, corpus, documents.theta, texts=options.texts)
 
 
 def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:

@@ -27,16 +27,21 @@ class SavedTopics:
         components: (K, V) float32, rows sum to 1.
         vocabulary: the V words.
         word_counts: (V,) tokens of each word in the training corpus.
+        names: the names that people gave the topics; None if nobody named them.
     """
 
     components: npt.NDArray[Any]
     vocabulary: list[str]
     word_counts: npt.NDArray[Any]
+    names: list[str] | None = None
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic, best first; as `TopicModel.topics`."""
-        ranked = topic_word_ids(self.components, self.word_counts, top_n, relevance)
-        return [[self.vocabulary[word] for word in row] for row in ranked]
+        return [[self.vocabulary[word] for word in row] for row in self.word_ids(top_n, relevance)]
+
+    def word_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
+        """Return the words that `topics` returns as columns of components: (K, min(top_n, V))."""
+        return topic_word_ids(self.components, self.word_counts, top_n, relevance)
 
 
 def find_model(directory: str | Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -34,3 +35,8 @@ def topic_word_ids(
     if not isinstance(top_n, Integral) or top_n < 1:
         raise SettingError(f"`top_n` should be a whole number from 1; it is {top_n!r}")
     return top_words(word_scores(components, word_counts, relevance), int(top_n))
+
+
+def default_names(words: Sequence[Sequence[str]]) -> list[str]:
+    """Return a name for each topic that nobody named: its first words, such as "cat, dog, mat"."""
+    return [", ".join(topic[:3]) for topic in words]

@@ -1,0 +1,75 @@
+"""The documents of a run, kept in its folder documents/: a saved Corpus over the model's words, and theta.npy.
+
+They are read without PyTorch, and their counts, texts and theta stay on disk until they are needed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..corpus import Corpus
+from ..errors import InputError
+from ..text.storage import load_array
+from .document_topics import DocumentTopics
+
+DOCUMENTS, THETA = "documents", "theta.npy"
+_MOST_BYTES = 1 << 30  # of counts and theta, that a run keeps without being asked to
+_CORPUS_FILE = re.compile(
+    r"corpus\.json|vocabulary\.txt|(data|indices|indptr|times|vectors|theta|covariate-\d+)\.npy"
+    r"|(ids|labels|texts)\.(utf8|offsets\.npy)"
+)
+
+
+def is_too_large(corpus: Corpus, n_topics: int) -> bool:
+    """Return whether the documents of a run are so large that it keeps them only if it is asked to."""
+    counts = corpus.counts
+    return bool(corpus.n_docs * n_topics * 4 + counts.data.nbytes + counts.indices.nbytes > _MOST_BYTES)
+
+
+def holds_only_documents(folder: Path) -> bool:
+    """Return whether a folder has nothing but what `write_stored` writes, so that a new run may replace it."""
+    return folder.is_dir() and all(_CORPUS_FILE.fullmatch(entry.name) for entry in folder.iterdir())
+
+
+def write_stored(folder: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: bool = True) -> None:
+    """Write documents with their topics.
+
+    Args:
+        folder: a folder that does not exist.
+        corpus: the documents, over the model's words.
+        theta: (n_docs, K) their topic shares.
+        texts: whether the texts are written, if they are known.
+    """
+    kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
+    kept.save(folder)
+    np.save(folder / THETA, np.asarray(theta, np.float32))
+
+
+def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus, DocumentTopics]:
+    """Read the documents of a run.
+
+    Args:
+        run: the run directory.
+        vocabulary: the words of its model.
+        n_topics: the number of topics of its model.
+
+    Raises:
+        InputError: the run keeps no documents, or they are damaged or of another model.
+    """
+    folder = run / DOCUMENTS
+    if not (folder / "corpus.json").is_file():
+        raise InputError(
+            f"{run} does not hold its documents (no {DOCUMENTS}/corpus.json); train it again without "
+            "--no-documents, or give the documents in Python: topicloom.Topics(model, documents)"
+        )
+    corpus = Corpus.load(folder)
+    theta = load_array(folder / THETA, mmap=True)
+    if corpus.vocabulary != vocabulary or theta.shape != (corpus.n_docs, n_topics):
+        raise InputError(f"{folder} does not belong to the model in {run}; train the run again")
+    return corpus, DocumentTopics(theta, corpus.is_empty, corpus.fields)

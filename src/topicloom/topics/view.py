@@ -1,0 +1,193 @@
+"""Topics: the topics of a fitted model together with documents, to look at and to work with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from importlib import import_module
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..corpus import Corpus
+from ..errors import InputError, MissingExtraError, SettingError, nearest
+from .document_topics import DocumentTopics
+from .saved import SavedTopics, read_topics
+from .stored import read_stored
+from .words import default_names
+
+if TYPE_CHECKING:
+    import pandas
+
+_WORDS_IN_TABLE = 10
+
+
+class Topics:
+    """The topics of a fitted model together with documents.
+
+    Args:
+        model: a fitted model.
+        X: documents, as for `model.infer`; usually those of training.
+
+    Attributes:
+        corpus: the documents as a Corpus over the model's words: counts, ids, labels, times, texts and covariates.
+        documents: the same documents with their topics: theta (n_docs, K), `empty` and the fields.
+
+    Raises:
+        InputError: X cannot be used.
+    """
+
+    def __init__(self, model: Any, X: Any) -> None:
+        corpus = model.documents(X)
+        self._set(lambda: model, _topics_of(model), corpus, model.infer(corpus))
+
+    def _set(self, load: Callable[[], Any], topics: SavedTopics, corpus: Corpus, documents: DocumentTopics) -> None:
+        self._load, self._topics = load, topics
+        self.corpus, self.documents = corpus, documents
+
+    @classmethod
+    def of(cls, model: Any, corpus: Corpus, documents: DocumentTopics) -> Topics:
+        """Return a view of documents whose topics are known already.
+
+        Args:
+            model: a fitted model.
+            corpus: documents over the model's words.
+            documents: what `model.infer(corpus)` returned.
+        """
+        view = cls.__new__(cls)
+        view._set(lambda: model, _topics_of(model), corpus, documents)
+        return view
+
+    @classmethod
+    def from_run(cls, run: str | Path, *, device: str = "auto", allow: Iterable[str] = ()) -> Topics:
+        """Read a run directory, with the documents that it keeps.
+
+        The model itself, and PyTorch with it, is loaded when it is first needed, such as to infer or to edit topics.
+
+        Args:
+            run: what `topicloom train` wrote.
+            device, allow: as for `topicloom.load`.
+
+        Raises:
+            InputError: the directory holds no run, one without documents, or a damaged one.
+        """
+        run = Path(run)
+        topics = read_topics(run)
+        corpus, documents = read_stored(run, topics.vocabulary, len(topics.components))
+        view = cls.__new__(cls)
+        view._set(lambda: _load_model(run, device, allow), topics, corpus, documents)
+        return view
+
+    @cached_property
+    def model(self) -> Any:
+        """The fitted model."""
+        return self._load()
+
+    @property
+    def n_topics(self) -> int:
+        """The number of topics K."""
+        return len(self.components)
+
+    @property
+    def components(self) -> npt.NDArray[Any]:
+        """(K, V) the topics, whose rows are distributions over the words."""
+        return self._topics.components
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The V words."""
+        return self._topics.vocabulary
+
+    @property
+    def word_counts(self) -> npt.NDArray[Any]:
+        """(V,) the tokens of each word in the training documents."""
+        return self._topics.word_counts
+
+    @cached_property
+    def names(self) -> list[str]:
+        """A name for each topic: the one that it was given, or else its first three words."""
+        return self._topics.names or default_names(self._topics.topics(3))
+
+    @cached_property
+    def shares(self) -> npt.NDArray[Any]:
+        """(K,) the mean of theta over the documents that are not empty."""
+        return self.documents.shares
+
+    def __len__(self) -> int:
+        return self.n_topics
+
+    def __repr__(self) -> str:
+        return f"Topics({self.n_topics} topics, {len(self.documents):,} documents)"
+
+    def number_of(self, topic: Any) -> int:
+        """Return the number of a topic.
+
+        Args:
+            topic: its number, or its name.
+
+        Raises:
+            InputError: there is no such topic.
+        """
+        if isinstance(topic, str):
+            if topic in self.names:
+                return self.names.index(topic)
+            raise InputError(f"there is no topic named {topic!r}; {nearest(topic, self.names)}")
+        if isinstance(topic, bool) or not isinstance(topic, Integral):
+            raise SettingError(f"`topic` should be the number or the name of a topic; it is {topic!r:.60}")
+        number = int(topic)
+        if not 0 <= number < self.n_topics:
+            raise InputError(f"there is no topic {number}; the topics are 0 to {self.n_topics - 1}")
+        return number
+
+    def words_of(self, topic: Any, n: int = 10, relevance: float | None = None) -> list[tuple[str, float]]:
+        """Return the words that stand for a topic with their probabilities p(w|k), best first.
+
+        Args:
+            topic: the number or the name of a topic.
+            n: how many words.
+            relevance: how words are ranked, as for `TopicModel.topics`.
+
+        Raises:
+            InputError: there is no such topic.
+        """
+        k = self.number_of(topic)
+        words = self._topics.word_ids(n, relevance)[k]
+        return [(self.vocabulary[word], float(self.components[k, word])) for word in words]
+
+    def topic_table(self, n_words: int = _WORDS_IN_TABLE) -> pandas.DataFrame:
+        """Return a data frame with a row for each topic.
+
+        Its columns are topic (the number), name, share (the mean of theta), documents (those whose main topic it is)
+        and words.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError.of("a table of topics", "pandas", "io") from None
+        counts = Counter(self.documents.main_topics)
+        return pandas.DataFrame(
+            {
+                "topic": np.arange(self.n_topics),
+                "name": self.names,
+                "share": self.shares,
+                "documents": [counts[k] for k in range(self.n_topics)],
+                "words": self._topics.topics(n_words),
+            }
+        )
+
+
+def _topics_of(model: Any) -> SavedTopics:
+    names = getattr(model, "topic_names_", None)
+    return SavedTopics(model.components_, model.vocabulary_, model.word_counts_, names)
+
+
+def _load_model(run: Path, device: str, allow: Iterable[str]) -> Any:
+    # Models are above this package, which PyTorch is not needed for; the name is looked up when a model is needed.
+    return import_module("topicloom.models.persistence").load(run, device=device, allow=allow)
