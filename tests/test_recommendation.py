@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from topicloom.errors import InputError
-from topicloom.experiments.paired import holm, paired_difference
+from topicloom.experiments.paired import paired_difference
 from topicloom.experiments.recommendation import recommend
+from topicloom.metrics.correction import holm
 
 
 def test_holm_by_hand():

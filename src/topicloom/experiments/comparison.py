@@ -17,9 +17,10 @@ import numpy.typing as npt
 from ..errors import InputError, SettingError, nearest
 from ..files import atomic_file
 from ..metrics.catalogue import CATALOGUE, measures_of
+from ..metrics.correction import holm
 from ..models.base import TopicModel
 from ..models.persistence import load
-from .paired import holm, paired_difference
+from .paired import paired_difference
 from .protocol import HELD_OUT
 from .recommendation import MEASURES, Recommendation, recommend
 from .workers import Row

@@ -1,0 +1,246 @@
+"""A hierarchy of topics: which topics belong together, by the words and the documents that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import fcluster, linkage, optimal_leaf_ordering
+from scipy.spatial.distance import squareform
+
+from ..errors import SettingError
+from .table import Table
+from .trends import names_or_numbers
+from .words import topic_word_ids
+
+Array = npt.NDArray[Any]
+Method = Literal["average", "complete", "single"]
+
+_ROWS_AT_ONCE = 1 << 16
+_WORDS = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hierarchy:
+    """A binary tree of K topics. Nodes 0 to K - 1 are the topics; node K + i joins the two nodes of row i of `linkage`.
+
+    Attributes:
+        linkage: (K - 1, 4) as scipy.cluster.hierarchy has it: two nodes, their distance, and the number of topics.
+        distances: (K, K) distances of topics, from 0 to 1.
+        names: the K names of the topics.
+        words: the words of each of the 2K - 1 nodes. An inner node has the words of the merge of its topics.
+        shares: (2K - 1,) the share of each node.
+    """
+
+    linkage: Array
+    distances: Array
+    names: list[str]
+    words: list[list[str]]
+    shares: Array
+
+    def cut(self, n_groups: int | None = None, *, distance: float | None = None) -> list[list[int]]:
+        """Divide the topics into groups.
+
+        Args:
+            n_groups: the number of groups, from 1 to K.
+            distance: the distance above which nodes are not joined, instead of a number of groups.
+
+        Returns:
+            groups of topics in the order of the tree; the topics of a group are sorted.
+
+        Raises:
+            SettingError: neither or both are given, or there cannot be so many groups.
+        """
+        n_topics = len(self.names)
+        if (n_groups is None) == (distance is None):
+            raise SettingError("cut needs either a number of groups (`n_groups`) or a `distance`")
+        if n_groups is not None and (
+            isinstance(n_groups, bool) or not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= n_topics
+        ):
+            raise SettingError(f"`n_groups={n_groups!r}` should be a whole number from 1 to {n_topics}")
+        if n_topics == 1:
+            return [[0]]
+        groups = fcluster(self.linkage, distance, "distance") if n_groups is None else self._cut_at(int(n_groups))
+        found: dict[int, list[int]] = {}
+        for topic in self.order:
+            found.setdefault(int(groups[topic]), []).append(topic)
+        return [sorted(group) for group in found.values()]
+
+    def _cut_at(self, n_groups: int) -> Array:
+        """Number the groups that are left before the last n_groups - 1 joins."""
+        n_topics = len(self.names)
+        groups = np.arange(n_topics)
+        members: list[list[int]] = [[topic] for topic in range(n_topics)]
+        for row, (left, right, *_) in enumerate(self.linkage):
+            members.append(members[int(left)] + members[int(right)])
+            if row < n_topics - n_groups:
+                groups[members[-1]] = n_topics + row
+        return groups
+
+    @property
+    def order(self) -> list[int]:
+        """The topics in the order of the tree, where similar topics are near each other."""
+        return self.members(2 * len(self.names) - 2)
+
+    def members(self, node: int) -> list[int]:
+        """Return the topics under a node, in the order of the tree.
+
+        Raises:
+            SettingError: there is no such node.
+        """
+        n_topics = len(self.names)
+        if not 0 <= node < 2 * n_topics - 1:
+            raise SettingError(f"there is no node {node}; nodes are numbered 0 to {2 * n_topics - 2}")
+        found, todo = [], [node]
+        while todo:
+            each = todo.pop()
+            if each < n_topics:
+                found.append(each)
+            else:
+                left, right = self.linkage[each - n_topics, :2]
+                todo += [int(right), int(left)]
+        return found
+
+    def table(self) -> Table:
+        """Return a row for each node: node, parent, name, words, share, distance (of its two parts), topics."""
+        n_topics = len(self.names)
+        parents = {int(child): n_topics + row for row, pair in enumerate(self.linkage) for child in pair[:2]}
+        rows = [
+            {
+                "node": node,
+                "parent": parents.get(node),
+                "name": self._name(node),
+                "words": self.words[node],
+                "share": float(self.shares[node]),
+                "distance": None if node < n_topics else float(self.linkage[node - n_topics, 2]),
+                "topics": self.members(node),
+            }
+            for node in range(2 * n_topics - 1)
+        ]
+        return Table.of(rows, "Hierarchy of topics")
+
+    def tree(self, n_groups: int | None = None, n_words: int = _WORDS) -> str:
+        """Return the tree as text, the root first.
+
+        Args:
+            n_groups: how many branches to show; below them, the topics stand one under another. None shows all joins.
+            n_words: the words of each node.
+
+        Raises:
+            SettingError: there cannot be so many groups.
+        """
+        n_topics = len(self.names)
+        closed = set() if n_groups is None else {tuple(group) for group in self.cut(n_groups)}
+        lines: list[str] = []
+        todo: list[tuple[int, str, str]] = [(2 * n_topics - 2, "", "")]
+        while todo:
+            node, before, below = todo.pop()
+            lines.append(before + self._line(node, n_words))
+            if node < n_topics:
+                continue
+            members = self.members(node)
+            children = (
+                members if tuple(sorted(members)) in closed else [int(n) for n in self.linkage[node - n_topics, :2]]
+            )
+            branches = [(child, below + "├─ ", below + "│  ") for child in children[:-1]]
+            branches.append((children[-1], below + "└─ ", below + "   "))
+            todo += reversed(branches)
+        return "\n".join(lines)
+
+    def _line(self, node: int, n_words: int) -> str:
+        words, share = " ".join(self.words[node][:n_words]), f"{self.shares[node]:.1%}"
+        if node >= len(self.names):
+            return f"{self.linkage[node - len(self.names), 2]:.2f}  {words} ({share})"
+        name = self.names[node]
+        return (
+            f"topic {node}  {words} ({share})"
+            if name in (str(node), "")
+            else f"topic {node}  {name}: {words} ({share})"
+        )
+
+    def _name(self, node: int) -> str:
+        return self.names[node] if node < len(self.names) else " ".join(self.words[node][:3])
+
+    def __repr__(self) -> str:
+        return self.tree()
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.tree())}</pre>"
+
+
+def hierarchy(
+    components: Array,
+    theta: Array,
+    word_counts: Array,
+    vocabulary: Sequence[str],
+    *,
+    empty: npt.NDArray[np.bool_] | None = None,
+    names: Sequence[str] | None = None,
+    word_weight: float = 0.5,
+    method: Method = "average",
+    top_n: int = 10,
+) -> Hierarchy:
+    """Join topics step by step, always the two nodes that are nearest.
+
+    The distance of two topics is the weighted mean of two Hellinger distances, that of their distributions over words
+    and that of their distributions over documents (the columns of theta). Each is 0 for equal distributions, and 1
+    where nothing is shared.
+
+    Args:
+        components: (K, V) topics, whose rows sum to 1.
+        theta: (n_docs, K) topic shares.
+        word_counts: (V,) tokens of each word in the training corpus, for ranking words.
+        vocabulary: the V words.
+        empty: (n_docs,) True for documents without a known word, which are left out.
+        names: the K names of the topics.
+        word_weight: the weight of words, from 0 to 1. The rest is the weight of documents.
+        method: how the distance of two nodes follows from those of their topics: "average", "complete" or "single".
+        top_n: the number of words for each node.
+
+    Raises:
+        SettingError: an argument cannot have its value.
+    """
+    if not 0 <= word_weight <= 1:
+        raise SettingError(f"`word_weight={word_weight!r}` should be from 0 to 1")
+    if method not in get_args(Method):
+        raise SettingError(f"`method={method!r}` should be one of {', '.join(get_args(Method))}")
+    known = theta if empty is None or not empty.any() else theta[~empty]
+    distances = word_weight * hellinger(components.T) + (1 - word_weight) * hellinger(known)  # (K, K)
+    np.fill_diagonal(distances, 0)
+    n_topics = len(components)
+    tree = np.empty((0, 4))
+    if n_topics > 1:
+        condensed = squareform(distances, checks=False)
+        tree = optimal_leaf_ordering(linkage(condensed, method), condensed)
+    shares = np.zeros(2 * n_topics - 1)
+    shares[:n_topics] = known.mean(axis=0, dtype=np.float64) if len(known) else 1 / n_topics
+    merged = np.empty((2 * n_topics - 1, components.shape[1]))
+    merged[:n_topics] = components
+    for node, (left, right, *_) in enumerate(tree, n_topics):
+        pair = [int(left), int(right)]
+        shares[node] = shares[pair].sum()
+        weights = shares[pair] / shares[node] if shares[node] > 0 else np.full(2, 0.5)
+        merged[node] = weights @ merged[pair]
+    words = [[vocabulary[word] for word in row] for row in topic_word_ids(merged, word_counts, top_n)]
+    return Hierarchy(tree, distances, names_or_numbers(names, n_topics), words, shares)
+
+
+def hellinger(columns: Array) -> Array:
+    """Return the (K, K) Hellinger distances of K distributions, which are the columns of an (n, K) matrix.
+
+    The columns are normalised. A column of zeros has distance 1 from every other.
+    """
+    totals = columns.sum(axis=0, dtype=np.float64)
+    affinity = np.zeros((columns.shape[1],) * 2)
+    for start in range(0, len(columns), _ROWS_AT_ONCE):
+        part = columns[start : start + _ROWS_AT_ONCE].astype(np.float64)
+        roots = np.sqrt(np.divide(part, totals, out=np.zeros_like(part), where=totals > 0))
+        affinity += roots.T @ roots
+    distances: Array = np.sqrt(np.clip(1 - affinity, 0, 1))
+    np.fill_diagonal(distances, 0)
+    return distances

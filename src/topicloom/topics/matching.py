@@ -1,0 +1,156 @@
+"""Matching the topics of two runs, so that this month's topics get last month's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from ..errors import InputError, SettingError
+from ..metrics import jensen_shannon
+from .table import Table
+from .trends import names_or_numbers
+
+Array = npt.NDArray[Any]
+
+DEFAULT_THRESHOLD = 0.4
+
+
+@dataclass(frozen=True)
+class TopicMatch:
+    """A topic and its partner.
+
+    Attributes:
+        topic: the number of the topic in the new run.
+        old: the number of its partner in the old run; None if the topic is new.
+        similarity: with the partner, or with the most similar old topic if the topic is new.
+        nearest: the most similar old topic, which can be the partner of another topic.
+    """
+
+    topic: int
+    old: int | None
+    similarity: float
+    nearest: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matches:
+    """The topics of a run, with their partners among the topics of an older run.
+
+    Attributes:
+        pairs: one for each topic of the new run.
+        gone: the topics of the old run that have no partner.
+        similarity: (K, L) similarity of every new topic and every old topic, from 0 to 1.
+        names, old_names: the names of the topics of the new and of the old run.
+        n_shared: the number of words that both runs know.
+        threshold: the similarity below which topics are not matched.
+    """
+
+    pairs: list[TopicMatch]
+    gone: list[int]
+    similarity: Array
+    names: list[str]
+    old_names: list[str]
+    n_shared: int
+    threshold: float
+
+    @property
+    def new(self) -> list[int]:
+        """The topics without a partner."""
+        return [pair.topic for pair in self.pairs if pair.old is None]
+
+    def renames(self) -> dict[int, str]:
+        """Return the old name of every topic that has a partner, as `rename` takes it."""
+        return {pair.topic: self.old_names[pair.old] for pair in self.pairs if pair.old is not None}
+
+    def table(self) -> Table:
+        """Return a row for each topic, and then one for each old topic that is gone.
+
+        The columns are topic, name, status (matched, new or gone), old, old_name, similarity and nearest.
+        """
+        rows = [
+            {
+                "topic": pair.topic,
+                "name": self.names[pair.topic],
+                "status": "new" if pair.old is None else "matched",
+                "old": pair.old,
+                "old_name": None if pair.old is None else self.old_names[pair.old],
+                "similarity": pair.similarity,
+                "nearest": pair.nearest,
+            }
+            for pair in self.pairs
+        ]
+        rows += [
+            {
+                "topic": None, "name": None, "status": "gone", "old": old, "old_name": self.old_names[old],
+                "similarity": float(self.similarity[:, old].max()), "nearest": None,
+            }
+            for old in self.gone
+        ]  # fmt: skip
+        return Table.of(
+            rows, f"{len(self.pairs) - len(self.new)} topics matched, {len(self.new)} new, {len(self.gone)} gone"
+        )
+
+    def __repr__(self) -> str:
+        n_new = len(self.new)
+        return f"Matches({len(self.pairs) - n_new} topics matched, {n_new} new, {len(self.gone)} gone)"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def match(
+    components: Array,
+    vocabulary: Sequence[str],
+    old_components: Array,
+    old_vocabulary: Sequence[str],
+    *,
+    threshold: float = DEFAULT_THRESHOLD,
+    names: Sequence[str] | None = None,
+    old_names: Sequence[str] | None = None,
+) -> Matches:
+    """Match the topics of two runs one to one by the Hungarian method.
+
+    The similarity of two topics is 1 minus the square root of the Jensen-Shannon divergence (base 2) of their
+    distributions over the words that both runs know. Two topics can be partners only if it is at least `threshold`.
+    Among all such assignments, the one with the greatest sum of similarities above the threshold is chosen.
+
+    Args:
+        components: (K, V) the topics of the new run.
+        vocabulary: its V words.
+        old_components, old_vocabulary: (L, U) and U, of the old run.
+        threshold: the similarity below which a topic is new, from 0 to 1.
+        names, old_names: the names of the topics.
+
+    Raises:
+        InputError: the runs have no word in common.
+        SettingError: `threshold` is not from 0 to 1.
+    """
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise SettingError(f"`threshold={threshold!r}` should be from 0 to 1")
+    places = {word: column for column, word in enumerate(old_vocabulary)}
+    shared = [(column, places[word]) for column, word in enumerate(vocabulary) if word in places]
+    if not shared:
+        raise InputError(
+            "the two runs have no word in common, so their topics cannot be matched; match runs of one language"
+        )
+    ours, theirs = map(list, zip(*shared, strict=True))
+    similarity = 1 - jensen_shannon(components[:, ours], old_components[:, theirs])  # (K, L)
+    gains = np.where(similarity >= threshold, similarity - threshold + 1e-9, 0)
+    rows, columns = linear_sum_assignment(gains, maximize=True)
+    partner = {int(k): int(old) for k, old in zip(rows, columns, strict=True) if gains[k, old] > 0}
+    nearest = similarity.argmax(axis=1).tolist()
+    pairs = []
+    for topic in range(len(components)):
+        old = partner.get(topic)
+        near = nearest[topic]
+        pairs.append(TopicMatch(topic, old, float(similarity[topic, near if old is None else old]), near))
+    gone = sorted(set(range(len(old_components))) - set(partner.values()))
+    new_names, known_names = (
+        names_or_numbers(given, len(matrix)) for given, matrix in ((names, components), (old_names, old_components))
+    )
+    return Matches(pairs, gone, similarity, new_names, known_names, len(shared), threshold)

@@ -1,0 +1,175 @@
+"""Shares of topics in groups of documents, with bootstrap intervals, and the words that a group uses for a topic."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ..errors import SettingError
+
+Array = npt.NDArray[Any]
+
+# The mean of a larger group is resampled in so many random parts of equal size. Their means have the same standard
+# error, and the cost no longer grows with the group.
+_PARTS = 2000
+_PRIOR_TOKENS = 500.0
+_NUMBERS_AT_ONCE = 1 << 24  # in an array of tokens by topics
+_TINY = 1e-12
+
+
+class GroupShares(NamedTuple):
+    """Shares of K topics in G groups of documents.
+
+    Attributes:
+        mean: (G, K) the mean of theta over the documents of a group; NaN where a group has no document.
+        low, high: (G, K) the bootstrap interval of this mean; NaN where a group has fewer than two documents.
+        n_docs: (G,) the number of documents.
+    """
+
+    mean: Array
+    low: Array
+    high: Array
+    n_docs: Array
+
+
+def group_shares(
+    theta: Array, groups: Array, n_groups: int, *, level: float = 0.95, n_samples: int = 1000, random_state: int = 0
+) -> GroupShares:
+    """Return the shares of topics in groups of documents.
+
+    Documents are drawn with replacement from each group `n_samples` times. The interval contains the middle part of the
+    means. Deviations from the mean of n documents are multiplied by sqrt(n / (n - 1)), without which the intervals of
+    small groups would be too narrow (Hesterberg 2015).
+
+    Args:
+        theta: (n_docs, K) topic shares.
+        groups: (n_docs,) the group of each document, from 0 to n_groups - 1; -1 for a document in no group.
+        n_groups: the number of groups G.
+        level: the probability that the interval should contain the share.
+        n_samples: the number of bootstrap samples.
+        random_state: a seed.
+
+    Raises:
+        SettingError: `level` is not between 0 and 1, or `n_samples` is not a whole number from 20.
+    """
+    if not isinstance(level, float) or not 0 < level < 1:
+        raise SettingError(f"`level={level!r}` should be a number between 0 and 1, such as 0.95")
+    if not isinstance(n_samples, int) or n_samples < 20:
+        raise SettingError(f"`n_samples={n_samples!r}` should be a whole number from 20")
+    random = np.random.default_rng(random_state)
+    n_topics = theta.shape[1]
+    mean, low, high = (np.full((n_groups, n_topics), np.nan) for _ in range(3))
+    order = np.argsort(groups, kind="stable")
+    bounds = np.searchsorted(groups[order], np.arange(n_groups + 1))
+    for group, (start, end) in enumerate(pairwise(bounds)):
+        if end == start:
+            continue
+        rows = theta[order[start:end]].astype(np.float64)  # (n, K)
+        mean[group] = rows.mean(axis=0)
+        if len(rows) > 1:
+            deviations = _bootstrap_deviations(rows, n_samples, random)  # (n_samples, K)
+            ends = np.quantile(deviations, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            low[group], high[group] = np.clip(mean[group] + ends, 0, 1)
+    return GroupShares(mean, low, high, np.diff(bounds))
+
+
+def _bootstrap_deviations(rows: Array, n_samples: int, random: np.random.Generator) -> Array:
+    """Return by how much the means of bootstrap samples differ from the mean of the (n, K) rows: (n_samples, K)."""
+    sizes = np.ones(len(rows))
+    if len(rows) > _PARTS:
+        starts = np.linspace(0, len(rows), _PARTS, endpoint=False).astype(np.intp)
+        rows = np.add.reduceat(rows[random.permutation(len(rows))], starts, axis=0)
+        sizes = np.diff(np.append(starts, sizes.sum()))
+    n = len(rows)
+    drawn = random.multinomial(n, np.full(n, 1 / n), n_samples).astype(np.float64)  # (n_samples, n)
+    means = drawn @ rows / (drawn @ sizes)[:, None]
+    deviations: Array = (means - rows.sum(axis=0) / sizes.sum()) * np.sqrt(n / (n - 1))
+    return deviations
+
+
+def group_word_counts(
+    counts: sp.csr_array, theta: Array, components: Array, groups: Array, n_groups: int, topic: int
+) -> sp.csr_array:
+    """Return how many tokens of each word a topic is expected to have in each group of documents.
+
+    Every token of word w in document d belongs to topic k with probability theta_dk beta_kw / sum_j theta_dj beta_jw.
+
+    Args:
+        counts: (n_docs, V) CSR.
+        theta: (n_docs, K) topic shares.
+        components: (K, V) topics, whose rows sum to 1.
+        groups: (n_docs,) the group of each document; -1 for none.
+        n_groups: the number of groups G.
+        topic: the number of the topic.
+
+    Returns:
+        (G, V) CSR, expected numbers of tokens.
+    """
+    by_word = np.ascontiguousarray(components.T)  # (V, K)
+    step = max(1, _NUMBERS_AT_ONCE // theta.shape[1])  # tokens
+    rows = np.repeat(np.arange(len(theta)), np.diff(counts.indptr))
+    tokens = np.zeros(counts.nnz)
+    for start in range(0, counts.nnz, step):
+        part = slice(start, start + step)
+        row, word = rows[part], counts.indices[part]
+        mixture = np.einsum("nk,nk->n", theta[row], by_word[word], dtype=np.float64)
+        ours = counts.data[part] * theta[row, topic].astype(np.float64) * by_word[word, topic]
+        np.divide(ours, mixture, out=tokens[part], where=mixture > 0)
+    inside = groups[rows] >= 0
+    places = (groups[rows[inside]], counts.indices[inside])
+    expected: sp.csr_array = sp.coo_array((tokens[inside], places), (n_groups, counts.shape[1])).tocsr()
+    return expected
+
+
+def distinctive_words(ours: Array, total: Array, prior_tokens: float = _PRIOR_TOKENS) -> Array:
+    """Score how much more one group uses each word than all others together.
+
+    The score is the z-value of the log odds ratio with an informative Dirichlet prior, which is proportional to the
+    counts of all groups (Monroe, Colaresi & Quinn 2008, "Fightin' Words", equations 16 and 22). A rare word has a small
+    score even where only one group uses it.
+
+    Args:
+        ours: (V,) the number of tokens of each word in the group.
+        total: (V,) the number of tokens of each word in all groups.
+        prior_tokens: the strength of the prior, in tokens.
+
+    Returns:
+        (V,) scores; a higher one is more typical of the group.
+    """
+    scores = np.zeros(len(total))
+    used = total > 0
+    if not used.any():
+        return scores
+    prior = prior_tokens * total[used] / total.sum()
+    inside, outside = ours[used] + prior, np.maximum(total[used] - ours[used], 0) + prior
+    odds_inside = inside / (inside.sum() - inside + _TINY)
+    odds_outside = outside / (outside.sum() - outside + _TINY)
+    scores[used] = (np.log(odds_inside) - np.log(odds_outside)) / np.sqrt(1 / inside + 1 / outside)
+    return scores
+
+
+def words_of_groups(
+    group_counts: sp.csr_array, vocabulary: list[str], top_n: int = 10, fewest_tokens: float = 1.0
+) -> list[list[tuple[str, float, float]]]:
+    """Return the words that each group uses more than the others: (word, score, tokens), best first.
+
+    Args:
+        group_counts: (G, V) as `group_word_counts` returns it. If there is a single group, its most frequent words are
+            returned, with their tokens as the score.
+        vocabulary: the V words.
+        top_n: the number of words for each group; a group has fewer if it uses fewer words more than the others.
+        fewest_tokens: a word that a group uses less often is left out.
+    """
+    total = np.asarray(group_counts.sum(axis=0)).ravel()
+    found = []
+    for group in range(group_counts.shape[0]):
+        ours = group_counts[[group]].toarray().ravel()
+        score = distinctive_words(ours, total) if group_counts.shape[0] > 1 else ours
+        candidates = np.flatnonzero((score > 0) & (ours >= fewest_tokens))
+        best = candidates[np.argsort(-score[candidates], kind="stable")[:top_n]]
+        found.append([(vocabulary[word], float(score[word]), float(ours[word])) for word in best])
+    return found

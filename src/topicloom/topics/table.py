@@ -1,0 +1,231 @@
+"""Table: columns of plain values, and every form in which people take a table with them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from ..display import as_text, html_table
+from ..errors import InputError, MissingExtraError
+from ..files import atomic_file
+
+FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html")
+_BOM = "\ufeff"  # by which Excel recognises UTF-8
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "\n": " ", "\r": " ", "\t": " ",
+}  # fmt: skip
+_MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|~#"} | {
+    "<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " ", "\t": " ",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """A table as columns of equal length.
+
+    Attributes:
+        columns: name -> values, each a text, a number, a date, a list of words, or None where there is none.
+        title: a sentence about the table.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    title: str = ""
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]], title: str = "", columns: Sequence[str] = ()) -> Table:
+        """Make a table of rows; `columns` names the columns of a table without rows."""
+        names = list(rows[0]) if rows else list(columns)
+        return cls({name: [row[name] for row in rows] for name in names}, title)
+
+    @classmethod
+    def of_frame(cls, frame: Any, title: str = "") -> Table:
+        """Make a table of a pandas or polars DataFrame or a pyarrow Table."""
+        import narwhals
+
+        table = narwhals.from_native(frame, eager_only=True)
+        return cls({str(name): table[name].to_list() for name in table.columns}, title)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        return self.columns[name]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row as a dictionary."""
+        for values in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, values, strict=True))
+
+    def lines(self) -> list[list[str]]:
+        """Return the rows as text, for people to read."""
+        return [[as_text(value) for value in row.values()] for row in self.rows()]
+
+    def __repr__(self) -> str:
+        lines = [list(self.columns), *self.lines()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+        return "\n".join(line.rstrip() for line in text)
+
+    def _repr_html_(self) -> str:
+        return html_table(list(self.columns), [list(row.values()) for row in self.rows()], self.title)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the rows in types that JSON knows; a date is written as 2021-05-03."""
+        return [{name: _plain(value) for name, value in row.items()} for row in self.rows()]
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError.of("a data frame", "pandas", "io") from None
+        return pandas.DataFrame(dict(self.columns))
+
+    def to_arrow(self) -> Any:
+        """Return a pyarrow Table.
+
+        Raises:
+            MissingExtraError: pyarrow is not installed.
+        """
+        try:
+            import pyarrow
+        except ImportError:
+            raise MissingExtraError.of("an Arrow table", "pyarrow", "io") from None
+        return pyarrow.table({name: pyarrow.array(list(values)) for name, values in self.columns.items()})
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table. Characters that Markdown or HTML would read are escaped."""
+        head = _line(self.columns, _MARKDOWN, " | ")
+        sides = " | ".join("---:" if side == "r" else "---" for side in self._sides())
+        lines = (_line(line, _MARKDOWN, " | ") for line in self.lines())
+        return "\n".join(f"| {line} |" for line in (head, sides, *lines)) + "\n"
+
+    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        r"""Return a LaTeX table, which needs \usepackage{booktabs}.
+
+        Args:
+            caption: the caption; with it or a label, the table floats.
+            label: the name by which \ref finds the table.
+        """
+        rows = [_line(line, _LATEX, " & ") + r" \\" for line in (list(self.columns), *self.lines())]
+        body = [
+            rf"\begin{{tabular}}{{{''.join(self._sides())}}}", r"\toprule", rows[0], r"\midrule", *rows[1:],
+            r"\bottomrule", r"\end{tabular}",
+        ]  # fmt: skip
+        if caption is None and label is None:
+            return "\n".join(body) + "\n"
+        above = [] if caption is None else [rf"\caption{{{_escaped(caption, _LATEX)}}}"]
+        above += [] if label is None else [rf"\label{{{label}}}"]
+        return "\n".join([r"\begin{table}", r"\centering", *above, *body, r"\end{table}"]) + "\n"
+
+    def save(self, path: str | Path, *, excel: bool = False) -> None:
+        """Write the table to a file, whose name's end is one of .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .tex, .md
+        and .html.
+
+        Args:
+            path: the file, which is replaced.
+            excel: begins a .csv or .tsv file with a byte order mark, which Excel needs for Chinese.
+
+        Raises:
+            InputError: the name ends in something else.
+            MissingExtraError: a .parquet or .xlsx file without the package that writes it.
+        """
+        target = Path(path)
+        kind = target.suffix.lower()
+        require_format(target)
+        with atomic_file(target) as temporary:
+            if kind == ".parquet":
+                from pyarrow import parquet
+
+                parquet.write_table(self.to_arrow(), temporary)
+            elif kind == ".xlsx":
+                self._write_excel(temporary)
+            else:
+                mark = _BOM if excel and kind in (".csv", ".tsv") else ""
+                temporary.write_text(mark + self._text(kind), encoding="utf-8", newline="\n")
+
+    def _text(self, kind: str) -> str:
+        if kind in (".csv", ".tsv"):
+            return _delimited(self, "," if kind == ".csv" else "\t")
+        if kind == ".json":
+            return json.dumps(self.to_dicts(), ensure_ascii=False, indent=1) + "\n"
+        if kind == ".jsonl":
+            return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_dicts())
+        if kind == ".tex":
+            return self.to_latex()
+        if kind == ".md":
+            return self.to_markdown()
+        rows = [list(row.values()) for row in self.rows()]
+        table = html_table(list(self.columns), rows, self.title, limit=len(rows))
+        return f'<!doctype html>\n<meta charset="utf-8">\n{table}\n'
+
+    def _write_excel(self, path: Path) -> None:
+        try:
+            from openpyxl import Workbook
+            from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+        except ImportError:
+            raise MissingExtraError.of("an .xlsx file", "openpyxl", "io") from None
+        book = Workbook(write_only=True)
+        sheet = book.create_sheet("topics")
+        sheet.append(list(self.columns))
+        for row in self.to_dicts():
+            cells = [as_text(value) if isinstance(value, list | str) else value for value in row.values()]
+            sheet.append([ILLEGAL_CHARACTERS_RE.sub("", cell) if isinstance(cell, str) else cell for cell in cells])
+        book.save(path)
+
+    def _sides(self) -> list[str]:
+        """Return "r" for the columns of numbers and "l" for the others."""
+
+        def side(values: Sequence[Any]) -> str:
+            known = [value for value in values if value is not None]
+            return "r" if known and all(isinstance(value, int | float) for value in known) else "l"
+
+        return [side(values) for values in self.columns.values()]
+
+
+def require_format(path: Path) -> None:
+    """Check that a table can be written to a file of this name.
+
+    Raises:
+        InputError: its end names no format of `Table.save`.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"{path} should end in one of {', '.join(FORMATS)}, which says how the table is written")
+
+
+def _delimited(table: Table, delimiter: str) -> str:
+    from io import StringIO
+
+    file = StringIO()
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(table.columns)
+    for row in table.to_dicts():
+        writer.writerow([" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values()])
+    return file.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float) and value != value:
+        return None
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _line(cells: Any, escapes: Mapping[str, str], between: str) -> str:
+    return between.join(_escaped(cell, escapes) for cell in cells)
+
+
+def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in text)

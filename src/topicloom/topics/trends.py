@@ -1,0 +1,224 @@
+"""Topics over time: their shares in each period, and which of them rise or fall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import kendalltau, theilslopes
+
+from ..errors import SettingError
+from ..metrics.correction import holm
+from .periods import period_name, periods_of
+from .shares import GroupShares, group_shares
+from .table import Table
+
+Array = npt.NDArray[Any]
+Direction = Literal["rising", "falling", "steady"]
+
+FEWEST_PERIODS = 5  # with documents; among four, no order is rarer by chance than one in twelve
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How the share of a topic changes from period to period.
+
+    Attributes:
+        topic: its number.
+        slope: the median change of its share per period (Theil & Sen); None with fewer than two periods.
+        tau: Kendall's rank correlation of share and time, from -1 to 1; None where it is not defined.
+        p: of the Mann-Kendall test that the periods are in no order, two-sided; None where it is not defined.
+        p_holm: p corrected after Holm (1979) for the tests of all topics.
+        direction: "rising" or "falling" if `p_holm` is below the level of the test, and else "steady".
+    """
+
+    topic: int
+    slope: float | None
+    tau: float | None
+    p: float | None
+    p_holm: float | None
+    direction: Direction
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OverTime:
+    """Shares of topics by period.
+
+    Attributes:
+        period: the length of a period.
+        starts: (P,) the first day of each period, datetime64[D], without a gap.
+        shares: mean, low and high, (P, K), and n_docs, (P,). A period without a document has NaN.
+        names: the K names of the topics.
+        trends: one for each topic.
+        n_unknown: the number of documents that are left out because their time or all their words are unknown.
+    """
+
+    period: str
+    starts: npt.NDArray[np.datetime64]
+    shares: GroupShares
+    names: list[str]
+    trends: list[Trend]
+    n_unknown: int = 0
+
+    @property
+    def rising(self) -> list[int]:
+        """The topics that rise, by their slope."""
+        return self._moving("rising")
+
+    @property
+    def falling(self) -> list[int]:
+        """The topics that fall, by their slope."""
+        return self._moving("falling")
+
+    def _moving(self, direction: Direction) -> list[int]:
+        found = [trend for trend in self.trends if trend.direction == direction]
+        return [trend.topic for trend in sorted(found, key=lambda trend: -abs(trend.slope or 0))]
+
+    @property
+    def period_names(self) -> list[str]:
+        """The P names of the periods, such as 2024-05."""
+        return [period_name(start, self.period) for start in self.starts]
+
+    def table(self, topics: Sequence[int] | None = None) -> Table:
+        """Return a row for each topic and period: period, start, topic, name, share, low, high, documents.
+
+        Args:
+            topics: these topics only.
+
+        Raises:
+            SettingError: there is no such topic.
+        """
+        chosen = chosen_topics(topics, len(self.names))
+        labels, days = self.period_names, self.starts.tolist()
+        rows = [
+            {"period": labels[t], "start": days[t], **share_cells(self.shares, t, k, self.names)}
+            for k in chosen
+            for t in range(len(labels))
+        ]
+        return Table.of(rows, f"Shares of topics by {self.period}")
+
+    def trend_table(self) -> Table:
+        """Return a row for each topic, those that rise most first: topic, name, trend, slope, tau, p, p_holm."""
+        ranked = sorted(self.trends, key=lambda trend: (trend.direction == "steady", -(trend.slope or 0), trend.topic))
+        rows = [
+            {
+                "topic": trend.topic,
+                "name": self.names[trend.topic],
+                "trend": trend.direction,
+                f"change per {self.period}": trend.slope,
+                "tau": trend.tau,
+                "p": trend.p,
+                "p_holm": trend.p_holm,
+            }
+            for trend in ranked
+        ]
+        return Table.of(rows, "Rising and falling topics (Mann-Kendall test; p_holm is corrected for all topics)")
+
+    def __repr__(self) -> str:
+        return (
+            f"OverTime({len(self.starts)} periods of a {self.period}, {len(self.names)} topics, "
+            f"{len(self.rising)} rising, {len(self.falling)} falling)"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.trend_table()._repr_html_()
+
+
+def over_time(
+    theta: Array,
+    times: npt.NDArray[np.datetime64] | None,
+    period: str = "auto",
+    *,
+    empty: npt.NDArray[np.bool_] | None = None,
+    names: Sequence[str] | None = None,
+    level: float = 0.95,
+    n_samples: int = 1000,
+    random_state: int = 0,
+) -> OverTime:
+    """Return the shares of topics by period, and which topics rise or fall.
+
+    Args:
+        theta: (n_docs, K) topic shares.
+        times: (n_docs,) the times of the documents, NaT where unknown.
+        period: as for `periods_of`.
+        empty: (n_docs,) True for documents without a known word, which are left out.
+        names: the K names of the topics.
+        level: the probability of the intervals; the tests have the level 1 - `level`.
+        n_samples, random_state: as for `group_shares`.
+
+    Raises:
+        InputError: no document has a time.
+        SettingError: an argument cannot have its value.
+    """
+    period, starts, codes = periods_of(times, period)
+    if empty is not None:
+        codes = np.where(empty, -1, codes)
+    shares = group_shares(theta, codes, len(starts), level=level, n_samples=n_samples, random_state=random_state)
+    found = topic_trends(shares.mean, 1 - level)
+    return OverTime(period, starts, shares, names_or_numbers(names, theta.shape[1]), found, int((codes < 0).sum()))
+
+
+def topic_trends(shares: Array, level: float = 0.05) -> list[Trend]:
+    """Test which topics rise or fall.
+
+    The Mann-Kendall test compares the shares of all pairs of periods. It counts periods and not documents, because the
+    documents of one period are not independent of each other: they are about the same events. Periods without
+    documents are left out. The p-values of all topics are corrected after Holm, so that with no trend in any topic, the
+    chance that even one is called rising or falling is at most `level`. With fewer than 5 periods, all topics are
+    steady.
+
+    The test assumes that periods are independent. If topics come in waves that are longer than a period, it finds too
+    many trends; choose a longer period.
+
+    Args:
+        shares: (P, K) shares by period; NaN where a period has no documents.
+        level: the chance of any false positive.
+    """
+    place = np.flatnonzero(np.isfinite(shares).all(axis=1))
+    series = shares[place].T  # (K, n)
+    tested = len(place) >= FEWEST_PERIODS
+    tau, p = zip(*(_kendall(place, each) if tested else (None, None) for each in series), strict=True)
+    slopes = [float(theilslopes(each, place)[0]) if len(place) > 1 else None for each in series]
+    trends = []
+    for topic, adjusted in enumerate(holm(p)):
+        direction: Direction = "steady"
+        if adjusted is not None and adjusted < level:
+            direction = "rising" if (tau[topic] or 0) > 0 else "falling"
+        trends.append(Trend(topic, slopes[topic], tau[topic], p[topic], adjusted, direction))
+    return trends
+
+
+def _kendall(place: Array, series: Array) -> tuple[float | None, float | None]:
+    if np.ptp(series) < 1e-9:  # rounding only, as where one topic has all shares
+        return None, None
+    found = kendalltau(place, series)
+    return float(found.statistic), float(found.pvalue)
+
+
+def names_or_numbers(names: Sequence[str] | None, n_topics: int) -> list[str]:
+    """Return the names of topics, or their numbers if they have none."""
+    return [str(topic) for topic in range(n_topics)] if names is None else list(names)
+
+
+def chosen_topics(topics: Sequence[int] | None, n_topics: int) -> list[int]:
+    """Return the given topics, or all.
+
+    Raises:
+        SettingError: there is no such topic.
+    """
+    chosen = list(range(n_topics)) if topics is None else [int(topic) for topic in topics]
+    for topic in chosen:
+        if not 0 <= topic < n_topics:
+            raise SettingError(f"there is no topic {topic}; topics are numbered 0 to {n_topics - 1}")
+    return chosen
+
+
+def share_cells(shares: GroupShares, group: int, topic: int, names: Sequence[str]) -> dict[str, Any]:
+    """Return the cells of a group's share of a topic; None stands for what is not defined."""
+    mean, low, high = (float(each[group, topic]) for each in (shares.mean, shares.low, shares.high))
+    known = {"share": mean, "low": low, "high": high}
+    cells = {name: None if np.isnan(value) else value for name, value in known.items()}
+    return {"topic": topic, "name": names[topic], **cells, "documents": int(shares.n_docs[group])}
