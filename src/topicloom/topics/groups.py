@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import kruskal
 
 from ..corpus.fields import Categories, Fields
 from ..errors import InputError, SettingError, nearest
@@ -222,6 +221,8 @@ def quantile_groups(values: Array, n_groups: int = 4) -> tuple[npt.NDArray[np.in
 
 def _kruskal(column: Array, codes: Array) -> float | None:
     """Return the p-value of the Kruskal-Wallis test; None with fewer than two groups, or if all values are equal."""
+    from scipy.stats import kruskal
+
     inside = codes >= 0
     column, codes = column[inside], codes[inside]
     present = np.unique(codes)

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import kendalltau, theilslopes
 
 from ..errors import SettingError
 from ..metrics.correction import holm
@@ -19,6 +18,7 @@ from .table import Table
 Array = npt.NDArray[Any]
 Direction = Literal["rising", "falling", "steady"]
 
+_ALL_PAIRS = 300  # periods; in longer series, the slopes of all pairs would take long
 FEWEST_PERIODS = 5  # with documents; among four, no order is rarer by chance than one in twelve
 
 
@@ -181,7 +181,7 @@ def topic_trends(shares: Array, level: float = 0.05) -> list[Trend]:
     series = shares[place].T  # (K, n)
     tested = len(place) >= FEWEST_PERIODS
     tau, p = zip(*(_kendall(place, each) if tested else (None, None) for each in series), strict=True)
-    slopes = [float(theilslopes(each, place)[0]) if len(place) > 1 else None for each in series]
+    slopes = [_slope(place, each) for each in series]
     trends = []
     for topic, adjusted in enumerate(holm(p)):
         direction: Direction = "steady"
@@ -192,10 +192,21 @@ def topic_trends(shares: Array, level: float = 0.05) -> list[Trend]:
 
 
 def _kendall(place: Array, series: Array) -> tuple[float | None, float | None]:
+    from scipy.stats import kendalltau
+
     if np.ptp(series) < 1e-9:  # rounding only, as where one topic has all shares
         return None, None
     found = kendalltau(place, series)
     return float(found.statistic), float(found.pvalue)
+
+
+def _slope(place: Array, series: Array) -> float | None:
+    """Return the median slope of all pairs, or in a long series of the pairs that are half of it apart (Theil 1950)."""
+    n = len(place)
+    if n < 2:
+        return None
+    first, second = np.triu_indices(n, 1) if n <= _ALL_PAIRS else (np.arange(n - n // 2), np.arange(n // 2, n))
+    return float(np.median((series[second] - series[first]) / (place[second] - place[first])))
 
 
 def names_or_numbers(names: Sequence[str] | None, n_topics: int) -> list[str]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, SettingError, nearest
+from .analyses import Analyses
 from .document_topics import DocumentTopics
 from .saved import SavedTopics, read_topics
 from .stored import read_stored
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _WORDS_IN_TABLE = 10
 
 
-class Topics:
+class Topics(Analyses):
     """The topics of a fitted model together with documents.
 
     Args:

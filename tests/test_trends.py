@@ -1,0 +1,311 @@
+"""Topics over time and by group: against references, on planted trends, and on data without any."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.stats import bootstrap, kruskal
+
+from topicloom.corpus.fields import Fields
+from topicloom.errors import InputError, SettingError
+from topicloom.topics.groups import by_group, groups_of, quantile_groups
+from topicloom.topics.periods import period_name, periods_of
+from topicloom.topics.shares import distinctive_words, group_shares, group_word_counts, words_of_groups
+from topicloom.topics.trends import over_time, topic_trends
+
+
+def days(*texts: str) -> np.ndarray:
+    return np.array(texts, "datetime64[us]")
+
+
+@pytest.mark.parametrize(
+    ("period", "code"), [("day", "D"), ("week", "W"), ("month", "M"), ("quarter", "Q"), ("year", "Y")]
+)
+def test_periods_are_those_of_pandas(period, code):
+    random = np.random.default_rng(0)
+    times = np.datetime64("1965-01-01", "us") + random.integers(0, 3000 * 86_400_000_000, 300).astype("m8[us]")
+    _, starts, codes = periods_of(times, period)
+    expected = pd.Series(times).dt.to_period(code)
+    assert (starts[codes] == expected.dt.start_time.to_numpy().astype("M8[D]")).all()
+    assert len(starts) == len(pd.period_range(expected.min(), expected.max()))
+    if period in ("month", "year"):
+        assert [period_name(start, period) for start in starts[codes]] == expected.astype(str).tolist()
+
+
+def test_names_of_periods():
+    start = np.datetime64("2024-12-30")
+    names = [period_name(start, period) for period in ("day", "week", "month", "quarter", "year")]
+    assert names == ["2024-12-30", "2025-W01", "2024-12", "2024-Q4", "2024"]
+
+
+def test_the_period_is_chosen_by_the_time_spanned():
+    spans = {
+        "2024-02-09": "day",
+        "2024-09-01": "week",
+        "2027-01-01": "month",
+        "2033-01-01": "quarter",
+        "2099-01-01": "year",
+    }
+    for end, period in spans.items():
+        assert periods_of(days("2024-01-01", end))[0] == period
+
+
+def test_documents_without_a_time_are_in_no_period():
+    _, starts, codes = periods_of(days("2024-03-05", "NaT", "2024-01-31"), "month")
+    assert codes.tolist() == [2, -1, 0]
+    assert len(starts) == 3  # February has no document
+
+
+@pytest.mark.parametrize("times", [None, days("NaT", "NaT"), days()])
+def test_no_times(times):
+    with pytest.raises(InputError, match="no document has a time"):
+        periods_of(times)
+
+
+def test_too_many_periods():
+    with pytest.raises(InputError, match="longer `period`"):
+        periods_of(days("0001-01-01", "2024-01-01"), "day")
+    with pytest.raises(SettingError, match="did you mean month"):
+        periods_of(days("2024-01-01"), "months")
+
+
+def test_intervals_are_those_of_scipy():
+    theta = np.random.default_rng(0).dirichlet(np.full(3, 0.3), 80)
+    found = group_shares(theta, np.zeros(80, int), 1, n_samples=20_000)
+    np.testing.assert_allclose(found.mean[0], theta.mean(axis=0))
+    for topic in range(3):
+        peer = bootstrap((theta[:, topic],), np.mean, n_resamples=20_000, method="percentile", random_state=1)
+        wider = np.sqrt(80 / 79)
+        expected = theta[:, topic].mean() + wider * (np.array(peer.confidence_interval) - theta[:, topic].mean())
+        np.testing.assert_allclose([found.low[0, topic], found.high[0, topic]], expected, atol=0.003)
+
+
+@pytest.mark.parametrize("n_docs", [12, 60])
+def test_intervals_contain_the_share_as_often_as_they_say(n_docs):
+    random = np.random.default_rng(0)
+    alpha = np.array([0.5, 1.0, 1.5])
+    hits = []
+    for seed in range(300):
+        theta = random.dirichlet(alpha, n_docs)
+        found = group_shares(theta, np.zeros(n_docs, int), 1, n_samples=300, random_state=seed)
+        hits.append((found.low[0] <= alpha / 3) & (alpha / 3 <= found.high[0]))
+    assert 0.9 < np.mean(hits) < 0.975
+
+
+def test_large_groups_are_resampled_in_parts():
+    theta = np.random.default_rng(0).dirichlet(np.full(2, 0.5), 30_001)
+    found = group_shares(theta, np.zeros(30_001, int), 1)
+    error = theta.std(axis=0) / np.sqrt(30_001)
+    np.testing.assert_allclose(found.high[0] - found.low[0], 2 * 1.96 * error, rtol=0.1)
+    assert found.n_docs.tolist() == [30_001]
+
+
+def test_empty_groups_and_groups_of_one():
+    theta = np.array([[0.2, 0.8], [0.5, 0.5], [0.7, 0.3]], np.float32)
+    found = group_shares(theta, np.array([2, 0, 0]), 4)
+    assert np.isnan(found.mean[1]).all()
+    assert np.isnan(found.mean[3]).all()
+    np.testing.assert_allclose(found.mean[2], [0.2, 0.8], rtol=1e-6)
+    assert np.isnan(found.low[2]).all()  # one document says nothing about the spread
+    assert np.isfinite(found.low[0]).all()
+    assert found.n_docs.tolist() == [2, 0, 1, 0]
+    with pytest.raises(SettingError, match="level"):
+        group_shares(theta, np.zeros(3, int), 1, level=1.0)
+
+
+def test_the_p_value_counts_permutations():
+    series = np.array([0.1, 0.15, 0.12, 0.3, 0.5])
+
+    def score(values):
+        return sum(np.sign(values[j] - values[i]) for i in range(5) for j in range(i + 1, 5))
+
+    expected = np.mean([abs(score(order)) >= abs(score(series)) for order in permutations(series)])
+    assert topic_trends(series[:, None])[0].p == pytest.approx(expected)
+
+
+def test_slopes():
+    place = np.arange(400)
+    trends = topic_trends(np.stack([0.1 + 0.001 * place, 0.5 - 0.001 * place], axis=1))
+    assert [trend.slope for trend in trends] == pytest.approx([0.001, -0.001])
+    short = np.array([[0.1], [np.nan], [0.3], [0.4]])
+    assert topic_trends(short)[0].slope == pytest.approx(0.1)  # an empty period keeps its place
+    assert topic_trends(short)[0].direction == "steady"
+
+
+def test_without_a_trend_few_runs_name_any_topic():
+    random = np.random.default_rng(0)
+    false, uncorrected = 0, 0
+    for _ in range(200):
+        trends = topic_trends(random.dirichlet(np.full(50, 2.0), 24))
+        false += any(trend.direction != "steady" for trend in trends)
+        uncorrected += any(trend.p is not None and trend.p < 0.05 for trend in trends)
+    assert uncorrected > 150  # with so many topics, a test without a correction nearly always finds something
+    assert false <= 18  # 5 % of 200, with three standard deviations
+
+
+def planted(n_months: int = 18, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Documents whose topic 0 rises and topic 1 falls, and of which topics 2 to 9 only vary."""
+    random = np.random.default_rng(seed)
+    theta, times = [], []
+    for month in range(n_months):
+        alpha = np.full(10, 0.5)
+        alpha[0] += month / 5
+        alpha[1] += (n_months - month) / 5
+        theta.append(random.dirichlet(alpha, 40))
+        start = (np.datetime64("2023-01", "M") + month).astype("M8[us]")
+        times.append(start + random.integers(0, 28 * 24, 40).astype("m8[h]"))
+    return np.concatenate(theta), np.concatenate(times)
+
+
+def test_planted_trends_are_found():
+    theta, times = planted()
+    found = over_time(theta, times, "month", names=[f"t{k}" for k in range(10)])
+    assert (found.rising, found.falling) == ([0], [1])
+    rows = list(found.table(topics=[0]).rows())
+    assert [row["period"] for row in rows][:2] == ["2023-01", "2023-02"]
+    assert rows[3]["share"] == pytest.approx(theta[times.astype("M8[M]") == np.datetime64("2023-04")][:, 0].mean())
+    assert all(row["low"] < row["share"] < row["high"] for row in rows)
+    trend = next(found.trend_table().rows())
+    assert (trend["name"], trend["trend"]) == ("t0", "rising")
+    assert "1 rising" in repr(found)
+    assert "rising" in found._repr_html_()
+    with pytest.raises(SettingError, match="no topic 10"):
+        found.table(topics=[10])
+
+
+def test_documents_are_left_out_and_counted():
+    theta, times = planted()
+    times[:5] = np.datetime64("NaT")
+    empty = np.arange(len(theta)) % 100 == 50
+    found = over_time(theta, times, "quarter", empty=empty)
+    assert found.n_unknown == 5 + empty[5:].sum()
+    assert found.shares.n_docs.sum() == len(theta) - found.n_unknown
+
+
+def test_one_period_one_topic():
+    found = over_time(np.ones((3, 1), np.float32), days("2024-01-01", "2024-01-02", "2024-01-03"), "year")
+    assert found.shares.mean.tolist() == [[1.0]]
+    assert [(t.direction, t.slope, t.p) for t in found.trends] == [("steady", None, None)]
+    long = over_time(np.ones((90, 1), np.float32), np.datetime64("2020-01-01") + np.arange(90) * 30, "month")
+    assert [(t.direction, t.p) for t in long.trends] == [("steady", None)]
+    assert len(long.table()) == len(long.starts)
+
+
+def test_expected_tokens_are_those_of_a_loop():
+    random = np.random.default_rng(0)
+    counts = sp.csr_array(random.poisson(0.5, (20, 15)).astype(np.float32))
+    theta, beta = random.dirichlet(np.ones(4), 20), random.dirichlet(np.ones(15), 4)
+    groups = random.integers(-1, 3, 20)
+    expected = np.zeros((3, 15))
+    for d in range(20):
+        for w in range(15):
+            if groups[d] >= 0:
+                expected[groups[d], w] += counts[d, w] * theta[d, 2] * beta[2, w] / (theta[d] @ beta[:, w])
+    found = group_word_counts(counts, theta, beta, groups, 3, 2)
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-5)
+
+
+def test_distinctive_words_are_those_of_the_formula():
+    ours, total = np.array([30.0, 5.0, 0.0, 0.0]), np.array([40.0, 50.0, 10.0, 0.0])
+    prior = 500 * total / total.sum()
+    expected = []
+    for w in range(3):
+        a, b = ours[w] + prior[w], total[w] - ours[w] + prior[w]
+        odds = np.log(a / (35 + 500 - a)) - np.log(b / (65 + 500 - b))
+        expected.append(odds / np.sqrt(1 / a + 1 / b))
+    np.testing.assert_allclose(distinctive_words(ours, total), [*expected, 0])
+    assert not distinctive_words(np.zeros(3), np.zeros(3)).any()
+
+
+def test_words_of_groups():
+    counts = sp.csr_array(np.array([[50.0, 100, 0, 0], [5, 100, 60, 0], [0, 0, 0, 0]]))
+    first, second, none = words_of_groups(counts, ["a", "both", "b", "never"])
+    assert [word for word, *_ in first] == ["a", "both"]
+    assert second[0][0] == "b"
+    assert second[0][2] == 60
+    assert none == []
+    alone = words_of_groups(counts[[0]], ["a", "both", "b", "never"])
+    assert [word for word, *_ in alone[0]] == ["both", "a"]
+
+
+def test_quantiles_are_those_of_pandas():
+    values = np.random.default_rng(0).lognormal(size=200)
+    values[3] = np.nan
+    groups, names = quantile_groups(values, 4)
+    expected = pd.qcut(values, 4, labels=False)
+    np.testing.assert_array_equal(groups, np.nan_to_num(expected, nan=-1))
+    assert len(names) == 4
+    assert " to " in names[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "groups", "names"),
+    [
+        ([1.0, 2.0, 2.0, np.nan], [0, 1, 1, -1], ["1", "2"]),
+        ([7.0], [0], ["7"]),
+        ([0.0] * 90 + [1, 2, 3, 4, 5, 6], [0] * 90 + [1] * 6, ["0", "1 to 6"]),
+        ([np.nan, np.inf], [-1, -1], []),
+    ],
+)
+def test_quantiles_of_few_numbers(values, groups, names):
+    found = quantile_groups(np.array(values), 4)
+    assert (found[0].tolist(), found[1]) == (groups, names)
+
+
+def fields() -> Fields:
+    return Fields.of(
+        4, labels=["b", "a", "", "b"], covariates={"price": [1.0, 2.0, 3.0, 4.0], "kind": ["x", None, "y", "x"]}
+    )
+
+
+def test_groups():
+    assert groups_of(fields())[0].tolist() == [1, 0, -1, 1]
+    assert groups_of(fields())[1] == ["a", "b"]
+    assert groups_of(fields(), "price", 2)[0].tolist() == [0, 0, 1, 1]
+    assert groups_of(fields(), "kind")[0].tolist() == [0, -1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("known", "by", "message"),
+    [
+        (Fields.of(2), "class", "no document has a class"),
+        (Fields.of(2, labels=["", ""]), "class", "no document has a class"),
+        (fields(), "prize", "did you mean price"),
+        (Fields.of(1, covariates={"x": [None]}), "x", "no document has a value of 'x'"),
+    ],
+)
+def test_no_groups(known, by, message):
+    with pytest.raises(InputError, match=message):
+        groups_of(known, by)
+    with pytest.raises(SettingError, match="n_groups"):
+        groups_of(known, by, n_groups=1)
+
+
+def test_topics_that_differ_between_groups():
+    random = np.random.default_rng(0)
+    groups = random.integers(0, 3, 300)
+    alpha = np.full((3, 6), 0.5)
+    alpha[1, 4] = 2
+    theta = np.stack([random.dirichlet(alpha[group]) for group in groups])
+    found = by_group(theta, groups, ["a", "b", "c"], "section")
+    assert found.differences[4].highest == "b"
+    peer = kruskal(*(theta[groups == group, 4] for group in range(3))).pvalue
+    assert found.differences[4].p == pytest.approx(peer)
+    assert found.differences[4].p_holm == pytest.approx(6 * peer)
+    assert next(found.difference_table().rows())["topic"] == 4
+    assert [row["section"] for row in found.table([4]).rows()] == ["a", "b", "c"]
+    assert "3 groups by section" in repr(found)
+
+
+def test_groups_without_a_comparison():
+    alone = by_group(np.full((3, 2), 0.5), np.zeros(3, int), ["only"])
+    assert [(d.highest, d.p, d.p_holm) for d in alone.differences] == [(None, None, None)] * 2
+    same = by_group(np.full((4, 2), 0.5), np.array([0, 0, 1, 1]), ["a", "b"])
+    assert [(d.difference, d.p) for d in same.differences] == [(0, None)] * 2
+    single = by_group(np.random.default_rng(0).dirichlet(np.ones(2), 3), np.array([0, 0, 2]), ["a", "nobody", "b"])
+    assert next(single.table().rows())["documents"] == 2
+    assert list(single.table([0]).rows())[1]["share"] is None
