@@ -310,8 +310,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
     def over(self, vocabulary: Iterable[str]) -> Corpus:
         """Return the same documents over another vocabulary. Words that are not in it are left out."""
-        words = list(vocabulary)
-        if words == self.vocabulary:
+        if vocabulary is self.vocabulary or (words := list(vocabulary)) == self.vocabulary:
             return self  # no copy, because the counts may be memory-mapped
         places = {word: column for column, word in enumerate(words)}
         counts = remap(self.counts, columns_of(self.vocabulary, places), len(places))

@@ -52,13 +52,17 @@ class Part(NamedTuple):
 
 
 def counts_of(
-    texts: Iterable[Text], vocabulary: Iterable[str], tokenizer: AnyTokenizer, n_jobs: int | None = None
+    texts: Iterable[Text],
+    vocabulary: Iterable[str] | Mapping[str, int],
+    tokenizer: AnyTokenizer,
+    n_jobs: int | None = None,
 ) -> Counts:
     """Count the words of texts over a fixed vocabulary.
 
     Args:
         texts: Texts or lists of tokens, whichever the tokenizer takes.
-        vocabulary: The word of each column. Other words are left out, and every document keeps its row.
+        vocabulary: The word of each column, or the column of each word, which need not be computed for each call then.
+            Other words are left out, and every document keeps its row.
         tokenizer: The tokenizer that splits the texts.
         n_jobs: As for `count_chunks`.
 
@@ -68,10 +72,16 @@ def counts_of(
     Raises:
         InputError: The tokenizer does not take a document.
     """
-    places = {word: column for column, word in enumerate(vocabulary)}
-    parts = [sparse.csr_array(np.zeros((0, len(places)), np.float32))]  # vstack needs one matrix at least
-    for part in count_chunks(chunked(texts), tokenizer, n_jobs):
-        parts.append(remap(part.counts, columns_of(part.words, places), len(places)))
+    places = vocabulary
+    if not isinstance(places, Mapping):
+        places = {word: column for column, word in enumerate(vocabulary)}
+    parts = [
+        remap(part.counts, columns_of(part.words, places), len(places))
+        for part in count_chunks(chunked(texts), tokenizer, n_jobs)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    parts.append(sparse.csr_array(np.zeros((0, len(places)), np.float32)))  # vstack needs one matrix at least
     counts: Counts = sparse.vstack(parts, format="csr", dtype=np.float32)
     return counts
 

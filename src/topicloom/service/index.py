@@ -1,0 +1,216 @@
+"""The documents of a run in SQLite, with full-text search.
+
+The file is built whole or not at all, and is only read afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..corpus import Corpus
+from ..errors import InputError
+from ..files import atomic_file
+from .words import Tokenize, entry, match
+
+FORMAT_VERSION = 1
+_MOST_REPEATS = 1000  # of a word in a document
+_TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT NOT NULL, label TEXT, time TEXT, text TEXT);
+CREATE VIRTUAL TABLE words USING fts5 (tokens, characters, content='', tokenize='ascii');
+"""
+_INDEX = "CREATE INDEX ids ON documents (id)"
+
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """A document as the index keeps it; a field that it does not have is None."""
+
+    row: int
+    id: str
+    label: str | None
+    time: str | None
+    text: str | None
+
+
+class SlowQueryError(Exception):
+    """A query took longer than it may."""
+
+
+class DocumentIndex:
+    """Reads an index that `build_index` wrote. Threads can share it; each has a connection of its own.
+
+    Args:
+        path: the file.
+        seconds: the longest time that a query may take.
+    """
+
+    def __init__(self, path: Path, seconds: float = 10.0) -> None:
+        self.path, self.seconds = path, seconds
+        self._own = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+
+    def documents(self, rows: Sequence[int]) -> list[StoredDocument]:
+        """Return documents by their rows, in the order of `rows`."""
+        marks = ",".join("?" * len(rows))
+        found = self._read(f"SELECT row, id, label, time, text FROM documents WHERE row IN ({marks})", rows)
+        by_row = {each[0]: StoredDocument(*each) for each in found}
+        return [by_row[row] for row in rows if row in by_row]
+
+    def rows_of_id(self, id: str, n: int) -> list[int]:
+        """Return the rows of the first `n` documents that have an id."""
+        return [row for (row,) in self._read("SELECT row FROM documents WHERE id = ? ORDER BY row LIMIT ?", (id, n))]
+
+    def rows_after(self, row: int, n: int) -> list[int]:
+        """Return the `n` rows after a row."""
+        return [found for (found,) in self._read("SELECT row FROM documents WHERE row > ? LIMIT ?", (row, n))]
+
+    def matching(self, words: Sequence[str]) -> list[int]:
+        """Return the rows of all documents that have all words, in ascending order."""
+        return [row for (row,) in self._read("SELECT rowid FROM words WHERE words MATCH ?", (match(words),))]
+
+    def count(self, words: Sequence[str]) -> int:
+        """Return the number of documents that have all words."""
+        return int(self._read("SELECT count(*) FROM words WHERE words MATCH ?", (match(words),))[0][0])
+
+    def ranked(self, words: Sequence[str], after: tuple[float, int] | None, n: int) -> list[tuple[float, int]]:
+        """Return documents that have all words, best first by BM25.
+
+        Args:
+            words: what `query_words` returned.
+            after: the rank and the row of the document after which the answer begins.
+            n: how many documents.
+
+        Returns:
+            their ranks, of which the lowest is the best, and their rows.
+        """
+        rank, row = after or (float("-inf"), -1)
+        found = self._read(
+            "WITH found AS MATERIALIZED (SELECT bm25(words) AS rank, rowid AS row FROM words WHERE words MATCH ?) "
+            "SELECT rank, row FROM found WHERE rank > ? OR (rank = ? AND row > ?) ORDER BY rank, row LIMIT ?",
+            (match(words), rank, rank, row, n),
+        )
+        return [(float(rank), int(row)) for rank, row in found]
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            while self._all:
+                self._all.pop().close()
+        self._own = threading.local()
+
+    def _read(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        connection = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = _open(self.path)
+            with self._lock:
+                self._all.append(connection)
+        end = time.monotonic() + self.seconds
+        connection.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+        try:
+            rows: list[tuple[Any, ...]] = connection.execute(query, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if "interrupted" in str(error):
+                raise SlowQueryError from None
+            raise
+        return rows
+
+
+def build_index(path: Path, digest: str, corpus: Corpus, tokenize: Tokenize | None) -> None:
+    """Write the index of documents, whole or not at all.
+
+    Args:
+        path: the file.
+        digest: what identifies the documents; `is_current` compares it.
+        corpus: the documents.
+        tokenize: splits a text into tokens. If it is None, or the texts are not known, the words of the corpus are
+            indexed.
+
+    Raises:
+        InputError: this Python's SQLite has no full-text search.
+        OSError: the file cannot be written.
+    """
+    require_full_text_search()
+    with atomic_file(path) as temporary, closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.executescript(_TABLES)
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", _rows(corpus))
+        connection.executemany(
+            "INSERT INTO words (rowid, tokens, characters) VALUES (?, ?, ?)",
+            ((row, *entry(text, tokens)) for row, (text, tokens) in enumerate(_texts(corpus, tokenize))),
+        )
+        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+        connection.execute(_INDEX)
+        connection.execute("INSERT INTO about VALUES ('digest', ?)", (_mark(digest),))
+        connection.execute("COMMIT")
+
+
+def is_current(path: Path, digest: str) -> bool:
+    """Whether a file is an index of the documents that `digest` identifies, written by this version."""
+    if not path.is_file():
+        return False
+    try:
+        with closing(_open(path)) as connection:
+            found = connection.execute("SELECT value FROM about WHERE name = 'digest'").fetchone()
+    except sqlite3.Error:
+        return False
+    return bool(found == (_mark(digest),))
+
+
+def require_full_text_search() -> None:
+    """Check that SQLite has FTS5.
+
+    Raises:
+        InputError: it does not.
+    """
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("CREATE VIRTUAL TABLE words USING fts5 (tokens)")
+        except sqlite3.OperationalError:
+            raise InputError(
+                f"SQLite {sqlite3.sqlite_version} of this Python has no full-text search (FTS5), which the service "
+                "needs for documents; use a Python whose SQLite has it, as those of python.org and of Debian have"
+            ) from None
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    # An immutable file is read without locks, so it may lie on a read-only disk.
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+
+
+def _mark(digest: str) -> str:
+    return json.dumps([FORMAT_VERSION, digest])
+
+
+def _rows(corpus: Corpus) -> Iterator[tuple[int, str, str | None, str | None, str | None]]:
+    times = None if corpus.times is None else np.datetime_as_string(corpus.times, "s").tolist()
+    for row, id in enumerate(corpus.ids):
+        label = corpus.labels[row] or None if corpus.labels is not None else None
+        moment = times[row] if times is not None and times[row] != "NaT" else None
+        yield row, id, label, moment, None if corpus.texts is None else corpus.texts[row]
+
+
+def _texts(corpus: Corpus, tokenize: Tokenize | None) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the text and the tokens of each document; its words in any order if the text is not known."""
+    if tokenize is not None and corpus.texts is not None:
+        yield from ((text, tokenize(text)) for text in corpus.texts)
+        return
+    counts, words = corpus.counts, corpus.vocabulary
+    for row in range(corpus.n_docs):
+        part = slice(counts.indptr[row], counts.indptr[row + 1])
+        pairs = zip(counts.indices[part].tolist(), counts.data[part].tolist(), strict=True)
+        tokens = [words[word] for word, count in pairs for _ in range(min(_MOST_REPEATS, max(1, round(count))))]
+        yield " ".join(tokens), tokens

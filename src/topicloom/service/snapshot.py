@@ -1,0 +1,97 @@
+"""What all answers are computed from: one model with one list of edits. It is replaced as a whole, never changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..corpus import Corpus
+from ..corpus.fields import Fields
+from ..text.counting import counts_of
+from ..topics.document_topics import DocumentTopics
+from ..topics.view import Topics
+
+_WORDS = 10  # of a topic
+_MAIN_TOPICS = 3  # of a document
+
+
+class Snapshot:
+    """A model and its documents as they are after some edits.
+
+    Args:
+        topics: the topics with the documents; there may be none.
+        edits: the edits that were applied.
+        version: what distinguishes this list of edits from others.
+        shares: (K,) the topics' shares of the training documents, if `topics` has no documents and they are known.
+    """
+
+    def __init__(
+        self, topics: Topics, edits: Sequence[dict[str, Any]], version: str, shares: Sequence[float] | None = None
+    ) -> None:
+        self.topics, self.edits, self.version = topics, list(edits), version
+        self.model = topics.model
+        self.theta: npt.NDArray[Any] = topics.documents.theta
+        self.empty = topics.documents.empty
+        self._shares = topics.shares.tolist() if len(self.theta) else shares
+        self._places = {word: column for column, word in enumerate(self.model.vocabulary_)}
+
+    @property
+    def n_topics(self) -> int:
+        """The number of topics K."""
+        return len(self.topics.components)
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.intp]:
+        """The documents that are not empty."""
+        return np.flatnonzero(~self.empty)
+
+    @cached_property
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each topic."""
+        counts = Counter(self.topics.documents.main_topics)
+        return [
+            {
+                "topic": k,
+                "name": self.topics.names[k],
+                "share": None if self._shares is None else float(self._shares[k]),
+                "documents": counts[k],
+                "words": [{"word": word, "probability": p} for word, p in self.topics.words_of(k, _WORDS)],
+            }
+            for k in range(self.n_topics)
+        ]
+
+    @cached_property
+    def _words(self) -> list[list[str]]:
+        return [[each["word"] for each in row["words"]] for row in self.table]
+
+    def corpus_of(self, texts: Sequence[str]) -> Corpus:
+        """Return texts as a corpus over the model's words, as `model.documents` does.
+
+        The columns of the words are looked up once for all calls.
+        """
+        model = self.model
+        counts = counts_of(texts, self._places, model.tokenizer_, n_jobs=1)
+        return Corpus(counts, model.vocabulary_, Fields.of(len(texts), texts=texts), model.tokenizer_)
+
+    def infer(self, texts: Sequence[str]) -> DocumentTopics:
+        """Infer the topics of texts; theta is that of `model.transform(texts)`."""
+        found: DocumentTopics = self.model.infer(self.corpus_of(texts))
+        return found
+
+    def main_topics(self, theta: npt.NDArray[Any], *, words: bool = False) -> list[dict[str, Any]]:
+        """Return the largest topics of a document, largest first.
+
+        Args:
+            theta: (K,) its shares.
+            words: whether the topics' words are returned, too.
+        """
+        found = []
+        for k in np.argsort(-theta, kind="stable")[:_MAIN_TOPICS].tolist():
+            topic = {"topic": k, "name": self.topics.names[k], "share": float(theta[k])}
+            found.append(topic | {"words": self._words[k]} if words else topic)
+        return found
