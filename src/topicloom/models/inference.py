@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,7 @@ _BATCH = 1024  # documents in a batch if no gradients are computed
 
 def device_of(network: TopicNetwork) -> torch.device:
     """Return the device of a network."""
-    some: Tensor = next(iter(network.state_dict().values()))
-    return some.device
+    return next(chain(network.parameters(), network.buffers())).device
 
 
 def each_batch(

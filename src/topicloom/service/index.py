@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..corpus import Corpus
 from ..errors import InputError
@@ -72,13 +73,10 @@ class DocumentIndex:
         """Return the rows of the first `n` documents that have an id."""
         return [row for (row,) in self._read("SELECT row FROM documents WHERE id = ? ORDER BY row LIMIT ?", (id, n))]
 
-    def rows_after(self, row: int, n: int) -> list[int]:
-        """Return the `n` rows after a row."""
-        return [found for (found,) in self._read("SELECT row FROM documents WHERE row > ? LIMIT ?", (row, n))]
-
-    def matching(self, words: Sequence[str]) -> list[int]:
+    def matching(self, words: Sequence[str]) -> npt.NDArray[np.intp]:
         """Return the rows of all documents that have all words, in ascending order."""
-        return [row for (row,) in self._read("SELECT rowid FROM words WHERE words MATCH ?", (match(words),))]
+        found = self._read("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", (match(words),))
+        return np.array([row for (row,) in found], np.intp)
 
     def count(self, words: Sequence[str]) -> int:
         """Return the number of documents that have all words."""

@@ -51,6 +51,17 @@ class Snapshot:
         return np.flatnonzero(~self.empty)
 
     @cached_property
+    def words(self) -> list[list[tuple[str, float]]]:
+        """The words that stand for each topic with their probabilities, best first."""
+        ids = self.model.topic_ids(_WORDS)
+        probabilities = np.take_along_axis(self.model.components_, ids, axis=1).tolist()
+        vocabulary = self.model.vocabulary_
+        return [
+            [(vocabulary[word], p) for word, p in zip(row, values, strict=True)]
+            for row, values in zip(ids.tolist(), probabilities, strict=True)
+        ]
+
+    @cached_property
     def table(self) -> list[dict[str, Any]]:
         """A row for each topic."""
         counts = Counter(self.topics.documents.main_topics)
@@ -60,14 +71,10 @@ class Snapshot:
                 "name": self.topics.names[k],
                 "share": None if self._shares is None else float(self._shares[k]),
                 "documents": counts[k],
-                "words": [{"word": word, "probability": p} for word, p in self.topics.words_of(k, _WORDS)],
+                "words": [{"word": word, "probability": p} for word, p in self.words[k]],
             }
             for k in range(self.n_topics)
         ]
-
-    @cached_property
-    def _words(self) -> list[list[str]]:
-        return [[each["word"] for each in row["words"]] for row in self.table]
 
     def corpus_of(self, texts: Sequence[str]) -> Corpus:
         """Return texts as a corpus over the model's words, as `model.documents` does.
@@ -93,5 +100,5 @@ class Snapshot:
         found = []
         for k in np.argsort(-theta, kind="stable")[:_MAIN_TOPICS].tolist():
             topic = {"topic": k, "name": self.topics.names[k], "share": float(theta[k])}
-            found.append(topic | {"words": self._words[k]} if words else topic)
+            found.append(topic | {"words": [word for word, _ in self.words[k]]} if words else topic)
         return found

@@ -1,0 +1,156 @@
+"""The application: the paths of the service, and what each of them answers."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import anyio.to_thread
+from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from .._version import __version__
+from ..errors import InputError
+from .access import Access
+from .guard import App, Guard
+from .index import SlowQueryError
+from .limits import Limits
+from .live import Live, NotKeptError
+from .measures import Measures
+from .schemas import DocumentPage, InferredList, Problem, Texts, TopicList, WholeDocument
+from .static import add_pages
+
+_THREADS = 4  # for all requests that are not answered at once
+_AT_ONCE = 2_000  # characters; the topics of fewer are inferred in a few milliseconds, without another thread
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
+}
+
+
+def make_app(live: Live, access: Access | None = None, limits: Limits | None = None) -> App:
+    """Return the service as an ASGI application.
+
+    Args:
+        live: the run.
+        access: who may ask; by default everyone who reaches the application, by the name of this machine only.
+        limits: what may be asked.
+    """
+    limits, measures = limits or live.limits, Measures()
+    return Guard(_application(live, limits, measures), access or Access(), limits, measures)
+
+
+def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        yield
+
+    app = FastAPI(
+        title="topicloom",
+        summary=f"The topics of {live.run.resolve().name}",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=_PROBLEMS,
+    )
+    _add_errors(app)
+    add_pages(app, live)
+
+    @app.get("/health", tags=["service"])
+    async def health() -> Response:
+        """Say that the service runs. This path needs no token."""
+        return as_json({"status": "ok"})
+
+    @app.get("/metrics", tags=["service"])
+    async def metrics() -> Response:
+        """Return counters and times in the text format of Prometheus."""
+        return Response(measures.text(), media_type=CONTENT_TYPE_LATEST)
+
+    @app.post("/api/infer", tags=["topics"], response_model=InferredList)
+    async def infer(asked: Texts) -> Response:
+        """Infer the topics of texts. The shares are those of `model.transform(texts)`."""
+        texts = asked.texts
+        if len(texts) > limits.texts:
+            raise HTTPException(413, f"there are {len(texts):,} texts; send at most {limits.texts:,} in a request")
+        for number, text in enumerate(texts):
+            if len(text) > limits.characters:
+                raise HTTPException(
+                    413, f"text {number} has {len(text):,} characters; send at most {limits.characters:,} of each"
+                )
+        if sum(map(len, texts)) <= _AT_ONCE:
+            answer = as_json(live.infer(texts))
+        else:
+            answer = await in_thread(lambda: as_json(live.infer(texts)))
+        measures.texts.inc(len(texts))
+        return answer
+
+    @app.get("/api/topics", tags=["topics"], response_model=TopicList)
+    async def topics() -> Response:
+        """Return the topics with their names, shares and words."""
+        return await in_thread(lambda: as_json(live.topics()))
+
+    @app.get("/api/documents", tags=["documents"], response_model=DocumentPage)
+    async def documents(
+        topic: Annotated[int | None, Query(description="Sort by the share of this topic, largest first.")] = None,
+        q: Annotated[str | None, Query(max_length=1000, description="Only documents with all of these words.")] = None,
+        id: Annotated[str | None, Query(max_length=1000, description="Only documents with this id.")] = None,
+        after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
+        limit: Annotated[int, Query(ge=1, le=limits.documents, description="Documents on a page.")] = 20,
+    ) -> Response:
+        """Return documents, page by page: sorted by a topic's share, by how well they match a query, or by row."""
+        return await in_thread(lambda: as_json(live.documents(topic, q, id, after, limit)))
+
+    @app.get("/api/documents/{row}", tags=["documents"], response_model=WholeDocument)
+    async def document(row: int) -> Response:
+        """Return a document with its whole text and its share of each topic."""
+        return await in_thread(lambda: as_json(live.document(row)))
+
+    return app
+
+
+def as_json(value: Any) -> Response:
+    """Return an answer of JSON. A surrogate without its partner is written as an escape."""
+    return Response(_encode(value).encode("utf-8", "backslashreplace"), media_type="application/json")
+
+
+async def in_thread(compute: Callable[[], Response]) -> Response:
+    """Compute an answer in another thread, so that others need not wait for it."""
+    return await anyio.to_thread.run_sync(compute, abandon_on_cancel=True)
+
+
+def _add_errors(app: FastAPI) -> None:
+    """Answer every error with one sentence."""
+
+    def problem(status: int, message: str, headers: Any = None) -> Response:
+        answer = as_json({"error": message})
+        answer.status_code = status
+        answer.headers.update(headers or {})
+        return answer
+
+    async def of_http(_: Request, error: Any) -> Response:
+        known = {404: "there is no such path; /docs lists all", 405: "this path does not take this method"}
+        plain = error.detail in ("Not Found", "Method Not Allowed")
+        return problem(error.status_code, known.get(error.status_code, "") if plain else error.detail, error.headers)
+
+    async def of_validation(_: Request, error: Any) -> Response:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"][1:])) or str(first["loc"][0])
+        reason = str(first.get("ctx", {}).get("error", "")) if first["type"] == "json_invalid" else ""
+        what = f"the body is not JSON: {reason}" if reason else f"{where}: {first['msg']}"
+        return problem(422, f"{what}; /docs shows what is expected")
+
+    async def of_input(_: Request, error: Any) -> Response:
+        return problem(404 if isinstance(error, NotKeptError | LookupError) else 422, str(error))
+
+    async def of_slow_query(_: Request, error: Any) -> Response:
+        return problem(503, "the search took too long; give other words, or try again later", {"Retry-After": "5"})
+
+    app.add_exception_handler(StarletteHTTPException, of_http)
+    app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(InputError, of_input)
+    app.add_exception_handler(LookupError, of_input)
+    app.add_exception_handler(SlowQueryError, of_slow_query)

@@ -1,0 +1,246 @@
+"""A run as the service answers from it: its model, its documents, their index, and the edits."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..files import file_digest
+from ..text import AnyTokenizer
+from ..topics.saved import find_model
+from ..topics.stored import DOCUMENTS
+from ..topics.tables import read_shares
+from ..topics.view import Topics
+from .index import DocumentIndex, build_index, is_current
+from .limits import Limits
+from .pages import Key, largest
+from .snapshot import Snapshot
+from .words import Tokenize, query_words
+
+logger = logging.getLogger("topicloom")
+
+INDEX = "search.sqlite"
+_EXCERPT = 300  # characters of a document's text in a list
+
+
+class NotKeptError(InputError):
+    """The run does not keep what an answer needs."""
+
+
+class Live:
+    """A run from which the service answers. All methods can be called by many threads at once.
+
+    Args:
+        run: the run directory.
+        snapshot: its model and documents.
+        index: the documents with full-text search; None if the run keeps no documents.
+        limits: what a request may ask for.
+        temporary: a temporary directory that holds the index, which `close` removes.
+    """
+
+    def __init__(
+        self,
+        run: Path,
+        snapshot: Snapshot,
+        index: DocumentIndex | None,
+        limits: Limits,
+        temporary: tempfile.TemporaryDirectory[str] | None = None,
+    ) -> None:
+        self.run, self.snapshot, self.index, self.limits = run, snapshot, index, limits
+        self._temporary = temporary
+        self._editing = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        run: str | Path,
+        limits: Limits | None = None,
+        *,
+        device: str = "cpu",
+        allow: Iterable[str] = (),
+        tokenizer: Callable[[str], Iterable[str]] | None = None,
+    ) -> Live:
+        """Read a run, and build the index of its documents unless there is one.
+
+        Args:
+            run: what `topicloom train` wrote, or a saved model.
+            limits: what a request may ask for.
+            device, allow, tokenizer: as for `topicloom.load`.
+
+        Raises:
+            InputError: there is no model, or a file is damaged.
+        """
+        from ..models.persistence import load
+
+        run, limits = Path(run), limits or Limits()
+        model = load(run, device=device, allow=allow, tokenizer=tokenizer)
+        if not (run / DOCUMENTS).is_dir():
+            logger.warning("%s keeps no documents, so the service infers and shows topics only", run)
+            shares = read_shares(run / "topics.csv", len(model.components_))
+            return cls(run, Snapshot(Topics(model, []), [], "", shares), None, limits)
+        stored = Topics.from_run(run, device=device, allow=allow)
+        topics = Topics.of(model, stored.corpus, stored.documents)
+        if topics.corpus.texts is None:
+            logger.warning("the texts of %s were not kept: documents have no text, and words are searched", run)
+        path, temporary = _index_of(run, topics, _tokenize(model.tokenizer_))
+        return cls(run, Snapshot(topics, [], ""), DocumentIndex(path, limits.seconds), limits, temporary)
+
+    def close(self) -> None:
+        """Close the index."""
+        if self.index is not None:
+            self.index.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def topics(self) -> dict[str, Any]:
+        """Return the topics, with what the page needs to know about the run."""
+        now = self.snapshot
+        return {
+            "run": self.run.resolve().name,
+            "model": type(now.model).__name__,
+            "n_topics": now.n_topics,
+            "n_documents": len(now.theta),
+            "n_words": len(now.model.vocabulary_),
+            "has_documents": self.index is not None,
+            "has_texts": now.topics.corpus.texts is not None and self.index is not None,
+            "version": now.version,
+            "topics": now.table,
+        }
+
+    def infer(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Return the topics of texts. Their shares are those of `model.transform(texts)`.
+
+        Raises:
+            InputError: the model cannot infer texts alone.
+        """
+        now = self.snapshot
+        found = now.infer(texts)
+        documents = [
+            {"theta": theta.tolist(), "empty": empty, "topics": now.main_topics(theta, words=True)}
+            for theta, empty in zip(found.theta, found.empty.tolist(), strict=True)
+        ]
+        return {"n_topics": now.n_topics, "version": now.version, "documents": documents}
+
+    def documents(
+        self, topic: int | None, query: str | None, id: str | None, after: str | None, n: int
+    ) -> dict[str, Any]:
+        """Return a page of documents.
+
+        With a topic, those with its largest shares come first; otherwise, with a query, those that match it best. Empty
+        documents belong to no topic.
+
+        Args:
+            topic: the number of a topic.
+            query: words that each document has.
+            id: the id that each document has.
+            after: where the page begins: `next` of an earlier page.
+            n: the most documents on the page.
+
+        Raises:
+            NotKeptError: the run keeps no documents.
+            InputError: there is no such topic, or `after` is not from an earlier answer.
+        """
+        now, index = self.snapshot, self._documents()
+        key = None if after is None else Key.parse(after)
+        k = None if topic is None else now.topics.number_of(topic)
+        words = None if query is None else query_words(query, _tokenize(now.model.tokenizer_))
+        if words == []:
+            keys, total = [], 0
+        elif id is not None:
+            keys = [Key(0.0, row) for row in index.rows_of_id(id, n)]
+            total = len(keys)
+        elif k is not None:
+            rows = now.rows
+            if words is not None:
+                rows = np.intersect1d(rows, index.matching(words), assume_unique=True)
+            total = len(rows)
+            keys = largest(now.theta[rows, k], rows, key, n)
+        elif words is not None:
+            keys = [Key(*each) for each in index.ranked(words, key, n)]
+            total = index.count(words)
+        else:
+            start = 0 if key is None else key.row + 1
+            keys = [Key(0.0, row) for row in range(start, min(start + n, len(now.theta)))]
+            total = len(now.theta)
+        found = index.documents([key.row for key in keys])
+        return {
+            "total": total,
+            "next": str(keys[-1]) if len(keys) == n and id is None else None,
+            "words": words,
+            "version": now.version,
+            "documents": [self._shown(now, each, _EXCERPT) for each in found],
+        }
+
+    def document(self, row: int) -> dict[str, Any]:
+        """Return a document with its whole text and its shares of all topics.
+
+        Raises:
+            NotKeptError: the run keeps no documents.
+            LookupError: there is no such document.
+        """
+        now = self.snapshot
+        found = self._documents().documents([row])
+        if not found:
+            raise LookupError(f"there is no document {row}; the documents are 0 to {len(now.theta) - 1}")
+        return self._shown(now, found[0], None) | {"theta": now.theta[row].tolist(), "version": now.version}
+
+    def _documents(self) -> DocumentIndex:
+        if self.index is None:
+            raise NotKeptError("the run keeps no documents; train it again without --no-documents")
+        return self.index
+
+    def _shown(self, now: Snapshot, each: Any, most: int | None) -> dict[str, Any]:
+        text = each.text
+        return {
+            "row": each.row,
+            "id": each.id,
+            "label": each.label,
+            "time": each.time,
+            "text": text if text is None or most is None else text[:most],
+            "cut": text is not None and most is not None and len(text) > most,
+            "empty": bool(now.empty[each.row]),
+            "topics": [] if now.empty[each.row] else now.main_topics(now.theta[each.row]),
+        }
+
+
+def _tokenize(tokenizer: AnyTokenizer) -> Tokenize | None:
+    """Return a tokenizer, or None if it cannot split texts: it was made for tokens, or its function is not here."""
+    try:
+        tokenizer("")
+    except InputError:
+        return None
+    return tokenizer
+
+
+def _index_of(
+    run: Path, topics: Topics, tokenize: Tokenize | None
+) -> tuple[Path, tempfile.TemporaryDirectory[str] | None]:
+    """Return the index of a run's documents, which is built where there is no current one."""
+    digest = f"{_digest(run)} {tokenize is None}"
+    path = run / INDEX
+    if is_current(path, digest):
+        return path, None
+    logger.info("building the index of %s documents", f"{len(topics.documents):,}")
+    try:
+        build_index(path, digest, topics.corpus, tokenize)
+        return path, None
+    except OSError as error:
+        temporary = tempfile.TemporaryDirectory(prefix="topicloom-")
+        path = Path(temporary.name) / INDEX
+        logger.warning("%s cannot be written (%s); the index is in %s for now", run, error.strerror, temporary.name)
+        build_index(path, digest, topics.corpus, tokenize)
+        return path, temporary
+
+
+def _digest(run: Path) -> str:
+    """Return a digest of a run's documents and of its model."""
+    files = [find_model(run) / "config.json", *sorted((run / DOCUMENTS).iterdir())]
+    return sha256("".join(f"{file.name} {file_digest(file)}\n" for file in files).encode()).hexdigest()

@@ -1,0 +1,130 @@
+"""The bodies of requests and answers, as they are checked and as OpenAPI describes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Texts(BaseModel):
+    """Texts whose topics are asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    texts: list[str] = Field(description="The texts, in any order.", examples=[["The ship left the port."]])
+
+
+class NewEdits(BaseModel):
+    """A list of edits that replaces the present one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    edits: list[dict[str, Any]] = Field(description="All edits, in their order; an empty list takes all back.")
+    version: str | None = Field(
+        None, description="The version that the edits were made from. Others in the meantime are a conflict (409)."
+    )
+
+
+class Word(BaseModel):
+    """A word of a topic."""
+
+    word: str
+    probability: float = Field(description="p(word | topic)")
+
+
+class TopicRow(BaseModel):
+    """A topic."""
+
+    topic: int = Field(description="The number of the topic: its column of theta.")
+    name: str
+    share: float | None = Field(description="The mean of theta over the documents; null if it is not known.")
+    documents: int = Field(description="The number of documents whose main topic it is.")
+    words: list[Word]
+
+
+class TopicList(BaseModel):
+    """The topics of the run."""
+
+    run: str
+    model: str
+    n_topics: int
+    n_documents: int
+    n_words: int
+    has_documents: bool
+    has_texts: bool
+    version: str = Field(description="Changes whenever the edits change.")
+    topics: list[TopicRow]
+
+
+class ShareOfTopic(BaseModel):
+    """A topic of a document."""
+
+    topic: int
+    name: str
+    share: float
+
+
+class InferredTopic(ShareOfTopic):
+    """A topic of a text, with its words."""
+
+    words: list[str]
+
+
+class Inferred(BaseModel):
+    """The topics of a text."""
+
+    theta: list[float] = Field(description="The share of each topic.")
+    empty: bool = Field(description="Whether the model knows no word of the text; it has the average shares then.")
+    topics: list[InferredTopic] = Field(description="The largest topics, largest first.")
+
+
+class InferredList(BaseModel):
+    """The topics of texts, in the order of the texts."""
+
+    n_topics: int
+    version: str
+    documents: list[Inferred]
+
+
+class DocumentRow(BaseModel):
+    """A document of the run."""
+
+    row: int = Field(description="The number of the document, from 0.")
+    id: str
+    label: str | None
+    time: str | None
+    text: str | None = Field(description="The text, or its beginning; null if the run did not keep texts.")
+    cut: bool = Field(description="Whether `text` is only the beginning.")
+    empty: bool = Field(description="Whether the model knows no word of the document.")
+    topics: list[ShareOfTopic] = Field(description="The largest topics, largest first.")
+
+
+class DocumentPage(BaseModel):
+    """A page of documents."""
+
+    total: int = Field(description="The number of documents on all pages.")
+    next: str | None = Field(description="The value of `after` for the next page; null if there is none.")
+    words: list[str] | None = Field(description="The words that the query was split into.")
+    version: str
+    documents: list[DocumentRow]
+
+
+class WholeDocument(DocumentRow):
+    """A document with its whole text."""
+
+    theta: list[float]
+    version: str
+
+
+class EditList(BaseModel):
+    """The edits of the run."""
+
+    edits: list[dict[str, Any]]
+    version: str
+
+
+class Problem(BaseModel):
+    """Why a request was not answered."""
+
+    error: Annotated[str, Field(description="One sentence: what is wrong, and what to do.")]

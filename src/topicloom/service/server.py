@@ -1,0 +1,179 @@
+"""The server: it listens on an address, and answers until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ..errors import InputError
+from .access import Access
+from .app import make_app
+from .limits import Limits
+from .live import Live
+
+logger = logging.getLogger("topicloom")
+
+_STOPPING = 5  # seconds for the answers under way, when the server is stopped
+_WAITING = 1024  # connections that wait to be accepted
+
+
+def serve(
+    run: str | Path,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    token: str | None = None,
+    names: Iterable[str] = (),
+    limits: Limits | None = None,
+    device: str = "cpu",
+    allow: Iterable[str] = (),
+    tokenizer: Callable[[str], Iterable[str]] | None = None,
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Serve a run until the process is interrupted (SIGINT or SIGTERM).
+
+    The process should serve nothing else: PyTorch is set to one thread, which is the fastest for single texts.
+
+    Args:
+        run: what `topicloom train` wrote, or a saved model.
+        host: the address to listen on; by default only this machine reaches it.
+        port: the port; 0 takes any that is free.
+        token: what each request has to bring; it is needed unless only this machine reaches the address.
+        names: host names of this service besides `host` and localhost.
+        limits: what a request may ask for.
+        device, allow, tokenizer: as for `topicloom.load`.
+        started: is called with the address once the service answers.
+
+    Raises:
+        InputError: there is no model, the port is in use, or the token is missing.
+    """
+    access = Access.on(host, token, names)
+    limits = limits or Limits()
+    with _listen(host, port) as listener:  # before the model is read, which takes longer
+        torch.set_num_threads(1)
+        live = Live.open(run, limits, device=device, allow=allow, tokenizer=tokenizer)
+        try:
+            _run(make_app(live, access, limits), listener, limits, started)
+        finally:
+            live.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise InputError(f"`port` should be from 0 to 65535; it is {port}")
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, number)
+    except (OSError, UnicodeError):
+        raise InputError(
+            f"`host` is {host!r}, which is no address of this machine; give one, or leave it out"
+        ) from None
+    try:
+        # Without this, a port could not be used again for a minute after the service was stopped.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_WAITING)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(f"port {port} of {host} is in use; give another one by `port`") from None
+        if error.errno == errno.EACCES:
+            raise InputError(
+                f"port {port} needs more rights than this user has; give one from 1024 by `port`"
+            ) from None
+        raise InputError(f"{host} cannot be listened on ({error.strerror}); give another `host`") from None
+    return listener
+
+
+def _run(app: Any, listener: socket.socket, limits: Limits, started: Callable[[str], None] | None) -> None:
+    address, port = listener.getsockname()[:2]
+    url = f"http://{f'[{address}]' if ':' in address else address}:{port}"
+    config = uvicorn.Config(
+        app,
+        http=_protocol(limits),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.connections,
+        timeout_keep_alive=max(1, round(limits.seconds)),
+        timeout_graceful_shutdown=_STOPPING,
+    )
+    server = _Server(config, lambda: started(url) if started else logger.info("serving on %s", url))
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    with _quiet_signals():
+        server.run([listener])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
+
+
+class _quiet_signals:
+    """A context in which SIGINT and SIGTERM, which uvicorn raises once more when it has stopped, do nothing further."""
+
+    def __enter__(self) -> None:
+        self.earlier: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.earlier[number] = signal.signal(number, lambda *_: None)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.earlier.items():
+            signal.signal(number, handler)
+
+
+def _protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol with a limit on the time in which the headers of a request have to arrive."""
+
+    class Protocol(HttpToolsProtocol):
+        waiting: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._wait()
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self._wait()
+
+        def on_headers_complete(self) -> None:
+            self._stop_waiting()
+            super().on_headers_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            self._stop_waiting()
+            self.waiting = self.loop.call_later(limits.seconds, self.transport.abort)
+
+        def _stop_waiting(self) -> None:
+            if self.waiting is not None:
+                self.waiting.cancel()
+                self.waiting = None
+
+    return Protocol
