@@ -27,6 +27,7 @@ LAYERS = [
     {"evaluation"},
     {"reports"},
     {"experiments"},
+    {"service"},
     {"cli"},
     {"__main__"},
 ]

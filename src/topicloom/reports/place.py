@@ -10,12 +10,12 @@ from ..files import require_free
 from ..topics.saved import MODEL_FILES
 from ..topics.stored import DOCUMENTS, holds_only_documents
 
+INDEX = "search.sqlite"  # of the documents, which the service builds and a new run removes
 LOG, NEW_LOG = "log.jsonl", "log.new.jsonl"
 PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
-RUN_FILES = frozenset(
-    {"model", DOCUMENTS, "topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json", LOG, NEW_LOG, *PICTURES}
-)
+_TABLES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json")
+RUN_FILES = frozenset({"model", DOCUMENTS, *_TABLES, INDEX, LOG, NEW_LOG, *PICTURES})
 
 
 def is_run_file(name: str) -> bool:

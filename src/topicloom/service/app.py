@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from .._version import __version__
-from ..errors import InputError
+from ..errors import InputError, on_command_line
 from .access import Access
 from .guard import App, Guard
 from .index import SlowQueryError
@@ -25,6 +25,11 @@ from .static import add_pages
 _THREADS = 4  # for all requests that are not answered at once
 _AT_ONCE = 2_000  # characters; the topics of fewer are inferred in a few milliseconds, without another thread
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_SENTENCES = {  # for what the framework says
+    "Not Found": "there is no such path; /docs lists all",
+    "Method Not Allowed": "this path does not take this method; /docs lists all",
+    "There was an error parsing the body": "the body is not JSON that can be read; /docs shows what is expected",
+}
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
 }
@@ -132,9 +137,7 @@ def _add_errors(app: FastAPI) -> None:
         return answer
 
     async def of_http(_: Request, error: Any) -> Response:
-        known = {404: "there is no such path; /docs lists all", 405: "this path does not take this method"}
-        plain = error.detail in ("Not Found", "Method Not Allowed")
-        return problem(error.status_code, known.get(error.status_code, "") if plain else error.detail, error.headers)
+        return problem(error.status_code, _SENTENCES.get(error.detail, error.detail), error.headers)
 
     async def of_validation(_: Request, error: Any) -> Response:
         first = error.errors()[0]
@@ -144,7 +147,7 @@ def _add_errors(app: FastAPI) -> None:
         return problem(422, f"{what}; /docs shows what is expected")
 
     async def of_input(_: Request, error: Any) -> Response:
-        return problem(404 if isinstance(error, NotKeptError | LookupError) else 422, str(error))
+        return problem(404 if isinstance(error, NotKeptError | LookupError) else 422, on_command_line(str(error), ()))
 
     async def of_slow_query(_: Request, error: Any) -> Response:
         return problem(503, "the search took too long; give other words, or try again later", {"Retry-After": "5"})

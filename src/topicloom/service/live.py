@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..files import file_digest
+from ..reports.place import INDEX
 from ..text import AnyTokenizer
 from ..topics.saved import find_model
 from ..topics.stored import DOCUMENTS
@@ -27,7 +28,6 @@ from .words import Tokenize, query_words
 
 logger = logging.getLogger("topicloom")
 
-INDEX = "search.sqlite"
 _EXCERPT = 300  # characters of a document's text in a list
 
 

@@ -1,0 +1,499 @@
+"""The service: answers, limits and refusals, by the application itself and by a real server on a free port."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import topicloom as tl
+from test_cli import MONEY, PETS, call, refused
+from topicloom.errors import InputError
+
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("fastapi")
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # Starlette recommends the successor of httpx
+    from starlette.testclient import TestClient
+
+from topicloom.service import Access, Limits, make_app  # noqa: E402
+from topicloom.service import live as live_module  # noqa: E402
+from topicloom.service.guard import Guard  # noqa: E402
+from topicloom.service.index import is_current  # noqa: E402
+from topicloom.service.live import Live  # noqa: E402
+from topicloom.service.measures import Measures  # noqa: E402
+from topicloom.service.pages import Key  # noqa: E402
+
+JSON = {"content-type": "application/json"}
+TOKEN = "a-token-of-some-length"
+HOSTILE = "<script>alert(1)</script> the dog's bank \x00 \u202e ' OR 1=1 --"
+LIMITS = Limits(body=20_000, texts=50, characters=5_000, seconds=1.0)
+FAST = ("--model", "gsm", "--epochs", 2, "--quiet", "--monitor", "none")
+
+
+def train(folder: Path, texts: list[str], *options: Any) -> Path:
+    """A run in `folder`, of documents whose ids are d0, d1, ..."""
+    folder.mkdir(exist_ok=True)
+    rows = [{"id": f"d{n}", "text": text, "label": f"class {n % 2}"} for n, text in enumerate(texts)]
+    (folder / "news.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    out = folder / "run"
+    result = call("train", folder / "news.jsonl", *FAST, "--out", out, *options)
+    assert result.exit_code == 0, result.output
+    return out
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    return [[PETS, MONEY][n % 2] + f" number{n % 7}" for n in range(60)] + ["", HOSTILE]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
+    return train(tmp_path_factory.mktemp("service"), texts, "--topics", 3)
+
+
+@pytest.fixture(scope="module")
+def live(run: Path) -> Iterator[Live]:
+    opened = Live.open(run, LIMITS)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def client(live: Live) -> Iterator[TestClient]:
+    with TestClient(make_app(live), base_url="http://localhost") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(run: Path) -> Iterator[str]:
+    """The address of a real process."""
+    process, url = start(run)
+    yield url
+    process.terminate()
+    process.wait(20)
+
+
+def start(run: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, "-m", "topicloom", "serve", str(run), "--port", "0", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "serving on " in line:
+            return process, line.split("serving on ")[1].strip()
+    raise AssertionError("the server did not start")
+
+
+def shares_of(answer: Any) -> np.ndarray[Any, Any]:
+    assert answer.status_code == 200, answer.text
+    return np.array([each["theta"] for each in answer.json()["documents"]], np.float32)
+
+
+def post(client: Any, texts: list[str], **more: Any) -> Any:
+    return client.post("/api/infer", json={"texts": texts}, **more)
+
+
+def test_shares_equal_those_of_transform(client, run):
+    asked = [PETS, MONEY, "", HOSTILE, "no word of this is known: xyzzy"]
+    answer = post(client, asked)
+    assert np.array_equal(shares_of(answer), tl.load(run).transform(asked))
+    documents = answer.json()["documents"]
+    assert [each["empty"] for each in documents] == [False, False, True, False, True]
+    largest = documents[0]["topics"][0]
+    assert largest["share"] == max(documents[0]["theta"])
+    assert len(largest["words"]) == 10
+    assert answer.json()["n_topics"] == 3
+    assert post(client, []).json()["documents"] == []
+    half = client.post("/api/infer", content=b'{"texts": ["dog \\ud800"]}', headers=JSON)
+    assert np.array_equal(shares_of(half), tl.load(run).transform(["dog"]))
+
+
+def test_answers_do_not_depend_on_other_requests(server, run):
+    asked = [
+        [PETS],
+        [MONEY],
+        [PETS, MONEY] * 10,
+        ["dog"],
+        ["bank " * 900],
+        [HOSTILE],
+        ["cat", "", "loan"],
+        [MONEY] * 40,
+    ]
+    expected = [tl.load(run).transform(texts) for texts in asked]
+
+    def ask(number: int) -> bool:
+        with httpx.Client(base_url=server) as own:
+            return all(np.array_equal(shares_of(post(own, asked[number])), expected[number]) for _ in range(15))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(8)))
+
+
+def test_topics(client, run):
+    answer = client.get("/api/topics").json()
+    assert [row["topic"] for row in answer["topics"]] == [0, 1, 2]
+    assert (answer["n_documents"], answer["has_documents"], answer["has_texts"]) == (62, True, True)
+    view = tl.Topics.from_run(run)
+    assert [row["name"] for row in answer["topics"]] == view.names
+    assert [row["share"] for row in answer["topics"]] == pytest.approx(view.shares)
+    assert sum(row["documents"] for row in answer["topics"]) == 61
+    assert [(word["word"], word["probability"]) for word in answer["topics"][1]["words"]] == view.words_of(1)
+
+
+@pytest.mark.parametrize("query", ["", "topic=1", "q=dog", "q=DOG&topic=1"])
+def test_pages_have_every_document_once(client, run, query):
+    theta, empty = tl.Topics.from_run(run).documents.theta, tl.Topics.from_run(run).documents.empty
+    rows, after = [], ""
+    while True:
+        answer = client.get(f"/api/documents?{query}&limit=7{after}").json()
+        rows += [each["row"] for each in answer["documents"]]
+        if answer["next"] is None:
+            break
+        after = f"&after={answer['next']}"
+    dogs = [n for n in range(60) if n % 2 == 0] + [61]
+    expected = dogs if "q=" in query else [n for n in range(62) if "topic" not in query or not empty[n]]
+    assert sorted(rows) == expected
+    assert answer["total"] == len(expected)
+    if "topic" in query:
+        assert rows == sorted(expected, key=lambda row: (-theta[row, 1], row))
+
+
+def test_documents(client, run):
+    page = client.get("/api/documents?limit=1").json()["documents"]
+    assert page[0]["id"] == "d0"
+    assert page[0]["label"] == "class 0"
+    whole = client.get("/api/documents/61").json()
+    assert whole["text"] == tl.Topics.from_run(run).corpus.texts[61]
+    assert whole["text"].startswith("<script>alert(1)</script>")
+    assert len(whole["theta"]) == 3
+    assert client.get("/api/documents/60").json()["topics"] == []
+    assert [each["row"] for each in client.get("/api/documents?id=d7").json()["documents"]] == [7]
+    assert client.get("/api/documents?q=zebra").json()["documents"] == []
+    assert client.get("/api/documents?q=%20%00%22*").json()["total"] == 0
+    assert client.get("/api/documents?q=dog%20OR%20bank").json()["words"] == ["dog", "bank"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("/api/documents/62", 404, "there is no document 62; the documents are 0 to 61"),
+        ("/api/documents/-1", 404, "there is no document -1"),
+        ("/api/documents/d7", 422, "row: Input should be a valid integer"),
+        ("/api/documents?topic=3", 422, "there is no topic 3; the topics are 0 to 2"),
+        ("/api/documents?topic=-1", 422, "there is no topic -1"),
+        ("/api/documents?limit=100000", 422, "limit: Input should be less than or equal to 200"),
+        ("/api/documents?after=1e999:1", 422, "after should be the value of next in an earlier answer"),
+        ("/api/documents?after=x", 422, "after should be the value of next in an earlier answer"),
+        ("/api/documents?q=" + "a" * 2000, 422, "q: String should have at most 1000 characters"),
+        ("/nothing", 404, "there is no such path"),
+        ("/api/infer", 405, "this path does not take this method"),
+        ("/docs/..%2f..%2f..%2fetc%2fpasswd", 404, "there is no such path"),
+        ("/%2e%2e/%2e%2e/etc/passwd", 404, "there is no such path"),
+        ("/api/documents/..%2f..%2fmodel%2fconfig.json", 404, "there is no such path"),
+    ],
+)
+def test_mistakes_get_one_sentence(client, path, status, message):
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert message in answer.json()["error"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b'{"texts": ["a"', 422, "the body is not JSON"),
+        (b"[" * 19_000, 400, "the body is not JSON"),
+        (b'{"texts": ["\xff"]}', 400, "the body is not JSON"),
+        (b"", 422, "body: Field required"),
+        (b'{"texts": "a"}', 422, "texts: Input should be a valid list"),
+        (b'{"texts": [1]}', 422, "texts.0: Input should be a valid string"),
+        (b'{"texts": [], "file": "/etc/passwd"}', 422, "file: Extra inputs are not permitted"),
+        (json.dumps({"texts": ["a"] * 51}).encode(), 413, "there are 51 texts; send at most 50 in a request"),
+        (json.dumps({"texts": ["a" * 5_001]}).encode(), 413, "text 0 has 5,001 characters; send at most 5,000 of each"),
+        (json.dumps({"texts": ["a" * 5_000] * 5}).encode(), 413, "the body is larger than 20,000 bytes"),
+    ],
+)
+def test_bodies_that_cannot_be_used(client, body, status, message):
+    answer = client.post("/api/infer", content=body, headers=JSON)
+    assert answer.status_code == status, answer.text
+    assert message in answer.json()["error"]
+
+
+def test_a_body_without_a_length_is_limited_too(client):
+    answer = client.post("/api/infer", content=(b"x" * 1000 for _ in range(30)), headers=JSON)
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"origin": "http://localhost:8000", "sec-fetch-site": "same-origin"}, 200),
+        ({"host": "evil.example"}, 400),
+        ({"host": "localhost.evil.example"}, 400),
+        ({"host": ""}, 400),
+        ({"host": "127.0.0.1:8000"}, 200),
+        ({"host": "[::1]:8000"}, 200),
+    ],
+)
+def test_other_sites_may_not_ask(client, headers, status):
+    answer = post(client, ["dog"], headers=JSON | headers)
+    assert answer.status_code == status
+    if "host" in headers:
+        assert client.get("/api/topics", headers=headers).status_code == status
+
+
+def test_the_token(live):
+    access = Access.on("192.0.2.1", TOKEN, ["Topics.example.org"])
+    basic = base64.b64encode(f"anyone:{TOKEN}".encode()).decode()
+    with TestClient(make_app(live, access), base_url="http://topics.example.org") as client:
+        for path in ("/", "/api/topics", "/docs", "/openapi.json", "/metrics", "/nothing"):
+            assert client.get(path).status_code == 401
+        assert client.get("/health").json() == {"status": "ok"}
+        for wrong in (
+            f"Bearer {TOKEN}x",
+            f"Bearer {TOKEN[:-1]}",
+            "Bearer",
+            f"Basic {TOKEN}",
+            "Basic YQ==",
+            TOKEN,
+            "Bearer é",
+        ):
+            answer = client.get("/api/topics", headers={"authorization": wrong.encode("latin-1")})
+            assert answer.status_code == 401
+            assert "Authorization: Bearer TOKEN" in answer.json()["error"]
+        for right in (f"Bearer {TOKEN}", f"bearer {TOKEN}", f"Basic {basic}"):
+            assert client.get("/api/topics", headers={"authorization": right}).status_code == 200
+
+
+def test_other_machines_need_a_token(run):
+    for host in ("0.0.0.0", "::", "192.0.2.1", "topics.example.org"):
+        with pytest.raises(InputError, match="a token is needed"):
+            Access.on(host)
+    for host in ("127.0.0.1", "127.0.0.2", "::1", "localhost"):
+        assert Access.on(host).token is None
+    refused("serve", run, "--host", "0.0.0.0", says=["a token is needed; give --token"])
+    refused("serve", run, "--host", "0.0.0.0", "--token", "short", says=["--token should have at least 16 characters"])
+    refused("serve", run, "--token", "a token with spaces in it", says=["ASCII letters, digits or signs"])
+
+
+def test_a_real_server_withstands_slow_and_broken_clients(run, tmp_path):
+    script = (
+        "from topicloom.service import Limits, serve\nimport sys\n"
+        "serve(sys.argv[1], port=0, limits=Limits(seconds=0.5), started=lambda url: print(url, flush=True))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(run)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    host, port = process.stdout.readline().strip().removeprefix("http://").split(":")
+    start = b"POST /api/infer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+    def answer_to(*parts: bytes) -> bytes:
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            for part in parts:
+                connection.sendall(part)
+            received = b""
+            try:
+                while block := connection.recv(65536):
+                    received += block
+            except ConnectionResetError:
+                pass
+            return received
+
+    assert b" 408 " in answer_to(start + b"Content-Length: 100\r\n\r\n", b'{"texts"')  # the rest never comes
+    assert answer_to(start) == b""  # nor does the end of the headers
+    assert answer_to() == b""
+    assert b" 400 " in answer_to(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+    assert b" 413 " in answer_to(start + b"Content-Length: 9999999999999\r\n\r\n", b"{")
+    raw = b"GET /../../../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert b" 404 " in answer_to(raw)
+    assert b"root:" not in answer_to(raw)
+    twice = b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+    assert b" 400 " in answer_to(twice)
+    assert httpx.get(f"http://{host}:{port}/health").status_code == 200
+    process.terminate()
+    assert process.wait(20) == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM")
+def test_a_signal_ends_the_server(run):
+    process, url = start(run)
+    port = url.rpartition(":")[2]
+    with httpx.Client(base_url=url) as client:  # whose open connection does not delay the end
+        assert client.get("/health").status_code == 200
+        refused("serve", run, "--port", port, says=[f"port {port} of 127.0.0.1 is in use; give another one by --port"])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+
+
+def test_what_is_too_much_is_told_to_come_back():
+    async def scenario() -> list[dict[str, Any]]:
+        measures, free = Measures(), asyncio.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await free.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        guard = Guard(app, Access(), Limits(requests=2, seconds=0.2), measures)
+        answers: list[dict[str, Any]] = []
+
+        async def ask() -> None:
+            async def send(message: Any) -> None:
+                answers.extend([message] if message["type"] == "http.response.start" else [])
+
+            async def receive() -> Any:
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            scope = {"type": "http", "method": "GET", "path": "/x", "headers": [(b"host", b"localhost")]}
+            await guard(scope, receive, send)
+
+        await asyncio.gather(*(ask() for _ in range(3)))  # the first two wait too long, the third is too much
+        assert guard.n_requests == 0
+        return answers
+
+    answers = asyncio.run(scenario())
+    assert [answer["status"] for answer in answers] == [503, 503, 503]
+    waits = [dict(answer["headers"])[b"retry-after"] for answer in answers]
+    assert waits == [b"1", b"5", b"5"]
+
+
+def test_measures(client):
+    client.get("/nothing")
+    client.get("/something")
+    text = client.get("/metrics").text
+    assert 'topicloom_requests_total{method="GET",route="other",status="404"}' in text
+    assert 'topicloom_requests_total{method="POST",route="/api/infer",status="200"}' in text
+    assert "topicloom_inferred_texts_total" in text
+    assert "something" not in text
+
+
+def test_pages_need_no_other_host(client):
+    for path in ("/", "/docs", "/docs/start.js"):
+        answer = client.get(path)
+        assert answer.status_code == 200
+        assert "//" not in answer.text.replace("<!--", "").split("http://www.w3.org")[0]
+    assert "default-src 'none'" in client.get("/docs").headers["content-security-policy"]
+    assert client.get("/docs/swagger-ui-bundle.js").headers["content-type"].startswith("text/javascript")
+    assert "/api/infer" in client.get("/openapi.json").json()["paths"]
+
+
+def test_the_index_is_built_once_and_again_for_other_documents(run, texts, tmp_path, monkeypatch):
+    copy = train(tmp_path / "copy", texts[:40], "--topics", 2)
+    Live.open(copy).close()
+    index = copy / "search.sqlite"
+    first = index.stat().st_mtime_ns
+    Live.open(copy).close()
+    assert index.stat().st_mtime_ns == first
+    assert not is_current(index, "of another run")
+    train(tmp_path / "copy", texts[:50], "--topics", 2, "--overwrite")
+    assert not index.exists()
+    index.write_text("not a database")
+    opened = Live.open(copy)
+    assert opened.documents(None, "dog", None, None, 1)["total"] == 25
+    opened.close()
+
+
+def test_a_run_that_cannot_be_written(run, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.WARNING, "topicloom")
+    index, build = run / "search.sqlite", live_module.build_index
+
+    def fail(path: Path, *rest: Any) -> None:
+        if path == index:
+            raise OSError(30, "Read-only file system", str(path))
+        build(path, *rest)
+
+    monkeypatch.setattr(live_module, "build_index", fail)
+    monkeypatch.setattr(live_module, "is_current", lambda *_: False)
+    opened = Live.open(run)
+    assert "cannot be written (Read-only file system); the index is in" in caplog.text
+    assert opened.index is not None
+    assert opened.index.path != index
+    assert opened.documents(None, "dog", None, None, 5)["total"] == 31
+    opened.close()
+    assert not opened.index.path.exists()
+
+
+def test_runs_without_texts_or_documents(texts, tmp_path, caplog):
+    without_texts = train(tmp_path / "texts", texts[:40], "--topics", 2, "--no-texts")
+    caplog.set_level(logging.WARNING, "topicloom")  # the command line has changed it
+    opened = Live.open(without_texts)
+    assert "were not kept" in caplog.text
+    page = opened.documents(None, "dog", None, None, 50)
+    assert page["total"] == 20
+    assert page["documents"][0]["text"] is None
+    opened.close()
+    without = train(tmp_path / "documents", texts[:40], "--topics", 2, "--no-documents")
+    caplog.set_level(logging.WARNING, "topicloom")
+    with TestClient(make_app(Live.open(without)), base_url="http://localhost") as client:
+        assert "keeps no documents" in caplog.text
+        assert client.get("/api/documents").status_code == 404
+        assert "train it again without --no-documents" in client.get("/api/documents/0").json()["error"]
+        assert client.get("/api/topics").json()["topics"][0]["share"] > 0
+        assert np.array_equal(shares_of(post(client, [PETS])), tl.load(without).transform([PETS]))
+
+
+def test_nothing_to_serve(tmp_path):
+    refused("serve", tmp_path, says=["holds no saved model (no config.json)"])
+
+
+def test_chinese(tmp_path):
+    pytest.importorskip("rjieba")
+    news = ["湖人队昨晚赢得了比赛，球迷非常高兴", "中央银行下调贷款利率，股市上涨"] * 30 + [
+        "银行利率上升",
+        "他买了一辆车",
+    ]
+    run = train(tmp_path, news, "--topics", 2, "--language", "zh", "--max-df", 60)
+    opened = Live.open(run)
+
+    def rows(query: str) -> list[int]:
+        return [each["row"] for each in opened.documents(None, query, None, None, 200)["documents"]]
+
+    assert sorted(rows("贷款")) == list(range(1, 60, 2))
+    assert sorted(rows("利率")) == [*range(1, 60, 2), 60]  # also inside a longer word
+    assert rows("银行利率") == [60]
+    assert rows("车") == [61]  # a single character, which is no token
+    assert rows("湖人 利率") == []
+    texts = [news[0], news[1], "利率"]
+    theta = np.array([each["theta"] for each in opened.infer(texts)["documents"]], np.float32)
+    assert np.array_equal(theta, tl.load(run).transform(texts))
+    opened.close()
+
+
+@pytest.mark.parametrize("text", ["", ":", "1:", ":1", "nan:1", "inf:1", "1:-1", "--1:1", "1:1:1", "1.5:" + "9" * 40])
+def test_cursors_that_nobody_gave(text):
+    with pytest.raises(InputError, match="an earlier answer"):
+        Key.parse(text)
+    assert Key.parse(str(Key(-1.5e-07, 3))) == Key(-1.5e-07, 3)
+
+
+def test_many_requests_do_not_wait_for_a_long_one(server):
+    long = {"texts": [(PETS + " ") * 100] * 200}
+    with httpx.Client(base_url=server, timeout=30) as client, ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(client.post, "/api/infer", json=long)
+        time.sleep(0.02)
+        assert client.get("/health").status_code == 200
+        assert slow.result().status_code == 200
