@@ -289,6 +289,15 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         for sentence in watch.advice(self, row):
             logger.warning("%s", sentence)
 
+    @property
+    def origin(self) -> TopicModel:
+        """The trained model: this one, unless it is an edited model."""
+        return self
+
+    def further_config(self) -> dict[str, Any]:
+        """Return further entries of a saved model's config.json."""
+        return {}
+
     @classmethod
     def from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
         """Return a saved model, given the contents of its files; `topicloom.load` calls this.

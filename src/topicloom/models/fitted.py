@@ -23,6 +23,7 @@ from ..text import AnyTokenizer
 from ..topics.document_topics import DocumentTopics, empty_warning
 from ..topics.saved import MODEL_FILES
 from ..topics.words import topic_word_ids
+from .editable import Editable
 from .inference import Array, Inference, document_topics, evidence_bound, latent_codes, log_likelihood
 from .interpolation import Interpolation, interpolate
 from .saving import save_into
@@ -35,7 +36,7 @@ logger = logging.getLogger("topicloom")
 Perplexity = Literal["bound", "completion"]
 
 
-class FittedTopics:
+class FittedTopics(Editable):
     """The methods of a model that use its network and vocabulary after `fit`."""
 
     network_: TopicNetwork
@@ -192,8 +193,8 @@ class FittedTopics:
             raise SettingError(f'method should be "completion" or "bound"; it is {method!r}')
         if not self.network_.bounds_tokens:
             raise SettingError(
-                'the bound of a model with `criterion="bernoulli"` is that of the presence of words, which has no '
-                'perplexity per token; use `method="completion"`'
+                'there is no bound of the tokens if topics were edited, nor with `criterion="bernoulli"`, which has one '
+                'of the presence of words; use `method="completion"`'
             )
         return evidence_bound(self.network_, corpus), corpus.counts.sum(axis=1)
 

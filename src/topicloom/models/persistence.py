@@ -114,7 +114,12 @@ def load(
         raise _damaged(folder, error) from error
     config["settings"]["device"] = device
     try:
-        model = kind.from_saved(config, words, tensors)
+        if "edited" in config:
+            from .edited import restore_edited
+
+            model: TopicModel = restore_edited(kind, config, words, tensors)
+        else:
+            model = kind.from_saved(config, words, tensors)
     except InputError as error:
         raise InputError(f"{folder / CONFIG} cannot be used: {error}") from error
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:

@@ -1,6 +1,7 @@
 """A fitted model as a directory of plain files. Nothing in them is executed when they are read.
 
-config.json           the model's class, settings, tokenizer and history, and the checksums of the other two files
+config.json           the model's class, settings, tokenizer and history, and the checksums of the other two files; for
+                      an edited model, those of the trained model, and the edits
 model.safetensors     the network's weights, the counts of words, and components_
 vocabulary.txt        one word on each line
 """
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 COUNTS = ("word_counts_", "document_counts_")
 Model = TypeVar("Model", bound="TopicModel")
 
@@ -40,19 +41,20 @@ def save_into(model: TopicModel, folder: Path) -> None:
     learned = {name: torch.from_numpy(np.ascontiguousarray(getattr(model, name))) for name in (*COUNTS, COMPONENTS)}
     save_file(weights | learned, folder / WEIGHTS)
     write_lines(folder / VOCABULARY, model.vocabulary_)
-    kind = type(model)
+    further = model.further_config()
+    kind = type(model.origin)
     config = {
-        "format_version": FORMAT_VERSION,
+        "format_version": 2 if further else 1,  # the first version knows no edits
         "model": kind.__name__,
         "module": kind.__module__,
-        "settings": _as_json(model.settings_),
+        "settings": _as_json(model.origin.settings_),
         "n_documents": model.n_documents_,
         "tokenizer": model.tokenizer_.model_dump(mode="json"),
         "history": model.history_,
         "named_columns": hasattr(model, "feature_names_in_"),
         "sha256": {name: file_digest(folder / name) for name in (WEIGHTS, VOCABULARY)},
     }
-    write_json(folder / CONFIG, config)
+    write_json(folder / CONFIG, config | further)
 
 
 def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Model:

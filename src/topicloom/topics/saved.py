@@ -27,13 +27,13 @@ class SavedTopics:
         components: (K, V) float32, rows sum to 1.
         vocabulary: the V words.
         word_counts: (V,) tokens of each word in the training corpus.
-        names: the names that people gave the topics; None if nobody named them.
+        names: the name that each topic was given, None for one without; None if no topic was named.
     """
 
     components: npt.NDArray[Any]
     vocabulary: list[str]
     word_counts: npt.NDArray[Any]
-    names: list[str] | None = None
+    names: list[str | None] | None = None
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic, best first; as `TopicModel.topics`."""
@@ -79,4 +79,7 @@ def read_topics(directory: str | Path) -> SavedTopics:
         raise InputError(f"{folder} is damaged (its words and its topics have different sizes); train or copy it again")
     if not np.isfinite(components).all() or not np.isfinite(counts).all():
         raise InputError(f"{folder / 'model.safetensors'} holds a number that is not finite; train or copy it again")
-    return SavedTopics(components, words, counts)
+    names = config.get("topic_names")
+    if names is not None and (not isinstance(names, list) or len(names) != len(components)):
+        raise InputError(f"{folder / CONFIG} is damaged (its topics and their names differ in number); copy it again")
+    return SavedTopics(components, words, counts, names)

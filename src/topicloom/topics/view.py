@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from numbers import Integral
@@ -19,7 +19,7 @@ from .analyses import Analyses
 from .document_topics import DocumentTopics
 from .saved import SavedTopics, read_topics
 from .stored import read_stored
-from .words import default_names
+from .words import complete_names
 
 if TYPE_CHECKING:
     import pandas
@@ -89,6 +89,12 @@ class Topics(Analyses):
         return self._load()
 
     @property
+    def edits(self) -> list[dict[str, Any]]:
+        """What was done to the topics of the trained model; see `TopicModel.apply`."""
+        found: list[dict[str, Any]] = self.model.edits
+        return found
+
+    @property
     def n_topics(self) -> int:
         """The number of topics K."""
         return len(self.components)
@@ -111,7 +117,7 @@ class Topics(Analyses):
     @cached_property
     def names(self) -> list[str]:
         """A name for each topic: the one that it was given, or else its first three words."""
-        return self._topics.names or default_names(self._topics.topics(3))
+        return complete_names(self._topics.names or [None] * self.n_topics, self._topics.topics(3))
 
     @cached_property
     def shares(self) -> npt.NDArray[Any]:
@@ -143,6 +149,35 @@ class Topics(Analyses):
         if not 0 <= number < self.n_topics:
             raise InputError(f"there is no topic {number}; the topics are 0 to {self.n_topics - 1}")
         return number
+
+    # Edits, each of which returns a new view of a new model. `TopicModel` has the same methods and describes them.
+
+    def apply(self, edits: Iterable[Mapping[str, Any]], *, matching: Sequence[int | None] | None = None) -> Topics:
+        """Return the topics after a list of edits; see `TopicModel.apply`. This view and its model stay as they are."""
+        model, documents = self.model.apply_with(edits, self.corpus, self.documents, matching)
+        return Topics.of(model, self.corpus, documents)
+
+    def merge(self, topics: Sequence[Any]) -> Topics:
+        """Return a view in which topics, given by number or name, are one."""
+        return self.apply([{"merge": [self.number_of(topic) for topic in _each(topics)]}])
+
+    def drop(self, topics: Any) -> Topics:
+        """Return a view without one or several topics, given by number or name."""
+        return self.apply([{"drop": [self.number_of(topic) for topic in _each(topics)]}])
+
+    def rename(self, names: Mapping[Any, str | None]) -> Topics:
+        """Return a view with names for some topics, such as {3: "shipping"}; None takes a name away."""
+        return self.apply([{"rename": {self.number_of(topic): name for topic, name in names.items()}}])
+
+    def reduce_to(self, n_topics: int) -> Topics:
+        """Return a view with fewer topics, in which those that share most words and documents are merged."""
+        return self.apply([{"reduce_to": n_topics}])
+
+    def split(self, topic: Any, into: int = 2, random_state: int = 0) -> Topics:
+        """Return a view in which a topic is divided into parts, which are learned from the documents."""
+        return self.apply([{"split": self.number_of(topic), "into": into, "random_state": random_state}])
+
+    # What the topics are.
 
     def words_of(self, topic: Any, n: int = 10, relevance: float | None = None) -> list[tuple[str, float]]:
         """Return the words that stand for a topic with their probabilities p(w|k), best first.
@@ -184,9 +219,12 @@ class Topics(Analyses):
         )
 
 
+def _each(topics: Any) -> list[Any]:
+    return [topics] if isinstance(topics, str | Integral) else list(topics)
+
+
 def _topics_of(model: Any) -> SavedTopics:
-    names = getattr(model, "topic_names_", None)
-    return SavedTopics(model.components_, model.vocabulary_, model.word_counts_, names)
+    return SavedTopics(model.components_, model.vocabulary_, model.word_counts_, model.given_names)
 
 
 def _load_model(run: Path, device: str, allow: Iterable[str]) -> Any:

@@ -37,6 +37,6 @@ def topic_word_ids(
     return top_words(word_scores(components, word_counts, relevance), int(top_n))
 
 
-def default_names(words: Sequence[Sequence[str]]) -> list[str]:
-    """Return a name for each topic that nobody named: its first words, such as "cat, dog, mat"."""
-    return [", ".join(topic[:3]) for topic in words]
+def complete_names(given: Sequence[str | None], words: Sequence[Sequence[str]]) -> list[str]:
+    """Return a name for each topic: the one that it was given, or else its first words, such as "cat, dog, mat"."""
+    return [", ".join(topic[:3]) if name is None else name for name, topic in zip(given, words, strict=True)]

@@ -1,0 +1,223 @@
+"""EditedNetwork: a trained network whose topics people merged, dropped or split. It is for inference alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from .batch import Batch
+from .mean_field import MeanFieldNetwork
+from .network import Loss, TopicNetwork
+from .posteriors import Posterior
+from .sparse import TINY, SparseCounts, mixture_log_likelihood
+
+# A document with a smaller share in the topics that remain after a drop gets the average shares, because so small a
+# share is mostly noise, which normalising would multiply.
+FEWEST_KEPT = 0.01
+
+
+class Regroup(nn.Module):
+    """Topics that are merged, dropped or kept.
+
+    Args:
+        assign: (K,) int64, the new number of each topic; -1 if it is dropped. There are new topics 0 to K' - 1.
+        shares: (K,) the shares by which the words of merged topics are averaged.
+    """
+
+    assign: Tensor  # (K,)
+    shares: Tensor  # (K,)
+
+    def __init__(self, assign: Tensor, shares: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("assign", assign)
+        self.register_buffer("shares", shares)
+
+    @property
+    def n_topics(self) -> int:
+        """The number of topics K' afterwards."""
+        return int(self.assign.max()) + 1
+
+    def words(self, topics: Tensor) -> Tensor:
+        """Return the topics (K', V), given the old ones (K, V): means by the shares."""
+        weights = self.shares.double().clamp_min(0) + 1e-12  # of topics without any share, all weigh the same
+        sums = self._sum((weights[:, None] * topics.double()).mT)  # (V, K')
+        return (sums / sums.sum(0)).mT.to(topics.dtype)
+
+    def average(self, shares: Tensor) -> Tensor:
+        """Return the average shares (K',), given the old ones (K,)."""
+        sums = self._sum(shares[None])[0]
+        total = sums.sum()
+        return sums / total if float(total) > 0 else torch.full_like(sums, 1 / len(sums))
+
+    def theta(self, theta: Tensor, average: Tensor) -> Tensor:
+        """Return theta (B, K'), given the old one (B, K).
+
+        Args:
+            theta: rows sum to 1.
+            average: (K',) for documents that have almost nothing but dropped topics.
+        """
+        sums = self._sum(theta)
+        total = sums.sum(1, keepdim=True)
+        return torch.where(total >= FEWEST_KEPT, sums / total.clamp_min(1e-12), average)
+
+    def _sum(self, columns: Tensor) -> Tensor:
+        """Return sums of columns, (M, K) -> (M, K')."""
+        kept = self.assign >= 0
+        sums = columns.new_zeros(len(columns), self.n_topics)
+        return sums.index_add_(1, self.assign[kept], columns[:, kept])
+
+
+class Split(nn.Module):
+    """A topic k that is divided into parts, by LDA on what the topic has of each document.
+
+    The part of topic k in a document is x_v p(k | v, d), where p(k | v, d) is proportional to theta_dk beta_kv. The
+    first part takes the place of the topic; the others come after all other topics.
+
+    Args:
+        topic: the topic k.
+        network: the parts as topics, with the shares of the parts as the Dirichlet parameter.
+    """
+
+    topic: Tensor  # ()
+
+    def __init__(self, topic: int, network: MeanFieldNetwork) -> None:
+        super().__init__()
+        self.register_buffer("topic", torch.tensor(topic))
+        self.network = network
+
+    def words(self, topics: Tensor) -> Tensor:
+        """Return the topics (K', V), given the old ones (K, V)."""
+        return self._with_parts(topics.mT, self.network.beta_t).mT
+
+    def average(self, shares: Tensor) -> Tensor:
+        """Return the average shares (K',), given the old ones (K,)."""
+        return self._with_parts(shares[None], shares[self.topic] * self.network.prior_theta()[None])[0]
+
+    def theta(self, theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
+        """Return theta (B, K'), given the old one.
+
+        Args:
+            theta: (B, K), rows sum to 1.
+            beta_t: (V, K) the old topics.
+            counts: the documents.
+        """
+        part = counts.with_values(topic_counts(int(self.topic), theta, beta_t, counts))
+        shares = self.network.posterior(Batch(part)).point()  # (B, n)
+        return self._with_parts(theta, theta[:, self.topic, None] * shares)
+
+    def _with_parts(self, columns: Tensor, parts: Tensor) -> Tensor:
+        """Put the first part in the topic's place and the others at the end: (M, K) and (M, n) -> (M, K')."""
+        changed = columns.index_copy(1, self.topic[None], parts[:, :1].to(columns.dtype))
+        return torch.cat([changed, parts[:, 1:].to(columns.dtype)], dim=1)
+
+
+def topic_counts(topic: int, theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
+    """Return what a topic has of each count, x_dv p(k | v, d), at the non-zeros: (N,).
+
+    Args:
+        topic: the topic k.
+        theta: (B, K).
+        beta_t: (V, K).
+        counts: the documents.
+    """
+    mine = theta[counts.documents, topic] * beta_t[counts.indices, topic]  # (N,)
+    return counts.values * mine / (counts.sampled_product(theta.contiguous(), beta_t) + TINY)
+
+
+@dataclass(frozen=True)
+class EditedPosterior(Posterior):
+    """The posterior of the network before the edits, with theta after them."""
+
+    base: Posterior
+    network: EditedNetwork
+    batch: Batch
+
+    def point(self) -> Tensor:
+        return self.network.edit(self.base.point(), self.batch.counts)
+
+    def divergence(self) -> Tensor:
+        return self.base.divergence()
+
+    def code(self) -> Tensor:
+        return super().code() if self.network.has_splits else self.base.code()
+
+    def decode(self, code: Tensor) -> Tensor:
+        if self.network.has_splits:  # the parts of a topic depend on the words of a document
+            return super().decode(code)
+        return self.network.edit(self.base.decode(code), self.batch.counts)
+
+
+class EditedNetwork(TopicNetwork):
+    """A trained network and the steps that changed its topics.
+
+    Its p(w | theta) is the mixture of its topics, whatever the decoder of the trained network.
+
+    Args:
+        base: the trained network.
+        steps: what was done to its topics, in this order.
+
+    Attributes:
+        stages: the topics (V, K) and the average shares (K,) before each step and after the last one.
+    """
+
+    def __init__(self, base: TopicNetwork, steps: Sequence[Regroup | Split]) -> None:
+        super().__init__()
+        self.base = base
+        self.steps = nn.ModuleList(steps)
+        self.fields = base.fields
+        with torch.inference_mode(False), torch.no_grad():
+            topics, average = base.topic_word().float().clone(), base.prior_theta().float().clone()
+            self.stages = [(topics.mT.contiguous(), average)]
+            for step in self.each_step():
+                topics, average = step.words(topics), step.average(average)
+                self.stages.append((topics.mT.contiguous(), average))
+        self.eval()
+
+    def each_step(self) -> list[Regroup | Split]:
+        """Return the steps."""
+        return [step for step in self.steps if isinstance(step, Regroup | Split)]
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether a topic was split."""
+        return any(isinstance(step, Split) for step in self.steps)
+
+    @property
+    def bounds_tokens(self) -> bool:
+        return not len(self.steps) and self.base.bounds_tokens
+
+    def edit(self, theta: Tensor, counts: SparseCounts, first: int = 0) -> Tensor:
+        """Return theta after the steps from `first` on, (B, K) -> (B, K'), given that before them."""
+        for number, step in list(enumerate(self.each_step()))[first:]:
+            if isinstance(step, Regroup):
+                theta = step.theta(theta, self.stages[number + 1][1])
+            else:
+                theta = step.theta(theta, self.stages[number][0], counts)
+        return theta
+
+    def posterior(self, batch: Batch) -> Posterior:
+        base = self.base.posterior(batch)
+        return EditedPosterior(base, self, batch) if len(self.steps) else base
+
+    def topic_word(self) -> Tensor:
+        return self.stages[-1][0].mT
+
+    def loss(self, batch: Batch) -> Loss:
+        raise NotImplementedError("an edited network is not trained")
+
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        return self.base.bound(batch, generator)
+
+    def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
+        if not len(self.steps):
+            return self.base.log_likelihood(theta, batch)
+        return mixture_log_likelihood(theta, self.stages[-1][0], batch.counts)
+
+    def word_probabilities(self, theta: Tensor) -> Tensor:
+        return self.base.word_probabilities(theta) if not len(self.steps) else theta @ self.topic_word()
+
+    def prior_theta(self) -> Tensor:
+        return self.stages[-1][1]

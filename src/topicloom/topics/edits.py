@@ -1,0 +1,312 @@
+"""Edits of topics as plain values: a list of dictionaries, checked here, that a YAML file can hold.
+
+{"merge": [3, 7]}                the topics become one
+{"drop": [5]}                    the topic is removed
+{"rename": {3: "shipping"}}      the topic gets a name; None takes the name away
+{"reduce_to": 20}                similar topics are merged until 20 are left; "groups" says which, where it is known
+{"split": 4, "into": 3}          the topic becomes three; "random_state" is the seed
+
+Every number in a list is that of a topic of the model that the list is applied to, before any edit of the list. A
+merged topic may be named by any of its numbers. The first part of a split topic keeps its number, and the other parts
+have the next numbers that no topic has: K, K + 1, ... in a model of K topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError, SettingError, nearest
+from ..text.characters import replace_surrogates
+
+Edit = dict[str, Any]
+FEWEST = 2  # topics that a model can have
+_LONGEST_NAME = 200  # characters
+_FURTHER = {"reduce_to": {"groups"}, "split": {"into", "random_state"}}  # entries beside the edit itself
+KINDS = ("merge", "drop", "rename", "reduce_to", "split")
+
+
+def checked_edits(edits: Any) -> list[Edit]:
+    """Return edits in the form that they are saved in.
+
+    Args:
+        edits: a list of dictionaries, or one of them. A number may stand for a list of one number.
+
+    Raises:
+        SettingError: an edit has not the form of one; the message says which.
+    """
+    if isinstance(edits, Mapping):
+        edits = [edits]
+    if isinstance(edits, str) or not isinstance(edits, Iterable):
+        raise SettingError(f'`edits` should be a list such as [{{"merge": [3, 7]}}]; it is {edits!r:.60}')
+    return [_checked(number, edit) for number, edit in enumerate(edits)]
+
+
+def _checked(number: int, edit: Any) -> Edit:
+    if not isinstance(edit, Mapping):
+        raise SettingError(f'edit {number} should be a dictionary such as {{"merge": [3, 7]}}; it is {edit!r:.60}')
+    kinds = [kind for kind in KINDS if kind in edit]
+    if len(kinds) != 1:
+        names = ", ".join(map(repr, edit))
+        raise SettingError(f"edit {number} has the entries {names}; give each edit one of {', '.join(KINDS)}")
+    kind = kinds[0]
+    unknown = [str(name) for name in edit if name != kind and name not in _FURTHER.get(kind, ())]
+    if unknown:
+        known = [kind, *_FURTHER.get(kind, ())]
+        raise SettingError(f"edit {number} ({kind}) has no entry {unknown[0]!r}; {nearest(unknown[0], known)}")
+    value = edit[kind]
+    if kind == "rename":
+        if not isinstance(value, Mapping) or not value:
+            raise SettingError(f'edit {number}: `rename` needs topics and names, such as {{3: "shipping"}}')
+        return {"rename": {_number(topic, kind): checked_name(name, topic) for topic, name in value.items()}}
+    if kind in ("merge", "drop"):
+        return {kind: _numbers(value, kind)}
+    if kind == "reduce_to":
+        groups = edit.get("groups")
+        whole = {kind: _whole(value, kind)}
+        return whole if groups is None else whole | {"groups": [_numbers(group, "groups") for group in groups]}
+    seed = edit.get("random_state", 0)
+    return {
+        kind: _number(value, kind),
+        "into": _whole(edit.get("into", 2), "into"),
+        "random_state": _number(seed, "random_state"),
+    }
+
+
+def checked_name(name: Any, topic: Any) -> str | None:
+    """Return the name of a topic as one line without spaces around it; None stays None.
+
+    Raises:
+        InputError: the name is empty or too long.
+    """
+    if name is None:
+        return None
+    text = " ".join(replace_surrogates(str(name)).split())
+    if not text:
+        raise InputError(f"the name of topic {topic} is empty; give it a name, or None to take its name away")
+    if len(text) > _LONGEST_NAME:
+        raise InputError(f"the name of topic {topic} has {len(text)} characters; give it at most {_LONGEST_NAME}")
+    return text
+
+
+def _numbers(value: Any, kind: str) -> list[int]:
+    if isinstance(value, Integral):
+        value = [value]
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise SettingError(f"`{kind}` needs the numbers of topics, such as [3, 7]; it is {value!r:.60}")
+    found = [_number(each, kind) for each in value]
+    if len(set(found)) < len(found):
+        twice = next(each for each in found if found.count(each) > 1)
+        raise InputError(f"`{kind}` names topic {twice} twice; name each topic once")
+    if not found:
+        raise SettingError(f"`{kind}` names no topic; give the numbers of topics, such as [3, 7]")
+    return found
+
+
+def _number(value: Any, kind: str) -> int:
+    if isinstance(value, str) and value.strip().isdecimal():  # the keys of JSON are strings
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 0:
+        raise SettingError(f"`{kind}` needs whole numbers from 0; {value!r:.60} is none")
+    return int(value)
+
+
+def _whole(value: Any, kind: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < FEWEST:
+        raise SettingError(f"`{kind}` should be a whole number from {FEWEST}; it is {value!r:.60}")
+    return int(value)
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Which column each number of a list of edits stands for, while the edits are applied.
+
+    Attributes:
+        columns: the column of each number, None for a topic that was dropped.
+        numbers: (K,) the number of each column: the lowest of those that stand for it.
+    """
+
+    columns: Mapping[int, int | None]
+    numbers: tuple[int, ...]
+    n_start: int
+    parts: int = 0
+
+    @classmethod
+    def start(cls, n_topics: int) -> Numbering:
+        """Return the numbering of a model before any edit."""
+        return cls({k: k for k in range(n_topics)}, tuple(range(n_topics)), n_topics)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def column(self, number: int) -> int:
+        """Return the column of a topic.
+
+        Raises:
+            InputError: there is no such topic, or it was dropped.
+        """
+        if number not in self.columns:
+            more = (
+                f", and {self.n_start} to {self.n_start + self.parts - 1} are parts of split ones" if self.parts else ""
+            )
+            raise InputError(f"there is no topic {number}; the topics are 0 to {self.n_start - 1}{more}")
+        column = self.columns[number]
+        if column is None:
+            raise InputError(f"topic {number} was dropped by an earlier edit; leave it out of the later ones")
+        return column
+
+    def merged(self, numbers: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Return what a merge does to the columns, as `regrouped` takes it.
+
+        Raises:
+            InputError: a topic does not exist, the topics are one already, or too few topics would be left.
+        """
+        columns = sorted({self.column(number) for number in numbers})
+        if len(columns) < 2:
+            said = (
+                f"topic {numbers[0]} alone"
+                if len(numbers) == 1
+                else f"topics {_listed(numbers)}, which are one already"
+            )
+            raise InputError(f"`merge` names {said}; name at least two different topics")
+        return self.grouped([columns])
+
+    def grouped(self, groups: Iterable[Sequence[int]]) -> npt.NDArray[np.int64]:
+        """Return what merging groups of columns does; columns that are in no group stay."""
+        leader = np.arange(len(self))
+        for group in groups:
+            leader[list(group)] = min(group)
+        self._require_enough(len(np.unique(leader)), "merging these topics")
+        return np.unique(leader, return_inverse=True)[1].astype(np.int64)
+
+    def without(self, numbers: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Return what dropping topics does to the columns, as `regrouped` takes it.
+
+        Raises:
+            InputError: a topic does not exist, or too few topics would be left.
+        """
+        gone = {self.column(number) for number in numbers}
+        self._require_enough(len(self) - len(gone), "dropping these topics")
+        assign = np.full(len(self), -1, np.int64)
+        kept = [column for column in range(len(self)) if column not in gone]
+        assign[kept] = np.arange(len(kept))
+        return assign
+
+    def _require_enough(self, n_left: int, what: str) -> None:
+        if n_left < FEWEST:
+            left = "one topic" if n_left == 1 else "no topic"
+            raise InputError(f"{what} would leave {left} of {len(self)}; at least {FEWEST} topics must remain")
+
+    def regrouped(self, assign: npt.NDArray[np.int64]) -> Numbering:
+        """Return the numbering after columns were merged or dropped.
+
+        Args:
+            assign: (K,) the new column of each old one, -1 for a column that is dropped.
+        """
+        columns = {
+            number: None if column is None or assign[column] < 0 else int(assign[column])
+            for number, column in self.columns.items()
+        }
+        numbers = [min(n for n, c in columns.items() if c == column) for column in range(int(assign.max()) + 1)]
+        return replace(self, columns=columns, numbers=tuple(numbers))
+
+    def after_split(self, column: int, into: int) -> Numbering:
+        """Return the numbering after a column was split. The first part stays in place, the others come last."""
+        new = range(self.n_start + self.parts, self.n_start + self.parts + into - 1)
+        columns = {**self.columns, **{number: len(self) + place for place, number in enumerate(new)}}
+        return replace(self, columns=columns, numbers=(*self.numbers, *new), parts=self.parts + into - 1)
+
+
+@dataclass(frozen=True)
+class Translated:
+    """Edits with other numbers.
+
+    Attributes:
+        edits: the edits that can be applied.
+        left_out: a sentence for each edit, or part of one, that cannot be applied.
+    """
+
+    edits: list[Edit] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def translated(edits: Sequence[Edit], numbers: Mapping[int, int], n_old: int, n_new: int) -> Translated:
+    """Translate the numbers of topics in edits, so that they can be applied to another model.
+
+    Args:
+        edits: checked edits of a model with `n_old` topics.
+        numbers: the number of each topic in the other model; topics without one have no counterpart there.
+        n_old, n_new: the numbers of topics of the two models.
+    """
+    result, known, old_parts, new_parts = Translated(), dict(numbers), n_old, n_new
+    for edit in edits:
+        kind = next(kind for kind in KINDS if kind in edit)
+        if kind == "split":
+            into = edit["into"]
+            if edit["split"] in known:
+                known |= {old_parts + part: new_parts + part for part in range(into - 1)}
+                result.edits.append(edit | {"split": known[edit["split"]]})
+                new_parts += into - 1
+            else:
+                result.left_out.append(f"topic {edit['split']}, which has no counterpart, is not split")
+            old_parts += into - 1
+        elif kind == "rename":
+            names = {known[topic]: name for topic, name in edit["rename"].items() if topic in known}
+            missing = [topic for topic in edit["rename"] if topic not in known]
+            result.left_out.extend(f"topic {topic}, which has no counterpart, is not renamed" for topic in missing)
+            result.edits.extend([{"rename": names}] if names else [])
+        elif kind == "reduce_to":
+            groups = [[known[topic] for topic in group if topic in known] for group in edit.get("groups", [])]
+            if "groups" not in edit or sum(map(len, groups)) == sum(map(len, edit["groups"])):
+                result.edits.append(edit | ({"groups": groups} if groups else {}))
+            else:
+                result.edits.extend({"merge": group} for group in groups if len(set(group)) > 1)
+        else:
+            topics = list(dict.fromkeys(known[topic] for topic in edit[kind] if topic in known))
+            missing = [topic for topic in edit[kind] if topic not in known]
+            if missing:
+                verb = "merged" if kind == "merge" else "dropped"
+                plural = (
+                    "topic {}, which has no counterpart, is"
+                    if len(missing) == 1
+                    else "topics {}, which have no counterparts, are"
+                )
+                result.left_out.append(f"{plural.format(_listed(missing))} not {verb}")
+            if len(topics) >= (2 if kind == "merge" else 1):
+                result.edits.append({kind: topics})
+    return result
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def renamed(names: Mapping[int, str], new: Mapping[int, str | None], numbering: Numbering) -> dict[int, str]:
+    """Return the names of columns after topics were renamed.
+
+    Args:
+        names: the names of columns before.
+        new: the new names by the number of the topic; None takes a name away.
+        numbering: the columns of the numbers.
+
+    Raises:
+        InputError: there is no such topic, or two topics would have the same name.
+    """
+    changed = {numbering.column(topic): name for topic, name in new.items()}
+    if len(changed) < len(new):
+        raise InputError(f"`rename` gives one topic two names ({_listed(list(new))} are one topic); give it one name")
+    result = {column: name for column, name in {**names, **changed}.items() if name is not None}
+    for column, name in result.items():
+        twin = next((other for other, its in result.items() if its == name and other != column), None)
+        if twin is not None:
+            raise InputError(
+                f"the name {name!r} would be that of topics {min(column, twin)} and {max(column, twin)}; give each "
+                "topic a name of its own"
+            )
+    return result
