@@ -197,6 +197,25 @@ def test_a_view_is_edited_with_its_documents(model):
     assert topics.reduce_to(3).n_topics == 3
 
 
+def test_edits_are_replayed_on_next_months_model(model, tmp_path):
+    last = tl.Topics(model, CORPUS).merge([0, 1]).rename({0: "both", 3: "three"})
+    shuffled = PLANTED.corpus.subset(slice(0, 250))
+    next_model = tl.GSM(n_topics=K, epochs=12, random_state=5, device="cpu").fit(shuffled)
+    topics = tl.Topics(next_model, shuffled)
+    partner = {pair.old: pair.topic for pair in topics.match(model).pairs}
+    replayed = topics.replay(last)
+    assert replayed.model.base_ is next_model
+    assert replayed.edits == [
+        {"merge": [partner[0], partner[1]]},
+        {"rename": {partner[0]: "both", partner[4]: "three"}},
+    ]
+    assert sorted(name for name in replayed.model.given_names if name) == ["both", "three"]
+    last.model.save(tmp_path / "last")
+    assert topics.replay(tmp_path / "last").edits == replayed.edits
+    nothing = tl.Topics(model, CORPUS)
+    assert topics.replay(nothing).edits == []
+
+
 def test_empty_documents_have_the_average_shares_after_edits(model):
     counts = CORPUS.counts[:5].toarray()
     counts[2] = 0

@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..nn.edited import EditedNetwork, Regroup, Split
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit, Numbering, checked_edits, renamed, translated
+from ..topics.hierarchy import hierarchy
 from .base import TopicModel
 from .edited import EditedModel, network_of
 from .inference import Array, device_of, each_batch
@@ -110,8 +111,6 @@ class _Editor:
         else:
             theta, empty = self.documents.theta, self.documents.empty
         weight = 0.5 if self.documents is not None else 1.0
-        from ..topics.hierarchy import hierarchy
-
         tree = hierarchy(
             components, theta, self.model.word_counts_, self.model.vocabulary_, empty=empty, word_weight=weight
         )

@@ -193,7 +193,7 @@ class FittedTopics(Editable):
             raise SettingError(f'method should be "completion" or "bound"; it is {method!r}')
         if not self.network_.bounds_tokens:
             raise SettingError(
-                'there is no bound of the tokens if topics were edited, nor with `criterion="bernoulli"`, which has one '
+                'there is no bound of the tokens of edited topics, nor with `criterion="bernoulli"`, which has one '
                 'of the presence of words; use `method="completion"`'
             )
         return evidence_bound(self.network_, corpus), corpus.counts.sum(axis=1)

@@ -22,7 +22,6 @@ from .saved import read_topics
 from .shares import group_word_counts, words_of_groups
 from .table import Table
 from .trends import OverTime, over_time
-from .words import default_names
 
 Array = npt.NDArray[Any]
 
@@ -199,8 +198,7 @@ def _topics_and_names(other: Any) -> tuple[Array, list[str], list[str]]:
     """Return the topics, the words and the names of a run, a view or a model."""
     if isinstance(other, str | Path):
         saved = read_topics(other)
-        return saved.components, saved.vocabulary, saved.names or default_names(saved.topics(3))
+        return saved.components, saved.vocabulary, saved.topic_names
     if isinstance(other, Analyses):
         return other.components, other.vocabulary, other.names
-    names = getattr(other, "topic_names_", None) or default_names(other.topics(3))
-    return np.asarray(other.components_), list(other.vocabulary_), names
+    return np.asarray(other.components_), list(other.vocabulary_), other.topic_names_

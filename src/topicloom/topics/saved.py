@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 
 from ..errors import InputError
 from ..files import check_digests, read_json, read_lines
-from .words import topic_word_ids
+from .words import complete_names, topic_word_ids
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
 MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
@@ -34,6 +34,11 @@ class SavedTopics:
     vocabulary: list[str]
     word_counts: npt.NDArray[Any]
     names: list[str | None] | None = None
+
+    @property
+    def topic_names(self) -> list[str]:
+        """A name for each topic: the one that it was given, or else its first three words."""
+        return complete_names(self.names or [None] * len(self.components), self.topics(3))
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic, best first; as `TopicModel.topics`."""

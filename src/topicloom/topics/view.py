@@ -17,9 +17,9 @@ from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, SettingError, nearest
 from .analyses import Analyses
 from .document_topics import DocumentTopics
+from .matching import DEFAULT_THRESHOLD
 from .saved import SavedTopics, read_topics
 from .stored import read_stored
-from .words import complete_names
 
 if TYPE_CHECKING:
     import pandas
@@ -117,7 +117,7 @@ class Topics(Analyses):
     @cached_property
     def names(self) -> list[str]:
         """A name for each topic: the one that it was given, or else its first three words."""
-        return complete_names(self._topics.names or [None] * self.n_topics, self._topics.topics(3))
+        return self._topics.topic_names
 
     @cached_property
     def shares(self) -> npt.NDArray[Any]:
@@ -176,6 +176,28 @@ class Topics(Analyses):
     def split(self, topic: Any, into: int = 2, random_state: int = 0) -> Topics:
         """Return a view in which a topic is divided into parts, which are learned from the documents."""
         return self.apply([{"split": self.number_of(topic), "into": into, "random_state": random_state}])
+
+    def replay(self, other: Any, *, threshold: float = DEFAULT_THRESHOLD) -> Topics:
+        """Return a view with the edits of another model, such as those that last month's topics were given.
+
+        The topics of both trained models are matched. Edits of topics without a counterpart are left out, and a warning
+        says so.
+
+        Args:
+            other: an edited run, as a path, or an edited view or model.
+            threshold: as for `match`.
+
+        Raises:
+            InputError: there is no such run, or the two have no word in common.
+        """
+        if isinstance(other, str | Path):
+            other = _load_model(Path(other), "cpu", ())
+        edited = other.model if isinstance(other, Topics) else other
+        matching: list[int | None] = [None] * len(edited.origin.components_)
+        for pair in self.match(edited.origin, threshold=threshold).pairs:
+            if pair.old is not None:
+                matching[pair.old] = pair.topic
+        return self.apply(edited.edits, matching=matching)
 
     # What the topics are.
 
