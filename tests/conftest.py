@@ -17,12 +17,11 @@ torch.set_num_threads(1)
 
 @pytest.fixture(autouse=True)
 def _own_log():
-    """The command line sets up the log; later tests find it as it was."""
-    log = logging.getLogger("topicloom")
-    handlers, level = log.handlers, log.level
+    """The command line sets up the log; later tests find it as it is at first."""
     yield
-    log.handlers, log.disabled = handlers, False
-    log.setLevel(level)
+    log = logging.getLogger("topicloom")
+    log.handlers, log.disabled = [], False
+    log.setLevel(logging.NOTSET)
 
 
 class _Interrupter(Callback):

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..corpus import Corpus
-from .document_topics import DocumentTopics
+from .base import View
 from .groups import ByGroup, by_group, groups_of
 from .hierarchy import Hierarchy, Method, hierarchy
 from .matching import DEFAULT_THRESHOLD, Matches, match
@@ -26,35 +25,8 @@ from .trends import OverTime, over_time
 Array = npt.NDArray[Any]
 
 
-class Analyses:
-    """Methods of a view that has the documents and the topics."""
-
-    corpus: Corpus
-    documents: DocumentTopics
-
-    @property
-    def names(self) -> list[str]:
-        """The K names of the topics."""
-        raise NotImplementedError
-
-    @property
-    def components(self) -> Array:
-        """(K, V) the topics."""
-        raise NotImplementedError
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The V words."""
-        raise NotImplementedError
-
-    @property
-    def word_counts(self) -> Array:
-        """(V,) the tokens of each word in the training documents."""
-        raise NotImplementedError
-
-    def number_of(self, topic: Any) -> int:
-        """Return the number of a topic."""
-        raise NotImplementedError
+class Analyses(View):
+    """Methods of a view that compare its topics."""
 
     def hierarchy(self, *, word_weight: float = 0.5, method: Method = "average", n_words: int = 10) -> Hierarchy:
         """Return the tree of topics that belong together, by the words and the documents that they share.
@@ -199,6 +171,6 @@ def _topics_and_names(other: Any) -> tuple[Array, list[str], list[str]]:
     if isinstance(other, str | Path):
         saved = read_topics(other)
         return saved.components, saved.vocabulary, saved.topic_names
-    if isinstance(other, Analyses):
+    if isinstance(other, View):
         return other.components, other.vocabulary, other.names
     return np.asarray(other.components_), list(other.vocabulary_), other.topic_names_

@@ -17,7 +17,10 @@ from .trends import names_or_numbers
 
 Array = npt.NDArray[Any]
 
-DEFAULT_THRESHOLD = 0.4
+# Models with 10 and 30 topics (Loom, GSM, ProdLDA, ETM) were fitted to both halves of a corpus, news and documentation.
+# Of the pairs of topics without a common word among their eight best, 99 % had a similarity below .19. Of the partners
+# with three such words or more, 90 % were above .17 to .43, depending on the model and the texts.
+DEFAULT_THRESHOLD = 0.2
 
 
 @dataclass(frozen=True)
@@ -115,9 +118,13 @@ def match(
 ) -> Matches:
     """Match the topics of two runs one to one by the Hungarian method.
 
-    The similarity of two topics is 1 minus the square root of the Jensen-Shannon divergence (base 2) of their
-    distributions over the words that both runs know. Two topics can be partners only if it is at least `threshold`.
-    Among all such assignments, the one with the greatest sum of similarities above the threshold is chosen.
+    The similarity of two topics is 1 minus the square root of the Jensen-Shannon divergence (base 2) of what is
+    characteristic of them. That is p(w|k) log(p(w|k) / p(w)) where it is positive, normalised, over the words w that
+    both runs know; p(w) is the mean of the run's topics. Words that all topics have would otherwise make all topics
+    similar.
+
+    Two topics can be partners only if their similarity is at least `threshold`. Among all such assignments, the one
+    with the greatest sum of similarities above the threshold is chosen.
 
     Args:
         components: (K, V) the topics of the new run.
@@ -139,7 +146,7 @@ def match(
             "the two runs have no word in common, so their topics cannot be matched; match runs of one language"
         )
     ours, theirs = map(list, zip(*shared, strict=True))
-    similarity = 1 - jensen_shannon(components[:, ours], old_components[:, theirs])  # (K, L)
+    similarity = 1 - jensen_shannon(_characteristic(components[:, ours]), _characteristic(old_components[:, theirs]))
     gains = np.where(similarity >= threshold, similarity - threshold + 1e-9, 0)
     rows, columns = linear_sum_assignment(gains, maximize=True)
     partner = {int(k): int(old) for k, old in zip(rows, columns, strict=True) if gains[k, old] > 0}
@@ -154,3 +161,13 @@ def match(
         names_or_numbers(given, len(matrix)) for given, matrix in ((names, components), (old_names, old_components))
     )
     return Matches(pairs, gone, similarity, new_names, known_names, len(shared), threshold)
+
+
+def _characteristic(topics: Array) -> Array:
+    """Return what distinguishes each topic from the mean of all, (K, V); a topic that equals the mean is returned."""
+    p = topics.astype(np.float64)
+    p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
+    excess: Array = p * np.log(np.maximum(p, 1e-300) / np.maximum(p.mean(axis=0), 1e-300)).clip(0)
+    flat = excess.sum(axis=1) < 1e-9
+    excess[flat] = p[flat]
+    return excess

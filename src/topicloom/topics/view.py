@@ -18,6 +18,7 @@ from ..errors import InputError, MissingExtraError, SettingError, nearest
 from .analyses import Analyses
 from .document_topics import DocumentTopics
 from .matching import DEFAULT_THRESHOLD
+from .outlets import Outlets
 from .saved import SavedTopics, read_topics
 from .stored import read_stored
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _WORDS_IN_TABLE = 10
 
 
-class Topics(Analyses):
+class Topics(Analyses, Outlets):
     """The topics of a fitted model together with documents.
 
     Args:

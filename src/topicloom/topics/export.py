@@ -1,0 +1,215 @@
+"""What other programs take: the arguments of pyLDAvis, the TopicData of topicwizard, and the arrays of DataMapPlot.
+
+None of them is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ..corpus import Corpus
+from ..errors import InputError, SettingError
+from ..files import atomic_file
+from .document_topics import DocumentTopics
+
+Array = npt.NDArray[Any]
+Layout = Literal["tsne", "pca"]
+
+UNLABELLED = "Unlabelled"  # how DataMapPlot calls points of no cluster
+_UNKNOWN = "(unknown)"
+_SMALLEST = 1e-12
+_FEWEST_FOR_TSNE = 5
+_HOVER = 200  # characters of a document
+
+
+def pyldavis_data(components: Array, vocabulary: Sequence[str], corpus: Corpus, theta: Array) -> dict[str, Any]:
+    """Return the arguments of `pyLDAvis.prepare`, which keep the numbers of the topics.
+
+    Documents without a known word are left out, as they have no length.
+
+    Args:
+        components: (K, V) topics, whose rows sum to 1.
+        vocabulary: the V words.
+        corpus: the documents over these words.
+        theta: (n_docs, K) topic shares.
+
+    Raises:
+        InputError: there are fewer than two topics, or no document has a known word. pyLDAvis cannot draw them.
+    """
+    if len(components) < 2:
+        raise InputError("pyLDAvis shows distances between topics and needs at least two; this model has one")
+    known = ~corpus.is_empty
+    if not known.any():
+        raise InputError("no document has a word that the model knows, so pyLDAvis has nothing to show")
+    topics = _rows_that_sum_to_one(components)
+    shares = theta[known].astype(np.float64)
+    shares += _SMALLEST  # a topic that no document has would otherwise have no size
+    return {
+        "topic_term_dists": topics,
+        "doc_topic_dists": _rows_that_sum_to_one(shares),
+        "doc_lengths": np.asarray(corpus.counts.sum(axis=1)).ravel()[known].astype(np.float64),
+        "vocab": list(vocabulary),
+        "term_frequency": np.maximum(np.asarray(corpus.counts.sum(axis=0)).ravel(), 1).astype(np.float64),
+        "sort_topics": False,
+        "start_index": 0,
+        "n_jobs": 1,
+    }
+
+
+def topicwizard_data(
+    components: Array,
+    vocabulary: Sequence[str],
+    corpus: Corpus,
+    theta: Array,
+    names: Sequence[str],
+    transform: Callable[[Sequence[str]], Array] | None = None,
+) -> dict[str, Any]:
+    """Return the TopicData of topicwizard, from version 1.
+
+    Documents are represented by their theta. A document whose text is not known is shown as its words, in alphabetical
+    order.
+
+    Args:
+        components: (K, V) topics.
+        vocabulary: the V words.
+        corpus: the documents over these words.
+        theta: (n_docs, K) topic shares.
+        names: the K names of the topics. Names that occur twice get the number of their topic.
+        transform: the function from texts to theta, for texts that are typed in; None if there is none.
+    """
+    return {
+        "corpus": texts_or_words(corpus),
+        "vocab": np.array(list(vocabulary), dtype=object),
+        "document_term_matrix": sp.csr_matrix(corpus.counts),
+        "document_topic_matrix": np.array(theta, np.float64),
+        "topic_term_matrix": np.array(components, np.float64),
+        "document_representation": np.array(theta, np.float64),
+        "transform": transform,
+        "topic_names": unique_names(names),
+        "topic_positions": None,
+        "word_positions": None,
+        "document_positions": None,
+    }
+
+
+def topicwizard_file(data: Mapping[str, Any], documents: DocumentTopics) -> dict[str, Any]:
+    """Return what a file for `topicwizard.load_app` holds: the data, the ids of the documents, and their classes.
+
+    The function that infers new texts is left out, because a file cannot hold it.
+    """
+    labels = documents.labels
+    known = labels is not None and any(labels)
+    return {
+        "topic_data": {**data, "transform": None},
+        "document_names": list(documents.ids),
+        "group_labels": [label or _UNKNOWN for label in labels or ()] if known else None,
+    }
+
+
+def datamapplot_data(
+    documents: DocumentTopics,
+    names: Sequence[str],
+    hover_texts: Sequence[str],
+    coordinates: Any = None,
+    *,
+    layout: Layout = "tsne",
+    least_share: float = 0.0,
+    random_state: int = 0,
+) -> dict[str, Array]:
+    """Return arrays for DataMapPlot.
+
+    Args:
+        documents: the documents with their topics.
+        names: the K names of the topics.
+        hover_texts: a text for each document.
+        coordinates: (n_docs, 2) the places of the documents, such as those of UMAP; None places them by `layout`.
+        layout: "tsne" or "pca" of the square roots of theta, in which distances are Hellinger distances.
+        least_share: a document whose largest share is smaller has no label.
+        random_state: the seed of t-SNE.
+
+    Returns:
+        coordinates (n_docs, 2) float32; labels (n_docs,), the name of each document's largest topic, or "Unlabelled";
+        topics (n_docs,) their numbers, -1 for none; and hover_text (n_docs,), the beginning of each document.
+
+    Raises:
+        SettingError: the coordinates have another shape, or the layout does not exist.
+    """
+    theta = documents.theta
+    places = document_map(theta, layout, random_state) if coordinates is None else np.asarray(coordinates, np.float32)
+    if places.shape != (len(theta), 2) or not np.isfinite(places).all():
+        raise SettingError(f"`coordinates` should be {len(theta)} finite pairs; they have the shape {places.shape}")
+    if len(theta):
+        topics = np.where(documents.empty | (theta.max(axis=1) < least_share), -1, theta.argmax(axis=1))
+    else:
+        topics = np.empty(0, np.intp)
+    labels = [*unique_names(names), UNLABELLED]
+    return {
+        "coordinates": places,
+        "labels": np.array([labels[topic] for topic in topics], dtype=object),
+        "topics": topics,
+        "hover_text": np.array([" ".join(text.split())[:_HOVER] for text in hover_texts], dtype=object),
+    }
+
+
+def document_map(theta: Array, layout: Layout = "tsne", random_state: int = 0) -> npt.NDArray[np.float32]:
+    """Return a place in the plane for each document, (n_docs, 2), from the square roots of theta.
+
+    Too few documents for t-SNE are placed by their principal components.
+
+    Raises:
+        SettingError: the layout does not exist.
+    """
+    if layout not in ("tsne", "pca"):
+        raise SettingError(f"`layout={layout!r}` should be tsne or pca")
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+
+    roots = np.sqrt(theta.astype(np.float32))
+    size = min(2, *roots.shape)
+    if layout == "tsne" and len(roots) >= _FEWEST_FOR_TSNE and size == 2:
+        perplexity = min(30.0, (len(roots) - 1) / 3)
+        tsne = TSNE(perplexity=perplexity, init="pca", random_state=random_state)
+        return np.asarray(tsne.fit_transform(roots), np.float32)
+    places = np.zeros((len(roots), 2), np.float32)
+    if size == 2 and np.ptp(roots, axis=0).max() > 0:
+        places[:] = PCA(2, random_state=random_state).fit_transform(roots)
+    return places
+
+
+def texts_or_words(corpus: Corpus) -> list[str]:
+    """Return the texts of the documents, or else the words of each in alphabetical order."""
+    if corpus.texts is not None:
+        return list(corpus.texts)
+    counts, words = corpus.counts, corpus.vocabulary
+    bounds = counts.indptr
+    return [" ".join(sorted(words[column] for column in counts.indices[start:end])) for start, end in pairwise(bounds)]
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Return names of which none occurs twice or is empty, by adding the topic's number where needed."""
+    often = {name for name in names if list(names).count(name) > 1 or not name.strip()}
+    return [f"{name} ({topic})".strip() if name in often else name for topic, name in enumerate(names)]
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write arrays and other values as JSON."""
+
+    def plain(value: Any) -> Any:
+        return value.tolist() if isinstance(value, np.ndarray) else value
+
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        json.dump({name: plain(value) for name, value in data.items()}, file, ensure_ascii=False)
+
+
+def _rows_that_sum_to_one(matrix: Array) -> Array:
+    rows = matrix.astype(np.float64)
+    rows /= rows.sum(axis=1, keepdims=True)
+    return rows

@@ -1,0 +1,283 @@
+"""What other programs take, tables in every form, and vectors of words and topics."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import date
+
+import joblib
+import numpy as np
+import openpyxl
+import pyarrow.parquet
+import pytest
+import scipy.sparse as sp
+
+import topicloom as tl
+from topicloom.corpus import Corpus
+from topicloom.errors import InputError, SettingError
+from topicloom.topics.export import document_map, unique_names
+from topicloom.topics.similarity import distributional_vectors, free_names, nearest_of
+from topicloom.topics.table import Table
+
+HOSTILE = '<script>alert("1")</script> & 50 % | $x_1$ #{a}~^\\ 中文'
+TEXTS = [
+    "the cat sat on the mat with another cat", "a dog and a cat are friends",
+    "stocks fell as the bank cut rates", "the bank raised rates and stocks rose",
+] * 8  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def view() -> tl.Topics:
+    texts = [*TEXTS, "", "zebra", f"cat {HOSTILE}"]
+    corpus = Corpus.from_texts(
+        texts,
+        language="en",
+        min_df=4,
+        max_df=1.0,
+        labels=["pets", "pets", "money", "money"] * 8 + ["", "", "pets"],
+        timestamps=[f"2024-0{1 + n % 4}-01" for n in range(32)] + [None, "2024-05-01", "2024-05-01"],
+    )
+    return tl.Topics(tl.ETM(n_topics=3, embedding_size=8, epochs=5, random_state=0).fit(corpus), corpus)
+
+
+@pytest.fixture(scope="module")
+def plain(view: tl.Topics) -> tl.Topics:
+    """A view of a model without an embedding, whose documents have neither texts nor fields."""
+    counts = Corpus.from_counts(view.corpus.counts, view.vocabulary)
+    return tl.Topics(tl.GSM(n_topics=3, epochs=5, random_state=0).fit(counts), counts)
+
+
+def table() -> Table:
+    return Table(
+        {
+            "name": [HOSTILE, "plain"],
+            "share": [0.25, None],
+            "documents": [3, 4],
+            "words": [["a", "b|c"], []],
+            "start": [date(2024, 5, 1), None],
+        },
+        "A <b>title</b>",
+    )
+
+
+def test_a_table_as_frames():
+    frame = table().to_pandas()
+    assert list(frame.columns) == ["name", "share", "documents", "words", "start"]
+    assert frame["name"][0] == HOSTILE
+    assert np.isnan(frame["share"][1])
+    arrow = table().to_arrow()
+    assert arrow.column("words").to_pylist() == [["a", "b|c"], []]
+    assert arrow.column("share").to_pylist() == [0.25, None]
+    assert list(Table.of_frame(frame).columns) == list(frame.columns)
+    assert list(table().rows())[1]["documents"] == 4
+
+
+def test_markdown_escapes():
+    head, rule, first, second = table().to_markdown().splitlines()
+    assert head == "| name | share | documents | words | start |"
+    assert rule == "| --- | ---: | ---: | --- | --- |"
+    assert "&lt;script&gt;" in first
+    assert "<" not in first
+    assert "\\|" in first
+    assert first.replace("\\|", "").count("|") == second.count("|") == 6
+    assert "2024-05-01" in first
+
+
+def test_latex_escapes():
+    text = table().to_latex(caption="50 % of $x", label="tab:x")
+    assert r"\begin{tabular}{lrrll}" in text
+    assert r"\textless{}script\textgreater{}" in text
+    assert r"\& 50 \% \textbar{} \$x\_1\$ \#\{a\}\textasciitilde{}\textasciicircum{}\textbackslash{} 中文" in text
+    assert r"\caption{50 \% of \$x}" in text
+    assert r"\label{tab:x}" in text
+    body = table().to_latex()
+    assert body.startswith(r"\begin{tabular}")
+    assert all(line.count("&") - line.count(r"\&") == 4 for line in body.splitlines() if line.endswith(r"\\"))
+
+
+def test_html_escapes():
+    html = table()._repr_html_()
+    assert "<script" not in html
+    assert "<b>title" not in html
+    assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html"])
+def test_a_table_as_a_file(tmp_path, kind):
+    file = tmp_path / f"table{kind}"
+    table().save(file)
+    if kind in (".csv", ".tsv"):
+        with file.open(encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(text, delimiter="," if kind == ".csv" else "\t"))
+        assert rows[0] == {"name": HOSTILE, "share": "0.25", "documents": "3", "words": "a b|c", "start": "2024-05-01"}
+        assert rows[1]["share"] == ""
+    elif kind == ".json":
+        assert json.loads(file.read_text("utf-8")) == table().to_dicts()
+    elif kind == ".jsonl":
+        assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == table().to_dicts()
+    elif kind == ".parquet":
+        assert pyarrow.parquet.read_table(file).column("name").to_pylist()[0] == HOSTILE
+    elif kind == ".xlsx":
+        sheet = openpyxl.load_workbook(file).active
+        assert sheet["A2"].value == HOSTILE
+        assert sheet["D2"].value == "a b|c"
+    else:
+        assert "<script>" not in file.read_text("utf-8")
+
+
+def test_files_that_cannot_be_written(tmp_path):
+    with pytest.raises(InputError, match=r"should end in one of \.csv"):
+        table().save(tmp_path / "table.doc")
+    table().save(tmp_path / "excel.csv", excel=True)
+    assert (tmp_path / "excel.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+
+
+def test_a_table_without_rows(tmp_path):
+    empty = Table.of([], columns=("a", "b"))
+    assert (len(empty), empty.to_dicts(), repr(empty)) == (0, [], "a  b")
+    for kind in (".csv", ".parquet", ".tex", ".md", ".html", ".xlsx"):
+        empty.save(tmp_path / f"empty{kind}")
+
+
+def test_pyldavis(view):
+    data = view.to_pyldavis()
+    n_known = len(view.corpus) - 2
+    assert data["doc_topic_dists"].shape == (n_known, 3)
+    assert data["doc_lengths"].tolist() == view.corpus.counts.sum(axis=1)[~view.corpus.is_empty].tolist()
+    assert (data["doc_lengths"] > 0).all()
+    np.testing.assert_allclose(data["topic_term_dists"].sum(axis=1), 1)
+    np.testing.assert_allclose(data["doc_topic_dists"].sum(axis=1), 1)
+    assert data["vocab"] == view.vocabulary
+    assert (data["sort_topics"], data["start_index"]) == (False, 0)
+    nothing = view.corpus[view.corpus.is_empty]
+    with pytest.raises(InputError, match="no document has a word"):
+        tl.Topics(view.model, nothing).to_pyldavis()
+
+
+def test_topicwizard(view, plain):
+    data = view.to_topicwizard()
+    assert data["corpus"] == list(view.corpus.texts)
+    assert data["document_topic_matrix"].shape == (35, 3)
+    assert data["topic_term_matrix"].shape == (3, len(view.vocabulary))
+    assert (data["document_term_matrix"] != view.corpus.counts).nnz == 0
+    assert isinstance(data["document_term_matrix"], sp.csr_matrix)
+    np.testing.assert_allclose(data["transform"](["cat"]), view.model.transform(["cat"]))
+    assert data["topic_names"] == view.names
+    assert plain.to_topicwizard()["corpus"][0].split() == sorted(
+        view.vocabulary[word] for word in view.corpus.counts[[0]].indices
+    )
+
+
+def test_datamapplot(view):
+    data = view.to_datamapplot()
+    assert data["coordinates"].shape == (35, 2)
+    assert np.isfinite(data["coordinates"]).all()
+    assert data["labels"][32:34].tolist() == ["Unlabelled"] * 2  # without a known word
+    assert data["topics"][:32].tolist() == view.documents.main_topics[:32]
+    assert data["labels"][0] == view.names[data["topics"][0]]
+    assert data["hover_text"][34] == f"cat {HOSTILE}"
+    places = np.random.default_rng(0).random((35, 2))
+    np.testing.assert_allclose(view.to_datamapplot(places)["coordinates"], places, rtol=1e-6)
+    assert set(view.to_datamapplot(places, least_share=1.1)["labels"]) == {"Unlabelled"}
+    with pytest.raises(SettingError, match="35 finite pairs"):
+        view.to_datamapplot(places[:3])
+    with pytest.raises(SettingError, match="tsne or pca"):
+        view.to_datamapplot(layout="umap")
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (3, 3), (6, 1), (6, 2)])
+def test_maps_of_few_documents(shape):
+    theta = np.random.default_rng(0).dirichlet(np.ones(shape[1]), shape[0]).astype(np.float32)
+    places = document_map(theta)
+    assert places.shape == (shape[0], 2)
+    assert np.isfinite(places).all()
+
+
+def test_documents_of_one_topic_are_near_each_other():
+    theta = np.random.default_rng(0).dirichlet(np.full(3, 0.1), 120)
+    places, main = document_map(theta), theta.argmax(axis=1)
+    centres = np.stack([places[main == k].mean(axis=0) for k in range(3)])
+    nearest = np.linalg.norm(places[:, None] - centres, axis=2).argmin(axis=1)
+    assert (nearest == main).mean() > 0.9
+
+
+def test_files_for_other_programs(view, plain, tmp_path):
+    view.save_pyldavis(tmp_path / "v.json")
+    read = json.loads((tmp_path / "v.json").read_text("utf-8"))
+    np.testing.assert_allclose(read["doc_topic_dists"], view.to_pyldavis()["doc_topic_dists"])
+    view.save_topicwizard(tmp_path / "v.joblib")
+    file = joblib.load(tmp_path / "v.joblib")
+    assert file["document_names"] == list(view.documents.ids)
+    assert file["group_labels"][32:] == ["(unknown)", "(unknown)", "pets"]
+    assert file["topic_data"]["transform"] is None
+    plain.save_topicwizard(tmp_path / "p.joblib")
+    assert joblib.load(tmp_path / "p.joblib")["group_labels"] is None
+    view.save_datamapplot(tmp_path / "v.npz", layout="pca")
+    arrays = np.load(tmp_path / "v.npz")
+    assert arrays["hover_text"][34] == f"cat {HOSTILE}"
+    assert arrays["labels"][33] == "Unlabelled"
+
+
+def test_vectors_of_an_etm_are_its_embedding(view, tmp_path):
+    words, topics = view.vectors()
+    np.testing.assert_array_equal(words, view.model.word_embeddings_)
+    np.testing.assert_array_equal(topics, view.model.topic_embeddings_)
+    near = view.nearest("cat", 3)
+    assert [row["item"] for row in near.rows() if row["kind"] == "word"] == (
+        tl.WordVectors(view.vocabulary, words).nearest("cat", 3)
+    )
+    assert [row["item"] for row in view.nearest(1, 4).rows() if row["kind"] == "word"] == view.model.nearest_words(1, 4)
+    view.word_vectors().save(tmp_path / "v.txt")
+    read = tl.read_word_vectors(tmp_path / "v.txt")
+    np.testing.assert_array_equal(read["topic_2"], topics[2])
+    assert len(read) == len(view.vocabulary) + 3
+
+
+def test_vectors_of_other_models_are_the_topics_of_words():
+    components = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.1, 0.4, 0.5]])
+    shares, tokens = np.array([0.5, 0.5]), np.array([1e6, 1e6, 1e6, 1.0])
+    words, topics = distributional_vectors(components, shares, tokens)
+    np.testing.assert_allclose(np.linalg.norm(words, axis=1), 1, rtol=1e-6)
+    np.testing.assert_allclose(words[1] ** 2, [5 / 6, 1 / 6], atol=1e-4)
+    assert [word for word, _ in nearest_of(words, topics[1], 4)] == [2, 3, 1, 0]  # the rare word 3 is not the first
+    assert nearest_of(words, words[0], 1, without=0)[0][0] == 1
+
+
+def test_what_is_near(view, plain):
+    rows = list(plain.nearest("cat", 2).rows())
+    assert [row["kind"] for row in rows] == ["word", "word", "topic", "topic"]
+    assert all(row["item"] != "cat" for row in rows)
+    topics = [row for row in plain.nearest(0, 5).rows() if row["kind"] == "topic"]
+    assert [row["item"] for row in topics if row["item"] == "0"] == []
+    assert plain.nearest(plain.names[1], 2).to_dicts() == plain.nearest(1, 2).to_dicts()
+    with pytest.raises(InputError, match="did you mean cat"):
+        view.nearest("catt")
+    with pytest.raises(InputError, match="no word 'qqqq'"):
+        view.nearest("qqqq")
+    with pytest.raises(InputError, match="no topic 9"):
+        view.nearest(9)
+    with pytest.raises(SettingError, match="n=0"):
+        view.nearest("cat", 0)
+
+
+def test_names():
+    assert unique_names(["a", "b", "a", ""]) == ["a (0)", "b", "a (2)", "(3)"]
+    assert free_names(2, ["topic_1"]) == ["topic__0", "topic__1"]
+
+
+def test_tables_of_words_and_documents(view, plain):
+    words = view.word_table(4)
+    assert len(words) == 12
+    assert words["rank"][:4] == [1, 2, 3, 4]
+    assert [(row["word"], row["probability"]) for row in words.rows()][:4] == view.words_of(0, 4)
+    documents = view.document_table(texts=True)
+    row = list(documents.rows())[34]
+    assert (row["id"], row["label"], row["time"], row["text"]) == (
+        "34",
+        "pets",
+        "2024-05-01T00:00:00",
+        f"cat {HOSTILE}",
+    )
+    assert list(documents.rows())[32]["topic"] is None
+    assert list(plain.document_table(texts=True).columns) == ["id", "topic", "share", "topic_0", "topic_1", "topic_2"]
