@@ -7,6 +7,7 @@ pytest.importorskip("matplotlib")
 import topicloom as tl
 from topicloom.datasets import synthetic_lda
 from topicloom.reports import figures
+from topicloom.reports.figures import pages
 
 PLANTED = synthetic_lda(n_docs=40, n_topics=2, n_words=40, doc_length=10).corpus
 
@@ -184,7 +185,7 @@ def test_bars_are_as_long_as_the_score_that_ranks_the_words():
 
 
 def test_many_topics_are_on_pages_that_fit_a_screen(tmp_path, monkeypatch):
-    full, _ = figures._page(40, "the note")
+    full, _ = pages._page(40, "the note")
     assert full.get_figwidth() <= 20
     assert full.get_figheight() < 12
     monkeypatch.setattr(figures, "_MOST_ROWS", 1)  # so that a page is full of 8 topics

@@ -63,6 +63,25 @@ def fonts_for(texts: Iterable[str], font: str | PathLike[str] | None = None) -> 
     return families + fallbacks
 
 
+def file_for(texts: Iterable[str], font: str | PathLike[str] | None = None) -> str:
+    """Return the file of the font that has the most characters of `texts`, for what can use a single font only.
+
+    Args:
+        texts: the texts.
+        font: as for `fonts_for`; it is used whatever characters it has.
+
+    Raises:
+        InputError: as for `fonts_for`.
+    """
+    texts = list(texts)
+    families = fonts_for(texts, font)
+    if font is not None:
+        return str(font_manager.findfont(families[0]))
+    files = [str(font_manager.findfont(family)) for family in families]
+    wanted = {ord(character) for text in texts for character in text if character.isprintable()}
+    return max(files, key=lambda file: len(wanted & _characters(file)))
+
+
 def _fallbacks(missing: set[int]) -> tuple[list[str], set[int]]:
     """Return the fonts to add for some characters, and the characters that no font has."""
     found: dict[str, set[int]] = {}

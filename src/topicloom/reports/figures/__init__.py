@@ -5,11 +5,14 @@ Functions take arrays and rows, not models. They open no window, keep no state, 
 
 from ..curves import collapse_curve, loss_curve, quality_curve
 from .bars import topic_pages
+from .clouds import word_clouds
+from .maps import document_map, word_map
 from .panels import dot_panels
 from .saving import save, save_pages, svg
 
 __all__ = [
     "collapse_curve",
+    "document_map",
     "dot_panels",
     "loss_curve",
     "quality_curve",
@@ -17,4 +20,6 @@ __all__ = [
     "save_pages",
     "svg",
     "topic_pages",
+    "word_clouds",
+    "word_map",
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any
@@ -14,17 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..fonts import fonts_for
-from .style import BLACK, BLUE, GREY, PALE
+from .pages import panel_pages
+from .style import BLACK, BLUE, PALE
 
-_PANEL = (2.5, 2.1)  # inches, width and height
-_COLUMNS, _MOST_COLUMNS, _MOST_ROWS = 5, 8, 5  # of a page, which fits a screen
-_MARGIN, _LINE = 0.12, 0.15  # inches; the second is the height of a line of the note
-_CHARACTERS = 18  # of the note, in an inch
 _NOTE = (
     "Bars show relevance, which also orders the words: the geometric mean of a word's probability in the topic and its "
     "lift (that probability / its share of the corpus)."
 )
-_SHARES = "Percentages: mean share of the documents."
 
 
 def topic_pages(
@@ -52,40 +46,12 @@ def topic_pages(
     """
     names = list(titles or [f"topic {topic}" for topic in range(len(words))])
     fonts = fonts_for((word for text in (*words, names) for word in text), font)
-    if shares is not None:
-        names = [f"{name} · {share:.1%}" for name, share in zip(names, np.asarray(shares), strict=True)]
     known = np.asarray(scores, np.float64)  # (K, n)
     lengths = np.exp(known - known.max(axis=1, keepdims=True))  # (K, n), 1 for the best word
-    n_pages = max(1, math.ceil(len(words) / (_MOST_COLUMNS * _MOST_ROWS)))
-    pages = []
-    for number, topics in enumerate(np.array_split(np.arange(len(words)), n_pages), 1):
-        note = [_NOTE] + [_SHARES] * (shares is not None) + [f"Page {number} of {n_pages}."] * (n_pages > 1)
-        figure, all_axes = _page(len(topics), " ".join(note))
-        for axes, topic in zip(all_axes, topics.tolist(), strict=False):
-            _bars(axes, words[topic], lengths[topic], names[topic], fonts)
-        pages.append(figure)
+    pages, panels = panel_pages(names, shares, _NOTE)
+    for topic, (axes, title) in enumerate(panels):
+        _bars(axes, words[topic], lengths[topic], title, fonts)
     return pages
-
-
-def _page(n_topics: int, note: str) -> tuple[Figure, list[Axes]]:
-    """Make a page with a panel for each topic, and a note at the bottom."""
-    columns = min(n_topics, max(_COLUMNS, math.ceil(n_topics / _MOST_ROWS))) or 1
-    rows = max(1, math.ceil(n_topics / columns))
-    width = columns * _PANEL[0]
-    below = textwrap.fill(note, int(_CHARACTERS * (width - 2 * _MARGIN)))
-    bottom = 2 * _MARGIN + _LINE * (below.count("\n") + 1)
-    height = rows * _PANEL[1] + bottom
-    figure = Figure(figsize=(width, height))
-    # The margins are fixed, in inches. Words are drawn inside their panels, so that no text has to be measured.
-    figure.subplots_adjust(
-        left=_MARGIN / width, right=1 - _MARGIN / width, bottom=bottom / height, top=1 - 0.3 / height,
-        wspace=0.08, hspace=0.2,
-    )  # fmt: skip
-    figure.text(_MARGIN / width, _MARGIN / height, below, va="bottom", color=GREY, fontsize=8, linespacing=1.25)
-    all_axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
-    for axes in all_axes:
-        axes.axis("off")
-    return figure, all_axes
 
 
 def _bars(axes: Axes, names: Sequence[str], lengths: npt.NDArray[np.float64], title: str, fonts: Sequence[str]) -> None:

@@ -1,5 +1,83 @@
-"""What the pictures share: colours."""
+"""What the pictures share: colours, the note below a picture, and shortened names."""
 
 from __future__ import annotations
 
+import colorsys
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
 BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
+LIGHT = "#d0d0d0"  # of what has no group
+MARGIN, LINE = 0.12, 0.15  # inches; the second is the height of a line of the note
+_CHARACTERS = 18  # of the note, in an inch
+# Ten colours that remain distinct with the usual kinds of colour blindness (Petroff 2021), without the two greys.
+_DISTINCT = (
+    "#3f90da", "#e76300", "#832db6", "#1a9850", "#bd1f01", "#d9a400", "#a96b59", "#e377c2", "#17a2b0", "#717581",
+)  # fmt: skip
+
+
+def colours_of(n_groups: int, order: Sequence[int] | None = None) -> list[str]:
+    """Return a colour for each group.
+
+    Up to ten groups have colours that are easily distinguished. More groups share a circle of hues, on which
+    neighbours of `order` are neighbours, so that similar groups have similar colours.
+
+    Args:
+        n_groups: the number of groups.
+        order: the groups in an order in which similar ones are neighbours; None is 0, 1, ...
+    """
+    if n_groups <= len(_DISTINCT):
+        return list(_DISTINCT[:n_groups])
+    colours = [""] * n_groups
+    for place, group in enumerate(range(n_groups) if order is None else order):
+        lightness, saturation = ((0.42, 0.75), (0.58, 0.62), (0.32, 0.62))[place % 3]
+        red, green, blue = colorsys.hls_to_rgb(0.97 * place / n_groups, lightness, saturation)
+        colours[group] = f"#{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
+    return colours
+
+
+def darker(colour: str) -> str:
+    """Return a colour for text on white, of the hue of `colour`."""
+    hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)))
+    return "#" + "".join(
+        f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, min(lightness, 0.33), saturation)
+    )
+
+
+def noted(width: float, height: float, note: str, *, left: float = MARGIN, top: float = 0.3) -> Figure:
+    """Make a figure with a note at the bottom; the margins around the panels are fixed.
+
+    Args:
+        width, height: the size in inches of the figure without the note.
+        note: sentences that say what the picture shows.
+        left, top: the margins in inches there.
+    """
+    below = textwrap.fill(note, max(20, int(_CHARACTERS * (width - 2 * MARGIN))))
+    bottom = 2 * MARGIN + LINE * (below.count("\n") + 1) if below else MARGIN
+    height += bottom
+    figure = Figure(figsize=(width, height))
+    figure.subplots_adjust(left=left / width, right=1 - MARGIN / width, bottom=bottom / height, top=1 - top / height)
+    figure.text(MARGIN / width, MARGIN / height, below, va="bottom", color=GREY, fontsize=8, linespacing=1.25)
+    return figure
+
+
+def shortened(name: str, most: int = 30) -> str:
+    """Return a name of at most so many characters, of which a wide one, such as a Chinese one, counts as two."""
+    width, kept = 0, ""
+    for character in name:
+        width += 1 + (ord(character) > 0x1100)
+        if width > most:
+            return kept.rstrip() + "…"
+        kept += character
+    return kept
+
+
+def sampled(n_rows: int, most: int, random_state: int) -> npt.NDArray[np.intp]:
+    """Return at most so many row numbers in ascending order, drawn at random if there are more rows."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(random_state).choice(n_rows, most, replace=False))

@@ -1,0 +1,144 @@
+"""Maps: documents as points of a plane, and words with the topics that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.spatial import cKDTree
+
+from ...errors import InputError
+from ..fonts import fonts_for
+from .labels import Labels
+from .style import GREY, LIGHT, colours_of, darker, noted, shortened
+
+_SIZE = (9.0, 6.6)  # inches
+_FEW_LABELS, _MOST_LABELS = 25, 100  # a few are larger
+_MANY = 2000  # points; more are drawn as an image, so that vector files stay small
+
+
+def document_map(
+    points: npt.ArrayLike,
+    groups: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    title: str = "",
+    note: str = "",
+    order: Sequence[int] | None = None,
+    font: str | PathLike[str] | None = None,
+) -> Figure:
+    """Draw documents as points, coloured by group, with the name of each group where most of its documents are.
+
+    Args:
+        points: (n, 2) the places, such as `topicloom.reports.projection.project` returns them.
+        groups: (n,) the group of each document, such as its main topic or its class; -1 for none.
+        names: the name of each group.
+        title: stands above the map.
+        note: stands below it.
+        order: the groups in an order in which similar ones are neighbours, which get similar colours.
+        font: as for `topic_pages`.
+
+    Raises:
+        InputError: the sizes do not match, or `font` is not installed.
+    """
+    places, members = np.asarray(points, np.float64).reshape(-1, 2), np.asarray(groups, np.intp)
+    if len(places) != len(members):
+        raise InputError(f"there are {len(places)} points and {len(members)} groups; give one group for each point")
+    if len(members) and not -1 <= members.min() <= members.max() < len(names):
+        raise InputError(f"a group is not one of the {len(names)} that have a name")
+    labels = [shortened(name) for name in names]
+    fonts = fonts_for((character for text in (*labels, title) for character in text), font)
+    figure = noted(*_SIZE, note)
+    axes = _plane(figure, places, title, fonts)
+    colours = np.array([*colours_of(len(names), order), LIGHT])  # the last is that of the group -1
+    in_turn = np.random.default_rng(0).permutation(len(places))  # so that no group covers all others
+    axes.scatter(
+        *places[in_turn].T, c=colours[members[in_turn]], s=np.clip(16_000 / max(1, len(places)), 3, 30), alpha=0.7,
+        linewidths=0, rasterized=len(places) > _MANY,
+    )  # fmt: skip
+    placed = Labels(axes, fonts)
+    sizes = np.bincount(members[members >= 0], minlength=len(names))
+    size, weight = (8, "bold") if (sizes > 0).sum() <= _FEW_LABELS else (6.5, "normal")
+    for group in np.argsort(-sizes, kind="stable")[:_MOST_LABELS].tolist():
+        if sizes[group]:
+            texts = (labels[group], labels[group].split(" ")[0])
+            middle, colour = _centre(places[members == group]), darker(str(colours[group]))
+            placed.add(middle, texts, colour=colour, size=size, weight=weight)
+    return figure
+
+
+def word_map(
+    word_points: npt.ArrayLike,
+    topic_points: npt.ArrayLike,
+    words: Sequence[str],
+    word_topics: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    title: str = "",
+    note: str = "",
+    order: Sequence[int] | None = None,
+    font: str | PathLike[str] | None = None,
+) -> Figure:
+    """Draw words and topics as points of one plane. Words are labelled as long as there is room for them.
+
+    Args:
+        word_points: (n, 2) the places of words, the most important first.
+        topic_points: (K, 2) the places of topics.
+        words: the n words.
+        word_topics: (n,) the topic that each word stands for, whose colour it has.
+        names: the K names of the topics.
+        title, note, order, font: as for `document_map`.
+
+    Raises:
+        InputError: the sizes do not match, or `font` is not installed.
+    """
+    places, centres = (np.asarray(each, np.float64).reshape(-1, 2) for each in (word_points, topic_points))
+    topics = np.asarray(word_topics, np.intp)
+    if not len(places) == len(words) == len(topics) or len(centres) != len(names):
+        raise InputError(
+            f"there are {len(places)} places of words, {len(words)} words and {len(topics)} topics of words, and "
+            f"{len(centres)} places of topics and {len(names)} names; give one of each"
+        )
+    shown = [shortened(name) for name in names]
+    fonts = fonts_for((character for text in (*shown, *words, title) for character in text), font)
+    figure = noted(*_SIZE, note)
+    axes = _plane(figure, np.concatenate([places, centres]), title, fonts)
+    colours = np.array(colours_of(len(names), order))
+    axes.scatter(*places.T, c=colours[topics], s=9, alpha=0.7, linewidths=0)
+    axes.scatter(*centres.T, c=colours, s=90, marker="*", edgecolors="white", linewidths=0.6, zorder=3)
+    labels = Labels(axes, fonts)
+    for topic, name in enumerate(shown):
+        texts = (name, name.split(" ")[0])
+        labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=9, weight="bold", beside=True)
+    for place, word, topic in zip(places, words, topics, strict=True):
+        labels.add(place, [word], colour=darker(str(colours[topic])), size=7, beside=True, far=False)
+    return figure
+
+
+def _plane(figure: Figure, places: npt.NDArray[np.float64], title: str, fonts: Sequence[str]) -> Axes:
+    """Return a panel with room around the points and without ticks, whose numbers would mean nothing."""
+    axes = figure.add_subplot()
+    low, high = (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.zeros(2))
+    room = 0.06 * np.where(high > low, high - low, max(1.0, float((high - low).max())))
+    axes.set_xlim(low[0] - room[0], high[0] + room[0])
+    axes.set_ylim(low[1] - room[1], high[1] + room[1])
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_color(LIGHT)
+    axes.set_title(title, loc="left", fontsize=10, color=GREY, fontfamily=list(fonts), parse_math=False)
+    return axes
+
+
+def _centre(places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the point with the most others around it. The mean of a group in two parts would lie between them."""
+    spread = float(np.sqrt(places.var(axis=0).sum())) or 1.0
+    seen = places if len(places) <= _MANY else places[:: len(places) // _MANY + 1]
+    counts = cKDTree(places).query_ball_point(seen, 0.5 * spread, return_length=True)
+    nearby = places[cKDTree(places).query_ball_point(seen[int(np.argmax(counts))], 0.5 * spread)]
+    middle: npt.NDArray[np.float64] = nearby.mean(axis=0)
+    return middle
