@@ -45,7 +45,8 @@ def project(points: npt.ArrayLike, method: Projection = "tsne", random_state: in
     if method == "pca" or len(np.unique(rows, axis=0)) < _FEWEST:
         return _pca(rows)
     placed = _tsne(rows, random_state) if method == "tsne" else _umap(rows, random_state)
-    return placed - placed.mean(axis=0)
+    placed -= placed.mean(axis=0)
+    return placed
 
 
 def _pca(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ...errors import InputError, MissingExtraError
 from ..fonts import file_for, fonts_for
-from .bars import panel_pages
+from .pages import panel_pages
 from .style import BLUE
 
 _CLOUD = (480, 350)  # pixels, the shape of a panel
@@ -56,9 +56,9 @@ def word_clouds(
     pages, panels = panel_pages(names, shares, _NOTE)
     for topic, (axes, title) in enumerate(panels):
         cloud = WordCloud(
-            font_path=file, width=_CLOUD[0], height=_CLOUD[1], scale=_SCALE, background_color="white", margin=3,
-            prefer_horizontal=1.0, relative_scaling=0.6, min_font_size=_SMALLEST, max_font_size=_LARGEST, random_state=random_state,
-            color_func=_colour,
+            font_path=file, width=_CLOUD[0], height=_CLOUD[1], scale=_SCALE, background_color="white", margin=6,
+            prefer_horizontal=1.0, relative_scaling=0.6, min_font_size=_SMALLEST, max_font_size=_LARGEST,
+            random_state=random_state, color_func=_colour,
         )  # fmt: skip
         weights = {word: max(float(size), 1e-3) for word, size in zip(words[topic], sizes[topic], strict=True) if word}
         axes.imshow(cloud.generate_from_frequencies(weights).to_array(), interpolation="bilinear")

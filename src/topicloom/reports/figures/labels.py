@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
-from matplotlib.transforms import Bbox
 
+from ..fonts import LATIN_FONT
 from .style import BLACK, GREY
 
 _NEAR, _FAR, _DIRECTIONS = 4, 14, 16  # rings and directions around a point that are tried
@@ -33,9 +33,10 @@ class Labels:
     def __init__(self, axes: Axes, fonts: Sequence[str]) -> None:
         figure = axes.figure
         self.axes, self.fonts = axes, list(fonts)
-        self.renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[arg-type]
+        canvas: Any = FigureCanvasAgg
+        self.renderer = canvas(figure).get_renderer()
         self.frame = axes.get_window_extent(self.renderer)
-        self.boxes: list[Bbox] = []
+        self.boxes = np.empty((0, 4))  # left, bottom, right, top
 
     def add(
         self,
@@ -44,7 +45,7 @@ class Labels:
         *,
         colour: str = BLACK,
         size: float = 8,
-        weight: str = "normal",
+        bold: bool = False,
         beside: bool = False,
         far: bool = True,
     ) -> Text | None:
@@ -60,48 +61,62 @@ class Labels:
         attempts = [(text, range(_NEAR)) for text in texts]
         attempts += [(text, range(_NEAR, _FAR)) for text in reversed(texts)] * far
         for text, rings in attempts:
-            artist = self._text(text, colour, size, weight)
+            artist = self._text(text, colour, size, bold)
             extent = artist.get_window_extent(self.renderer)
-            for dx, dy in _places(extent.width, extent.height, beside, rings):
-                centre = (x + dx, y + dy)
-                box = Bbox.from_bounds(
-                    centre[0] - extent.width / 2 - _PADDING, centre[1] - extent.height / 2 - _PADDING,
-                    extent.width + 2 * _PADDING, extent.height + 2 * _PADDING,
-                )  # fmt: skip
-                if self._is_free(box):
-                    self.boxes.append(box)
-                    artist.set_position(self.axes.transData.inverted().transform(centre))
-                    if not box.padded(0.6 * extent.height).contains(x, y):
-                        self._join((x, y), centre)
-                    return artist
+            half = np.array([extent.width, extent.height]) / 2 + _PADDING
+            centres = np.array([x, y]) + _places(extent.width, extent.height, beside, rings)  # (P, 2)
+            free = np.flatnonzero(self._are_free(centres - half, centres + half))
+            if len(free):
+                centre = centres[free[0]]
+                self.boxes = np.concatenate([self.boxes, [[*(centre - half), *(centre + half)]]])
+                artist.set_position(tuple(self.axes.transData.inverted().transform(centre).tolist()))
+                if (np.abs(centre - (x, y)) > half + 0.6 * extent.height).any():
+                    self._join((x, y), tuple(centre.tolist()))
+                return artist
             artist.remove()
         return None
 
-    def _text(self, text: str, colour: str, size: float, weight: str) -> Text:
+    def _text(self, text: str, colour: str, size: float, bold: bool) -> Text:
+        bold = bold and self.fonts == [LATIN_FONT]  # other fonts may have no bold face, of which matplotlib warns
         style: dict[str, Any] = {"fontfamily": self.fonts, "parse_math": False}
+        weight = "bold" if bold else "normal"
         artist = self.axes.text(
-            0, 0, text, ha="center", va="center_baseline", color=colour, fontsize=size, fontweight=weight, zorder=5, **style
+            0,
+            0,
+            text,
+            ha="center",
+            va="center_baseline",
+            color=colour,
+            fontsize=size,
+            fontweight=weight,
+            zorder=5,
+            **style,
         )
         artist.set_path_effects([patheffects.withStroke(linewidth=2.5, foreground="white")])
         return artist
 
-    def _is_free(self, box: Bbox) -> bool:
-        inside = self.frame.x0 <= box.x0 and box.x1 <= self.frame.x1 and self.frame.y0 <= box.y0
-        return inside and box.y1 <= self.frame.y1 and not box.count_overlaps(self.boxes)
+    def _are_free(self, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Return whether boxes from `low` to `high`, (P, 2) both, are inside the panel and overlap no label."""
+        inside = (low >= self.frame.min).all(axis=1) & (high <= self.frame.max).all(axis=1)
+        apart = (low[:, None] >= self.boxes[:, 2:]) | (high[:, None] <= self.boxes[:, :2])  # (P, boxes, 2)
+        free: npt.NDArray[np.bool_] = inside & apart.any(axis=2).all(axis=1)
+        return free
 
     def _join(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         places = self.axes.transData.inverted().transform([start, end])
         self.axes.plot(*places.T, color=GREY, linewidth=0.5, zorder=4)
 
 
-def _places(width: float, height: float, beside: bool, rings: range) -> Iterator[tuple[float, float]]:
-    """Yield offsets of a label's centre from its point in pixels, the nearest first."""
+def _places(width: float, height: float, beside: bool, rings: range) -> npt.NDArray[np.float64]:
+    """Return offsets of a label's centre from its point in pixels, (P, 2), the nearest first."""
+    found: list[tuple[float, float]] = []
     if 0 in rings and beside:
-        gap = 0.35 * height
-        yield from ((width / 2 + gap, 0), (-width / 2 - gap, 0), (0, height / 2 + gap), (0, -height / 2 - gap))
+        across, up = width / 2 + 0.35 * height, 0.85 * height
+        found += [(across, 0.0), (-across, 0.0), (0.0, up), (0.0, -up)]
     elif 0 in rings:
-        yield 0.0, 0.0
-    for ring in rings:
-        for step in range(_DIRECTIONS if ring else 0):
+        found.append((0.0, 0.0))
+    for ring in filter(None, rings):
+        for step in range(_DIRECTIONS):
             angle = 2 * math.pi * step / _DIRECTIONS
-            yield ring * (0.2 * width + 0.4 * height) * math.cos(angle), ring * 0.9 * height * math.sin(angle)
+            found.append((ring * (0.2 * width + 0.4 * height) * math.cos(angle), ring * 0.9 * height * math.sin(angle)))
+    return np.array(found)

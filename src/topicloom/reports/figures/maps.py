@@ -56,18 +56,17 @@ def document_map(
     axes = _plane(figure, places, title, fonts)
     colours = np.array([*colours_of(len(names), order), LIGHT])  # the last is that of the group -1
     in_turn = np.random.default_rng(0).permutation(len(places))  # so that no group covers all others
-    axes.scatter(
-        *places[in_turn].T, c=colours[members[in_turn]], s=np.clip(16_000 / max(1, len(places)), 3, 30), alpha=0.7,
-        linewidths=0, rasterized=len(places) > _MANY,
-    )  # fmt: skip
+    x, y = places[in_turn].T
+    size = float(np.clip(16_000 / max(1, len(places)), 3, 30))
+    axes.scatter(x, y, size, colours[members[in_turn]], alpha=0.7, linewidths=0, rasterized=len(places) > _MANY)
     placed = Labels(axes, fonts)
     sizes = np.bincount(members[members >= 0], minlength=len(names))
-    size, weight = (8, "bold") if (sizes > 0).sum() <= _FEW_LABELS else (6.5, "normal")
+    few = bool((sizes > 0).sum() <= _FEW_LABELS)
     for group in np.argsort(-sizes, kind="stable")[:_MOST_LABELS].tolist():
         if sizes[group]:
             texts = (labels[group], labels[group].split(" ")[0])
             middle, colour = _centre(places[members == group]), darker(str(colours[group]))
-            placed.add(middle, texts, colour=colour, size=size, weight=weight)
+            placed.add(middle, texts, colour=colour, size=8 if few else 6.5, bold=few)
     return figure
 
 
@@ -108,12 +107,12 @@ def word_map(
     figure = noted(*_SIZE, note)
     axes = _plane(figure, np.concatenate([places, centres]), title, fonts)
     colours = np.array(colours_of(len(names), order))
-    axes.scatter(*places.T, c=colours[topics], s=9, alpha=0.7, linewidths=0)
-    axes.scatter(*centres.T, c=colours, s=90, marker="*", edgecolors="white", linewidths=0.6, zorder=3)
+    axes.scatter(places[:, 0], places[:, 1], 9, colours[topics], alpha=0.7, linewidths=0)
+    axes.scatter(centres[:, 0], centres[:, 1], 90, colours, marker="*", edgecolors="white", linewidths=0.6, zorder=3)
     labels = Labels(axes, fonts)
     for topic, name in enumerate(shown):
         texts = (name, name.split(" ")[0])
-        labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=9, weight="bold", beside=True)
+        labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=9, bold=True, beside=True)
     for place, word, topic in zip(places, words, topics, strict=True):
         labels.add(place, [word], colour=darker(str(colours[topic])), size=7, beside=True, far=False)
     return figure

@@ -1,0 +1,124 @@
+"""A heat map of how similar topics are, with their tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage, optimal_leaf_ordering
+from scipy.spatial.distance import squareform
+
+from ...errors import InputError
+from ..fonts import fonts_for
+from .style import BLACK, GREY, noted, shortened
+
+_MOST_NAMED = 80  # topics; with more, only their numbers have room
+_TREE, _NAMES, _BAR, _NUMBERS = 0.9, 2.5, 0.75, 0.3  # inches
+_FIELD = 4.5  # inches, the side of the map, if the cells then have a readable size
+
+
+def similarity_map(
+    similarity: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    tree: npt.ArrayLike | None = None,
+    note: str = "",
+    font: str | PathLike[str] | None = None,
+) -> Figure:
+    """Draw the similarity of each pair of topics as a colour. A tree orders the topics, so that similar ones are near.
+
+    Args:
+        similarity: (K, K), symmetric, from 0 to 1.
+        names: the K names of the topics.
+        tree: (K - 1, 4) the tree, as scipy's `linkage` returns it; None makes one of the mean distances
+            (average linkage).
+        note: stands below the map.
+        font: as for `topic_pages`.
+
+    Raises:
+        InputError: the sizes do not match, or `font` is not installed.
+    """
+    values = np.asarray(similarity, np.float64)
+    n_topics = len(names)
+    if values.shape != (n_topics, n_topics):
+        raise InputError(f"the similarity of {n_topics} topics is a matrix of shape {values.shape}; make it (K, K)")
+    merges = _tree(values) if tree is None and n_topics > 1 else tree
+    order = [0] if merges is None else leaves_list(np.asarray(merges)).tolist()
+    fonts = fonts_for((character for name in names for character in name), font)
+    cell = min(max(_FIELD / max(1, n_topics), 0.15 if n_topics <= _MOST_NAMED else 0.05), 0.5)
+    side = cell * n_topics
+    width, height = _TREE + side + _NAMES + _BAR, side + 0.25 + _NUMBERS
+    figure = noted(width, height, note)
+    full = figure.get_figheight()
+    bottom = full - 0.25 - side
+    field = figure.add_axes((_TREE / width, bottom / full, side / width, side / full))
+    low, high = _scale(values)
+    image = field.imshow(values[np.ix_(order, order)], cmap="Blues", vmin=low, vmax=high, interpolation="nearest")
+    size = min(8.0, 0.62 * 72 * cell)
+    style: dict[str, Any] = {"fontsize": size, "fontfamily": fonts, "color": BLACK, "parse_math": False}
+    field.set_xticks([])
+    field.set_yticks([])
+    for place, topic in enumerate(order):
+        if n_topics <= _MOST_NAMED:
+            field.text(n_topics - 0.3, place, shortened(names[topic], 34), va="center", **style)
+            field.text(
+                place, n_topics - 0.2, str(topic), va="top", ha="center", rotation=90 if n_topics > 30 else 0, **style
+            )
+        elif place % (n_topics // 40 + 1) == 0:
+            field.text(n_topics + 0.5, place, shortened(names[topic], 34), va="center", **style | {"fontsize": 5})
+    if merges is not None:
+        stem = figure.add_axes((0.05 / width, bottom / full, (_TREE - 0.08) / width, side / full))
+        drawn = dendrogram(np.asarray(merges), no_plot=True)
+        segments = [
+            list(zip(heights, leaves, strict=True))
+            for leaves, heights in zip(drawn["icoord"], drawn["dcoord"], strict=True)
+        ]
+        stem.add_collection(LineCollection(segments, colors=GREY, linewidths=0.8))
+        stem.set_xlim(1.03 * max(float(np.max(drawn["dcoord"])), 1e-9), 0)
+        stem.set_ylim(10 * n_topics, 0)  # the first leaf on top, as in the map
+        stem.axis("off")
+    bar = figure.add_axes(
+        ((width - _BAR + 0.05) / width, (bottom + side - min(side, 2.0)) / full, 0.12 / width, min(side, 2.0) / full)
+    )
+    figure.colorbar(image, cax=bar)
+    bar.tick_params(labelsize=7)
+    bar.set_title("similarity", fontsize=7, color=GREY, loc="left", pad=4)
+    return figure
+
+
+def tree_order(similarity: npt.ArrayLike) -> list[int]:
+    """Return the topics in the order of the leaves of their tree: similar ones are neighbours."""
+    values = np.asarray(similarity, np.float64)
+    order: list[int] = leaves_list(_tree(values)).tolist() if len(values) > 1 else [0] * len(values)
+    return order
+
+
+def word_similarity(components: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return sum_v sqrt(p(v|i) p(v|j)) for each pair of topics, (K, V) -> (K, K): the Bhattacharyya coefficient.
+
+    It is 1 for equal topics, and 0 for topics without a common word.
+    """
+    roots = np.sqrt(np.asarray(components, np.float64))
+    similar: npt.NDArray[np.float64] = np.minimum(roots @ roots.T, 1.0)
+    return similar
+
+
+def _tree(similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    distances = 1 - (similarity + similarity.T) / 2
+    np.fill_diagonal(distances, 0)
+    condensed = np.maximum(squareform(distances, checks=False), 0)
+    tree: npt.NDArray[np.float64] = optimal_leaf_ordering(linkage(condensed, "average"), condensed)
+    return tree
+
+
+def _scale(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Return the ends of the scale: the least and the most similar pair, as the diagonal would make all others pale."""
+    others = values[~np.eye(len(values), dtype=bool)]
+    if not others.size or np.ptp(others) < 1e-6:
+        return 0.0, 1.0
+    return float(others.min()), float(others.max())
