@@ -42,13 +42,15 @@ if _TYPE_CHECKING:
     from .models.neural import NeuralTopicModel as NeuralTopicModel
     from .models.persistence import load as load
     from .models.variational import VariationalTopicModel as VariationalTopicModel
+    from .reports import figures as figures
     from .topics.document_topics import DocumentTopics as DocumentTopics
     from .topics.view import Topics as Topics
     from .training.callbacks import Callback as Callback
 
-# Each public name and the module that it is loaded from; datasets and metrics are modules themselves.
+# Each public name and the module that it is loaded from; datasets, figures and metrics are modules themselves.
 _MODULES = {
     "datasets": ".datasets",
+    "figures": ".reports.figures",
     "metrics": ".metrics",
     "Corpus": ".corpus",
     "WordVectors": ".embeddings",
@@ -91,7 +93,7 @@ def __getattr__(name: str) -> "Any":
     if name not in _MODULES:
         raise AttributeError(f"module 'topicloom' has no attribute {name!r}")
     module = _import_module(_MODULES[name], __name__)
-    return module if name in ("datasets", "metrics") else getattr(module, name)
+    return module if name in ("datasets", "figures", "metrics") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

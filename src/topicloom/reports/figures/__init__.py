@@ -1,25 +1,38 @@
 """Pictures of topics, of training and of comparisons, and how they are saved.
 
-Functions take arrays and rows, not models. They open no window, keep no state, and return a matplotlib Figure.
+`draw` makes any picture of a fitted model together with documents. The other functions take arrays and rows, not
+models. None opens a window or keeps any state; all return matplotlib's Figure.
 """
+
+from ...errors import MissingExtraError
+
+try:
+    import matplotlib as _matplotlib  # noqa: F401
+except ImportError:
+    raise MissingExtraError.of("drawing pictures", "matplotlib", "viz") from None
 
 from ..curves import collapse_curve, loss_curve, quality_curve
 from .bars import topic_pages
 from .clouds import word_clouds
+from .gallery import KINDS, Options, draw, kind_named
 from .interpolation import interpolation_strip
 from .maps import document_map, word_map
 from .panels import dot_panels
 from .saving import save, save_pages, svg
-from .similarity import similarity_map, tree_order, word_similarity
+from .similarity import similarity_map
 from .simplex import simplex
 from .sparsity import sparsity
 from .trends import trend_lines, trend_stream
 
 __all__ = [
+    "KINDS",
+    "Options",
     "collapse_curve",
     "document_map",
     "dot_panels",
+    "draw",
     "interpolation_strip",
+    "kind_named",
     "loss_curve",
     "quality_curve",
     "save",
@@ -29,10 +42,8 @@ __all__ = [
     "sparsity",
     "svg",
     "topic_pages",
-    "tree_order",
     "trend_lines",
     "trend_stream",
     "word_clouds",
     "word_map",
-    "word_similarity",
 ]

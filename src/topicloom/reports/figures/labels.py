@@ -54,6 +54,7 @@ class Labels:
         Args:
             point: (2,) in the units of the panel.
             texts: the label, followed by shorter ones.
+            bold: whether the label is bold, if it needs no other font than matplotlib's own.
             beside: whether the label stands beside the point, and not on it.
             far: whether the label may be far from the point, to which a line then joins it.
         """
@@ -97,9 +98,10 @@ class Labels:
 
     def _are_free(self, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Return whether boxes from `low` to `high`, (P, 2) both, are inside the panel and overlap no label."""
-        inside = (low >= self.frame.min).all(axis=1) & (high <= self.frame.max).all(axis=1)
-        apart = (low[:, None] >= self.boxes[:, 2:]) | (high[:, None] <= self.boxes[:, :2])  # (P, boxes, 2)
-        free: npt.NDArray[np.bool_] = inside & apart.any(axis=2).all(axis=1)
+        inside = np.all(low >= np.asarray(self.frame.min), axis=1) & np.all(high <= np.asarray(self.frame.max), axis=1)
+        boxes = self.boxes
+        apart = np.any((low[:, None] >= boxes[:, 2:]) | (high[:, None] <= boxes[:, :2]), axis=2)  # (P, boxes)
+        free: npt.NDArray[np.bool_] = inside & np.all(apart, axis=1)
         return free
 
     def _join(self, start: tuple[float, float], end: tuple[float, float]) -> None:

@@ -64,7 +64,7 @@ def document_map(
     few = bool((sizes > 0).sum() <= _FEW_LABELS)
     for group in np.argsort(-sizes, kind="stable")[:_MOST_LABELS].tolist():
         if sizes[group]:
-            texts = (labels[group], labels[group].split(" ")[0])
+            texts = (labels[group], _short(labels[group]))
             middle, colour = _centre(places[members == group]), darker(str(colours[group]))
             placed.add(middle, texts, colour=colour, size=8 if few else 6.5, bold=few)
     return figure
@@ -111,7 +111,7 @@ def word_map(
     axes.scatter(centres[:, 0], centres[:, 1], 90, colours, marker="*", edgecolors="white", linewidths=0.6, zorder=3)
     labels = Labels(axes, fonts)
     for topic, name in enumerate(shown):
-        texts = (name, name.split(" ")[0])
+        texts = (name, _short(name))
         labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=9, bold=True, beside=True)
     for place, word, topic in zip(places, words, topics, strict=True):
         labels.add(place, [word], colour=darker(str(colours[topic])), size=7, beside=True, far=False)
@@ -131,6 +131,12 @@ def _plane(figure: Figure, places: npt.NDArray[np.float64], title: str, fonts: S
         spine.set_color(LIGHT)
     axes.set_title(title, loc="left", fontsize=10, color=GREY, fontfamily=list(fonts), parse_math=False)
     return axes
+
+
+def _short(name: str) -> str:
+    """Return the number that a name begins with, or else its beginning."""
+    first = name.split(" ")[0]
+    return first if first.isdecimal() else shortened(name, 10)
 
 
 def _centre(places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

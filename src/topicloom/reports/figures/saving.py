@@ -6,12 +6,15 @@ import io
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from ...files import atomic_file
 
 _DPI = 110
+# Without the time of their making, so that files can be compared.
+_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 _LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
 
 
@@ -20,7 +23,7 @@ def save(figure: Figure, path: Path) -> None:
     dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
     with atomic_file(path) as temporary, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has warned already
-        figure.savefig(temporary, dpi=dpi)
+        figure.savefig(temporary, dpi=dpi, metadata=_UNDATED.get(path.suffix.lower()))
 
 
 def save_pages(pages: Sequence[Figure], path: Path) -> list[Path]:

@@ -91,23 +91,6 @@ def similarity_map(
     return figure
 
 
-def tree_order(similarity: npt.ArrayLike) -> list[int]:
-    """Return the topics in the order of the leaves of their tree: similar ones are neighbours."""
-    values = np.asarray(similarity, np.float64)
-    order: list[int] = leaves_list(_tree(values)).tolist() if len(values) > 1 else [0] * len(values)
-    return order
-
-
-def word_similarity(components: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return sum_v sqrt(p(v|i) p(v|j)) for each pair of topics, (K, V) -> (K, K): the Bhattacharyya coefficient.
-
-    It is 1 for equal topics, and 0 for topics without a common word.
-    """
-    roots = np.sqrt(np.asarray(components, np.float64))
-    similar: npt.NDArray[np.float64] = np.minimum(roots @ roots.T, 1.0)
-    return similar
-
-
 def _tree(similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     distances = 1 - (similarity + similarity.T) / 2
     np.fill_diagonal(distances, 0)

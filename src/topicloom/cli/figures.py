@@ -1,0 +1,132 @@
+"""The command that draws the pictures of a run."""
+
+from __future__ import annotations
+
+import logging
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from .options import Allow, AsJson, Device, Overwrite, Quiet, Run, read_names
+from .shell import command, print_json
+
+logger = logging.getLogger("topicloom")
+
+
+class Format(StrEnum):
+    """The formats of pictures."""
+
+    png = "png"
+    svg = "svg"
+    pdf = "pdf"
+
+
+@command
+def figures(
+    run: Run,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="map, words (of an ETM), clouds, interpolation, sparsity, similarity, time, topics or simplex; by "
+            "default all that the run allows, but the last two.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the pictures are written; RUN-figures by default.")
+    ] = None,
+    format: Annotated[Format, typer.Option(help="Format of the pictures.")] = Format.png,
+    colour: Annotated[
+        str, typer.Option("--colour", "--color", metavar="topic|label", help="What colours the documents of a map.")
+    ] = "topic",
+    space: Annotated[
+        str,
+        typer.Option(
+            metavar="theta|latent", help="Map documents by their topic shares, or by their place in the latent space."
+        ),
+    ] = "theta",
+    projection: Annotated[str, typer.Option(metavar="tsne|pca|umap", help="How a map is made flat.")] = "tsne",
+    documents: Annotated[
+        str | None,
+        typer.Option(metavar="ID,ID", help="Two documents to interpolate between; two typical ones by default."),
+    ] = None,
+    steps: Annotated[int, typer.Option(min=2, help="Steps of the interpolation, with both documents.")] = 8,
+    period: Annotated[str, typer.Option(help="Length of a period: auto, day, week, month, quarter or year.")] = "auto",
+    stream: Annotated[bool, typer.Option("--stream", help="Draw all topics over time in one stream.")] = False,
+    alphas: Annotated[
+        str, typer.Option("--alpha", metavar="A,A|A:A:A", help="Dirichlet parameters of the simplex.")
+    ] = "0.1,0.5,1,10",
+    font: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same pictures.")] = 0,
+    device: Device = "auto",
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw the pictures of a run: maps, word clouds, interpolation, sparsity, similarity and topics over time."""
+    from ..topics.view import Topics
+
+    topics = Topics.from_run(run, device=device, allow=allow or ())
+    from ..reports import figures as pictures
+
+    options = pictures.Options(
+        colour=colour,  # type: ignore[arg-type]
+        space=space,  # type: ignore[arg-type]
+        projection=projection,  # type: ignore[arg-type]
+        documents=None if documents is None else read_names(documents),
+        steps=steps,
+        period=period,
+        stream=stream,
+        alphas=_read_alphas(alphas),
+        random_state=seed,
+        font=font,
+    )
+    given = kind is not None
+    names = read_names(kind or "") or [name for name, each in pictures.KINDS.items() if each.is_default]
+    folder = out or run.resolve().with_name(f"{run.resolve().name}-figures")
+    kinds = {name: pictures.kind_named(name) for name in names}
+    _require_free(folder, kinds, format, overwrite)
+    written: dict[str, list[str]] = {}
+    left_out: dict[str, str] = {}
+    for name, each in kinds.items():
+        try:
+            pages = each.draw(topics, options)
+        except InputError as error:
+            if given:
+                raise
+            left_out[name] = str(error)
+            logger.info("without %s: %s", name, error)
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        written[name] = [str(path) for path in pictures.save_pages(pages, folder / f"{name}.{format.value}")]
+        logger.info("wrote %s", ", ".join(written[name]))
+    if as_json:
+        print_json({"run": str(run), "figures": written, "left_out": left_out})
+    if not written:
+        raise InputError(f"no picture can be drawn of {run}; name one with --kind to see why")
+
+
+def _require_free(folder: Path, kinds: Any, format: Format, overwrite: bool) -> None:
+    """Check that no picture would be overwritten, before any is drawn."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a directory as --out")
+    taken = [path for name in kinds if (path := folder / f"{name}.{format.value}").exists()]
+    if taken and not overwrite:
+        raise InputError(f"{taken[0]} already exists; give another directory as --out, or --overwrite to replace it")
+
+
+def _read_alphas(text: str) -> list[float | list[float]]:
+    """'0.1,1:2:5' -> [0.1, [1.0, 2.0, 5.0]]"""
+    try:
+        parts = [[float(value) for value in part.split(":")] for part in read_names(text)]
+    except ValueError:
+        raise InputError(
+            f"--alpha {text}: give numbers such as 0.1,1,10, or one for each topic such as 1:2:5"
+        ) from None
+    return [part[0] if len(part) == 1 else part for part in parts]
