@@ -89,7 +89,7 @@ def figures(
     )
     given = kind is not None
     names = read_names(kind or "") or [name for name, each in pictures.KINDS.items() if each.is_default]
-    folder = out or run.resolve().with_name(f"{run.resolve().name}-figures")
+    folder = out or (run if run.name else run.resolve()).with_name(f"{run.resolve().name}-figures")
     kinds = {name: pictures.kind_named(name) for name in names}
     _require_free(folder, kinds, format, overwrite)
     written: dict[str, list[str]] = {}

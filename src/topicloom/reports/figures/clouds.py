@@ -16,7 +16,6 @@ from .pages import panel_pages
 from .style import BLUE
 
 _CLOUD = (480, 350)  # pixels, the shape of a panel
-_SCALE = 2  # for print
 _LARGEST, _SMALLEST = 100, 9  # pixels, of a font
 _PALEST, _DARKEST = (0x7F, 0xA3, 0xC7), (0x14, 0x33, 0x55)
 _NOTE = "The larger and darker a word, the better it stands for its topic. Its place has no meaning."
@@ -56,7 +55,7 @@ def word_clouds(
     pages, panels = panel_pages(names, shares, _NOTE)
     for topic, (axes, title) in enumerate(panels):
         cloud = WordCloud(
-            font_path=file, width=_CLOUD[0], height=_CLOUD[1], scale=_SCALE, background_color="white", margin=6,
+            font_path=file, width=_CLOUD[0], height=_CLOUD[1], background_color="white", margin=6,
             prefer_horizontal=1.0, relative_scaling=0.6, min_font_size=_SMALLEST, max_font_size=_LARGEST,
             random_state=random_state, color_func=_colour,
         )  # fmt: skip

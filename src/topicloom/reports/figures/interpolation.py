@@ -69,7 +69,7 @@ def interpolation_strip(
     for side, title in enumerate(titles):
         letter = "AB"[side]
         figure.text(
-            _LEFT / width, 1 - (0.12 + 0.2 * side) / height, f"{letter}  {shortened(title, int(13 * _STEP * steps))}",
+            _LEFT / width, 1 - (0.12 + 0.2 * side) / height, f"{letter}  {shortened(title, int(12 * (width - _LEFT)))}",
             va="top", fontsize=9, color=BLACK, fontfamily=fonts, parse_math=False,
         )  # fmt: skip
     below.set_xlim(-0.5, steps - 0.5)

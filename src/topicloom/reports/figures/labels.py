@@ -38,6 +38,12 @@ class Labels:
         self.frame = axes.get_window_extent(self.renderer)
         self.boxes = np.empty((0, 4))  # left, bottom, right, top
 
+    def keep_free(self, points: npt.NDArray[np.float64], radius: float) -> None:
+        """Keep labels away from markers at `points`, (n, 2), with a radius in typographic points."""
+        centres = self.axes.transData.transform(points)
+        pixels = radius * self.renderer.dpi / 72
+        self.boxes = np.concatenate([self.boxes, np.hstack([centres - pixels, centres + pixels])])
+
     def add(
         self,
         point: npt.ArrayLike,
@@ -46,7 +52,7 @@ class Labels:
         colour: str = BLACK,
         size: float = 8,
         bold: bool = False,
-        beside: bool = False,
+        gap: float | None = None,
         far: bool = True,
     ) -> Text | None:
         """Add the first of `texts` that finds room near a point; return it, or None if none does.
@@ -55,23 +61,24 @@ class Labels:
             point: (2,) in the units of the panel.
             texts: the label, followed by shorter ones.
             bold: whether the label is bold, if it needs no other font than matplotlib's own.
-            beside: whether the label stands beside the point, and not on it.
+            gap: the distance of a label beside its point, in typographic points; None puts it on the point.
             far: whether the label may be far from the point, to which a line then joins it.
         """
         x, y = self.axes.transData.transform(np.asarray(point, np.float64))
+        pixels = None if gap is None else gap * self.renderer.dpi / 72 + _PADDING
         attempts = [(text, range(_NEAR)) for text in texts]
         attempts += [(text, range(_NEAR, _FAR)) for text in reversed(texts)] * far
         for text, rings in attempts:
             artist = self._text(text, colour, size, bold)
             extent = artist.get_window_extent(self.renderer)
             half = np.array([extent.width, extent.height]) / 2 + _PADDING
-            centres = np.array([x, y]) + _places(extent.width, extent.height, beside, rings)  # (P, 2)
+            centres = np.array([x, y]) + _places(extent.width, extent.height, pixels, rings)  # (P, 2)
             free = np.flatnonzero(self._are_free(centres - half, centres + half))
             if len(free):
                 centre = centres[free[0]]
                 self.boxes = np.concatenate([self.boxes, [[*(centre - half), *(centre + half)]]])
                 artist.set_position(tuple(self.axes.transData.inverted().transform(centre).tolist()))
-                if (np.abs(centre - (x, y)) > half + 0.6 * extent.height).any():
+                if (np.abs(centre - (x, y)) > half + max(0.6 * extent.height, (pixels or 0) + 1)).any():
                     self._join((x, y), tuple(centre.tolist()))
                 return artist
             artist.remove()
@@ -109,11 +116,11 @@ class Labels:
         self.axes.plot(*places.T, color=GREY, linewidth=0.5, zorder=4)
 
 
-def _places(width: float, height: float, beside: bool, rings: range) -> npt.NDArray[np.float64]:
+def _places(width: float, height: float, gap: float | None, rings: range) -> npt.NDArray[np.float64]:
     """Return offsets of a label's centre from its point in pixels, (P, 2), the nearest first."""
     found: list[tuple[float, float]] = []
-    if 0 in rings and beside:
-        across, up = width / 2 + 0.35 * height, 0.85 * height
+    if 0 in rings and gap is not None:
+        across, up = width / 2 + gap, height / 2 + gap
         found += [(across, 0.0), (-across, 0.0), (0.0, up), (0.0, -up)]
     elif 0 in rings:
         found.append((0.0, 0.0))

@@ -14,10 +14,11 @@ from scipy.spatial import cKDTree
 from ...errors import InputError
 from ..fonts import fonts_for
 from .labels import Labels
-from .style import GREY, LIGHT, colours_of, darker, noted, shortened
+from .style import GREY, LIGHT, MARGIN, colours_of, darker, noted, shortened
 
 _SIZE = (9.0, 6.6)  # inches
 _FEW_LABELS, _MOST_LABELS = 25, 100  # a few are larger
+_STAR = 9.5  # points, the size of a topic's star
 _MANY = 2000  # points; more are drawn as an image, so that vector files stay small
 
 
@@ -52,7 +53,7 @@ def document_map(
         raise InputError(f"a group is not one of the {len(names)} that have a name")
     labels = [shortened(name) for name in names]
     fonts = fonts_for((character for text in (*labels, title) for character in text), font)
-    figure = noted(*_SIZE, note)
+    figure = noted(*_SIZE, note, top=0.3 if title else MARGIN)
     axes = _plane(figure, places, title, fonts)
     colours = np.array([*colours_of(len(names), order), LIGHT])  # the last is that of the group -1
     in_turn = np.random.default_rng(0).permutation(len(places))  # so that no group covers all others
@@ -104,17 +105,20 @@ def word_map(
         )
     shown = [shortened(name) for name in names]
     fonts = fonts_for((character for text in (*shown, *words, title) for character in text), font)
-    figure = noted(*_SIZE, note)
+    figure = noted(*_SIZE, note, top=0.3 if title else MARGIN)
     axes = _plane(figure, np.concatenate([places, centres]), title, fonts)
     colours = np.array(colours_of(len(names), order))
     axes.scatter(places[:, 0], places[:, 1], 9, colours[topics], alpha=0.7, linewidths=0)
-    axes.scatter(centres[:, 0], centres[:, 1], 90, colours, marker="*", edgecolors="white", linewidths=0.6, zorder=3)
+    axes.scatter(
+        centres[:, 0], centres[:, 1], _STAR**2, colours, marker="*", edgecolors="white", linewidths=0.6, zorder=3
+    )
     labels = Labels(axes, fonts)
+    labels.keep_free(centres, _STAR / 2)
     for topic, name in enumerate(shown):
         texts = (name, _short(name))
-        labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=9, bold=True, beside=True)
+        labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=8, bold=True, gap=_STAR / 2 + 1)
     for place, word, topic in zip(places, words, topics, strict=True):
-        labels.add(place, [word], colour=darker(str(colours[topic])), size=7, beside=True, far=False)
+        labels.add(place, [word], colour=darker(str(colours[topic])), size=7, gap=2.5, far=False)
     return figure
 
 

@@ -1,0 +1,236 @@
+"""The pictures of topics together with documents, by name, and the command `topicloom figures`."""
+
+import json
+import sys
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+from typer.testing import CliRunner
+
+import topicloom as tl
+from topicloom import reports
+from topicloom.cli import app
+from topicloom.errors import InputError, MissingExtraError, SettingError
+
+figures = tl.figures
+SUBJECTS = {
+    "pets": ["cat", "dog", "vet", "animal", "fish", "bird", "food", "play", "sleep", "walk"],
+    "money": ["bank", "stock", "bond", "market", "interest", "money", "rate", "fund", "trade", "price"],
+    "sport": ["match", "goal", "team", "league", "coach", "player", "win", "cup", "final", "season"],
+}
+
+
+def documents():
+    generator = np.random.default_rng(0)
+    for number in range(90):
+        label = list(SUBJECTS)[number % 3]
+        yield {
+            "id": f"d{number}",
+            "text": " ".join(generator.choice(SUBJECTS[label], 12)),
+            "label": label,
+            "time": f"2024-{1 + number // 8:02d}-01",
+        }
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    rows = list(documents())
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return tl.Corpus.from_texts(
+        [*columns["text"], "nothing known"], language="en", min_df=2, max_df=1.0, ids=[*columns["id"], "odd"],
+        labels=[*columns["label"], ""], timestamps=[*columns["time"], None],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def topics(corpus):
+    model = tl.ETM(3, epochs=8, hidden_size=16, embedding_size=8, random_state=0).fit(corpus)
+    return tl.Topics(model, corpus)
+
+
+def note_of(figure):
+    return " ".join(figure.texts[0].get_text().split())
+
+
+def test_a_map_shows_the_documents_that_have_topics(topics):
+    (figure,) = figures.draw(topics, "map")
+    axes = figure.axes[0]
+    assert len(axes.collections[0].get_offsets()) == 90
+    main = {topic for topic in topics.documents.main_topics if topic is not None}
+    assert {text.get_text() for text in axes.texts} == {f"{topic} {topics.names[topic]}" for topic in main}
+    assert "coloured by its main topic" in note_of(figure)
+    assert "1 documents without a known word are left out" in note_of(figure)
+
+
+def test_a_map_of_labels_in_the_latent_space(topics):
+    (figure,) = figures.draw(topics, "map", colour="label", space="latent", projection="pca")
+    assert {text.get_text() for text in figure.axes[0].texts} == set(SUBJECTS)
+    assert "positions in the latent space" in note_of(figure)
+    code = topics.model.latent(topics.corpus[:90])[0]
+    expected = np.linalg.svd(code - code.mean(0), compute_uv=False)[:2]
+    placed = np.asarray(figure.axes[0].collections[0].get_offsets())
+    assert np.linalg.norm(placed, axis=0) == pytest.approx(expected, rel=1e-3)
+
+
+def test_pictures_are_the_same_each_time(topics):
+    first, second = (figures.draw(topics, "map", random_state=3)[0].axes[0].collections[0] for _ in range(2))
+    np.testing.assert_array_equal(first.get_offsets(), second.get_offsets())
+
+
+def test_words_and_topics_of_an_etm(topics, corpus):
+    (figure,) = figures.draw(topics, "words")
+    assert len(figure.axes[0].collections[1].get_offsets()) == 3
+    shown = {text.get_text() for text in figure.axes[0].texts}
+    assert len(shown & set(corpus.vocabulary)) > 10
+    other = tl.Topics(tl.LDA(2, epochs=2, random_state=0).fit(corpus), corpus)
+    with pytest.raises(InputError, match="LDA has no vectors of words and topics; the picture 'words' needs an ETM"):
+        figures.draw(other, "words")
+
+
+def test_an_interpolation_of_chosen_documents(topics):
+    (figure,) = figures.draw(topics, "interpolation", documents=["d0", 1], steps=4)
+    titles = [text.get_text() for text in figure.texts[1:]]
+    assert titles == [f"{letter}  {topics.documents.texts[row]}" for row, letter in enumerate("AB")]
+    assert len(figure.axes[0].get_xticks()) == 4
+    figures.draw(topics, "interpolation")
+    for wrong, says in (
+        (["d0", "d900"], "there is no document with the id 'd900'; did you mean"),
+        ([0, 91], "there is no document 91; the rows are 0 to 90"),
+        (["d0"], "should name two documents"),
+        (["d0", "odd"], "`b` contains no word that the model knows"),
+    ):
+        with pytest.raises(InputError, match=says):
+            figures.draw(topics, "interpolation", documents=wrong)
+
+
+def test_topics_over_time(topics):
+    (lines,) = figures.draw(topics, "time", period="month")
+    expected = topics.over_time("month")
+    drawn = {axes.get_title(loc="left"): axes.lines[0].get_ydata() for axes in lines.axes}
+    for topic, name in enumerate(topics.names):
+        np.testing.assert_allclose(drawn[f"{topic} {name}"], expected.shares.mean[:, topic])
+    assert "documents of each month" in note_of(lines)
+    (stream,) = figures.draw(topics, "time", period="month", stream=True)
+    assert len(stream.axes[0].collections) == 3
+
+
+@pytest.mark.parametrize("kind", ["topics", "sparsity", "similarity", "simplex"])
+def test_other_pictures(topics, kind, tmp_path):
+    figures.save_pages(figures.draw(topics, kind), tmp_path / "picture.png")
+
+
+def test_what_cannot_be_drawn(topics, corpus):
+    with pytest.raises(InputError, match=r"there is no figure 'maps'; did you mean map\?"):
+        figures.draw(topics, "maps")
+    with pytest.raises(SettingError, match=r"a figure has no option 'color'; did you mean colour\?"):
+        figures.draw(topics, "map", color="label")
+    with pytest.raises(SettingError, match=r"`colour='time'` should be topic or label"):
+        figures.draw(topics, "map", colour="time")
+    bare = tl.Topics(topics.model, replace(corpus, fields=type(corpus.fields)(corpus.ids)))
+    with pytest.raises(InputError, match="the documents have no labels"):
+        figures.draw(bare, "map", colour="label")
+    with pytest.raises(InputError, match="no document has a time"):
+        figures.draw(bare, "time")
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"), [([90], "no document"), ([90, 90], "no document"), ([0, 90], "two documents")]
+)
+def test_empty_documents(topics, corpus, rows, says):
+    few = tl.Topics(topics.model, corpus.subset(rows))
+    with pytest.raises(InputError, match="two documents with known words"):
+        figures.draw(few, "interpolation")
+    for kind in ("map", "sparsity"):
+        if 0 in rows:
+            assert figures.draw(few, kind)
+        else:
+            with pytest.raises(InputError, match="no document has a known word"):
+                figures.draw(few, kind)
+    assert figures.draw(few, "similarity")
+
+
+def test_two_documents(topics, corpus, tmp_path):
+    two = tl.Topics(topics.model, corpus.subset([0, 1]))
+    for kind in ("map", "interpolation", "sparsity", "similarity", "topics", "time"):
+        figures.save_pages(figures.draw(two, kind), tmp_path / f"{kind}.png")
+
+
+# The command line.
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, ["figures", *map(str, arguments)], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    lines = "".join(json.dumps(row) + "\n" for row in documents())
+    (folder / "news.jsonl").write_text(lines, encoding="utf-8")
+    options = ["--language", "en", "--id", "id", "--label", "label", "--timestamp", "time", "--quiet"]
+    arguments = ["--topics", "3", "--epochs", "8", "--min-df", "2", "--max-df", "1.0", "--out", str(folder / "run")]
+    made = CliRunner().invoke(app, ["train", str(folder / "news.jsonl"), "--model", "gsm", *options, *arguments])
+    assert made.exit_code == 0, made.output
+    return folder / "run"
+
+
+def test_the_command_draws_all_that_the_run_allows(run):
+    result = call(run, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert set(found["left_out"]) - {"clouds"} == {"words"}
+    assert set(found["figures"]) - {"clouds"} == {"map", "interpolation", "sparsity", "similarity", "time"}
+    folder = run.with_name("run-figures")
+    assert {path.name for path in folder.iterdir()} == {f"{name}.png" for name in found["figures"]}
+    again = call(run)
+    assert again.exit_code == 2
+    assert "already exists; give another directory as --out, or --overwrite to replace it" in again.stderr
+
+
+def test_the_command_draws_what_is_named(run, tmp_path):
+    arguments = ["--kind", "map,interpolation", "--out", tmp_path, "--format", "svg", "--colour", "label"]
+    result = call(run, *arguments, "--space", "latent", "--documents", "d0,d1", "--steps", "3", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in tmp_path.iterdir()} == {"map.svg", "interpolation.svg"}
+    assert (tmp_path / "map.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert call(run, *arguments, "--quiet").exit_code == 2
+    assert call(run, *arguments, "--quiet", "--overwrite").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--kind", "maps"], "there is no figure 'maps'; did you mean map?"),
+        (["--kind", "words"], "GSM has no vectors of words and topics"),
+        (["--colour", "red"], "--colour red should be topic or label"),
+        (["--kind", "map", "--projection", "mds"], "--projection mds should be one of tsne, pca, umap"),
+        (["--kind", "interpolation", "--documents", "d0,dx"], "there is no document with the id 'dx'"),
+        (["--kind", "simplex", "--alpha", "0.1,x"], "--alpha 0.1,x: give numbers"),
+        (["--kind", "simplex", "--alpha", "0,1"], "each should be a positive number"),
+        (["--kind", "time", "--period", "hour"], "--period hour"),
+        (["--kind", "map", "--font", "No Such Font"], "no installed font is called 'No Such Font'"),
+    ],
+)
+def test_mistakes_are_one_sentence(run, tmp_path, arguments, says):
+    result = call(run, *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 2, result.output
+    assert result.stderr.strip().splitlines()[-1].startswith("topicloom: error: ")
+    assert says in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_documents_or_matplotlib(run, tmp_path, monkeypatch):
+    assert "holds no saved model" in call(tmp_path).stderr
+    for name in [name for name in sys.modules if name.startswith("topicloom.reports.figures")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(reports, "figures")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = call(run, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "drawing pictures needs matplotlib: pip install 'topicloom[viz]'" in result.stderr
+    with pytest.raises(MissingExtraError):
+        import_module("topicloom.reports.figures")
