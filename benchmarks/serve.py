@@ -209,9 +209,9 @@ def measure(server: Server, run: Path, seconds: float, soak: float) -> list[str]
     lines = [
         "# The service",
         "",
-        f"`make soak-serve` on {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. The run "
-        f"has {corpus.n_docs:,} documents, {corpus.n_words:,} words and {n_topics} topics. The texts are the first 30 "
-        f"words of documents. {CLIENTS} clients ask at once, from another process of the same machine.",
+        f"`make soak-serve` on {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. The "
+        f"run has {corpus.n_docs:,} documents, {corpus.n_words:,} words and {n_topics} topics. The texts are the first "
+        f"30 words of documents. {CLIENTS} clients ask at once, from another process of the same machine.",
         "",
         f"The load of the machine (average over one minute, before the measurements): {os.getloadavg()[0]:.1f}.",
         "",

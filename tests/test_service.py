@@ -7,6 +7,7 @@ import base64
 import json
 import logging
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -33,6 +34,7 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 from topicloom.service import Access, Limits, make_app  # noqa: E402
+from topicloom.service import edits as edits_module  # noqa: E402
 from topicloom.service import live as live_module  # noqa: E402
 from topicloom.service.guard import Guard  # noqa: E402
 from topicloom.service.index import is_current  # noqa: E402
@@ -435,6 +437,98 @@ def test_a_run_that_cannot_be_written(run, tmp_path, monkeypatch, caplog):
     assert opened.documents(None, "dog", None, None, 5)["total"] == 31
     opened.close()
     assert not opened.index.path.exists()
+
+
+def edit(client: TestClient, *edits: dict[str, Any], **more: Any) -> Any:
+    return client.post("/api/edits", json={"edits": edits, **more})
+
+
+def test_edits_are_applied_and_stored(run, tmp_path):
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    opened = Live.open(copy)
+    model = tl.load(copy, device="cpu")
+    with TestClient(make_app(opened), base_url="http://localhost") as client:
+        first = client.get("/api/edits").json()
+        assert first["edits"] == []
+        answer = edit(client, {"rename": {"2": " <b>pets</b>  & vets "}}, version=first["version"])
+        assert answer.status_code == 200, answer.text
+        answer = edit(client, {"merge": [0, 1]})  # later edits have the numbers of the topics that are there now
+        assert answer.json()["edits"] == [{"rename": {"2": "<b>pets</b> & vets"}}, {"merge": [0, 1]}]
+        topics = client.get("/api/topics").json()
+        assert [row["name"] for row in topics["topics"]][1] == "<b>pets</b> & vets"
+        assert topics["version"] == answer.json()["version"] != first["version"]
+        assert "<b>" not in client.get("/").text
+        edited = model.apply([{"merge": [0, 1]}], tl.Topics.from_run(copy).corpus)
+        assert np.array_equal(shares_of(post(client, [PETS, MONEY, ""])), edited.transform([PETS, MONEY, ""]))
+        theta = np.array(client.get("/api/documents/3").json()["theta"])
+        assert theta == pytest.approx(edited.transform([MONEY + " number3"])[0], abs=1e-6)
+        assert client.get("/api/documents?topic=1").status_code == 200
+        assert "the topics are 0 to 1" in client.get("/api/documents?topic=2").json()["error"]
+        conflict = edit(client, {"rename": {0: "money"}}, version=first["version"])
+        assert conflict.status_code == 409
+        assert edit(client, {"rename": {1: "animals"}}).status_code == 200  # the topic that was number 2
+    opened.close()
+    again = Live.open(copy)
+    assert [row["name"] for row in again.topics()["topics"]][1] == "animals"
+    assert again.edit([], None, True)["edits"] == []
+    assert again.topics()["n_topics"] == 3
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        ([{"merge": [0, 9]}], "there is no topic 9"),
+        ([{"merge": [0, 1, 2]}], "would leave one topic"),
+        ([{"drop": [0, 1]}], "would leave one topic"),
+        ([{"rename": {"0": ""}}], "the name of topic 0 is empty"),
+        ([{"rename": {"0": "x" * 300}}], "at most 200"),
+        ([{"split": 0}], "cannot be split here"),
+        ([{"open": "/etc/passwd"}], "give each edit one of"),
+        ([{"merge": [0, 1]}] * 1_001, "send at most 1,000"),
+    ],
+)
+def test_edits_that_cannot_be_applied(client, run, edits, message):
+    answer = edit(client, *edits)
+    assert answer.status_code == 422
+    assert message in answer.json()["error"]
+    assert client.get("/api/edits").json()["edits"] == []
+    assert not (run / "edits.yaml").exists()
+
+
+def test_edits_of_another_model_and_of_a_run_that_cannot_be_written(run, texts, tmp_path, monkeypatch):
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    (copy / "edits.yaml").write_text("model: tm-0123456789abcdef\nedits:\n- merge: [0, 1]\n")
+    refused("serve", copy, "--port", 0, says=["edits.yaml belongs to another model"])
+    (copy / "edits.yaml").write_text("edits: [{merge: [0, 1]}]\n")
+    opened = Live.open(copy)
+    assert opened.snapshot.n_topics == 2
+
+    def fail(*_: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(edits_module, "write_edits", fail)
+    with TestClient(make_app(opened), base_url="http://localhost") as client:
+        answer = edit(client, {"rename": {0: "money"}})
+        assert answer.status_code == 403
+        assert "edits.yaml cannot be written" in answer.json()["error"]
+        assert client.get("/api/topics").json()["topics"][0]["name"] != "money"
+    opened.close()
+
+
+def test_edits_of_a_run_that_was_edited(run, tmp_path):
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    tl.load(copy, device="cpu").merge([0, 1]).save(copy / "model", overwrite=True)
+    shutil.rmtree(copy / "documents")
+    (copy / "search.sqlite").unlink(missing_ok=True)
+    opened = Live.open(copy)
+    opened.edit([{"rename": {0: "one"}}], None, False)
+    opened.edit([{"rename": {1: "other"}}], None, False)
+    again = Live.open(copy)
+    assert [row["name"] for row in again.topics()["topics"]] == ["one", "other"]
+    assert again.edits() == opened.edits()
+    texts = [PETS, MONEY]
+    assert opened.infer(texts) == again.infer(texts)
 
 
 def test_runs_without_texts_or_documents(texts, tmp_path, caplog):

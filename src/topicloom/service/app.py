@@ -14,17 +14,19 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from .._version import __version__
 from ..errors import InputError, on_command_line
 from .access import Access
+from .edits import ConflictError, NotWritableError
 from .guard import App, Guard
 from .index import SlowQueryError
 from .limits import Limits
-from .live import Live, NotKeptError
+from .live import Live, NoSuchDocumentError, NotKeptError
 from .measures import Measures
-from .schemas import DocumentPage, InferredList, Problem, Texts, TopicList, WholeDocument
+from .schemas import DocumentPage, EditList, InferredList, NewEdits, Problem, Texts, TopicList, WholeDocument
 from .static import add_pages
 
 _THREADS = 4  # for all requests that are not answered at once
 _AT_ONCE = 2_000  # characters; the topics of fewer are inferred in a few milliseconds, without another thread
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_STATUSES = {NotKeptError: 404, NoSuchDocumentError: 404, ConflictError: 409, NotWritableError: 403}
 _SENTENCES = {  # for what the framework says
     "Not Found": "there is no such path; /docs lists all",
     "Method Not Allowed": "this path does not take this method; /docs lists all",
@@ -114,6 +116,16 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
         """Return a document with its whole text and its share of each topic."""
         return await in_thread(lambda: as_json(live.document(row)))
 
+    @app.get("/api/edits", tags=["edits"], response_model=EditList)
+    async def edits() -> Response:
+        """Return the edits of the topics."""
+        return as_json(live.edits())
+
+    @app.post("/api/edits", tags=["edits"], response_model=EditList)
+    async def edit(given: NewEdits) -> Response:
+        """Merge, drop and rename topics. The edits are stored in edits.yaml in the run directory."""
+        return await in_thread(lambda: as_json(live.edit(given.edits, given.version, given.replace)))
+
     return app
 
 
@@ -147,7 +159,8 @@ def _add_errors(app: FastAPI) -> None:
         return problem(422, f"{what}; /docs shows what is expected")
 
     async def of_input(_: Request, error: Any) -> Response:
-        return problem(404 if isinstance(error, NotKeptError | LookupError) else 422, on_command_line(str(error), ()))
+        status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 422)
+        return problem(status, on_command_line(str(error), ()))
 
     async def of_slow_query(_: Request, error: Any) -> Response:
         return problem(503, "the search took too long; give other words, or try again later", {"Retry-After": "5"})
@@ -155,5 +168,4 @@ def _add_errors(app: FastAPI) -> None:
     app.add_exception_handler(StarletteHTTPException, of_http)
     app.add_exception_handler(RequestValidationError, of_validation)
     app.add_exception_handler(InputError, of_input)
-    app.add_exception_handler(LookupError, of_input)
     app.add_exception_handler(SlowQueryError, of_slow_query)

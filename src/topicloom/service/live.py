@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ..topics.saved import find_model
 from ..topics.stored import DOCUMENTS
 from ..topics.tables import read_shares
 from ..topics.view import Topics
+from .edits import ConflictError, applied, new_edits, store_edits, stored_edits
 from .index import DocumentIndex, build_index, is_current
 from .limits import Limits
 from .pages import Key, largest
@@ -35,12 +36,16 @@ class NotKeptError(InputError):
     """The run does not keep what an answer needs."""
 
 
+class NoSuchDocumentError(InputError):
+    """The run has no document of this number."""
+
+
 class Live:
     """A run from which the service answers. All methods can be called by many threads at once.
 
     Args:
         run: the run directory.
-        snapshot: its model and documents.
+        snapshot: its model and documents, before the edits that are stored in its directory.
         index: the documents with full-text search; None if the run keeps no documents.
         limits: what a request may ask for.
         temporary: a temporary directory that holds the index, which `close` removes.
@@ -54,7 +59,8 @@ class Live:
         limits: Limits,
         temporary: tempfile.TemporaryDirectory[str] | None = None,
     ) -> None:
-        self.run, self.snapshot, self.index, self.limits = run, snapshot, index, limits
+        self.run, self.start, self.index, self.limits = run, snapshot, index, limits
+        self.snapshot = snapshot
         self._temporary = temporary
         self._editing = threading.Lock()
 
@@ -76,7 +82,7 @@ class Live:
             device, allow, tokenizer: as for `topicloom.load`.
 
         Raises:
-            InputError: there is no model, or a file is damaged.
+            InputError: there is no model, a file is damaged, or edits.yaml belongs to another model.
         """
         from ..models.persistence import load
 
@@ -85,13 +91,24 @@ class Live:
         if not (run / DOCUMENTS).is_dir():
             logger.warning("%s keeps no documents, so the service infers and shows topics only", run)
             shares = read_shares(run / "topics.csv", len(model.components_))
-            return cls(run, Snapshot(Topics(model, []), [], "", shares), None, limits)
+            return cls(run, Snapshot(Topics(model, []), shares), None, limits).edited()
         stored = Topics.from_run(run, device=device, allow=allow)
         topics = Topics.of(model, stored.corpus, stored.documents)
         if topics.corpus.texts is None:
             logger.warning("the texts of %s were not kept: documents have no text, and words are searched", run)
         path, temporary = _index_of(run, topics, _tokenize(model.tokenizer_))
-        return cls(run, Snapshot(topics, [], ""), DocumentIndex(path, limits.seconds), limits, temporary)
+        return cls(run, Snapshot(topics), DocumentIndex(path, limits.seconds), limits, temporary).edited()
+
+    def edited(self) -> Live:
+        """Apply the edits that are stored in the run's directory."""
+        try:
+            topics = stored_edits(self.run, self.start.topics)
+        except InputError:
+            self.close()
+            raise
+        if topics is not self.start.topics:
+            self.snapshot = Snapshot(topics)
+        return self
 
     def close(self) -> None:
         """Close the index."""
@@ -184,13 +201,40 @@ class Live:
 
         Raises:
             NotKeptError: the run keeps no documents.
-            LookupError: there is no such document.
+            NoSuchDocumentError: there is no such document.
         """
         now = self.snapshot
         found = self._documents().documents([row])
         if not found:
-            raise LookupError(f"there is no document {row}; the documents are 0 to {len(now.theta) - 1}")
+            raise NoSuchDocumentError(f"there is no document {row}; the documents are 0 to {len(now.theta) - 1}")
         return self._shown(now, found[0], None) | {"theta": now.theta[row].tolist(), "version": now.version}
+
+    def edits(self) -> dict[str, Any]:
+        """Return the edits, numbered by the topics of the trained model."""
+        now = self.snapshot
+        return {"edits": now.topics.edits, "version": now.version}
+
+    def edit(self, edits: Iterable[Mapping[str, Any]], version: str | None, replace: bool) -> dict[str, Any]:
+        """Edit the topics, store the edits, and return all of them.
+
+        Args:
+            edits: numbered by the present topics; or, if they replace the present edits, by those of the run.
+            version: the version of the topics that they were made from.
+            replace: whether the edits that the service was given before are taken back.
+
+        Raises:
+            ConflictError: the present version is another.
+            InputError: an edit cannot be applied, or the edits cannot be stored. The topics are as they were.
+        """
+        checked = new_edits(edits, self.limits.edits)
+        with self._editing:
+            now = self.snapshot
+            if version is not None and version != now.version:
+                raise ConflictError("the edits were changed in the meantime; load the topics again")
+            topics = applied((self.start if replace else now).topics, checked)
+            store_edits(self.run, topics)
+            self.snapshot = Snapshot(topics)
+        return self.edits()
 
     def _documents(self) -> DocumentIndex:
         if self.index is None:

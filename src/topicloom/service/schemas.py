@@ -16,13 +16,19 @@ class Texts(BaseModel):
 
 
 class NewEdits(BaseModel):
-    """A list of edits that replaces the present one."""
+    """Edits of topics."""
 
     model_config = ConfigDict(extra="forbid")
 
-    edits: list[dict[str, Any]] = Field(description="All edits, in their order; an empty list takes all back.")
+    edits: list[dict[str, Any]] = Field(
+        description="Edits, numbered by the topics of /api/topics before the first of them.",
+        examples=[[{"merge": [3, 7]}, {"drop": [5]}, {"rename": {"3": "shipping"}}]],
+    )
     version: str | None = Field(
-        None, description="The version that the edits were made from. Others in the meantime are a conflict (409)."
+        None, description="The version of the topics that they were made from; 409 if it is not the present one."
+    )
+    replace: bool = Field(
+        False, description="Take earlier edits back first. Numbers are those of the run's own topics then."
     )
 
 
@@ -120,7 +126,7 @@ class WholeDocument(DocumentRow):
 class EditList(BaseModel):
     """The edits of the run."""
 
-    edits: list[dict[str, Any]]
+    edits: list[dict[str, Any]] = Field(description="All edits, numbered by the topics of the trained model.")
     version: str
 
 

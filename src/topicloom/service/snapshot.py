@@ -15,6 +15,7 @@ from ..corpus.fields import Fields
 from ..text.counting import counts_of
 from ..topics.document_topics import DocumentTopics
 from ..topics.view import Topics
+from .edits import version_of
 
 _WORDS = 10  # of a topic
 _MAIN_TOPICS = 3  # of a document
@@ -25,20 +26,17 @@ class Snapshot:
 
     Args:
         topics: the topics with the documents; there may be none.
-        edits: the edits that were applied.
-        version: what distinguishes this list of edits from others.
         shares: (K,) the topics' shares of the training documents, if `topics` has no documents and they are known.
     """
 
-    def __init__(
-        self, topics: Topics, edits: Sequence[dict[str, Any]], version: str, shares: Sequence[float] | None = None
-    ) -> None:
-        self.topics, self.edits, self.version = topics, list(edits), version
+    def __init__(self, topics: Topics, shares: Sequence[float] | None = None) -> None:
+        self.topics, self.version = topics, version_of(topics)
         self.model = topics.model
         self.theta: npt.NDArray[Any] = topics.documents.theta
         self.empty = topics.documents.empty
         self._shares = topics.shares.tolist() if len(self.theta) else shares
         self._places = {word: column for column, word in enumerate(self.model.vocabulary_)}
+        _ = self.table  # which takes too long for the first request that needs it
 
     @property
     def n_topics(self) -> int:

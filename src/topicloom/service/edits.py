@@ -1,0 +1,84 @@
+"""The edits of a run that is served, which are stored in edits.yaml in its directory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..topics.edit_files import read_edits, write_edits
+from ..topics.edits import Edit, checked_edits
+from ..topics.view import Topics
+
+EDITS = "edits.yaml"
+
+
+class ConflictError(InputError):
+    """The edits were changed in the meantime."""
+
+
+class NotWritableError(InputError):
+    """The edits cannot be stored."""
+
+
+def stored_edits(run: Path, topics: Topics) -> Topics:
+    """Return the topics of a run after the edits that are stored in its directory.
+
+    Args:
+        run: the run directory.
+        topics: the topics of the run's model.
+
+    Raises:
+        InputError: the file of edits cannot be read, or belongs to another model.
+    """
+    path = run / EDITS
+    if not path.is_file():
+        return topics
+    file = read_edits(path)
+    origin = topics.model.origin
+    if origin is not topics.model and file.fingerprint == origin.fingerprint:  # the run's model was edited before
+        return applied(Topics(origin, topics.corpus), file.edits)
+    file.check(topics.model.fingerprint, path)
+    return applied(topics, file.edits)
+
+
+def store_edits(run: Path, topics: Topics) -> None:
+    """Write the edits of edited topics into the run's directory.
+
+    Raises:
+        NotWritableError: the file cannot be written.
+    """
+    model = topics.model
+    try:
+        write_edits(run / EDITS, model.edits, model.origin.fingerprint)
+    except OSError as error:
+        raise NotWritableError(f"{EDITS} cannot be written into the run directory ({error.strerror})") from None
+
+
+def new_edits(given: Iterable[Mapping[str, Any]], most: int) -> list[Edit]:
+    """Check edits that a request brought.
+
+    Raises:
+        InputError: there are too many, an edit has not the form of one, or it takes too long for a request.
+    """
+    edits = checked_edits(given)
+    if len(edits) > most:
+        raise InputError(f"there are {len(edits):,} edits; send at most {most:,}")
+    if any("split" in edit for edit in edits):
+        raise InputError("a topic cannot be split here, because that takes long; use `topicloom edit`")
+    return edits
+
+
+def applied(topics: Topics, edits: list[Edit]) -> Topics:
+    """Return topics after edits."""
+    if len(topics.documents):
+        return topics.apply(edits)
+    return Topics(topics.model.apply(edits), topics.corpus)
+
+
+def version_of(topics: Topics) -> str:
+    """Return what distinguishes these edits of the run from others."""
+    return hashlib.sha256(json.dumps(topics.edits, sort_keys=True).encode()).hexdigest()[:12]
