@@ -34,7 +34,7 @@ FAST = ("--model", "gsm", "--topics", 3, "--epochs", 2, "--quiet", "--monitor", 
 @pytest.fixture(scope="module")
 def run(news: Path) -> Path:
     out = news.parent / "run"
-    result = call("train", news, *FAST, "--label", "label", "--timestamp", "timestamp", "--out", out)
+    result = call("train", news, *FAST, "--epochs", 30, "--label", "label", "--timestamp", "timestamp", "--out", out)
     assert result.exit_code == 0, result.output
     return out
 
@@ -134,3 +134,194 @@ def test_large_corpora_are_kept_only_on_demand(news, tmp_path, monkeypatch):
     assert not (tmp_path / "large" / "documents").exists()
     call("train", news, *FAST, "--out", tmp_path / "kept", "--documents")
     assert (tmp_path / "kept" / "documents" / "corpus.json").is_file()
+
+
+# Documents, tokens and search.
+
+
+def test_documents_of_a_topic_have_text_and_words(run):
+    topics = tl.Topics.from_run(run)
+    money = int((topics.documents.theta[1] - topics.documents.theta[0]).argmax())
+    found = topics.documents_of(money, n=4)
+    assert len(found) == 4
+    first = next(found.rows())
+    assert first["id"].startswith("d")
+    assert first["text"] == MONEY
+    assert first["label"] == "money"
+    assert set(first["words"]) <= set(MONEY.split())
+    assert first["share"] == pytest.approx(float(topics.documents.theta[first["document"], money]))
+    assert list(found["share"]) == sorted(found["share"], reverse=True)
+    short = next(topics.documents_of(money, n=1, length=30).rows())["text"]
+    assert short.strip("…") in MONEY
+    assert len(short) <= 32
+    assert topics.documents_of(topics.names[money], n=1)["id"] == found["id"][:1]
+
+
+def test_recent_documents_are_the_last(run):
+    topics = tl.Topics.from_run(run)
+    topic = int(topics.documents.theta[0].argmax())
+    times = topics.documents_of(topic, n=6, kind="recent")["time"]
+    assert list(times) == sorted(times, reverse=True)
+    assert times[0].month == 9
+    assert times[0].year == 2021
+    bare = tl.Topics(topics.model, [PETS, MONEY])
+    with pytest.raises(tl.InputError, match="the documents have no times, so none is recent"):
+        bare.documents_of(topic, kind="recent")
+    with pytest.raises(tl.InputError, match="`kind` should be one of typical, diverse, recent; it is 'old'"):
+        topics.documents_of(topic, kind="old")
+    with pytest.raises(tl.InputError, match="`n` should be a whole number from 1; it is 0"):
+        topics.documents_of(topic, n=0)
+
+
+class Fixed:
+    """A model with given topics and theta, as a view uses one."""
+
+    def __init__(self, components, theta, vocabulary, given_names=None):
+        self.components_ = np.asarray(components, np.float32)
+        self.theta, self.vocabulary_ = np.asarray(theta, np.float32), vocabulary
+        self.word_counts_ = np.ones(len(vocabulary))
+        self.given_names = given_names or [None] * len(components)
+
+    def documents(self, X):
+        return X
+
+    def infer(self, corpus):
+        return tl.DocumentTopics(self.theta, corpus.is_empty, corpus.fields)
+
+
+def small_view(theta, texts=None):
+    counts = [[4, 4, 0, 0], [4, 4, 0, 0], [4, 0, 4, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    corpus = tl.Corpus.from_counts(counts, ["a", "b", "c", "d"], texts=texts)
+    return tl.Topics(Fixed([[0.4, 0.3, 0.3, 0], [0, 0, 0, 1], [0.1, 0.2, 0.3, 0.4]], theta, corpus.vocabulary), corpus)
+
+
+THETA = [[0.8, 0.1, 0.1], [0.79, 0.11, 0.1], [0.7, 0.2, 0.1], [0.9, 0.05, 0.05], [0.4, 0.3, 0.3]]
+
+
+def test_short_documents_are_less_typical_and_diverse_ones_differ():
+    topics = small_view(THETA)
+    assert topics.documents_of(0, n=3)["document"] == [0, 1, 2]  # the fourth has a single token, the last one none
+    assert topics.documents_of(0, n=2, kind="diverse")["document"] == [0, 2]
+    assert len(topics.documents_of(1)) == 0  # nobody has more of it than an equal share
+    assert list(topics.documents_of(1).columns) == ["document", "id", "share", "label", "time", "words", "text"]
+    assert topics.documents_of(1, kind="diverse").to_dicts() == []
+
+
+def test_the_table_has_coherence_exclusivity_and_representative_documents():
+    topics = small_view(THETA)
+    table = topics.topic_table()
+    assert list(table.columns) == [
+        *("topic", "name", "share", "documents", "words", "representative", "coherence", "exclusivity"),
+    ]
+    assert table["representative"].tolist() == [["0", "1", "2"], [], []]
+    assert table["documents"].tolist() == [4, 0, 0]
+    # Of the four words, topic 0 has these shares of their probability in all topics.
+    assert table["exclusivity"][0] == pytest.approx(np.mean([0.4 / 0.5, 0.3 / 0.5, 0.3 / 0.6, 0]), abs=1e-6)
+    expected = tl.metrics.document_npmi(topics._topics.word_ids(10), topics.corpus.counts).per_topic
+    np.testing.assert_allclose(table["coherence"], expected)
+
+
+def test_tokens_have_the_topics_of_their_document(run):
+    topics = tl.Topics.from_run(run)
+    found = topics.topics_of(1)
+    assert found.text == MONEY
+    assert [MONEY[slice(*token.span)] for token in found.tokens] == [token.word for token in found.tokens]
+    k = topics._topics.vocabulary.index("money")
+    theta = topics.documents.theta[1].astype(np.float64)
+    expected = theta * topics.components[:, k]
+    row = [token.word for token in found.tokens].index("money")
+    np.testing.assert_allclose(found.weights[row], expected / expected.sum(), rtol=1e-5)
+    assert found.tokens[row].topic == expected.argmax()
+    assert "".join(piece for piece, _ in found.pieces()) == MONEY
+    assert found.topics[0][2] == pytest.approx(theta.max())
+    assert topics.topics_of("d1").tokens == found.tokens
+    assert repr(found).startswith("ColouredText(")
+    with pytest.raises(tl.InputError, match="there is no document 61; the documents are 0 to 60"):
+        topics.topics_of(61)
+
+
+def test_a_new_text_is_coloured_and_markup_in_it_is_shown(run):
+    from rich.console import Console
+
+    topics = tl.Topics.from_run(run)
+    text = "Money & <b>BANKS</b> \x1b[31m<script>alert(1)</script> <unk> strange"
+    found = topics.topics_of(text)
+    assert [token.word for token in found.tokens if token.topic is not None] == ["money", "banks"]
+    page = found._repr_html_()
+    assert "<script" not in page
+    assert "&lt;unk&gt;" in page
+    assert ">BANKS</span>" in page
+    console = Console(force_terminal=True, color_system="truecolor", width=200)
+    with console.capture() as shown:
+        console.print(found)
+    assert "BANKS" in shown.get()
+    assert "\x1b[31m<" not in shown.get()
+    empty = topics.topics_of("")
+    assert empty.tokens == []
+    assert empty._repr_html_()
+
+
+def test_without_texts_the_words_are_shown():
+    found = small_view(THETA).topics_of(0)
+    assert found.text is None
+    assert [token.word for token in found.tokens] == ["a", "b"]
+    assert "".join(piece for piece, _ in found.pieces()) == "a b"
+
+
+def test_chinese_tokens_are_found_in_their_text():
+    pytest.importorskip("rjieba")
+    texts = ["湖人队昨晚赢得了比赛，Lakers 球迷庆祝", "银行降低了利率，股票上涨"] * 10
+    corpus = tl.Corpus.from_texts(texts, language="zh", min_df=1, max_df=1.0)
+    topics = tl.Topics(tl.GSM(n_topics=2, epochs=1, random_state=0, device="cpu").fit(corpus), corpus)
+    found = topics.topics_of(0)
+    spans = [texts[0][slice(*token.span)] for token in found.tokens]
+    assert [span.casefold() for span in spans] == [token.word for token in found.tokens]
+    assert "Lakers" in spans
+    assert "比赛" in spans
+    assert topics.find_topics("利率")["weight"][0] > 0.4
+    assert topics.documents_of(0, n=1, length=8)["text"][0].strip("…") in "".join(texts)
+
+
+def test_words_and_texts_find_topics(run):
+    topics = tl.Topics.from_run(run)
+    found = topics.find_topics("Money", n=3)
+    column = topics._topics.vocabulary.index("money")
+    expected = topics.components[:, column] * topics.shares
+    assert found["topic"][0] == expected.argmax()
+    assert found["weight"][0] == pytest.approx(float(expected.max() / expected.sum()), rel=1e-5)
+    text = topics.find_topics(MONEY, n=1)
+    assert text["topic"] == [int(topics.documents.theta[1].argmax())]
+    with pytest.raises(tl.InputError, match=r"the model knows no word of 'moneyy'; did you mean money"):
+        topics.find_topics("moneyy")
+    with pytest.raises(tl.InputError, match="there is nothing to find"):
+        topics.find_topics("  ")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "found"),
+    [
+        ("There, here.", ["here"], ["here"]),  # not the end of "There"
+        ("Don't stop the CAFÉ\u0301", ["don't", "stop"], ["Don't", "stop"]),
+        ("ＡＢＣ def", ["abc", "def"], ["ＡＢＣ", "def"]),
+        ("ﬁne", ["fine"], ["ﬁne"]),
+        ("东京tokyo塔", ["东京", "tokyo", "塔"], ["东京", "tokyo", "塔"]),
+        ("a b", ["missing", "b"], [None, "b"]),
+        ("", ["x"], [None]),
+    ],
+)
+def test_tokens_are_found_in_texts(text, tokens, found):
+    from topicloom.text.spans import token_spans
+
+    spans = token_spans(text, tokens)
+    assert [None if span is None else text[slice(*span)] for span in spans] == found
+
+
+def test_excerpts_show_the_passage_with_the_words():
+    from topicloom.text.spans import excerpt
+
+    text = "word " * 100 + "the bank raised its rates " + "word " * 100
+    assert "bank raised its rates" in excerpt(text, ["bank", "rates"], 60)
+    assert len(excerpt(text, ["bank"], 60)) <= 62
+    assert excerpt("short", [], 60) == "short"
+    assert excerpt("", ["x"], 60) == ""
+    assert len(excerpt("长" * 500, ["无"], 60)) == 61

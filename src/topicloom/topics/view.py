@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
@@ -10,25 +9,24 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
-from ..errors import InputError, MissingExtraError, SettingError, nearest
+from ..errors import InputError, SettingError, nearest
 from .analyses import Analyses
 from .document_topics import DocumentTopics
 from .matching import DEFAULT_THRESHOLD
 from .outlets import Outlets
+from .reading import Reading
 from .saved import SavedTopics, read_topics
 from .stored import read_stored
 
 if TYPE_CHECKING:
     import pandas
 
-_WORDS_IN_TABLE = 10
 
 
-class Topics(Analyses, Outlets):
+class Topics(Reading, Analyses, Outlets):
     """The topics of a fitted model together with documents.
 
     Args:
@@ -217,29 +215,16 @@ class Topics(Analyses, Outlets):
         words = self._topics.word_ids(n, relevance)[k]
         return [(self.vocabulary[word], float(self.components[k, word])) for word in words]
 
-    def topic_table(self, n_words: int = _WORDS_IN_TABLE) -> pandas.DataFrame:
-        """Return a data frame with a row for each topic.
+    def topic_table(self, n_words: int = 10, n_documents: int = 3) -> pandas.DataFrame:
+        """Return `table` as a data frame: topic, name, share, documents, words, representative, coherence, exclusivity.
 
-        Its columns are topic (the number), name, share (the mean of theta), documents (those whose main topic it is)
-        and words.
+        Args:
+            n_words, n_documents: as for `table`.
 
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError.of("a table of topics", "pandas", "io") from None
-        counts = Counter(self.documents.main_topics)
-        return pandas.DataFrame(
-            {
-                "topic": np.arange(self.n_topics),
-                "name": self.names,
-                "share": self.shares,
-                "documents": [counts[k] for k in range(self.n_topics)],
-                "words": self._topics.topics(n_words),
-            }
-        )
+        return self.table(n_words, n_documents).to_pandas()
 
 
 def _each(topics: Any) -> list[Any]:

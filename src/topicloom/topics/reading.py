@@ -1,0 +1,316 @@
+"""Reading: the methods of `Topics` that show what topics are about: words, documents, tokens and search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ..corpus import Corpus
+from ..errors import InputError, SettingError, nearest
+from ..metrics import document_npmi
+from ..text import Pretokenized
+from ..text.markup import strip_html
+from ..text.spans import excerpt, token_spans
+from .coloured import ColouredText, Token
+from .document_topics import DocumentTopics
+from .saved import SavedTopics
+from .table import Table
+
+Array = npt.NDArray[Any]
+Kind = Literal["typical", "diverse", "recent"]
+
+_TOP_WORDS = 10  # of a topic, for its coherence and exclusivity
+_SHORT = 10.0  # tokens; the shares of documents of this length count half
+_CANDIDATES = 20  # times n documents, among which diverse ones are chosen
+_SPEAKING = 8  # words of a document that speak for a topic
+
+
+class Reading:
+    """Methods of a view that has the documents and the topics."""
+
+    corpus: Corpus
+    documents: DocumentTopics
+    _topics: SavedTopics
+
+    @property
+    def names(self) -> list[str]:
+        """The K names of the topics."""
+        raise NotImplementedError
+
+    @property
+    def shares(self) -> Array:
+        """(K,) the mean of theta."""
+        raise NotImplementedError
+
+    @property
+    def model(self) -> Any:
+        """The fitted model."""
+        raise NotImplementedError
+
+    def number_of(self, topic: Any) -> int:
+        """Return the number of a topic."""
+        raise NotImplementedError
+
+    def table(self, n_words: int = 10, n_documents: int = 3) -> Table:
+        """Return a row for each topic.
+
+        Args:
+            n_words: the number of words of a topic.
+            n_documents: the number of representative documents of a topic.
+
+        Returns:
+            a table with the columns topic (its number), name, share (the mean of theta), documents (the number of those
+            whose main topic it is), words, representative (the ids of the most typical documents), coherence (NPMI of
+            ten words over these documents) and exclusivity (the mean over ten words of p(w | k) / sum_j p(w | j), after
+            Bischof & Airoldi 2012).
+        """
+        components, ids = self._topics.components, self._topics.word_ids(_TOP_WORDS)
+        mains = [main for main in self.documents.main_topics if main is not None]
+        counts = np.bincount(np.array(mains, np.intp), minlength=len(components))
+        in_topic = np.take_along_axis(components, ids, axis=1).astype(np.float64)  # (K, 10)
+        in_all = components.sum(axis=0, dtype=np.float64)[ids]
+        return Table(
+            {
+                "topic": list(range(len(components))),
+                "name": list(self.names),
+                "share": [float(share) for share in self.shares],
+                "documents": counts.tolist(),
+                "words": self._topics.topics(n_words),
+                "representative": [
+                    [self.documents.ids[row] for row in self._typical(k)[:n_documents]] for k in range(len(components))
+                ],
+                "coherence": document_npmi(ids.tolist(), self.corpus.counts).per_topic.tolist(),
+                "exclusivity": (in_topic / np.maximum(in_all, 1e-300)).mean(axis=1).tolist(),
+            }
+        )
+
+    def documents_of(self, topic: Any, n: int = 5, kind: Kind = "typical", *, length: int | None = None) -> Table:
+        """Return documents of a topic with the words in them that speak for it.
+
+        Args:
+            topic: its number or its name.
+            n: how many documents.
+            kind: "typical" documents have the largest shares of the topic; a short document counts less, as its shares
+                are uncertain. "diverse" ones are typical as well, but differ from one another (maximal marginal
+                relevance, Carbonell & Goldstein 1998). "recent" ones are the last whose main topic it is.
+            length: the most characters of a text; the passage with the most such words is shown. None is all.
+
+        Returns:
+            a table with the columns document (its row), id, share, label, time, words and text. Documents in which the
+            topic has not more than the share 1/K are left out, so the table can have fewer rows than n, or none.
+
+        Raises:
+            InputError: there is no such topic, or no document has a time for "recent".
+            SettingError: `n` or `kind` cannot have its value.
+        """
+        k = self.number_of(topic)
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise SettingError(f"`n` should be a whole number from 1; it is {n!r}")
+        choices: dict[str, Callable[[int, int], Array]] = {
+            "typical": lambda k, n: self._typical(k)[:n],
+            "diverse": self._diverse,
+            "recent": self._recent,
+        }
+        if kind not in choices:
+            raise SettingError(f"`kind` should be one of {', '.join(get_args(Kind))}; it is {kind!r}")
+        found = self.documents
+        rows = []
+        for row in choices[kind](k, int(n)).tolist():
+            words = self._speaking(row, k)
+            text = None if found.texts is None else found.texts[row]
+            time = None if found.times is None or np.isnat(found.times[row]) else found.times[row].item()
+            rows.append(
+                {
+                    "document": row,
+                    "id": found.ids[row],
+                    "share": float(found.theta[row, k]),
+                    "label": None if found.labels is None else found.labels[row],
+                    "time": time,
+                    "words": words,
+                    "text": text if text is None or length is None else excerpt(text, words, length),
+                }
+            )
+        columns = ("document", "id", "share", "label", "time", "words", "text")
+        return Table.of(rows, f"The {kind} documents of topic {k}, {self.names[k]}", columns)
+
+    def topics_of(self, document: Any) -> ColouredText:
+        """Return the tokens of a document with their topics, in colours on a terminal and in a notebook.
+
+        Args:
+            document: the number or the id of a document of this view; or else a new text, whose topics are inferred.
+
+        Returns:
+            an object with the text, the tokens with their topics, and the topics of the document.
+
+        Raises:
+            InputError: there is no such document.
+        """
+        row = self._row_of(document)
+        if row is None:
+            corpus = self.model.documents([document])
+            return self._coloured(corpus, self.model.infer(corpus), 0)
+        return self._coloured(self.corpus, self.documents, row)
+
+    def find_topics(self, query: str, n: int = 5) -> Table:
+        """Return the topics of a word or of a text.
+
+        Args:
+            query: a word that the model knows, or a text.
+            n: how many topics.
+
+        Returns:
+            a table with the columns topic, name, weight and words, the largest weight first. The weight is p(k | w) for
+            a word, which is proportional to the share of the topic times p(w | k); for a text it is theta.
+
+        Raises:
+            InputError: the model knows no word of the query.
+        """
+        if not isinstance(query, str) or not query.strip():
+            raise InputError("there is nothing to find; give a word or a text")
+        word = self._known_word(query)
+        if word is None:
+            found = self.model.infer([query])
+            if found.empty[0]:
+                clue = f"; {nearest(query.strip(), self._topics.vocabulary)}" if len(query.split()) == 1 else ""
+                raise InputError(f"the model knows no word of {query.strip()!r:.60}{clue}")
+            weights = found.theta[0]
+        else:
+            likely = self._topics.components[:, word] * np.maximum(self.shares, 1e-12)
+            weights = likely / max(float(likely.sum()), 1e-300)
+        words = self._topics.topics(_TOP_WORDS)
+        order = np.argsort(-weights, kind="stable")[:n].tolist()
+        rows = [{"topic": k, "name": self.names[k], "weight": float(weights[k]), "words": words[k]} for k in order]
+        return Table.of(rows, f"Topics of {query.strip()!r:.60}", ("topic", "name", "weight", "words"))
+
+    # Helpers.
+
+    @cached_property
+    def _tokens(self) -> Array:
+        counts: Array = np.asarray(self.corpus.counts.sum(axis=1)).ravel()
+        return counts
+
+    def _candidates(self, k: int) -> Array:
+        share = np.asarray(self.documents.theta[:, k])
+        rows: Array = np.flatnonzero((share > 1 / self.documents.theta.shape[1]) & ~self.documents.empty)
+        return rows
+
+    def _relevance(self, rows: Array, k: int) -> Array:
+        tokens = self._tokens[rows]
+        relevance: Array = np.asarray(self.documents.theta[rows, k], np.float64) * tokens / (tokens + _SHORT)
+        return relevance
+
+    def _typical(self, k: int) -> Array:
+        rows = self._candidates(k)
+        order: Array = rows[np.argsort(-self._relevance(rows, k), kind="stable")]
+        return order
+
+    def _diverse(self, k: int, n: int) -> Array:
+        rows = self._typical(k)[: _CANDIDATES * n]
+        if not len(rows):
+            return rows
+        relevance = self._relevance(rows, k)
+        vectors = sp.csr_array(np.log1p(self.corpus.counts[rows].astype(np.float64)))
+        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+        vectors = sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors
+        alike = (vectors @ vectors.T).toarray()  # cosines
+        chosen = [0]
+        nearest_chosen = alike[0].copy()
+        while len(chosen) < min(n, len(rows)):
+            score = 0.5 * relevance / relevance[0] - 0.5 * nearest_chosen
+            score[chosen] = -np.inf
+            chosen.append(int(score.argmax()))
+            nearest_chosen = np.maximum(nearest_chosen, alike[chosen[-1]])
+        picked: Array = rows[chosen]
+        return picked
+
+    def _recent(self, k: int, n: int) -> Array:
+        times = self.documents.times
+        if times is None or np.isnat(times).all():
+            raise InputError("the documents have no times, so none is recent; name their column with `timestamp`")
+        mains = np.asarray(self.documents.theta).argmax(axis=1)
+        rows = np.flatnonzero((mains == k) & ~self.documents.empty & ~np.isnat(times))
+        latest: Array = rows[np.argsort(-times[rows].astype(np.int64), kind="stable")][:n]
+        return latest
+
+    def _speaking(self, row: int, k: int) -> list[str]:
+        """Return the words of a document that speak for a topic, the most telling first."""
+        counts = self.corpus.counts
+        place = slice(counts.indptr[row], counts.indptr[row + 1])
+        words = counts.indices[place]
+        share = self._responsibilities(self.documents.theta[row], words)[:, k]
+        usual = self._topics.word_counts[words] / max(float(self._topics.word_counts.sum()), 1.0)
+        lift = np.log(np.maximum(self._topics.components[k, words], 1e-12) / np.maximum(usual, 1e-12))
+        score = counts.data[place] * share * lift
+        order = np.argsort(-score, kind="stable")[:_SPEAKING]
+        return [self._topics.vocabulary[words[place]] for place in order if score[place] > 0]
+
+    def _responsibilities(self, theta: Array, words: Array) -> Array:
+        """Return p(k | w, d) of words, (n, K), given theta (K,)."""
+        both = np.asarray(theta, np.float64) * self._topics.components[:, words].T
+        weights: Array = both / np.maximum(both.sum(axis=1, keepdims=True), 1e-300)
+        return weights
+
+    def _coloured(self, corpus: Corpus, found: DocumentTopics, row: int) -> ColouredText:
+        theta = np.asarray(found.theta[row], np.float64)
+        text = None if found.texts is None else found.texts[row]
+        place = self._places
+        split = None if text is None else self._split(text)
+        if corpus.fields.tokens is not None:
+            words, text = list(corpus.fields.tokens[row]), None
+        elif split is None:
+            begin, end = corpus.counts.indptr[row : row + 2]
+            words, text = [corpus.vocabulary[word] for word in corpus.counts.indices[begin:end]], None
+        else:
+            words = split
+            assert text is not None
+            text = strip_html(text) if getattr(corpus.tokenizer, "strip_html", False) else text
+        spans = [None] * len(words) if text is None else token_spans(text, words)
+        known = np.array([place.get(word, -1) for word in words], np.intp)
+        weights = np.zeros((len(words), len(theta)))
+        weights[known >= 0] = self._responsibilities(theta, known[known >= 0])
+        best = weights.argmax(axis=1)
+        tokens = [
+            Token(word, int(best[i]) if known[i] >= 0 else None, float(weights[i, best[i]]), spans[i])
+            for i, word in enumerate(words)
+        ]
+        return ColouredText(text, tokens, theta, weights, list(self.names))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {word: place for place, word in enumerate(self._topics.vocabulary)}
+
+    def _known_word(self, query: str) -> int | None:
+        """Return the column of a query that is a single word which the model knows."""
+        written = query.strip()
+        if written in self._places:
+            return self._places[written]
+        tokens = self._split(written)
+        return self._places.get(tokens[0]) if tokens is not None and len(tokens) == 1 else None
+
+    def _split(self, text: str) -> list[str] | None:
+        """Return the tokens of a text; None if the tokenizer is not here, or takes tokens only."""
+        if isinstance(self.corpus.tokenizer, Pretokenized):
+            return None
+        try:
+            return list(self.corpus.tokenizer(text))
+        except InputError:  # a tokenizer of the user's own, which is not saved
+            return None
+
+    def _row_of(self, document: Any) -> int | None:
+        """Return the row of a document by its number or id; None for a new text."""
+        if isinstance(document, str):
+            return self._rows.get(document)
+        if isinstance(document, bool) or not isinstance(document, int | np.integer):
+            raise SettingError(f"`document` should be a number, an id or a text; it is {document!r:.60}")
+        if not 0 <= document < len(self.documents):
+            raise InputError(f"there is no document {document}; the documents are 0 to {len(self.documents) - 1}")
+        return int(document)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {name: row for row, name in reversed(list(enumerate(self.documents.ids)))}
