@@ -16,6 +16,7 @@ from ..metrics import document_npmi
 from ..text import Pretokenized
 from ..text.markup import strip_html
 from ..text.spans import excerpt, token_spans
+from .base import View
 from .coloured import ColouredText, Token
 from .document_topics import DocumentTopics
 from .saved import SavedTopics
@@ -30,31 +31,10 @@ _CANDIDATES = 20  # times n documents, among which diverse ones are chosen
 _SPEAKING = 8  # words of a document that speak for a topic
 
 
-class Reading:
-    """Methods of a view that has the documents and the topics."""
+class Reading(View):
+    """Methods of a view that show what its topics are about."""
 
-    corpus: Corpus
-    documents: DocumentTopics
     _topics: SavedTopics
-
-    @property
-    def names(self) -> list[str]:
-        """The K names of the topics."""
-        raise NotImplementedError
-
-    @property
-    def shares(self) -> Array:
-        """(K,) the mean of theta."""
-        raise NotImplementedError
-
-    @property
-    def model(self) -> Any:
-        """The fitted model."""
-        raise NotImplementedError
-
-    def number_of(self, topic: Any) -> int:
-        """Return the number of a topic."""
-        raise NotImplementedError
 
     def table(self, n_words: int = 10, n_documents: int = 3) -> Table:
         """Return a row for each topic.

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pandas
 
 
-
 class Topics(Reading, Analyses, Outlets):
     """The topics of a fitted model together with documents.
 
