@@ -1,4 +1,4 @@
-.PHONY: bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published
+.PHONY: bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -18,6 +18,19 @@ test: setup  ## run the tests
 
 test-seeds: setup  ## fit every model on planted topics with three seeds instead of one
 	TOPICLOOM_ALL_SEEDS=1 $(BIN)/python -m pytest tests/test_recovery.py
+
+test-browser: setup  ## run the tests of the explorer in chromium, if it is installed
+	$(BIN)/python -m pytest tests/browser
+
+explorer: explorer/node_modules  ## build the explorer's page: src/topicloom/reports/explorer/explorer.js and .css
+	cd explorer && npm run --silent check && npm run --silent build
+
+explorer/node_modules: explorer/package.json explorer/package-lock.json
+	cd explorer && npm ci --no-audit --no-fund --silent
+	touch $@
+
+check-explorer:  ## build the explorer's page again and compare, if npm is installed
+	bash explorer/compare.sh
 
 check: setup  ## run the linter, the formatter and the type checker
 	$(BIN)/ruff check .

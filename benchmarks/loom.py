@@ -337,7 +337,7 @@ EXPERIMENTS = {
         Experiment(
             "same prior for all documents",
             "The same topics; the encoder's theta is only the start of the refinement.",
-            during=partial(patch.object, counting, "_ENCODER_PRIOR", 0.0),
+            during=partial(patch.object, counting, "ENCODER_PRIOR", 0.0),
         ),
     )
 }

@@ -15,11 +15,11 @@ from topicloom.datasets import synthetic_lda
 from topicloom.models.loom import compiled, counting, cvb0
 from topicloom.models.loom.counting import (
     _BACKGROUND_SHARE,
-    _ENCODER_PRIOR,
     _FINAL_PASSES,
     _FULL_NOISE_TOKENS,
     _MIXED_BACKGROUND,
     _STREAM_REFINE,
+    ENCODER_PRIOR,
     CollapsedCounts,
 )
 from topicloom.models.loom.cvb0 import (
@@ -807,7 +807,7 @@ def test_inference_counts_all_tokens():
 def test_part_of_a_documents_prior_follows_the_encoder(steps):
     new, batch, theta = started(), single(COUNTS), encoded()
     new.alpha = torch.tensor([0.2, 0.7, 0.1])
-    alpha = (1 - _ENCODER_PRIOR) * new.alpha + _ENCODER_PRIOR * theta  # alpha sums to 1
+    alpha = (1 - ENCODER_PRIOR) * new.alpha + ENCODER_PRIOR * theta  # alpha sums to 1
     posterior = new.infer(batch, theta, steps)
     torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch.counts, new.beta_t, alpha, theta, steps))
     torch.testing.assert_close(posterior.prior, new.alpha)

@@ -372,8 +372,8 @@ def dense_gsm_words(model: GSM, z: torch.Tensor) -> torch.Tensor:
 
 @pytest.fixture
 def to_convergence(monkeypatch):
-    monkeypatch.setattr(mean_field, "_TOLERANCE", 1e-7)
-    monkeypatch.setattr(mean_field, "_MAX_STEPS", 2000)
+    monkeypatch.setattr(mean_field, "TOLERANCE", 1e-7)
+    monkeypatch.setattr(mean_field, "MAX_STEPS", 2000)
 
 
 def lda_network(beta: np.ndarray, alpha: np.ndarray) -> mean_field.MeanFieldNetwork:

@@ -53,6 +53,7 @@ class _Outcome:
     texts: bool = True
     documents: bool | None = None
     excel: bool = False
+    explorer: bool = False
     font: str | None = None
     words: int = 10
     quiet: bool = False
@@ -154,6 +155,9 @@ def train(
         ),
     ] = None,
     excel: Excel = False,
+    explorer: Annotated[
+        bool, typer.Option("--explorer/--no-explorer", help="Write explorer.html, a page of topics and documents.")
+    ] = True,
     font: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")
     ] = None,
@@ -170,7 +174,7 @@ def train(
     if source is None:
         raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
     place = out or _default_place(source)
-    outcome = _Outcome(place, doc_topics, texts, documents, excel, font, words, quiet, as_json, overwrite)
+    outcome = _Outcome(place, doc_topics, texts, documents, excel, explorer, font, words, quiet, as_json, overwrite)
     _require_place(outcome)
     given = config | dict(read_setting(text) for text in settings or [])
     for name, option in {"n_topics": "topics", "random_state": "seed", "epochs": "epochs", "device": "device"}.items():
@@ -218,7 +222,7 @@ def _train(
     measured = None
     if out is not None:
         options = run.RunOptions(
-            outcome.doc_topics.value, outcome.texts, outcome.documents, outcome.excel, outcome.font
+            outcome.doc_topics.value, outcome.texts, outcome.documents, outcome.excel, outcome.explorer, outcome.font
         )
         measured = run.write(out, model, corpus, documents, seconds, options, source)
     if outcome.as_json:

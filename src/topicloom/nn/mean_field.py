@@ -10,8 +10,8 @@ from .network import Loss, TopicNetwork
 from .posteriors import DirichletPosterior
 from .sparse import TINY, SparseCounts, mixture_log_likelihood
 
-_MAX_STEPS = 100
-_TOLERANCE = 1e-3  # the inference of a document ends when the mean change of its gamma is below this
+MAX_STEPS = 100
+TOLERANCE = 1e-3  # the inference of a document ends when the mean change of its gamma is below this
 
 
 def lda_loss(posterior: DirichletPosterior, beta_t: Tensor, counts: SparseCounts) -> Loss:
@@ -52,14 +52,14 @@ class MeanFieldNetwork(TopicNetwork):
         counts = batch.counts
         gamma = self.alpha + (counts.totals / len(self.alpha))[:, None]  # (B, K)
         moving = torch.ones(batch.n_docs, 1, dtype=torch.bool, device=batch.device)
-        for _ in range(_MAX_STEPS):
+        for _ in range(MAX_STEPS):
             weights = DirichletPosterior(gamma, self.alpha).expected_log().exp()  # (B, K)
             mass = counts.sampled_product(weights, self.beta_t) + TINY  # (N,)
             update = self.alpha + weights * counts.times(counts.values / mass, self.beta_t)  # (B, K)
             change = (update - gamma).abs().mean(1, keepdim=True)  # (B, 1)
             # A document that has converged does not change, so that its theta does not depend on the rest of the batch.
             gamma = torch.where(moving, update, gamma)
-            moving = moving & (change > _TOLERANCE)
+            moving = moving & (change > TOLERANCE)
             if not moving.any():
                 break
         return DirichletPosterior(gamma, self.alpha)

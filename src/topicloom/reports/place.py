@@ -14,8 +14,9 @@ INDEX = "search.sqlite"  # of the documents, which the service builds and a new 
 LOG, NEW_LOG = "log.jsonl", "log.new.jsonl"
 PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
+PAGE = "explorer.html"
 _TABLES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json")
-RUN_FILES = frozenset({"model", DOCUMENTS, *_TABLES, INDEX, LOG, NEW_LOG, *PICTURES})
+RUN_FILES = frozenset({"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, *PICTURES})
 
 
 def is_run_file(name: str) -> bool:

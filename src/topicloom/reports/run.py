@@ -4,6 +4,7 @@
     topics.csv        the share, the documents and the words of each topic
     doc_topics.csv    the main topic and the topic shares of each document (or doc_topics.parquet)
     documents/        the training documents with their fields and theta, which `topicloom.Topics.from_run` reads
+    explorer.html     the topics and documents as one page, for a browser
     metrics.json      sizes, times, measures, settings, versions and the source; `evaluate` adds what it finds
     log.jsonl         a line for each epoch, written while training
     loss.png, collapse.png, quality.png (coherence and diversity), topics.png (and topics-2.png, ... for many topics)
@@ -43,8 +44,10 @@ from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
 from ..topics.stored import DOCUMENTS, is_too_large, write_stored
 from ..topics.tables import describe, write_documents, write_topics
+from ..topics.view import Topics
 from ..training.callbacks import JsonLines
-from .place import LOG, NEW_LOG, PICTURES, is_run_file
+from .explorer import PageOptions, write_page
+from .place import LOG, NEW_LOG, PAGE, PICTURES, is_run_file
 
 logger = logging.getLogger("topicloom")
 
@@ -63,6 +66,7 @@ class RunOptions:
         texts: whether that table and documents/ hold the texts, if they are known.
         documents: whether documents/ is written; None writes it unless the counts and theta take more than 1 GiB.
         excel: begins CSV files with a byte order mark, which Excel needs for Chinese.
+        explorer: whether explorer.html is written.
         font: a font family or file for the pictures; None chooses one that has the characters.
     """
 
@@ -70,6 +74,7 @@ class RunOptions:
     texts: bool = True
     documents: bool | None = None
     excel: bool = False
+    explorer: bool = False
     font: str | None = None
 
 
@@ -130,6 +135,9 @@ def write(
         _keep_documents(staged, corpus, documents, options)
         write_json(staged / "metrics.json", measured)
         _draw(staged, model, documents, options.font)
+        if options.explorer:
+            page = PageOptions(folder.resolve().name, texts=options.texts)
+            write_page(staged / PAGE, Topics.of(model, corpus, documents), page, measured)
     return measured
 
 

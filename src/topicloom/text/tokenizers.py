@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from ..errors import InputError, SettingError
 from .characters import describe, normalise, replace_surrogates
 from .custom import CustomTokenizer, Pretokenized
-from .languages import UNSPACED, detect_language, language_code
+from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code
 from .markup import strip_html as without_html
 from .segmenters import Segmenter, segmenter
 from .stopwords import read_words, stop_words
@@ -79,8 +79,18 @@ class Tokenizer(BaseModel):
         # Workers receive the settings alone, because segmenters cannot be pickled.
         return Tokenizer.model_validate, (self.model_dump(),)
 
+    @property
+    def elides(self) -> bool:
+        """Whether an apostrophe separates words, as in French, and does not join them."""
+        return self.language in _ELIDING_LANGUAGES
+
+    @property
+    def is_segmented(self) -> bool:
+        """Whether the language is written without spaces, so that a segmenter finds its words."""
+        return self.language == "zh" or self.language in ICU_LANGUAGES
+
     def _words(self, text: str) -> Iterable[str]:
-        words: list[str] = _spaced_words(self.language in _ELIDING_LANGUAGES).findall(text.replace("_", " "))
+        words: list[str] = _spaced_words(self.elides).findall(text.replace("_", " "))
         if "'s" in text:
             words = [word.removesuffix("'s") for word in words]
         return words

@@ -43,7 +43,7 @@ _MIXED_BACKGROUND = (
     0.08  # the share of background words in each topic, without which they are many documents' main topic
 )
 _FINAL_PASSES = 3  # passes at the end without momentum and without noise on the counts of words
-_ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
+ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
 _STREAM_REFINE = 10  # steps of refinement of a streamed document's theta before its tokens are counted
 
 
@@ -338,7 +338,7 @@ class CollapsedCounts(nn.Module):
             theta: (B, K) the encoder's theta.
             steps: steps of refinement.
         """
-        alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, _ENCODER_PRIOR)  # (B, K)
+        alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, ENCODER_PRIOR)  # (B, K)
         counts = expected_counts(batch.counts, self.beta_t, alpha, theta, steps)  # (B, K)
         return DirichletPosterior(alpha + counts, self.alpha)
 

@@ -1,0 +1,2 @@
+/// <reference types="svelte" />
+declare module "*.css";

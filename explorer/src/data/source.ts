@@ -1,0 +1,206 @@
+// Where the page gets documents and inference from: the page itself, or a service that it came from. All views use this
+// interface, so that the same bundle serves both.
+
+import { inferenceOf, type Inference, type InferenceValues } from "./infer";
+import type { Documents, Store } from "./store";
+import type { Edit } from "./types";
+import { readPart } from "./unpack";
+
+export interface Found {
+  place: number; // in the arrays of the page; -1 for a document that is not there
+  id: string;
+  label: string;
+  time: number | null; // seconds since 1970
+  text: string | null;
+  cut: boolean; // whether `text` is only its beginning
+  topics: [number, number][]; // the largest ones with their shares
+}
+
+export interface Query {
+  topic?: number | null; // sorts by the share of this topic
+  label?: number | null; // the number of a class, from 1
+  text?: string; // only documents that contain it
+  after?: string | null;
+  limit?: number;
+}
+
+export interface Result {
+  documents: Found[];
+  total: number;
+  next: string | null;
+  places?: Uint32Array; // of all documents found, where they are known
+}
+
+export interface Inferred {
+  theta: number[];
+  known: number; // tokens that are in the vocabulary
+  tokens: number;
+}
+
+export interface Source {
+  find(query: Query): Promise<Result>;
+  document(place: number): Promise<Found>;
+  readonly canInfer: boolean;
+  infer(text: string): Promise<Inferred>;
+  /** Saves the edits at the service; null if there is none. */
+  readonly save: ((edits: Edit[]) => Promise<void>) | null;
+}
+
+export function sourceOf(store: Store): Source {
+  return store.core.api === null ? new PageSource(store) : new ServiceSource(store, store.core.api);
+}
+
+/** Documents and inference that are in the page. */
+class PageSource implements Source {
+  readonly save = null;
+  readonly canInfer = document.getElementById("part-inference") !== null;
+  private lower: string[] | null = null;
+  private inference: Promise<Inference> | null = null;
+
+  constructor(private readonly store: Store) {}
+
+  async find(query: Query): Promise<Result> {
+    const documents = await this.store.documents();
+    const texts = await this.store.texts();
+    const wanted = (query.text ?? "").trim().toLowerCase();
+    if (wanted && texts) this.lower ??= texts.map((text) => text.toLowerCase());
+    const { label = null, topic = null } = query;
+    const found: number[] = [];
+    for (let place = 0; place < documents.size; place++) {
+      if (label && documents.labels?.[place] !== label) continue;
+      if (topic !== null && documents.share(place, topic) === 0) continue;
+      if (wanted && !this.matches(documents, place, wanted)) continue;
+      found.push(place);
+    }
+    const places = Uint32Array.from(found);
+    if (topic !== null) {
+      const shares = new Float64Array(documents.size);
+      // Of documents with equal shares, those with more words are clearer examples.
+      for (const place of places) shares[place] = documents.share(place, topic) + Math.min(documents.tokens[place], 400) * 1e-6;
+      places.sort((a, b) => shares[b] - shares[a] || a - b);
+    }
+    const start = Number(query.after ?? 0);
+    const end = Math.min(start + (query.limit ?? 20), places.length);
+    const shown = [...places.subarray(start, end)].map((place) => this.read(documents, texts, place));
+    return { documents: shown, total: places.length, next: end < places.length ? String(end) : null, places };
+  }
+
+  async document(place: number): Promise<Found> {
+    return this.read(await this.store.documents(), await this.store.texts(), place);
+  }
+
+  async infer(text: string): Promise<Inferred> {
+    this.inference ??= readPart<InferenceValues>("inference").then((part) => inferenceOf(part!));
+    const [infer, tokenizer] = [await this.inference, await this.store.tokenizer()];
+    const counts = new Map<number, number>();
+    const tokens = tokenizer.tokens(text);
+    let known = 0;
+    for (const { word } of tokens) {
+      if (word < 0) continue;
+      known++;
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    const words = [...counts.keys()].sort((a, b) => a - b);
+    return { theta: [...infer(words, words.map((word) => counts.get(word)!))], known, tokens: tokens.length };
+  }
+
+  private matches(documents: Documents, place: number, wanted: string): boolean {
+    return (
+      (this.lower?.[place].includes(wanted) ?? false) ||
+      documents.id(place).toLowerCase() === wanted ||
+      documents.label(place).toLowerCase().includes(wanted)
+    );
+  }
+
+  private read(documents: Documents, texts: string[] | null, place: number): Found {
+    return found(documents, place, texts?.[place] ?? null, false);
+  }
+}
+
+function found(documents: Documents, place: number, text: string | null, cut: boolean): Found {
+  const time = documents.times?.[place] ?? NaN;
+  const topics = documents.largest(place);
+  return { place, id: documents.id(place), label: documents.label(place), time: Number.isNaN(time) ? null : time, text, cut, topics };
+}
+
+interface ServedDocument {
+  row: number;
+  id: string;
+  label: string | null;
+  time: string | null;
+  text: string | null;
+  cut: boolean;
+  topics: { topic: number; share: number }[];
+}
+
+/** Documents and inference of the service that the page came from. */
+class ServiceSource implements Source {
+  readonly canInfer = true;
+  private places: Map<number, number> | null = null;
+
+  constructor(
+    private readonly store: Store,
+    private readonly api: string,
+  ) {}
+
+  async find(query: Query): Promise<Result> {
+    const asked = new URLSearchParams();
+    if (query.topic !== null && query.topic !== undefined) asked.set("topic", String(query.topic));
+    if (query.text?.trim()) asked.set("q", query.text.trim());
+    if (query.after) asked.set("after", query.after);
+    asked.set("limit", String(query.limit ?? 20));
+    const answer = await this.ask<{ documents: ServedDocument[]; total: number; next: string | null }>(`documents?${asked}`);
+    await this.known();
+    let documents = answer.documents.map((each) => this.read(each));
+    if (query.label) {
+      const name = (await this.store.documents()).labelNames[query.label - 1];
+      documents = documents.filter((each) => each.label === name);
+    }
+    return { documents, total: answer.total, next: answer.next };
+  }
+
+  async document(place: number): Promise<Found> {
+    const documents = await this.store.documents();
+    await this.known();
+    return this.read(await this.ask<ServedDocument>(`documents/${documents.row(place)}`));
+  }
+
+  async infer(text: string): Promise<Inferred> {
+    const answer = await this.ask<{ documents: { theta: number[]; empty: boolean }[] }>("infer", { texts: [text] });
+    const [tokens, { theta, empty }] = [(await this.store.tokenizer()).tokens(text), answer.documents[0]];
+    const known = empty ? 0 : Math.max(1, tokens.filter(({ word }) => word >= 0).length);
+    return { theta, known, tokens: tokens.length };
+  }
+
+  readonly save = async (edits: Edit[]) => {
+    await this.ask("edits", { edits });
+  };
+
+  private async known(): Promise<void> {
+    if (this.places) return;
+    const documents = await this.store.documents();
+    this.places = new Map();
+    for (let place = 0; place < documents.size; place++) this.places.set(documents.row(place), place);
+  }
+
+  private read(each: ServedDocument): Found {
+    const time = each.time ? Date.parse(each.time.endsWith("Z") ? each.time : `${each.time}Z`) / 1000 : NaN;
+    return {
+      place: this.places?.get(each.row) ?? -1,
+      id: each.id,
+      label: each.label ?? "",
+      time: Number.isNaN(time) ? null : time,
+      text: each.text,
+      cut: each.cut,
+      topics: each.topics.map(({ topic, share }) => [topic, share]),
+    };
+  }
+
+  private async ask<T>(path: string, body?: unknown): Promise<T> {
+    const how = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const answer = await fetch(`${this.api}/${path}`, { ...how, credentials: "same-origin" });
+    const found = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw new Error(String(found.error ?? answer.statusText));
+    return found as T;
+  }
+}

@@ -1,0 +1,147 @@
+// Splits texts into words: as the Python package does where words are separated by spaces, and otherwise by the longest
+// words of the vocabulary.
+
+import type { TokenizerSettings } from "./types";
+
+export interface Token {
+  word: number; // its number in the vocabulary; -1 if it is not there
+  start: number;
+  end: number;
+}
+
+const MARK = "(?![\\u20d0-\\u20ff\\ufe00-\\ufe2f\\u{10000}-\\u{10ffff}])\\p{M}";
+const RUN = `[\\p{L}\\p{N}](?:[\\p{L}\\p{N}\\u200c\\u200d]|${MARK})*`;
+const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Myanmar}\p{sc=Khmer}]/u;
+const URL_ = /(?:(?:https?|ftp):\/\/|\bwww\.)[!-~]+/gi;
+const EMAIL = /(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
+const LETTER = /\p{L}/u;
+const ELEMENTS =
+  "a|abbr|acronym|address|applet|area|article|aside|audio|b|base|basefont|bdi|bdo|big|blockquote|body|br|button|canvas|" +
+  "caption|center|cite|code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|dir|div|dl|dt|em|embed|fieldset|" +
+  "figcaption|figure|font|footer|form|frame|frameset|h1|h2|h3|h4|h5|h6|head|header|hgroup|hr|html|i|iframe|img|input|" +
+  "ins|kbd|label|legend|li|link|main|map|mark|marquee|math|menu|meta|meter|nav|nobr|noframes|noscript|object|ol|" +
+  "optgroup|option|output|p|param|path|picture|pre|progress|q|rp|rt|ruby|s|samp|script|search|section|select|slot|" +
+  "small|source|span|strike|strong|style|sub|summary|sup|svg|table|tbody|td|template|textarea|tfoot|th|thead|time|" +
+  "title|tr|track|tt|u|ul|var|video|wbr";
+const TAG = new RegExp(
+  `</?(?:${ELEMENTS}|[a-z][\\w-]*:[a-z][\\w-]*)(?=[\\s/>])(?:(?:\\s+[\\w:@.-]+)+\\s*=[^<>]+|\\s*/?)>` +
+    "|<!doctype\\b[^<>]*>|<\\?xml\\b[^<>]*>|<!\\[CDATA\\[",
+  "gi",
+);
+const ENTITY = /&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});/g;
+
+export class Tokenizer {
+  readonly kind: TokenizerSettings["kind"];
+  private readonly words: RegExp;
+  private readonly stop: Set<string>;
+  private readonly places = new Map<string, number>();
+  private readonly longest: number = 1;
+
+  constructor(
+    private readonly settings: TokenizerSettings,
+    vocabulary: string[],
+  ) {
+    this.kind = settings.kind;
+    this.words = new RegExp(`${RUN}(?:${settings.elides ? "-" : "['-]"}${RUN})*`, "gu");
+    this.stop = new Set(settings.stop_words);
+    vocabulary.forEach((word, number) => this.places.set(word, number));
+    if (settings.kind === "longest") {
+      for (const word of [...vocabulary, ...settings.stop_words]) {
+        if (UNSPACED.test(word)) this.longest = Math.max(this.longest, word.length);
+      }
+    }
+  }
+
+  /** The number of a word, whatever its case; -1 if it is not in the vocabulary. */
+  numberOf(word: string): number {
+    return this.places.get(word) ?? this.places.get(this.fold(normalise(word))) ?? -1;
+  }
+
+  /** The tokens of a text, as they are counted. */
+  tokens(text: string): Token[] {
+    if (this.kind === "spaces") return this.find(text);
+    if (this.settings.strip_html && /[<&]/.test(text)) text = withoutHtml(text);
+    return this.find(normalise(text).replace(URL_, " ").replace(EMAIL, " "));
+  }
+
+  /** The tokens of a text at their places in it, to colour them. */
+  find(text: string): Token[] {
+    const found: Token[] = [];
+    if (this.kind === "spaces") {
+      for (const match of text.matchAll(/\S+/g)) {
+        if (!this.stop.has(match[0])) found.push({ word: this.places.get(match[0]) ?? -1, start: match.index, end: match.index + match[0].length });
+      }
+      return found;
+    }
+    if (this.kind === "words") {
+      this.between(text, 0, text.length, found);
+      return found;
+    }
+    let from = 0; // where text that is written with spaces began
+    for (let at = 0; at < text.length; ) {
+      const width = text.codePointAt(at)! > 0xffff ? 2 : 1;
+      if (!UNSPACED.test(text.slice(at, at + width))) {
+        at += width;
+        continue;
+      }
+      this.between(text, from, at, found);
+      let end = at + width;
+      for (let length = Math.min(this.longest, text.length - at); length >= width; length--) {
+        const piece = this.fold(text.slice(at, at + length));
+        if (this.places.has(piece) || this.stop.has(piece)) {
+          end = at + length;
+          break;
+        }
+      }
+      const piece = this.fold(text.slice(at, end));
+      const number = this.places.get(piece) ?? -1;
+      if (number >= 0) found.push({ word: number, start: at, end });
+      from = at = end;
+    }
+    this.between(text, from, text.length, found);
+    return found;
+  }
+
+  private between(text: string, start: number, end: number, found: Token[]): void {
+    if (end <= start) return;
+    const { min_length: shortest = 2, keep_numbers: numbers = false } = this.settings;
+    for (const match of text.slice(start, end).replace(/_/g, " ").matchAll(this.words)) {
+      let word = this.fold(normalise(match[0]));
+      if (word.endsWith("'s")) word = word.slice(0, -2);
+      if ((word.length < shortest || [...word].length < shortest) || this.stop.has(word)) continue;
+      if (!numbers && !LETTER.test(word)) continue;
+      found.push({ word: this.places.get(word) ?? -1, start: start + match.index, end: start + match.index + match[0].length });
+    }
+  }
+
+  /** Full case folding, which JavaScript does not have. */
+  private fold(text: string): string {
+    // eslint-disable-next-line no-control-regex
+    if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase();
+    const folds = this.settings.folds ?? {};
+    let out = "";
+    for (const letter of text) out += folds[letter] ?? letter.toLowerCase();
+    return out;
+  }
+}
+
+function normalise(text: string): string {
+  text = text.normalize("NFKC");
+  // eslint-disable-next-line no-control-regex
+  if (/^[\x00-\x7f]*$/.test(text)) return text;
+  text = text.replace(/\u0e4d\u0e32/g, "\u0e33").replace(/\u0ecd\u0eb2/g, "\u0eb3");
+  return text.replace(/[’‘ʼ]/g, "'").replace(/\xad/g, "");
+}
+
+function withoutHtml(text: string): string {
+  const character = (entity: string) => {
+    const area = document.createElement("textarea"); // its content is never markup
+    area.innerHTML = entity;
+    return area.value;
+  };
+  for (let round = 0; round < 2; round++) text = text.replace(ENTITY, character);
+  if (!text.includes("<")) return text;
+  text = text.replace(/<!--[^]*?-->/g, " ");
+  text = text.replace(/<(script|style)(?:\s[^<>]*)?>[^]*?<\/\1\s*>/gi, " ");
+  return text.replace(TAG, " ");
+}

@@ -1,0 +1,59 @@
+// What the parts of the page contain; payload.py in the Python package writes them.
+
+export interface Groups {
+  names: string[];
+  mean: (number[] | null)[];
+  low?: (number[] | null)[];
+  high?: (number[] | null)[];
+  documents: number[];
+  unit?: string;
+  trends?: { topic: number; slope: number | null; direction: "rising" | "falling" | "steady" }[];
+  words?: string[][];
+}
+
+export interface Measure {
+  title: string;
+  value: number;
+  better: -1 | 0 | 1;
+  group: string;
+  digits: number;
+}
+
+export interface TokenizerSettings {
+  kind: "words" | "longest" | "spaces";
+  language?: string;
+  stop_words: string[];
+  min_length?: number;
+  keep_numbers?: boolean;
+  strip_html?: boolean;
+  elides?: boolean;
+  folds?: Record<string, string>;
+}
+
+export interface Core {
+  key: string;
+  fingerprint: string | null;
+  title: string;
+  model: string;
+  n_topics: number;
+  n_docs: number;
+  n_empty: number;
+  n_shown: number;
+  n_words: number;
+  n_tokens: number;
+  names: string[];
+  words: string[][];
+  api: string | null;
+  tree: [number, number, number][];
+  periods: Groups | null;
+  classes: Groups | null;
+  quality: { measures: Record<string, Measure>; history: Record<string, (number | null)[]> };
+  tokenizer: TokenizerSettings;
+  precision?: "half" | "single";
+  no_inference?: string;
+  text_length?: number | null;
+  text_kind?: "text" | "tokens" | "words";
+}
+
+/** An operation of the list of edits that the Python package applies; `models/edited.py` describes it. */
+export type Edit = Record<string, unknown>;

@@ -1,0 +1,10 @@
+"""The explorer: the topics of a model and its documents as one HTML file that works offline.
+
+`page.py` puts the file together, `payload.py` its data, in the format of `packing.py`. The program of the page is built
+from explorer/ at the root of the repository (`make explorer`); explorer.js and explorer.css are its result.
+"""
+
+from .page import explorer_page, read_metrics, write_page
+from .payload import MOST_DOCUMENTS, PageOptions
+
+__all__ = ["MOST_DOCUMENTS", "PageOptions", "explorer_page", "read_metrics", "write_page"]

@@ -1,0 +1,285 @@
+"""The explorer's page, without a browser: its data, its policy, and the inference that is written into it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import topicloom as tl
+from topicloom.cli import app
+from topicloom.models.portable import portable_inference
+from topicloom.reports import run
+from topicloom.reports.explorer import PageOptions, explorer_page, write_page
+from topicloom.reports.explorer.packing import pack, unpack
+from topicloom.reports.explorer.payload import largest_shares
+from topicloom.reports.explorer.positions import document_positions, topic_positions
+from topicloom.topics.view import Topics
+
+HOSTILE = "<script>alert(1)</script> </script><img src=x onerror=alert(2)> \u202eevil\u202c \x00 cat dog"
+
+
+@pytest.fixture(scope="module")
+def corpus() -> tl.Corpus:
+    pets = [f"the cat and dog play with ball number{i % 7} kitten puppy" for i in range(60)]
+    banks = [f"the bank lent money at a rate number{i % 5} loan credit stocks" for i in range(60)]
+    texts = [*pets, *banks, HOSTILE, "nothing known"]
+    return tl.Corpus.from_texts(
+        texts,
+        language="en",
+        min_df=2,
+        labels=["pets"] * 60 + ["<b>banks</b>"] * 60 + ["", "pets"],
+        timestamps=[f"2024-{1 + i % 6:02}-03" for i in range(121)] + [None],
+        ids=[f"<i>{i}</i>" for i in range(122)],
+    )
+
+
+@pytest.fixture(scope="module")
+def topics(corpus) -> Topics:
+    return Topics(tl.Loom(n_topics=4, epochs=6, random_state=0).fit(corpus), corpus)
+
+
+@pytest.fixture(scope="module")
+def page(topics) -> str:
+    return explorer_page(topics, PageOptions("</title><script>alert(3)</script>"))
+
+
+class _Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.contents: list[str] = []
+        self.is_open = False
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        self.contents.append("")
+        self.is_open = True
+
+    def handle_endtag(self, tag):
+        self.is_open = False
+
+    def handle_data(self, data):
+        if self.is_open:
+            self.contents[-1] += data
+
+
+def parts_of(page: str) -> dict[str, tuple[dict, dict]]:
+    return {name: unpack(text) for name, text in re.findall(r'id="part-(\w+)">([^<]*)<', page)}
+
+
+def test_packed_values_and_arrays_are_unpacked():
+    arrays = {
+        "a": np.arange(7, dtype=np.uint8),
+        "b": np.arange(6, dtype=np.uint16).reshape(2, 3),
+        "c": np.array([-5, 1 << 30], np.int32),
+        "d": np.array([0.5, -2.25, 6e-8], np.float16),
+        "e": np.array([[1e-30, 3.5]], np.float32),
+        "f": np.array([np.pi, np.nan]),
+        "g": np.zeros((0, 3), np.float32),
+    }
+    values, found = unpack(pack({"x": "</script>", "y": [1, None]}, arrays))
+    assert values == {"x": "</script>", "y": [1, None]}
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+    with pytest.raises(TypeError, match="int64"):
+        pack({}, {"a": np.arange(3)})
+
+
+def test_the_policy_allows_the_one_script_and_the_one_style_alone(page):
+    elements = _Elements()
+    elements.feed(page)
+    tags = [tag for tag, _ in elements.found]
+    policy = next(about["content"] for tag, about in elements.found if about.get("http-equiv"))
+    scripts = [text for (tag, about), text in zip(elements.found, elements.contents, strict=True)
+               if tag == "script" and "type" not in about]  # fmt: skip
+    assert len(scripts) == 1
+    assert tags.count("style") == 1
+    for text in (scripts[0], elements.contents[tags.index("style")]):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert "connect-src" not in policy
+    assert "img" not in tags
+    assert not any(name.startswith("on") or name in ("src", "style") for _, about in elements.found for name in about)
+
+
+def test_users_text_is_data_and_never_markup(page, topics, corpus):
+    assert "alert(1)" not in page
+    assert "<script>alert(3)" not in page
+    parts = parts_of(page)
+    core, _ = parts["core"]
+    documents, _ = parts["documents"]
+    assert parts["texts"][0]["texts"] == list(corpus.texts)
+    assert core["title"] == "</title><script>alert(3)</script>"
+    assert documents["labels"] == ["<b>banks</b>", "pets"]
+    assert documents["ids"][5] == "<i>5</i>"
+    assert core["names"] == topics.names
+    assert core["classes"]["names"] == ["<b>banks</b>", "pets"]
+    assert sum(core["periods"]["documents"]) == 121  # those that have a time and a known word
+    assert len(core["periods"]["mean"]) == len(core["periods"]["names"])
+
+
+def test_numbers_of_topics_are_the_columns_of_theta(page, topics):
+    parts = parts_of(page)
+    core, arrays = parts["core"]
+    np.testing.assert_allclose(arrays["shares"], topics.shares, atol=1e-6)
+    assert core["words"] == [[word for word, _ in topics.words_of(k, 30)] for k in range(4)]
+    _, documents = parts["documents"]
+    theta = np.zeros((len(topics.documents), 4))
+    rows = np.repeat(np.arange(len(theta)), documents["sizes"])
+    theta[rows, documents["topics"]] = documents["shares"] / 255
+    empty = topics.documents.empty
+    assert empty.any()
+    assert (theta[empty] == 0).all()
+    np.testing.assert_allclose(theta[~empty], topics.documents.theta[~empty], atol=0.0101)
+    words, words_arrays = parts["words"]
+    beta = words_arrays["parts"].astype(np.float64) * words_arrays["largest"][:, None]
+    np.testing.assert_allclose(beta.T, topics.components, rtol=2e-3, atol=1e-5)
+    assert words["vocabulary"] == topics.vocabulary
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("Loom", {}), ("GSM", {}), ("GSM", {"prior": "standard", "latent_size": 5, "encoder_input": "tfidf"}),
+        ("ETM", {"embedding_size": 10}), ("ProdLDA", {}), ("NVLDA", {"encoder_input": "l1"}), ("WLDA", {}),
+        ("GMNTM", {"pretrain_epochs": 2}), ("DirichletVAE", {"sparsity": 0.3}),
+        ("DirichletVAE", {"estimator": "weibull"}), ("DirichletVAE", {"code_norm": "shift", "activation": "relu"}),
+        ("BATM", {"activation": "tanh"}), ("NVDM", {}), ("LDA", {}),
+    ],
+)  # fmt: skip
+def test_portable_inference_is_that_of_the_model(name, settings, corpus):
+    model = getattr(tl, name)(n_topics=4, epochs=2, random_state=0, **settings).fit(corpus)
+    theta, portable = model.transform(corpus), portable_inference(model)
+    assert portable.error(corpus.counts, theta) < 1e-4
+    assert portable.halved().error(corpus.counts, theta) < 0.01
+
+
+def test_portable_inference_of_an_edited_model(topics, corpus):
+    edits = [{"drop": [2]}, {"merge": [0, 3]}, {"split": 1, "into": 2}, {"rename": {1: "x"}}]
+    model = topics.model.apply(edits, corpus)
+    portable = portable_inference(model)
+    assert portable.error(corpus.counts, model.transform(corpus)) < 1e-4
+    parts = parts_of(explorer_page(Topics(model, corpus)))
+    assert [set(step) for step in parts["inference"][0]["steps"]] == [
+        {"assign", "fewest"}, {"assign", "fewest"}, {"topic", "parts"}
+    ]  # fmt: skip
+    assert "x" in parts["core"][0]["names"]
+
+
+def test_weights_that_cannot_be_half_as_precise_stay_as_they_are(topics, monkeypatch):
+    monkeypatch.setattr("topicloom.reports.explorer.inference._LARGEST_ERROR", 1e-6)
+    parts = parts_of(explorer_page(topics))
+    assert parts["core"][0]["precision"] == "single"
+    assert parts["inference"][1]["weight"].dtype == np.float32
+    monkeypatch.setattr("topicloom.reports.explorer.inference._LARGEST_ERROR", -1)
+    parts = parts_of(explorer_page(topics))
+    assert "inference" not in parts
+    assert "precision" in parts["core"][0]["no_inference"]
+
+
+def test_texts_can_be_left_out_and_documents_drawn(topics, corpus):
+    parts = parts_of(explorer_page(topics, PageOptions(texts=False, most_documents=30)))
+    core, arrays = parts["core"]
+    assert "texts" not in parts
+    assert (core["n_docs"], core["n_shown"]) == (122, 30)
+    np.testing.assert_allclose(arrays["shares"], topics.shares, atol=1e-6)  # of all documents
+    rows = parts["documents"][1]["rows"]
+    assert len(set(rows.tolist())) == 30
+    assert parts["documents"][0]["ids"] == [corpus.ids[row] for row in rows]
+
+
+def test_long_texts_are_cut_and_the_page_knows_it(topics, monkeypatch):
+    monkeypatch.setattr("topicloom.reports.explorer.payload._TEXT_BYTES", 4000)
+    parts = parts_of(explorer_page(topics))
+    assert parts["core"][0]["text_length"] == 30
+    assert max(map(len, parts["texts"][0]["texts"])) == 31
+
+
+def test_documents_without_texts_are_shown_by_their_words(topics, corpus):
+    counts = tl.Corpus.from_counts(corpus.counts, corpus.vocabulary)
+    parts = parts_of(explorer_page(Topics(topics.model, counts)))
+    assert parts["core"][0]["text_kind"] == "words"
+    assert set(parts["texts"][0]["texts"][0].split()) <= set(corpus.vocabulary)
+    assert parts["core"][0]["periods"] is None
+    assert parts["core"][0]["classes"] is None
+
+
+def test_a_page_of_a_service_has_neither_texts_nor_weights(topics):
+    page = explorer_page(topics, PageOptions(api="api"))
+    assert "connect-src 'self'" in page
+    parts = parts_of(page)
+    assert set(parts) == {"core", "documents", "words"}
+    assert parts["core"][0]["api"] == "api"
+
+
+def test_equal_topics_give_equal_pages(topics, page):
+    assert explorer_page(topics, PageOptions("</title><script>alert(3)</script>")) == page
+
+
+def test_largest_shares_are_sorted_and_empty_documents_have_none():
+    theta = np.array([[0.2, 0.795, 0.005], [1 / 3, 1 / 3, 1 / 3], [1, 0, 0]])
+    sizes, numbers, shares = largest_shares(theta, np.array([False, True, False]))
+    assert sizes.tolist() == [2, 0, 1]
+    assert numbers.tolist() == [1, 0, 0]
+    assert shares.tolist() == [203, 51, 255]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 40])
+def test_positions_of_few_documents(n):
+    theta = np.random.default_rng(0).dirichlet(np.ones(5), n).astype(np.float32)
+    places = document_positions(theta)
+    assert places.shape == (n, 2)
+    assert ((places >= 0) & (places <= 1)).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 300])
+def test_circles_of_topics_are_in_the_square_and_apart(n):
+    random = np.random.default_rng(0)
+    points = random.random((n, 3))
+    distances = np.sqrt(((points[:, None] - points) ** 2).sum(-1))
+    placed = topic_positions(distances, random.dirichlet(np.ones(n))).astype(np.float64)
+    x, y, r = placed.T
+    assert (np.minimum(x, y) - r > -0.01).all()
+    assert (np.maximum(x, y) + r < 1.01).all()
+    gaps = np.sqrt((x[:, None] - x) ** 2 + (y[:, None] - y) ** 2) - r[:, None] - r
+    np.fill_diagonal(gaps, 1)
+    assert gaps.min() > -0.05
+
+
+def test_the_command_writes_a_page_of_a_run(tmp_path, topics, corpus):
+    folder = tmp_path / "news"
+    run.write(folder, topics.model, corpus, topics.documents, 1.0, run.RunOptions(explorer=True))
+    assert "part-core" in (folder / "explorer.html").read_text()
+    out = tmp_path / "page.html"
+    arguments = ["explore", str(folder), "--out", str(out)]
+    assert CliRunner().invoke(app, [*arguments, "--no-texts", "--title", "Weekly"]).exit_code == 0
+    parts = parts_of(out.read_text())
+    assert parts["core"][0]["title"] == "Weekly"
+    assert parts["core"][0]["quality"]["measures"]["topic_diversity"]["value"] > 0
+    assert "texts" not in parts
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 2
+    assert "--overwrite" in again.output
+    wrong = CliRunner().invoke(app, ["explore", str(folder), "--out", str(tmp_path / "page.pdf")])
+    assert wrong.exit_code == 2
+    assert ".html" in wrong.output
+
+
+def test_a_run_without_documents_is_refused_in_one_sentence(tmp_path, topics, corpus):
+    run.write(tmp_path / "run", topics.model, corpus, topics.documents, 1.0, run.RunOptions(documents=False))
+    result = CliRunner().invoke(app, ["explore", str(tmp_path / "run")])
+    assert result.exit_code == 2
+    assert "does not hold its documents" in result.output
+
+
+def test_the_size_of_a_written_page(tmp_path, topics):
+    size = write_page(tmp_path / "page.html", topics)
+    assert size == (tmp_path / "page.html").stat().st_size < 400_000
