@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -19,6 +19,7 @@ from ..text.spans import excerpt, token_spans
 from .base import View
 from .coloured import ColouredText, Token
 from .document_topics import DocumentTopics
+from .naming import Namer, Phrase, Rule, names_by_function, names_by_phrase, names_by_words, phrases_of
 from .saved import SavedTopics
 from .table import Table
 
@@ -28,6 +29,7 @@ Kind = Literal["typical", "diverse", "recent"]
 _TOP_WORDS = 10  # of a topic, for its coherence and exclusivity
 _SHORT = 10.0  # tokens; the shares of documents of this length count half
 _CANDIDATES = 20  # times n documents, among which diverse ones are chosen
+_NAMING_WORDS, _NAMING_DOCUMENTS = 50, 100  # of a topic, from which its name is made
 _SPEAKING = 8  # words of a document that speak for a topic
 
 
@@ -166,6 +168,34 @@ class Reading(View):
         order = np.argsort(-weights, kind="stable")[:n].tolist()
         rows = [{"topic": k, "name": self.names[k], "weight": float(weights[k]), "words": words[k]} for k in order]
         return Table.of(rows, f"Topics of {query.strip()!r:.60}", ("topic", "name", "weight", "words"))
+
+    def _names_by(
+        self, rule: Rule | Namer, topics: Sequence[int], n_words: int, n_documents: int, length: int
+    ) -> dict[int, str]:
+        """Return names for topics; see `Topics.name`."""
+        if callable(rule):
+            words = self._topics.topics(n_words)
+            texts: list[list[str]] = [[] for _ in words]
+            if self.documents.texts is not None:
+                for k in topics:
+                    texts[k] = list(self.documents_of(k, n_documents, length=length)["text"])
+            return names_by_function(rule, words, texts, topics)
+        ranked = self._topics.word_ids(_NAMING_WORDS)
+        names = names_by_words(self._topics.components, ranked.tolist(), self._topics.vocabulary)
+        if rule == "phrase" and self.documents.texts is not None:
+            names = names_by_phrase([self._phrases(k, ranked[k]) for k in range(len(names))], names)
+        return {k: names[k] for k in topics}
+
+    def _phrases(self, k: int, ranked: Array) -> list[list[Phrase]]:
+        """Return the phrases of the most typical documents of a topic, which consist of its words."""
+        texts = self.documents.texts
+        assert texts is not None
+        known = frozenset(self._topics.vocabulary[word] for word in ranked)
+        found = []
+        for row in self._typical(k)[:_NAMING_DOCUMENTS].tolist():
+            text = texts[row]
+            found.append(phrases_of(text, self._split(text) or [], known))
+        return found
 
     # Helpers.
 

@@ -16,6 +16,7 @@ from ..errors import InputError, SettingError, nearest
 from .analyses import Analyses
 from .document_topics import DocumentTopics
 from .matching import DEFAULT_THRESHOLD
+from .naming import Namer, Rule, check_rule, distinct
 from .outlets import Outlets
 from .reading import Reading
 from .saved import SavedTopics, read_topics
@@ -174,6 +175,41 @@ class Topics(Reading, Analyses, Outlets):
     def split(self, topic: Any, into: int = 2, random_state: int = 0) -> Topics:
         """Return a view in which a topic is divided into parts, which are learned from the documents."""
         return self.apply([{"split": self.number_of(topic), "into": into, "random_state": random_state}])
+
+    def name(
+        self,
+        rule: Rule | Namer = "words",
+        *,
+        topics: Iterable[Any] | None = None,
+        n_words: int = 10,
+        n_documents: int = 5,
+        length: int = 500,
+    ) -> Topics:
+        """Return a view in which topics have names.
+
+        Args:
+            rule: "words" takes the three words that a topic has much of, and other topics little. "phrase" takes the
+                phrase that is in many of its typical documents and in few of the others', or else words. A function
+                receives a list of words and a list of documents, which is empty if the texts were not kept, and returns
+                a name. If it fails on a topic, that topic keeps its name, and a warning says so.
+            topics: the topics to name, by number or name; None is those that were not given a name before.
+            n_words, n_documents: how many words and typical documents the function receives.
+            length: the most characters of such a document.
+
+        Raises:
+            InputError: there is no such topic.
+            SettingError: there is no such rule.
+        """
+        check_rule(rule)
+        given = self._topics.names or [None] * self.n_topics
+        chosen = [k for k in range(self.n_topics) if given[k] is None]
+        if topics is not None:
+            chosen = [self.number_of(topic) for topic in _each(topics)]
+        names = distinct(
+            self._names_by(rule, chosen, n_words, n_documents, length),
+            [name for k, name in enumerate(given) if name is not None and k not in chosen],
+        )
+        return self.rename(names) if names else self.apply([])
 
     def replay(self, other: Any, *, threshold: float = DEFAULT_THRESHOLD) -> Topics:
         """Return a view with the edits of another model, such as those that last month's topics were given.

@@ -1,0 +1,163 @@
+"""Names for topics: by a rule that needs no model, or by a function of words and documents."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError, SettingError
+from ..text.spans import token_spans
+from .edits import checked_name
+
+logger = logging.getLogger("topicloom")
+
+Rule = Literal["words", "phrase"]
+Namer: TypeAlias = Callable[[list[str], list[str]], str]
+Phrase: TypeAlias = tuple[tuple[str, ...], str]  # its tokens, and how it is written
+
+_TOP = 30  # words of a topic from which a name is made
+_FEWEST = 3  # documents that a phrase has to be in
+_LONGEST = 3  # tokens of a phrase
+# What may stand between the tokens of a phrase.
+_GAP = re.compile(r"[\s\-·'’]{0,3}(?:(?:of|de|del|du|des|da|do|di|von|van|für)\s)?", re.IGNORECASE)
+_QUOTES = "\"'`*“”‘’«»「」《》 \t\r\n"
+
+
+def names_by_words(
+    components: npt.NDArray[Any], ranked: Sequence[Sequence[int]], vocabulary: Sequence[str], n: int = 3
+) -> list[str]:
+    """Return a name of n words for each topic: words that it has much of, and the other topics little.
+
+    Args:
+        components: (K, V), rows sum to 1.
+        ranked: the best words of each topic, as columns of components.
+        vocabulary: the V words.
+        n: the number of words.
+    """
+    totals = components.sum(axis=0, dtype=np.float64)
+    names = []
+    for k, words in enumerate(ranked):
+        ids = np.asarray(words[:_TOP], np.intp)
+        own = components[k, ids].astype(np.float64)
+        score = np.sqrt(own / max(float(own.max(initial=0)), 1e-300)) * own / np.maximum(totals[ids], 1e-300)
+        best = ids[np.argsort(-score, kind="stable")[:n]]
+        names.append(", ".join(vocabulary[word] for word in best))
+    return names
+
+
+def phrases_of(text: str, tokens: Sequence[str], known: frozenset[str]) -> list[Phrase]:
+    """Return the phrases of a text, each as often as it occurs: two or three tokens with little between them.
+
+    Args:
+        text: the text.
+        tokens: its tokens.
+        known: the words that a phrase may consist of.
+    """
+    spans = token_spans(text, tokens)
+    found: list[Phrase] = []
+    for first in range(len(tokens)):
+        last = first
+        while last < len(tokens) and tokens[last] in known and spans[last] is not None and last - first < _LONGEST:
+            begin, end = spans[first], spans[last]
+            assert begin is not None
+            assert end is not None
+            if last > first:
+                before = spans[last - 1]
+                assert before is not None
+                if not _GAP.fullmatch(text[before[1] : end[0]]):
+                    break
+                if len(set(tokens[first : last + 1])) > last - first:
+                    found.append((tuple(tokens[first : last + 1]), " ".join(text[begin[0] : end[1]].split())))
+            last += 1
+    return found
+
+
+def names_by_phrase(documents: Sequence[Sequence[list[Phrase]]], fallback: Sequence[str]) -> list[str]:
+    """Return the phrase of each topic that is in many of its documents, and in few of those of other topics.
+
+    Args:
+        documents: for each topic, the phrases of its typical documents.
+        fallback: the name of a topic without such a phrase.
+    """
+    counts = [Counter(tokens for phrases in topic for tokens, _ in phrases) for topic in documents]
+    spread = [Counter(tokens for phrases in topic for tokens in {each for each, _ in phrases}) for topic in documents]
+    total: Counter[tuple[str, ...]] = Counter()
+    for each in counts:
+        total.update(each)
+    n_all = max(sum(map(len, documents)), 1)
+    names = []
+    for k, topic in enumerate(documents):
+        best, best_score = None, 0.0
+        for tokens, count in sorted(counts[k].items()):
+            lift = np.log(count / len(topic)) - np.log(total[tokens] / n_all)
+            score = count * lift * len(tokens) ** 0.5
+            if spread[k][tokens] >= _FEWEST and score > best_score:
+                best, best_score = tokens, score
+        written = Counter(form for phrases in topic for tokens, form in phrases if tokens == best)
+        names.append(fallback[k] if best is None else max(sorted(written), key=written.__getitem__))
+    return names
+
+
+def names_by_function(
+    namer: Namer, words: Sequence[list[str]], documents: Sequence[list[str]], topics: Sequence[int]
+) -> dict[int, str]:
+    """Return the names that a function gives to topics. Topics for which it fails are left out, with one warning.
+
+    Args:
+        namer: a function from the words and the documents of a topic to its name.
+        words: the words of each topic.
+        documents: the texts of some documents of each topic.
+        topics: the numbers of the topics to name.
+    """
+    names: dict[int, str] = {}
+    failed: list[int] = []
+    reason = ""
+    for k in topics:
+        try:
+            name = namer(list(words[k]), list(documents[k]))
+            if not isinstance(name, str):
+                raise InputError(f"the name of topic {k} should be a text; it is {name!r:.60}")
+            checked = checked_name(name.strip(_QUOTES), k)
+            assert checked is not None
+            names[k] = checked
+        except Exception as error:  # the function is the user's, and may raise anything
+            failed.append(k)
+            reason = reason or " ".join(f"{type(error).__name__}: {error}".split())
+    if failed:
+        numbers = ", ".join(map(str, failed[:20])) + (", ..." if len(failed) > 20 else "")
+        logger.warning(
+            "%s of %s topics could not be named and keep their names (%s); the first error was %.300s",
+            len(failed),
+            len(topics),
+            numbers,
+            reason,
+        )
+    return names
+
+
+def distinct(names: dict[int, str], taken: Iterable[str] = ()) -> dict[int, str]:
+    """Return the names with a number after each that another topic has already, such as "trade (2)"."""
+    used = set(taken)
+    result: dict[int, str] = {}
+    for topic, name in names.items():
+        number, new = 2, name
+        while new in used:
+            new, number = f"{name} ({number})", number + 1
+        used.add(new)
+        result[topic] = new
+    return result
+
+
+def check_rule(rule: Any) -> None:
+    """Raise SettingError unless this is the name of a rule, or a function."""
+    if not callable(rule) and rule not in get_args(Rule):
+        raise SettingError(
+            f"`rule` should be one of {', '.join(get_args(Rule))}, or a function of words and documents; it is "
+            f"{rule!r:.60}"
+        )

@@ -1,0 +1,179 @@
+"""Names of topics: by rules without a model, by a function, and by a server on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import topicloom as tl
+from topicloom.topics.naming import distinct, phrases_of
+
+TEXTS = {
+    "bank": "The Central Bank of England raised interest rates, said the governor of the central bank",
+    "match": "The football club won the cup final; fans of the football club sang",
+    "virus": "Health workers gave vaccines against the virus, and health workers rested",
+}
+
+
+@pytest.fixture(scope="module")
+def topics() -> tl.Topics:
+    corpus = tl.Corpus.from_texts(list(TEXTS.values()) * 20, language="en", min_df=2, max_df=1.0)
+    return tl.Topics(tl.LDA(n_topics=3, epochs=20, random_state=0, device="cpu").fit(corpus), corpus)
+
+
+def topic_of(topics: tl.Topics, kind: str) -> int:
+    return int(topics.documents.theta[list(TEXTS).index(kind)].argmax())
+
+
+def test_words_that_other_topics_have_little_of_are_names(topics):
+    named = topics.name()
+    assert len(set(named.names)) == 3
+    for k, name in enumerate(named.names):
+        words = name.split(", ")
+        assert len(words) == 3
+        assert set(words) <= {word for word, _ in topics.words_of(k, 30)}
+    assert set(named.names[topic_of(topics, "virus")].split(", ")) <= set(
+        TEXTS["virus"].lower().replace(",", "").split()
+    )
+    assert named.model.edits[-1]["rename"][0] == named.names[0]
+
+
+def test_phrases_are_names_as_they_are_written(topics):
+    named = topics.name("phrase")
+    assert named.names[topic_of(topics, "match")] == "football club"
+    assert named.names[topic_of(topics, "virus")].casefold() == "health workers"
+    assert "bank" in named.names[topic_of(topics, "bank")].casefold()
+
+
+def test_phrases_do_not_cross_punctuation():
+    known = frozenset({"central", "bank", "england", "rates"})
+    found = {
+        form for _, form in phrases_of("Central Bank of England: rates", ["central", "bank", "england", "rates"], known)
+    }
+    assert found == {"Central Bank", "Central Bank of England", "Bank of England"}
+
+
+def test_chinese_names():
+    pytest.importorskip("rjieba")
+    texts = ["中央银行降低了利率，中央银行的行长表示股票上涨", "足球俱乐部赢得了比赛，足球俱乐部的球迷庆祝冠军"] * 20
+    corpus = tl.Corpus.from_texts(texts, language="zh", min_df=1, max_df=1.0)
+    topics = tl.Topics(tl.LDA(n_topics=2, epochs=20, random_state=0, device="cpu").fit(corpus), corpus)
+    football = int(topics.documents.theta[1].argmax())
+    assert "足球" in topics.name("phrase").names[football]
+    assert " " not in topics.name("phrase").names[football]
+    assert len(topics.name("words").names[football].split(", ")) == 3
+
+
+def test_a_function_gets_words_and_documents(topics):
+    seen = []
+
+    def namer(words: list[str], documents: list[str]) -> str:
+        seen.append((words, documents))
+        return f'  "{words[0].title()}"\n'
+
+    named = topics.name(namer, n_words=4, n_documents=2, length=40)
+    assert named.names == [words[0].title() for words, _ in seen]
+    assert [len(words) for words, _ in seen] == [4, 4, 4]
+    assert all(len(documents) == 2 and len(documents[0]) <= 42 for _, documents in seen)
+
+
+def test_a_function_that_fails_on_one_topic_leaves_the_names_of_the_others(topics, caplog):
+    bank = topic_of(topics, "bank")
+    before = topics.names[bank]
+
+    def namer(words: list[str], documents: list[str]) -> str:
+        if "Bank" in documents[0]:
+            raise RuntimeError("the server\nis busy")
+        return "a name"
+
+    with caplog.at_level("WARNING", logger="topicloom"):
+        named = topics.name(namer)
+    assert named.names[bank] == before
+    assert sorted(name for k, name in enumerate(named.names) if k != bank) == ["a name", "a name (2)"]
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"1 of 3 topics could not be named and keep their names ({bank}); the first error was "
+        "RuntimeError: the server is busy"
+    )
+
+
+@pytest.mark.parametrize("bad", ["", "  ", None, 7, "x" * 300])
+def test_a_bad_name_is_a_failure(topics, caplog, bad):
+    with caplog.at_level("WARNING", logger="topicloom"):
+        named = topics.name(lambda words, documents: bad)
+    assert named.names == topics.names
+    assert "3 of 3 topics could not be named" in caplog.text
+
+
+def test_given_names_stay(topics):
+    named = topics.rename({1: "mine"})
+    assert named.name().names[1] == "mine"
+    assert named.name(lambda words, documents: "mine").names == ["mine (2)", "mine", "mine (3)"]
+    assert named.name(lambda words, documents: "new", topics=[1]).names[1] == "new"
+    assert named.name(lambda words, documents: "new", topics=["mine"]).names[1] == "new"
+    with pytest.raises(tl.InputError, match="there is no topic 3"):
+        topics.name(topics=[3])
+    with pytest.raises(tl.InputError, match="`rule` should be one of words, phrase, or a function"):
+        topics.name("guess")
+
+
+def test_names_are_made_distinct():
+    assert distinct({0: "a", 1: "a", 2: "b", 3: "a"}, ["b"]) == {0: "a", 1: "a (2)", 2: "b (2)", 3: "a (3)"}
+
+
+# The example, with a server on this machine.
+
+
+class _Server(BaseHTTPRequestHandler):
+    asked: ClassVar[list[dict[str, Any]]] = []
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(body)
+        question = body["messages"][0]["content"]
+        if self.path != "/v1/chat/completions" or "- Health workers" in question:
+            self.send_error(503)
+            return
+        content = "**Football**" if "cup final" in question else "中央银行"
+        answer = json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    _Server.asked.clear()
+    with HTTPServer(("127.0.0.1", 0), _Server) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}/v1"
+        running.shutdown()
+
+
+def test_a_server_names_topics(topics, server, caplog):
+    path = Path(__file__).parents[1] / "examples" / "name_topics.py"
+    spec = importlib.util.spec_from_file_location("name_topics", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    with caplog.at_level("WARNING", logger="topicloom"):
+        named = topics.name(example.ChatNamer(server, model="small"))
+    assert named.names[topic_of(topics, "match")] == "Football"
+    assert named.names[topic_of(topics, "bank")] == "中央银行"
+    virus = topic_of(topics, "virus")
+    assert named.names[virus] == topics.names[virus]
+    assert "503" in caplog.text
+    assert len(_Server.asked) == 3
+    assert _Server.asked[0]["model"] == "small"
