@@ -1,4 +1,4 @@
-.PHONY: bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser
+.PHONY: bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -89,6 +89,9 @@ bench-unseen: setup  ## compare Loom with the Gibbs sampler on corpora from inst
 
 bench-loom: setup  ## measure the effect of each part of Loom on held-out training documents: benchmarks/loom.md
 	$(BIN)/python benchmarks/loom.py
+
+soak-serve: setup  ## measure the service, and send it mixed requests for ten minutes: benchmarks/serve.md
+	$(BIN)/python benchmarks/serve.py
 
 bench-published: setup  ## fit every model with the settings of its paper: benchmarks/published.md
 	$(BIN)/python benchmarks/published.py

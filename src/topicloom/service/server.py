@@ -7,8 +7,10 @@ import errno
 import logging
 import signal
 import socket
+import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from .live import Live
 
 logger = logging.getLogger("topicloom")
 
+_SWITCH = 0.0005  # seconds; beside a long request, short ones wait for the interpreter ten times as long by default
+_HEAD = 1 << 16  # bytes of a request before its body
 _STOPPING = 5  # seconds for the answers under way, when the server is stopped
 _WAITING = 1024  # connections that wait to be accepted
 
@@ -43,7 +47,8 @@ def serve(
 ) -> None:
     """Serve a run until the process is interrupted (SIGINT or SIGTERM).
 
-    The process should serve nothing else: PyTorch is set to one thread, which is the fastest for single texts.
+    The process should do nothing else: PyTorch has one thread meanwhile, which is the fastest for single texts, and
+    Python's threads take turns more often.
 
     Args:
         run: what `topicloom train` wrote, or a saved model.
@@ -61,10 +66,10 @@ def serve(
     access = Access.on(host, token, names)
     limits = limits or Limits()
     with _listen(host, port) as listener:  # before the model is read, which takes longer
-        torch.set_num_threads(1)
         live = Live.open(run, limits, device=device, allow=allow, tokenizer=tokenizer)
         try:
-            _run(make_app(live, access, limits), listener, limits, started)
+            with _own_process():
+                _run(make_app(live, access, limits), listener, limits, started)
         finally:
             live.close()
 
@@ -131,6 +136,19 @@ class _Server(uvicorn.Server):
         self._on_start()
 
 
+@contextmanager
+def _own_process() -> Iterator[None]:
+    """A context with the settings of the process that suit many short requests."""
+    threads, interval = torch.get_num_threads(), sys.getswitchinterval()
+    torch.set_num_threads(1)
+    sys.setswitchinterval(_SWITCH)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        sys.setswitchinterval(interval)
+
+
 class _quiet_signals:
     """A context in which SIGINT and SIGTERM, which uvicorn raises once more when it has stopped, do nothing further."""
 
@@ -146,14 +164,21 @@ class _quiet_signals:
 
 
 def _protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with a limit on the time in which the headers of a request have to arrive."""
+    """Return uvicorn's protocol with limits on the time and the size of what comes before the body of a request."""
 
     class Protocol(HttpToolsProtocol):
         waiting: asyncio.TimerHandle | None = None
+        n_bytes = 0
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self.n_bytes = 0 if self.waiting is None else self.n_bytes + len(data)
+            if self.n_bytes > _HEAD:
+                self.transport.abort()
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
