@@ -184,6 +184,10 @@ def test_documents(client, run):
     assert whole["text"] == tl.Topics.from_run(run).corpus.texts[61]
     assert whole["text"].startswith("<script>alert(1)</script>")
     assert len(whole["theta"]) == 3
+    assert whole["pieces"] is None
+    pieces = client.get("/api/documents/0?pieces=true").json()["pieces"]
+    assert "".join(piece["text"] for piece in pieces) == PETS + " number0"
+    assert {piece["text"] for piece in pieces if piece["topic"] is not None} >= {"cat", "dog", "vet"}
     assert client.get("/api/documents/60").json()["topics"] == []
     assert [each["row"] for each in client.get("/api/documents?id=d7").json()["documents"]] == [7]
     assert client.get("/api/documents?q=zebra").json()["documents"] == []

@@ -67,17 +67,7 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
     _add_errors(app)
     add_pages(app, live)
 
-    @app.get("/health", tags=["service"])
-    async def health() -> Response:
-        """Say that the service runs. This path needs no token."""
-        return as_json({"status": "ok"})
-
-    @app.get("/metrics", tags=["service"])
-    async def metrics() -> Response:
-        """Return counters and times in the text format of Prometheus."""
-        return Response(measures.text(), media_type=CONTENT_TYPE_LATEST)
-
-    @app.post("/api/infer", tags=["topics"], response_model=InferredList)
+    @app.post("/api/infer", tags=["topics"], summary="Topics of texts", response_model=InferredList)
     async def infer(asked: Texts) -> Response:
         """Infer the topics of texts. The shares are those of `model.transform(texts)`."""
         texts = asked.texts
@@ -95,12 +85,12 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
         measures.texts.inc(len(texts))
         return answer
 
-    @app.get("/api/topics", tags=["topics"], response_model=TopicList)
+    @app.get("/api/topics", tags=["topics"], summary="All topics", response_model=TopicList)
     async def topics() -> Response:
         """Return the topics with their names, shares and words."""
         return await in_thread(lambda: as_json(live.topics()))
 
-    @app.get("/api/documents", tags=["documents"], response_model=DocumentPage)
+    @app.get("/api/documents", tags=["documents"], summary="Documents, page by page", response_model=DocumentPage)
     async def documents(
         topic: Annotated[int | None, Query(description="Sort by the share of this topic, largest first.")] = None,
         q: Annotated[str | None, Query(max_length=1000, description="Only documents with all of these words.")] = None,
@@ -111,20 +101,33 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
         """Return documents, page by page: sorted by a topic's share, by how well they match a query, or by row."""
         return await in_thread(lambda: as_json(live.documents(topic, q, id, after, limit)))
 
-    @app.get("/api/documents/{row}", tags=["documents"], response_model=WholeDocument)
-    async def document(row: int) -> Response:
+    @app.get("/api/documents/{row}", tags=["documents"], summary="One document", response_model=WholeDocument)
+    async def document(
+        row: int,
+        pieces: Annotated[bool, Query(description="Return the text in pieces with their topics, too.")] = False,
+    ) -> Response:
         """Return a document with its whole text and its share of each topic."""
-        return await in_thread(lambda: as_json(live.document(row)))
+        return await in_thread(lambda: as_json(live.document(row, pieces)))
 
-    @app.get("/api/edits", tags=["edits"], response_model=EditList)
+    @app.get("/api/edits", tags=["edits"], summary="All edits", response_model=EditList)
     async def edits() -> Response:
         """Return the edits of the topics."""
         return as_json(live.edits())
 
-    @app.post("/api/edits", tags=["edits"], response_model=EditList)
+    @app.post("/api/edits", tags=["edits"], summary="Edit topics", response_model=EditList)
     async def edit(given: NewEdits) -> Response:
         """Merge, drop and rename topics. The edits are stored in edits.yaml in the run directory."""
         return await in_thread(lambda: as_json(live.edit(given.edits, given.version, given.replace)))
+
+    @app.get("/health", tags=["service"], summary="Whether the service runs")
+    async def health() -> Response:
+        """Say that the service runs. This path needs no token."""
+        return as_json({"status": "ok"})
+
+    @app.get("/metrics", tags=["service"], summary="Counters and times")
+    async def metrics() -> Response:
+        """Return counters and times in the text format of Prometheus."""
+        return Response(measures.text(), media_type=CONTENT_TYPE_LATEST)
 
     return app
 

@@ -196,8 +196,13 @@ class Live:
             "documents": [self._shown(now, each, _EXCERPT) for each in found],
         }
 
-    def document(self, row: int) -> dict[str, Any]:
+    def document(self, row: int, pieces: bool = False) -> dict[str, Any]:
         """Return a document with its whole text and its shares of all topics.
+
+        Args:
+            row: the number of the document.
+            pieces: whether its text is returned in pieces, too, of which each token has a topic. A document longer than
+                the limit on texts has none.
 
         Raises:
             NotKeptError: the run keeps no documents.
@@ -207,7 +212,12 @@ class Live:
         found = self._documents().documents([row])
         if not found:
             raise NoSuchDocumentError(f"there is no document {row}; the documents are 0 to {len(now.theta) - 1}")
-        return self._shown(now, found[0], None) | {"theta": now.theta[row].tolist(), "version": now.version}
+        whole = self._shown(now, found[0], None) | {"theta": now.theta[row].tolist(), "version": now.version}
+        coloured = None
+        if pieces and len(whole["text"] or "") <= self.limits.characters:
+            tokens = now.topics.topics_of(row).pieces()
+            coloured = [{"text": text, "topic": None if token is None else token.topic} for text, token in tokens]
+        return whole | {"pieces": coloured}
 
     def edits(self) -> dict[str, Any]:
         """Return the edits, numbered by the topics of the trained model."""

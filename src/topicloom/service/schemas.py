@@ -116,11 +116,19 @@ class DocumentPage(BaseModel):
     documents: list[DocumentRow]
 
 
+class Piece(BaseModel):
+    """A piece of a text."""
+
+    text: str
+    topic: int | None = Field(description="The topic of the token; null between tokens, and for unknown words.")
+
+
 class WholeDocument(DocumentRow):
     """A document with its whole text."""
 
     theta: list[float]
     version: str
+    pieces: list[Piece] | None = Field(description="The text without markup, in pieces; null unless asked for.")
 
 
 class EditList(BaseModel):

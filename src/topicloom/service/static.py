@@ -19,7 +19,7 @@ _PAGE = """<!doctype html>
 _DOCS = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>topicloom: the paths of the service</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="docs/swagger-ui.css"></head>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="docs/swagger-ui.css"></head>
 <body><div id="swagger-ui"></div>
 <script src="docs/swagger-ui-bundle.js"></script><script src="docs/start.js"></script></body></html>
 """
