@@ -59,7 +59,9 @@ def test_a_tree_orders_similar_topics_beside_each_other():
     shown = [name for name in texts(field) if name in names]
     assert {frozenset(shown[:2]), frozenset(shown[2:])} == {frozenset(["0 a", "2 a"]), frozenset(["1 b", "3 b"])}
     order = [names.index(name) for name in shown]
-    np.testing.assert_array_equal(field.images[0].get_array(), SIMILAR[np.ix_(order, order)])
+    shown_values = field.images[0].get_array()
+    assert shown_values.mask.tolist() == np.eye(4, dtype=bool).tolist()
+    np.testing.assert_array_equal(shown_values.data, SIMILAR[np.ix_(order, order)])
     assert [text for text in texts(field) if text not in names] == [str(topic) for topic in order]
     assert len(tree.collections[0].get_segments()) == 3
     # The leaves of the tree are where the rows of the map are.

@@ -34,6 +34,15 @@ _QUALITY = {
     "coherence": "whether the top words of a topic occur in the same documents or passages; higher is better",
     "diversity": "whether topics have different top words; higher is better",
 }
+_LOSS = (
+    "If the loss still falls at the end, more epochs may help. Its size depends on the length of the texts, and says "
+    "nothing by itself."
+)
+_COLLAPSE = (
+    "Collapse means that all documents get the same topics, or that topics have the same words. A good training ends "
+    "with all requested topics in use, few duplicates, and a high diversity."
+)
+_SCALE = "These values depend on the texts: compare them with other models of the same texts, not of other ones."
 _COUNTING = (
     "Before the dashed line, a neural network learns the topics (pretraining). After it, topics are estimated from the "
     "words that are assigned to them (counting). The loss before the line and the loss after it cannot be compared. "
@@ -85,7 +94,7 @@ def loss_curve(history: Sequence[Row]) -> Figure:
         return _Panel([_explained(name) for name in shown], "per document", draw)
 
     groups = [first] * bool(first) + [[name] for name in names if name not in first]
-    note = _COUNTING if any("encoder_divergence" in row for row in history) else ""
+    note = f"{_LOSS} {_COUNTING}" if any("encoder_divergence" in row for row in history) else _LOSS
     return _by_epoch(history, [panel(shown) for shown in groups], note)
 
 
@@ -105,7 +114,7 @@ def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
     n_units = len(seen[-1].get("kl_per_dimension", ())) if seen else 0
     limits = {
         "topics": (n_topics, f"{n_topics} requested"),
-        "latent dimensions": (n_units, f"{n_units} in all"),
+        "latent dimensions": (n_units, f"{n_units} at the end"),
         "kl_per_dimension": (_INACTIVE, "inactive below"),
     }
 
@@ -117,7 +126,7 @@ def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
         )
 
     panels = [panel(measure) for measure in watched if any(measure.name in row for row in seen)]
-    return _by_epoch(seen, panels, _spare_note(seen, n_topics))
+    return _by_epoch(seen, panels, f"{_COLLAPSE} {_spare_note(seen, n_topics)}".strip())
 
 
 def quality_curve(history: Sequence[Row]) -> Figure:
@@ -143,7 +152,7 @@ def quality_curve(history: Sequence[Row]) -> Figure:
         title = f"{measures[0].group}: {_QUALITY[measures[0].group]}" if better == {1} else f"{label}; lower is better"
         return _Panel([title], label, draw)
 
-    return _by_epoch(history, [panel(label, measures) for label, measures in groups.items()])
+    return _by_epoch(history, [panel(label, measures) for label, measures in groups.items()], _SCALE)
 
 
 def _explained(name: str) -> str:

@@ -15,7 +15,7 @@ from scipy.spatial.distance import squareform
 
 from ...errors import InputError
 from ..fonts import fonts_for
-from .style import BLACK, GREY, noted, shortened
+from .style import BLACK, GREY, LIGHT, noted, shortened
 
 _MOST_NAMED = 80  # topics; with more, only their numbers have room
 _TREE, _NAMES, _BAR, _NUMBERS = 0.9, 2.5, 0.75, 0.3  # inches
@@ -58,7 +58,9 @@ def similarity_map(
     bottom = full - 0.25 - side
     field = figure.add_axes((_TREE / width, bottom / full, side / width, side / full))
     low, high = _scale(values)
-    image = field.imshow(values[np.ix_(order, order)], cmap="Blues", vmin=low, vmax=high, interpolation="nearest")
+    shown = np.ma.masked_array(values[np.ix_(order, order)], mask=np.eye(n_topics, dtype=bool))
+    field.set_facecolor(LIGHT)  # of the diagonal, on which each topic meets itself
+    image = field.imshow(shown, cmap="Blues", vmin=low, vmax=high, interpolation="nearest")
     size = min(8.0, 0.62 * 72 * cell)
     style: dict[str, Any] = {"fontsize": size, "fontfamily": fonts, "color": BLACK, "parse_math": False}
     field.set_xticks([])
