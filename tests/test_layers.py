@@ -19,7 +19,7 @@ ROOT = Path(topicloom.__file__).parent
 # From the bottom up: a module imports from the lines above its own, and from its own package.
 LAYERS = [
     {"_version", "errors"},
-    {"config", "display", "files", "metrics", "nn", "ranking", "settings"},
+    {"config", "display", "files", "imports", "metrics", "nn", "ranking", "settings"},
     {"text"},
     {"corpus"},
     {"datasets", "embeddings"},

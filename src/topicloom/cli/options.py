@@ -139,6 +139,10 @@ class Preparing(Reading):
     user_dictionary: Annotated[
         Path | None, _words(metavar="FILE", help="Words that Chinese segmentation keeps whole.")
     ] = None
+    tokenizer: Annotated[
+        str | None,
+        _words(metavar="MODULE:FUNCTION", help="Your own function from a text to its tokens, such as jieba:lcut."),
+    ] = None
     n_jobs: Annotated[int | None, _words("--jobs", help="Worker processes; -1 is all cores.")] = None
 
 
@@ -169,7 +173,9 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="MODULE", help="Your own module with the model's class, whose code is run."),
+    typer.Option(
+        "--allow", metavar="MODULE", help="Your own module with the model's class or tokenizer, whose code is run."
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
 Excel = Annotated[

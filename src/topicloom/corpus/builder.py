@@ -38,7 +38,7 @@ from .vocabulary import Filters, Tally
 
 logger = logging.getLogger("topicloom")
 
-TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | None"
+TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | str | None"
 
 _SPOOL_IN_MEMORY = 1 << 26  # bytes of counts that are kept in memory before the temporary file goes to disk
 _SAMPLE = 200  # documents from which the language is recognised
@@ -67,7 +67,7 @@ def choose_tokenizer(
     """Choose the tokenizer from the settings and the first documents.
 
     Args:
-        tokenizer: the user's own tokenizer, if any.
+        tokenizer: the user's own tokenizer, if any; a string names it, as "module:function".
         documents: the documents; the first ones are read to recognise their language.
         language: a language code, or "auto".
         stop_words, user_dictionary, replace_stop_words: as for `topicloom.text.make_tokenizer`.
@@ -101,6 +101,8 @@ def choose_tokenizer(
         dropped = resolve_stop_words(stop_words, None, replace_stop_words)
         if tokenizer is None:
             return Pretokenized(stop_words=dropped), documents
+        if isinstance(tokenizer, str):
+            return CustomTokenizer.named(tokenizer, dropped), documents
         return CustomTokenizer.of(tokenizer, dropped), documents
     made = make_tokenizer(language, stop_words, user_dictionary, replace_stop_words=replace_stop_words, sample=texts)
     if language == "auto":

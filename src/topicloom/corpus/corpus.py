@@ -80,7 +80,8 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
                 removes the language's stop words only, and None or "none" removes no words. Tokens and your own
                 tokenizer have no list of stop words.
             remove_top: how many of the words that are in the most documents to remove, after `min_df` and `max_df`.
-            tokenizer: your own function from a text to its tokens, or the tokenizer of another corpus.
+            tokenizer: your own function from a text to its tokens, or where it is ("module:function"), or the tokenizer
+                of another corpus.
             ids: a name for each document.
             labels: a class for each document.
             timestamps: a date or time for each document, in any form that `topicloom.corpus.times.parse_times` reads.

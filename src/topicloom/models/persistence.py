@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import re
-import sys
-import traceback
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +14,7 @@ from safetensors.torch import load_file
 
 from ..errors import InputError, nearest
 from ..files import check_digests, read_json, read_lines
+from ..imports import import_named, is_allowed
 from ..settings import from_text
 from ..text import CustomTokenizer
 from ..topics.saved import CONFIG, VOCABULARY, WEIGHTS, find_model
@@ -95,8 +92,8 @@ def load(
         directory: what `model.save` wrote, or a run directory of the command line.
         tokenizer: your own tokenizer, if the model was trained with one.
         device: where the model runs, whatever device it was trained on.
-        allow: the modules that may be imported for a model class of your own, such as ["my_model"]. Importing a module
-            runs its code, so none is imported that is not named here.
+        allow: the modules that may be imported for a model class or a tokenizer of your own, such as ["my_model"].
+            Importing a module runs its code, so none is imported that is not named here.
 
     Raises:
         InputError: the directory has no model; the model is damaged, of a newer version, or of a module that is not
@@ -105,7 +102,8 @@ def load(
     choose_device(device)
     folder = find_model(directory)
     config = _read_config(folder / CONFIG)
-    kind = _saved_class(folder, config, {allow} if isinstance(allow, str) else set(allow))
+    allowed = {allow} if isinstance(allow, str) else set(allow)
+    kind = _saved_class(folder, config, allowed)
     check_digests(folder, config["sha256"])
     try:
         tensors = load_file(folder / WEIGHTS)
@@ -126,6 +124,8 @@ def load(
         raise _damaged(folder, error) from error
     if tokenizer is not None:
         model.tokenizer_ = CustomTokenizer.of(tokenizer, getattr(model.tokenizer_, "stop_words", ()))
+    elif isinstance(model.tokenizer_, CustomTokenizer) and is_allowed(model.tokenizer_.module or "", allowed):
+        model.tokenizer_ = CustomTokenizer.named(model.tokenizer_.name, model.tokenizer_.stop_words)
     return model
 
 
@@ -151,7 +151,7 @@ def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> typ
             return model_class(name)
         except InputError as error:
             raise InputError(f"{folder / CONFIG} cannot be used: {error}") from None
-    if module not in allowed and module.split(".")[0] not in allowed:
+    if not is_allowed(module, allowed):
         raise InputError(
             f"{folder} holds a model of the class {name} in the module {module!r}, whose code would be run; "
             f"give `allow={module!r}` if you trust it"
@@ -161,39 +161,14 @@ def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> typ
 
 def _imported(name: str) -> type[TopicModel]:
     """Import the class that "module:Class" names. The current directory is searched first."""
+    kind = import_named(name, "module:Class, such as my_model:MyModel")
     module_name, _, class_name = name.partition(":")
-    if not module_name or module_name.startswith("."):
-        raise InputError(f"{name!r} does not name a module; write module:Class, such as my_model:MyModel")
-    here = str(Path.cwd())
-    importlib.invalidate_caches()  # the module may have been written a moment ago
-    sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # the module's own code may raise anything
-        raise InputError(_why_not_imported(module_name, error)) from error
-    finally:
-        with suppress(ValueError):  # the module's own code may have removed it
-            sys.path.remove(here)
-    file = getattr(module, "__file__", None)
-    if file is not None and Path(file).is_relative_to(here) and here not in sys.path:
-        sys.path.append(here)  # worker processes, which inherit the path, import the module as well
-    kind = getattr(module, class_name, None)
     if not (isinstance(kind, type) and issubclass(kind, TopicModel)):
         raise InputError(f"the module {module_name!r} has no model {class_name!r}; name a subclass of TopicModel")
     if inspect.isabstract(kind):
         missing = ", ".join(sorted(kind.__abstractmethods__))
         raise InputError(f"{class_name} of the module {module_name!r} is not complete; define {missing} in it")
     return kind
-
-
-def _why_not_imported(module: str, error: Exception) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
-        return f"there is no module {error.name!r} in the current directory, nor where Python finds modules"
-    if isinstance(error, SyntaxError):
-        return f"the module {module!r} cannot be imported: {error.msg} ({error.filename}, line {error.lineno})"
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    reason = f"{type(error).__name__}: {error}".splitlines()[0]
-    return f"the module {module!r} cannot be imported: {reason} ({last.filename}, line {last.lineno})"
 
 
 def _damaged(folder: Path, error: Exception) -> InputError:

@@ -9,16 +9,20 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from ..errors import InputError
+from ..imports import import_named
 from .characters import describe
+
+_EXAMPLE = "module:function, such as my_tokenizer:split"
 
 
 class CustomTokenizer(BaseModel):
     """A user's own function from a text to tokens.
 
-    Only the function's name is saved with a model. After loading, the function must be passed again.
+    Only the function's name is saved with a model. After loading, the function must be passed again, or its module
+    allowed.
 
     Args:
-        name: The function's qualified name.
+        name: The function's qualified name, or "module:function".
         stop_words: Tokens to remove.
     """
 
@@ -38,6 +42,24 @@ class CustomTokenizer(BaseModel):
         tokenizer._function = function
         return tokenizer
 
+    @classmethod
+    def named(cls, path: str, stop_words: Iterable[str] = ()) -> CustomTokenizer:
+        """Import the function that "module:function" names, such as "jieba:lcut".
+
+        Raises:
+            InputError: There is no such module, or no such function in it.
+        """
+        function = import_named(path, _EXAMPLE)
+        if not callable(function):
+            module, _, name = path.partition(":")
+            raise InputError(f"the module {module!r} has no function {name!r}; write {_EXAMPLE}")
+        return cls.of(function, stop_words).model_copy(update={"name": path})
+
+    @property
+    def module(self) -> str | None:
+        """The module that can be imported to have the function again; None if only the function's name is known."""
+        return self.name.partition(":")[0] if ":" in self.name else None
+
     def __call__(self, document: str) -> list[str]:
         """Split one text into tokens.
 
@@ -45,9 +67,11 @@ class CustomTokenizer(BaseModel):
             InputError: The function was not passed again after loading, or it does not return strings.
         """
         if self._function is None:
+            function = self.name.rpartition("." if self.module is None else ":")[2]
+            imported = "" if self.module is None else f"give `allow={self.module!r}`, which imports it, or "
             raise InputError(
-                f"this model was trained with your own tokenizer {self.name!r}; pass it again: "
-                f"tl.load(dir, tokenizer={self.name.rpartition('.')[2]})"
+                f"this model was trained with your own tokenizer {self.name!r}; {imported}pass it again: "
+                f"tl.load(dir, tokenizer={function})"
             )
         return _checked(self._function(document), self._dropped)
 
