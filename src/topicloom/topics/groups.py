@@ -69,7 +69,7 @@ class ByGroup:
             SettingError: there is no such topic.
         """
         rows = [
-            {self._column: group, **share_cells(self.shares, g, k, self.names)}
+            {self.column: group, **share_cells(self.shares, g, k, self.names)}
             for k in chosen_topics(topics, len(self.names))
             for g, group in enumerate(self.groups)
         ]
@@ -91,7 +91,7 @@ class ByGroup:
         return Table.of(rows, f"Topics by {self.by} (Kruskal-Wallis test; p_holm is corrected for all topics)")
 
     @property
-    def _column(self) -> str:
+    def column(self) -> str:
         taken = {"topic", "name", "share", "low", "high", "documents"}
         return f"{self.by} (group)" if self.by in taken else self.by
 

@@ -1,0 +1,333 @@
+"""Commands that compare the topics of a run: hierarchy, trends, by and match."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import Allow, AsJson, Overwrite, Quiet, Run
+from .shell import command, print_json, print_table
+
+if TYPE_CHECKING:
+    from ..topics.table import Table
+
+logger = logging.getLogger("topicloom")
+
+_MOST_COLUMNS = 8  # groups with a column each
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+class Period(StrEnum):
+    """The periods of `Topics.over_time`."""
+
+    auto = "auto"
+    day = "day"
+    week = "week"
+    month = "month"
+    quarter = "quarter"
+    year = "year"
+
+
+class Linkage(StrEnum):
+    """How the distance of two groups of topics follows from those of their topics."""
+
+    average = "average"
+    complete = "complete"
+    single = "single"
+
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write the whole table: .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .tex, .md or .html."
+    ),
+]
+Topic = Annotated[str | None, typer.Option(metavar="TOPIC", help="One topic, by its number or its name, in detail.")]
+WordsOf = Annotated[int, typer.Option(min=1, help="Words to show.")]
+Samples = Annotated[int, typer.Option(min=20, help="Bootstrap samples for the intervals.")]
+Level = Annotated[float, typer.Option(help="Probability of the intervals.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")]
+
+
+@command
+def hierarchy(
+    run: Run,
+    groups: Annotated[int | None, typer.Option(min=1, help="Cut the tree into so many groups of topics.")] = None,
+    words: WordsOf = 5,
+    word_weight: Annotated[
+        float, typer.Option(help="Weight of shared words, from 0 to 1; the rest is that of shared documents.")
+    ] = 0.5,
+    method: Annotated[Linkage, typer.Option(help="Linkage of the tree.")] = Linkage.average,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which topics belong together, as a tree. Each join has its distance, from 0 to 1."""
+    view = _view(run, out, overwrite)
+    tree = view.hierarchy(word_weight=word_weight, method=method.value, n_words=words)
+    cut = None if groups is None else tree.cut(groups)
+    if as_json:
+        print_json({"run": str(run), "nodes": tree.table().to_dicts(), "order": tree.order, "groups": cut})
+    else:
+        typer.echo(tree.tree(groups, words))
+    _write(tree.table(), out)
+
+
+@command
+def trends(
+    run: Run,
+    period: Annotated[Period, typer.Option(help="Length of a period; auto gives at most 40.")] = Period.auto,
+    topic: Topic = None,
+    words: WordsOf = 5,
+    level: Level = 0.95,
+    samples: Samples = 1000,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the shares of topics over time, and which topics rise or fall.
+
+    The test of trends (Mann-Kendall) is corrected for the number of topics after Holm. The file of --out has the share
+    of every topic in every period, with its interval.
+    """
+    view = _view(run, out, overwrite)
+    found = view.over_time(period.value, level=level, n_samples=samples, random_state=seed)
+    if topic is not None:
+        k = view.number_of(_number_or_name(topic))
+        table, of_words = found.table([k]), view.words_over_time(k, found.period, words)
+        _show_group_shares(run, table, "period", of_words, view.names[k], k, as_json)
+    elif as_json:
+        print_json(
+            {
+                "run": str(run),
+                "period": found.period,
+                "periods": found.period_names,
+                "documents": found.shares.n_docs.tolist(),
+                "without_time_or_words": found.n_unknown,
+                "trends": found.trend_table().to_dicts(),
+                "shares": found.table().to_dicts(),
+            }
+        )
+    else:
+        marks = {"rising": "↑ rising", "falling": "↓ falling", "steady": ""}
+        shares = view.shares
+        rows = (
+            [
+                str(row["topic"]),
+                f"{shares[row['topic']]:.1%}",
+                row["name"],
+                marks[row["trend"]],
+                _p(row["p_holm"]),
+                _bars(found.shares.mean[:, row["topic"]].tolist()),
+            ]
+            for row in found.trend_table().rows()
+        )
+        names = found.period_names
+        span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}, by {found.period}"
+        print_table(["topic", "share", "name", "trend", "p (Holm)", span], rows, n_numbers=2)
+        _log_unknown(found.n_unknown, "time")
+    _write(found.table(), out)
+
+
+@command
+def by(
+    run: Run,
+    covariate: Annotated[
+        str, typer.Argument(metavar="[COVARIATE]", help="A covariate of the documents, or class for their labels.")
+    ] = "class",
+    groups: Annotated[int, typer.Option(min=2, help="Groups into which numbers are divided at their quantiles.")] = 4,
+    topic: Topic = None,
+    words: WordsOf = 5,
+    level: Level = 0.95,
+    samples: Samples = 1000,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the shares of topics by class or by another covariate, those that differ most first.
+
+    The test of differences (Kruskal-Wallis) is corrected for the number of topics after Holm. The file of --out has the
+    share of every topic in every group, with its interval.
+    """
+    view = _view(run, out, overwrite)
+    found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)
+    differences = found.difference_table()
+    if topic is not None:
+        k = view.number_of(_number_or_name(topic))
+        of_words = view.words_by(k, covariate, words, groups)
+        _show_group_shares(run, found.table([k]), found.column, of_words, view.names[k], k, as_json)
+    elif as_json:
+        print_json(
+            {
+                "run": str(run),
+                "by": covariate,
+                "groups": found.groups,
+                "documents": found.shares.n_docs.tolist(),
+                "without_group_or_words": found.n_unknown,
+                "differences": differences.to_dicts(),
+                "shares": found.table().to_dicts(),
+            }
+        )
+    else:
+        few = len(found.groups) <= _MOST_COLUMNS
+        means = found.shares.mean
+        rows = (
+            [str(row["topic"]), row["name"]]
+            + (
+                [_share(means[g, row["topic"]]) for g in range(len(found.groups))]
+                if few
+                else [f"{row['highest']}", f"{row['lowest']}", _share(row["difference"])]
+            )
+            + [_p(row["p_holm"])]
+            for row in differences.rows()
+        )
+        columns = found.groups if few else ["highest", "lowest", "difference"]
+        print_table(["topic", "name", *columns, "p (Holm)"], rows, n_numbers=1)
+        _log_unknown(found.n_unknown, covariate)
+    _write(found.table(), out)
+
+
+@command
+def match(
+    run: Run,
+    old_run: Annotated[Path, typer.Argument(help="An older run, whose names the topics should have.")],
+    threshold: Annotated[
+        float, typer.Option(help="Similarity, from 0 to 1, below which a topic is new.")
+    ] = 0.2,
+    edits: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the old names as edits (.yaml), which the command edit takes."),
+    ] = None,
+    out: Out = None,
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Match the topics of a run with those of an older run: the same, new, or gone."""
+    check_new(edits, overwrite)
+    check_table(out, overwrite)
+    from ..topics.matching import match as match_topics
+    from ..topics.saved import read_topics
+
+    new, old = read_topics(run), read_topics(old_run)
+    found = match_topics(
+        new.components, new.vocabulary, old.components, old.vocabulary, threshold=threshold, names=new.topic_names,
+        old_names=old.topic_names,
+    )  # fmt: skip
+    if as_json:
+        print_json(
+            {"run": str(run), "old_run": str(old_run), "shared_words": found.n_shared, **_matches(found.table())}
+        )
+    else:
+        rows = (
+            [_text(row["topic"]), _text(row["name"]), row["status"], _text(row["old"]), _text(row["old_name"])]
+            + [f"{row['similarity']:.2f}"]
+            for row in found.table().rows()
+        )
+        print_table(["topic", "name", "", "old", "old name", "similarity"], rows, n_numbers=1)
+    logger.info("%s", found.table().title)
+    _write(found.table(), out)
+    if edits is not None:
+        from ..models.persistence import load
+        from ..topics.edit_files import write_edits
+
+        write_edits(edits, [{"rename": found.renames()}], load(run, device="cpu", allow=allow or ()).fingerprint)
+        logger.info("wrote %s; topicloom edit %s --edits %s gives the topics these names", edits, run, edits)
+
+
+def check_new(path: Path | None, overwrite: bool) -> None:
+    """Raise InputError if a file exists that may not be replaced."""
+    from ..errors import InputError
+
+    if path is not None and path.exists() and not overwrite:
+        raise InputError(f"{path} already exists; give another name, or --overwrite to replace it")
+
+
+def check_table(path: Path | None, overwrite: bool) -> None:
+    """Check the file of a table before anything takes time."""
+    if path is not None:
+        from ..topics.table import require_format
+
+        require_format(path)
+        check_new(path, overwrite)
+
+
+def _view(run: Path, out: Path | None, overwrite: bool) -> Any:
+    check_table(out, overwrite)
+    from ..topics.view import Topics
+
+    return Topics.from_run(run)
+
+
+def _write(table: Table, out: Path | None) -> None:
+    if out is not None:
+        table.save(out)
+        logger.info("wrote %s", out)
+
+
+def _number_or_name(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _show_group_shares(
+    run: Path, shares: Table, column: str, words: Table, name: str, topic: int, as_json: bool
+) -> None:
+    """Show one topic in each period or group: its share with the interval, and the words that are typical of it."""
+    typical: dict[str, list[str]] = {}
+    first = next(iter(words.columns))
+    for row in words.rows():
+        typical.setdefault(row[first], []).append(row["word"])
+    if as_json:
+        print_json({"run": str(run), "topic": topic, "name": name, "shares": shares.to_dicts(), "words": words.to_dicts()})
+        return
+    rows = (
+        [
+            row[column],
+            _share(row["share"]),
+            "" if row["low"] is None else f"{row['low']:.1%} to {row['high']:.1%}",
+            f"{row['documents']:,}",
+            " ".join(typical.get(row[column], [])),
+        ]
+        for row in shares.rows()
+    )
+    print_table([column, "share", "interval", "documents", f"words typical of topic {topic}, {name}"], rows)
+
+
+def _matches(table: Table) -> dict[str, Any]:
+    rows = table.to_dicts()
+    return {"topics": [row for row in rows if row["status"] != "gone"], "gone": [r for r in rows if r["status"] == "gone"]}
+
+
+def _log_unknown(n_unknown: int, what: str) -> None:
+    if n_unknown:
+        logger.info("%s documents are left out, because their %s or all their words are unknown", f"{n_unknown:,}", what)
+
+
+def _bars(values: Sequence[float]) -> str:
+    """Draw shares as bars of text: the highest is that of the largest share; a gap stands for no documents."""
+    known = [value for value in values if value == value]
+    top = max(known, default=0.0) or 1.0
+    return "".join(" " if v != v else _BARS[min(int(v / top * len(_BARS)), len(_BARS) - 1)] for v in values)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None or value != value else f"{value:.1%}"
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
