@@ -224,8 +224,8 @@ def test_distinctive_words_are_those_of_the_formula():
 def test_words_of_groups():
     counts = sp.csr_array(np.array([[50.0, 100, 0, 0], [5, 100, 60, 0], [0, 0, 0, 0]]))
     first, second, none = words_of_groups(counts, ["a", "both", "b", "never"])
-    assert [word for word, *_ in first] == ["a", "both"]
-    assert second[0][0] == "b"
+    assert [word for word, *_ in first] == ["a"]  # that "both" is a little more frequent may be chance
+    assert [word for word, *_ in second] == ["b"]
     assert second[0][2] == 60
     assert none == []
     alone = words_of_groups(counts[[0]], ["a", "both", "b", "never"])

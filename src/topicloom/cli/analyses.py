@@ -201,9 +201,7 @@ def by(
 def match(
     run: Run,
     old_run: Annotated[Path, typer.Argument(help="An older run, whose names the topics should have.")],
-    threshold: Annotated[
-        float, typer.Option(help="Similarity, from 0 to 1, below which a topic is new.")
-    ] = 0.2,
+    threshold: Annotated[float, typer.Option(help="Similarity, from 0 to 1, below which a topic is new.")] = 0.2,
     edits: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the old names as edits (.yaml), which the command edit takes."),
@@ -231,8 +229,14 @@ def match(
         )
     else:
         rows = (
-            [_text(row["topic"]), _text(row["name"]), row["status"], _text(row["old"]), _text(row["old_name"])]
-            + [f"{row['similarity']:.2f}"]
+            [
+                _text(row["topic"]),
+                _text(row["name"]),
+                _status(row, threshold),
+                _text(row["old"]),
+                _text(row["old_name"]),
+                f"{row['similarity']:.2f}",
+            ]
             for row in found.table().rows()
         )
         print_table(["topic", "name", "", "old", "old name", "similarity"], rows, n_numbers=1)
@@ -243,7 +247,7 @@ def match(
         from ..topics.edit_files import write_edits
 
         write_edits(edits, [{"rename": found.renames()}], load(run, device="cpu", allow=allow or ()).fingerprint)
-        logger.info("wrote %s; topicloom edit %s --edits %s gives the topics these names", edits, run, edits)
+        logger.info("wrote %s, which topicloom edit %s --edits %s --out RUN applies", edits, run, edits)
 
 
 def check_new(path: Path | None, overwrite: bool) -> None:
@@ -289,7 +293,9 @@ def _show_group_shares(
     for row in words.rows():
         typical.setdefault(row[first], []).append(row["word"])
     if as_json:
-        print_json({"run": str(run), "topic": topic, "name": name, "shares": shares.to_dicts(), "words": words.to_dicts()})
+        print_json(
+            {"run": str(run), "topic": topic, "name": name, "shares": shares.to_dicts(), "words": words.to_dicts()}
+        )
         return
     rows = (
         [
@@ -306,12 +312,22 @@ def _show_group_shares(
 
 def _matches(table: Table) -> dict[str, Any]:
     rows = table.to_dicts()
-    return {"topics": [row for row in rows if row["status"] != "gone"], "gone": [r for r in rows if r["status"] == "gone"]}
+    return {
+        "topics": [row for row in rows if row["status"] != "gone"],
+        "gone": [r for r in rows if r["status"] == "gone"],
+    }
+
+
+def _status(row: dict[str, Any], threshold: float) -> str:
+    near = row["status"] == "new" and row["similarity"] >= threshold  # its partner has become two topics
+    return f"new, near {row['nearest']}" if near else str(row["status"])
 
 
 def _log_unknown(n_unknown: int, what: str) -> None:
     if n_unknown:
-        logger.info("%s documents are left out, because their %s or all their words are unknown", f"{n_unknown:,}", what)
+        logger.info(
+            "%s documents are left out, because their %s or all their words are unknown", f"{n_unknown:,}", what
+        )
 
 
 def _bars(values: Sequence[float]) -> str:

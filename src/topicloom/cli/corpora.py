@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
+from ..errors import InputError, nearest
 from .options import Preparing, Reading
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: boo
     return Corpus.load(source)
 
 
-def with_column(source: str, options: Preparing, column: str | None, option: str) -> Callable[[Corpus], Corpus]:
+def with_column(
+    source: str, options: Preparing, column: str | None, option: str, *, numbers: bool = False
+) -> Callable[[Corpus], Corpus]:
     """Read a column of a file. Return a function that adds it to the file's corpus as a covariate.
 
     A saved corpus has its covariates, so nothing is read.
@@ -62,6 +64,7 @@ def with_column(source: str, options: Preparing, column: str | None, option: str
         options: how the file is read.
         column: the name of the column, or None for none.
         option: the option that names it, for messages.
+        numbers: whether a column of numbers is a covariate of numbers; otherwise they are categories.
     """
     if column is None or (Path(source) / "corpus.json").is_file():
         return lambda corpus: corpus
@@ -81,7 +84,40 @@ def with_column(source: str, options: Preparing, column: str | None, option: str
         )
 
     def add(corpus: Corpus) -> Corpus:
-        known = Fields.of(corpus.n_docs, covariates={column: values})
+        known = Fields.of(corpus.n_docs, covariates={column: (numbers and _as_numbers(values)) or values})
         return replace(corpus, fields=replace(corpus.fields, covariates={**corpus.covariates, **known.covariates}))
 
     return add
+
+
+def with_covariates(source: str, options: Preparing, columns: Sequence[str]) -> Callable[[Corpus], Corpus]:
+    """Read columns of a file, and return a function that adds them to the file's corpus as covariates.
+
+    Args:
+        source: the file, or a saved corpus, which has to have them.
+        options: how the file is read.
+        columns: the names of the columns.
+    """
+    steps = [with_column(source, options, column, "covariate", numbers=True) for column in columns]
+
+    def add(corpus: Corpus) -> Corpus:
+        for step in steps:
+            corpus = step(corpus)
+        missing = [column for column in columns if column not in corpus.covariates]
+        if missing:
+            raise InputError(
+                f"the corpus {source} has no covariate {missing[0]!r}; {nearest(missing[0], corpus.covariates)}"
+                if corpus.covariates
+                else f"the corpus {source} has no covariates; train on the text that it was made of"
+            )
+        return corpus
+
+    return add
+
+
+def _as_numbers(values: list[str | None]) -> list[float | None] | None:
+    """Return values as numbers; None if one of them is none."""
+    try:
+        return [float(value) if value and value.strip() else None for value in values]
+    except ValueError:
+        return None

@@ -102,9 +102,7 @@ def nearest(
         print_json({"run": str(run), "item": item, "nearest": found.to_dicts()})
         return
     near = [[row["name"], f"{row['similarity']:.2f}"] for row in found.rows() if row["kind"] == "word"]
-    topics = [
-        [row["item"], row["name"], f"{row['similarity']:.2f}"] for row in found.rows() if row["kind"] == "topic"
-    ]
+    topics = [[row["item"], row["name"], f"{row['similarity']:.2f}"] for row in found.rows() if row["kind"] == "topic"]
     print_table(["word", "similarity"], near)
     typer.echo()
     print_table(["topic", "name", "similarity"], topics, n_numbers=1)
@@ -138,9 +136,7 @@ def vectors(
 
     corpus = open_corpus(source, options, progress=not quiet, keep_texts=True)
     logger.info("%s", corpus)
-    trained = train_word_vectors(
-        corpus, method.value, size, window, epochs, random_state=seed, n_jobs=threads
-    )
+    trained = train_word_vectors(corpus, method.value, size, window, epochs, random_state=seed, n_jobs=threads)
     trained.save(out)
     logger.info("wrote %s to %s", trained, out)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
-from .corpora import check_source, need_order, open_corpus
+from .corpora import check_source, need_order, open_corpus, with_covariates
 from .options import (
     AsJson,
     Config,
@@ -143,6 +143,10 @@ def train(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the model; repeatable.")
     ] = None,
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column with a number or a category of each document; repeatable."),
+    ] = None,
     doc_topics: Annotated[DocTopics, typer.Option(help="Format of the table of documents.")] = DocTopics.csv,
     texts: Annotated[
         bool, typer.Option("--texts/--no-texts", help="Write the texts into the table of documents and documents/.")
@@ -186,7 +190,8 @@ def train(
     chosen = _model(model, own | given, epochs, recipe)
     with _locked(outcome):
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
-        corpus = open_corpus(source, options, progress=not quiet, keep_texts=keep_texts)
+        add = with_covariates(source, options, covariate or [])
+        corpus = add(open_corpus(source, options, progress=not quiet, keep_texts=keep_texts))
         logger.info("%s", corpus)
         read_from = None if source == "-" else {"path": str(Path(source).resolve()), "reading": reading_of(options)}
         _train(chosen, corpus, outcome, read_from, monitored, monitor_every)

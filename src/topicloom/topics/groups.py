@@ -180,15 +180,15 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt
         groups = np.array([place[label] for label in labels], np.intp), known
     else:
         raise InputError(
-            f"the documents have no covariate {by!r}; {nearest(by, [*fields.covariates, 'class'])}; give "
-            "covariates when the corpus is made (`covariates`)"
+            f"the documents have no covariate {by!r}; {nearest(by, [*fields.covariates, 'class'])}; covariates are "
+            "given when the corpus is made: --covariate COLUMN of train, or covariates=... of Corpus"
         )
     if not (groups[0] >= 0).any():
         what = "class" if by == "class" else f"value of {by!r}"
         raise InputError(
             f"no document has a {what}, so topics cannot be shown by it; "
-            + ("name the column with the classes (`label`)" if by == "class" else "give the values (`covariates`)")
-            + " when the corpus is made"
+            "they are given when the corpus is made: "
+            + ("--label COLUMN of train, or labels=... of Corpus" if by == "class" else "covariates=... of Corpus")
         )
     return groups
 

@@ -155,11 +155,8 @@ class Hierarchy:
         if node >= len(self.names):
             return f"{self.linkage[node - len(self.names), 2]:.2f}  {words} ({share})"
         name = self.names[node]
-        return (
-            f"topic {node}  {words} ({share})"
-            if name in (str(node), "")
-            else f"topic {node}  {name}: {words} ({share})"
-        )
+        nameless = name in (str(node), "", ", ".join(self.words[node][:3]))  # its name says no more than its words
+        return f"topic {node}  {'' if nameless else f'{name}: '}{words} ({share})"
 
     def _name(self, node: int) -> str:
         return self.names[node] if node < len(self.names) else " ".join(self.words[node][:3])

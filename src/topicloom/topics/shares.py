@@ -153,7 +153,7 @@ def distinctive_words(ours: Array, total: Array, prior_tokens: float = _PRIOR_TO
 
 
 def words_of_groups(
-    group_counts: sp.csr_array, vocabulary: list[str], top_n: int = 10, fewest_tokens: float = 1.0
+    group_counts: sp.csr_array, vocabulary: list[str], top_n: int = 10, least_score: float = 1.96
 ) -> list[list[tuple[str, float, float]]]:
     """Return the words that each group uses more than the others: (word, score, tokens), best first.
 
@@ -162,14 +162,14 @@ def words_of_groups(
             returned, with their tokens as the score.
         vocabulary: the V words.
         top_n: the number of words for each group; a group has fewer if it uses fewer words more than the others.
-        fewest_tokens: a word that a group uses less often is left out.
+        least_score: a word with a smaller score is left out, because the difference may be due to chance.
     """
     total = np.asarray(group_counts.sum(axis=0)).ravel()
     found = []
     for group in range(group_counts.shape[0]):
         ours = group_counts[[group]].toarray().ravel()
         score = distinctive_words(ours, total) if group_counts.shape[0] > 1 else ours
-        candidates = np.flatnonzero((score > 0) & (ours >= fewest_tokens))
+        candidates = np.flatnonzero((score >= least_score) if group_counts.shape[0] > 1 else ours > 0)
         best = candidates[np.argsort(-score[candidates], kind="stable")[:top_n]]
         found.append([(vocabulary[word], float(score[word]), float(ours[word])) for word in best])
     return found

@@ -1,0 +1,197 @@
+"""The commands hierarchy, trends, by, match, export, nearest and vectors, and --tokenizer and --covariate of train."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+
+import topicloom as tl
+from test_cli import call, refused
+
+WORDS = {
+    "pets": "cat dog vet pets fur paw kitten puppy animal leash",
+    "money": "bank rate stock bond market money profit trade share fund",
+    "sport": "goal match team league coach player score win cup season",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Articles of two years, in which pets become more frequent and money less."""
+    place = tmp_path_factory.mktemp("analyses")
+    drawn = random.Random(0)
+    with (place / "news.jsonl").open("w", encoding="utf-8") as file:
+        for n in range(480):
+            month = n % 24
+            label = drawn.choices(list(WORDS), [1 + month / 3, 8 - month / 4, 4])[0]
+            pool = WORDS[label].split() * 9 + " ".join(WORDS.values()).split()
+            row = {
+                "text": " ".join(drawn.choices(pool, k=20)),
+                "section": label,
+                "date": f"{2022 + month // 12}-{month % 12 + 1:02}-{drawn.randint(1, 28):02}",
+                "price": n / 10,
+                "author": f"author {n % 3}" if n % 5 else None,
+            }
+            file.write(json.dumps(row) + "\n")
+    fields = ("--label", "section", "--timestamp", "date", "--covariate", "price", "--covariate", "author")
+    fast = ("--model", "lda", "--epochs", 10, "--quiet", "--monitor", "none", "--no-texts")
+    for name, seed in (("run", 0), ("old", 3)):
+        made = call("train", place / "news.jsonl", *fields, *fast, "--topics", 3, "--seed", seed, "--out", place / name)
+        assert made.exit_code == 0, made.output
+    plain = call("train", place / "news.jsonl", *fast, "--topics", 3, "--out", place / "plain")
+    assert plain.exit_code == 0, plain.output
+    return place
+
+
+def as_json(*arguments: object) -> dict:
+    result = call(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def main_topic(folder: Path, label: str) -> int:
+    view = tl.Topics.from_run(folder / "run")
+    found = [topic for topic, each in zip(view.documents.main_topics, view.documents.labels or [], strict=True)
+             if each == label]  # fmt: skip
+    return max(set(found), key=found.count)
+
+
+def test_hierarchy(folder):
+    found = as_json("hierarchy", folder / "run", "--groups", 2)
+    assert len(found["nodes"]) == 5
+    assert sorted(found["order"]) == [0, 1, 2]
+    assert len(found["groups"]) == 2
+    shown = call("hierarchy", folder / "run", "--words", 2).stdout
+    assert shown.count("topic ") == 3
+    assert "├─ " in shown
+    refused("hierarchy", folder / "run", "--groups", 9, says=["from 1 to 3"])
+
+
+def test_trends(folder):
+    found = as_json("trends", folder / "run", "--period", "month", "--samples", 50)
+    assert (len(found["periods"]), found["documents"][0]) == (24, 20)
+    directions = {row["topic"]: row["trend"] for row in found["trends"]}
+    assert directions[main_topic(folder, "pets")] == "rising"
+    assert directions[main_topic(folder, "money")] == "falling"
+    assert len(found["shares"]) == 72
+    shown = call("trends", folder / "run", "--samples", 50).stdout
+    assert "↑ rising" in shown
+    assert "2022-01 to" in " ".join(shown.split())
+
+
+def test_trends_of_one_topic(folder, tmp_path):
+    out = tmp_path / "shares.csv"
+    result = call("trends", folder / "run", "--topic", 1, "--period", "year", "--samples", 50, "--out", out)
+    assert result.exit_code == 0
+    assert "2023" in result.stdout
+    assert len(out.read_text("utf-8").splitlines()) == 1 + 3 * 2
+    name = tl.Topics.from_run(folder / "run").names[1]
+    found = as_json("trends", folder / "run", "--topic", name, "--period", "year", "--samples", 50)
+    assert found["topic"] == 1
+    refused("trends", folder / "run", "--topic", 7, says=["no topic 7"])
+    refused("trends", folder / "run", "--out", out, says=["--overwrite"])
+    refused("trends", folder / "run", "--out", tmp_path / "x.doc", says=[".csv"])
+
+
+def test_by(folder):
+    found = as_json("by", folder / "run", "--samples", 50)
+    assert found["groups"] == ["money", "pets", "sport"]
+    highest = {row["topic"]: row["highest"] for row in found["differences"]}
+    assert highest[main_topic(folder, "sport")] == "sport"
+    assert as_json("by", folder / "run", "price", "--groups", 2, "--samples", 50)["groups"] == [
+        "0 to 23.9",
+        "24 to 47.9",
+    ]
+    authors = as_json("by", folder / "run", "author", "--samples", 50)
+    assert (len(authors["groups"]), authors["without_group_or_words"]) == (3, 96)
+    shown = call("by", folder / "run", "--topic", 0, "--samples", 50).stdout
+    assert "%" in shown
+    assert "documents are left out" in call("by", folder / "run", "author", "--samples", 50).stderr
+
+
+def test_runs_without_fields(folder):
+    refused("trends", folder / "plain", says=["no document has a time", "--timestamp"])
+    refused("by", folder / "plain", says=["no document has a class", "--label"])
+    refused("by", folder / "plain", "price", says=["no covariate 'price'", "--covariate"])
+    refused("by", folder / "run", "prize", says=["did you mean price"])
+
+
+def test_match(folder, tmp_path):
+    found = as_json("match", folder / "run", folder / "old")
+    assert [row["status"] for row in found["topics"]] == ["matched"] * 3
+    assert found["gone"] == []
+    result = call("match", folder / "run", folder / "old", "--edits", tmp_path / "names.yaml")
+    assert "3 topics matched" in result.stderr
+    edits = yaml.safe_load((tmp_path / "names.yaml").read_text("utf-8"))
+    names = tl.load(folder / "old").topic_names_
+    assert edits["edits"] == [{"rename": {row["topic"]: names[row["old"]] for row in found["topics"]}}]
+    assert edits["model"] == tl.load(folder / "run").fingerprint
+    new = call("match", folder / "run", folder / "old", "--threshold", 1)
+    assert "3 new, 3 gone" in new.stderr
+    refused("match", folder / "run", folder / "none", says=["no saved model"])
+    refused("match", folder / "run", folder / "old", "--threshold", 2, says=["--threshold 2"])
+
+
+@pytest.mark.parametrize(
+    ("to", "name"),
+    [
+        ("topics", "topics.tex"), ("words", "words.md"), ("documents", "documents.parquet"), ("pyldavis", "v.json"),
+        ("topicwizard", "w.joblib"), ("datamapplot", "d.npz"), ("word2vec", "v.txt"),
+    ],
+)  # fmt: skip
+def test_export(folder, tmp_path, to, name):
+    out = tmp_path / name
+    result = call("export", folder / "run", "--to", to, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert out.stat().st_size > 0
+    refused("export", folder / "run", "--to", to, "--out", out, says=["already exists", "--overwrite"])
+    refused("export", folder / "run", "--to", to, "--out", tmp_path / "x.png", says=["should end in"])
+    if to == "word2vec":
+        assert "topic_2" in tl.read_word_vectors(out)
+
+
+def test_nearest(folder):
+    found = as_json("nearest", folder / "run", "cat", "--words", 4)["nearest"]
+    assert {row["item"] for row in found if row["kind"] == "word"} <= set(WORDS["pets"].split())
+    number = main_topic(folder, "money")
+    words = [row["item"] for row in as_json("nearest", folder / "run", number)["nearest"] if row["kind"] == "word"]
+    assert set(words) == set(WORDS["money"].split())
+    assert "similarity" in call("nearest", folder / "run", "cat").stdout
+    refused("nearest", folder / "run", "catt", says=["did you mean cat"])
+
+
+def test_vectors(folder, tmp_path):
+    options = ("--size", 8, "--epochs", 3, "--quiet")
+    for name in ("a.txt", "b.txt.gz"):
+        assert call("vectors", folder / "news.jsonl", "--out", tmp_path / name, *options).exit_code == 0
+    one, other = (tl.read_word_vectors(tmp_path / name) for name in ("a.txt", "b.txt.gz"))
+    assert one.digest == other.digest
+    assert (one.size, "cat" in one) == (8, True)
+    refused("vectors", folder / "news.jsonl", "--out", tmp_path / "a.bin", says=["should end in .txt"])
+    refused("vectors", folder / "news.jsonl", "--out", tmp_path / "a.txt", says=["--overwrite"])
+
+
+def test_a_tokenizer_of_ones_own(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "halves.py").write_text("def cut(text):\n    return [word[:3] for word in text.split()]\n", "utf-8")
+    fast = ("--model", "lda", "--topics", 2, "--epochs", 2, "--quiet", "--monitor", "none", "--no-documents")
+    made = call("train", folder / "news.jsonl", "--tokenizer", "halves:cut", *fast, "--out", "own")
+    assert made.exit_code == 0, made.output
+    assert "kit" in tl.load("own").vocabulary_
+    refused("infer", "own", folder / "news.jsonl", says=["your own tokenizer 'halves:cut'", "--allow halves"])
+    inferred = call("infer", "own", folder / "news.jsonl", "--allow", "halves")
+    assert inferred.exit_code == 0, inferred.output
+    assert tl.load("own", allow=["halves"]).transform(["kitten"]).shape == (1, 2)
+    corpus = tl.Corpus.from_texts(["kitten puppy"] * 6, tokenizer="halves:cut", max_df=1.0)
+    assert corpus.vocabulary == ["kit", "pup"]
+    for wrong, says in (
+        ("halves:none", "no function 'none'"),
+        ("nowhere:f", "no module 'nowhere'"),
+        (":f", "module:function"),
+    ):
+        refused("train", folder / "news.jsonl", "--tokenizer", wrong, *fast, "--out", "x", says=[says])
