@@ -197,8 +197,11 @@ class ServiceSource implements Source {
   }
 
   private async ask<T>(path: string, body?: unknown): Promise<T> {
-    const how = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-    const answer = await fetch(`${this.api}/${path}`, { ...how, credentials: "same-origin" });
+    const headers: Record<string, string> = {};
+    if (this.store.core.version !== null) headers["if-match"] = `"${this.store.core.version}"`;
+    if (body !== undefined) headers["content-type"] = "application/json";
+    const how = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const answer = await fetch(`${this.api}/${path}`, { ...how, headers, credentials: "same-origin" });
     const found = await answer.json().catch(() => ({}));
     if (!answer.ok) throw new Error(String(found.error ?? answer.statusText));
     return found as T;

@@ -44,6 +44,7 @@ export interface Core {
   names: string[];
   words: string[][];
   api: string | null;
+  version: string | null; // of the topics, for a service that notices edits since
   tree: [number, number, number][];
   periods: Groups | null;
   classes: Groups | null;

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import anyio.to_thread
-from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as StarletteHTTPException
@@ -23,6 +23,7 @@ from .measures import Measures
 from .schemas import DocumentPage, EditList, InferredList, NewEdits, Problem, Texts, TopicList, WholeDocument
 from .static import add_pages
 
+IfMatch = Annotated[str | None, Header(description="The version that the topics should have; otherwise 412.")]
 _THREADS = 4  # for all requests that are not answered at once
 _AT_ONCE = 2_000  # characters; the topics of fewer are inferred in a few milliseconds, without another thread
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -33,7 +34,7 @@ _SENTENCES = {  # for what the framework says
     "There was an error parsing the body": "the body is not JSON that can be read; /docs shows what is expected",
 }
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 409, 412, 413, 415, 422, 503)
 }
 
 
@@ -50,6 +51,10 @@ def make_app(live: Live, access: Access | None = None, limits: Limits | None = N
 
 
 def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
+    async def check_version(if_match: IfMatch = None) -> None:
+        if if_match is not None and live.snapshot.version not in _versions(if_match):
+            raise HTTPException(412, "the topics were edited in the meantime; load them again")
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
@@ -62,6 +67,7 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        dependencies=[Depends(check_version)],
         responses=_PROBLEMS,
     )
     _add_errors(app)
@@ -115,9 +121,10 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
         return as_json(live.edits())
 
     @app.post("/api/edits", tags=["edits"], summary="Edit topics", response_model=EditList)
-    async def edit(given: NewEdits) -> Response:
+    async def edit(given: NewEdits, if_match: IfMatch = None) -> Response:
         """Merge, drop and rename topics. The edits are stored in edits.yaml in the run directory."""
-        return await in_thread(lambda: as_json(live.edit(given.edits, given.version, given.replace)))
+        version = given.version if if_match is None else _versions(if_match)[0]
+        return await in_thread(lambda: as_json(live.edit(given.edits, version, given.replace)))
 
     @app.get("/health", tags=["service"], summary="Whether the service runs")
     async def health() -> Response:
@@ -130,6 +137,10 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
         return Response(measures.text(), media_type=CONTENT_TYPE_LATEST)
 
     return app
+
+
+def _versions(if_match: str) -> list[str]:
+    return [version.strip().removeprefix("W/").strip('"') for version in if_match.split(",")]
 
 
 def as_json(value: Any) -> Response:

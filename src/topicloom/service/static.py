@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
+import re
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, HTTPException, Response
 
-if TYPE_CHECKING:
-    from .live import Live
+from ..reports.explorer import PageOptions, explorer_page, read_metrics
+from .guard import NO_SOURCES
+from .live import Live
+from .snapshot import Snapshot
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>
@@ -35,8 +39,12 @@ _SWAGGER_POLICY = (
 )
 
 
+_POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
+
+
 def add_pages(app: FastAPI, live: Live) -> None:
     """Add the pages to an application."""
+    explorer = _Explorer(live)
     swagger = files("fastapi_offline") / "static"
     assets: Mapping[str, tuple[bytes, str]] = {
         "swagger-ui-bundle.js": ((swagger / "swagger-ui-bundle.js").read_bytes(), "text/javascript"),
@@ -46,17 +54,11 @@ def add_pages(app: FastAPI, live: Live) -> None:
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
-        topics = live.topics()
-        rows = "".join(
-            f"<tr><td>{each['topic']}<td>{html.escape(each['name'])}<td>"
-            f"{html.escape(' '.join(word['word'] for word in each['words']))}"
-            for each in topics["topics"]
-        )
-        return Response(_PAGE.format(name=html.escape(topics["run"]), rows=rows), media_type="text/html")
+        return _as_html(*await explorer.page())
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        return Response(_DOCS, media_type="text/html", headers={"content-security-policy": _SWAGGER_POLICY})
+        return _as_html(_DOCS.encode(), _SWAGGER_POLICY)
 
     @app.get("/docs/{name}", include_in_schema=False)
     async def asset(name: str) -> Response:
@@ -64,3 +66,44 @@ def add_pages(app: FastAPI, live: Live) -> None:
             raise HTTPException(404)
         content, kind = assets[name]
         return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+
+
+def _as_html(content: bytes, policy: str) -> Response:
+    return Response(content, media_type="text/html", headers={"content-security-policy": policy})
+
+
+class _Explorer:
+    """The page of the topics, which is made when it is first asked for, and again when the topics were edited."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self._maker = ThreadPoolExecutor(1, "page")
+        self._made: tuple[Snapshot, Future[tuple[bytes, str]]] | None = None
+
+    async def page(self) -> tuple[bytes, str]:
+        """Return the page and its Content-Security-Policy."""
+        now = self.live.snapshot
+        if self._made is None or self._made[0] is not now:
+            self._made = now, self._maker.submit(self._make, now)
+        # If making the page takes too long for this request, a later one finds it.
+        return await asyncio.shield(asyncio.wrap_future(self._made[1]))
+
+    def _make(self, now: Snapshot) -> tuple[bytes, str]:
+        title = self.live.run.resolve().name
+        if not len(now.theta):
+            return _plain(title, now), NO_SOURCES
+        options = PageOptions(title, api="api", version=now.version)
+        page = explorer_page(now.topics, options, read_metrics(self.live.run))
+        found = _POLICY.search(page)
+        policy = NO_SOURCES if found is None else f"{found[1]}; frame-ancestors 'none'"
+        return page.encode("utf-8", "replace"), policy
+
+
+def _plain(title: str, now: Snapshot) -> bytes:
+    """Return the page of a run without documents: its topics as a table."""
+    rows = "".join(
+        f"<tr><td>{row['topic']}<td>{html.escape(row['name'])}<td>"
+        f"{html.escape(' '.join(word['word'] for word in row['words']))}"
+        for row in now.table
+    )
+    return _PAGE.format(name=html.escape(title), rows=rows).encode("utf-8", "replace")

@@ -45,6 +45,7 @@ class PageOptions:
         most_documents: if there are more documents, so many are drawn at random; shares are those of all documents.
         api: the address of a service that documents and inference are read from, such as "/api"; None puts both into
             the page.
+        version: what the service calls the topics of the page, by which it notices that they were edited since.
         infer: whether the page has a box that finds the topics of a text.
     """
 
@@ -52,6 +53,7 @@ class PageOptions:
     texts: bool = True
     most_documents: int = MOST_DOCUMENTS
     api: str | None = None
+    version: str | None = None
     infer: bool = True
 
 
@@ -104,6 +106,7 @@ def _core_part(
         "names": topics.names,
         "words": [[word for word, _ in topics.words_of(k, _WORDS_OF_TOPIC)] for k in range(topics.n_topics)],
         "api": options.api,
+        "version": options.version,
         "tree": [[int(left), int(right), round(float(at), 4)] for left, right, at, _ in tree.linkage],
         "periods": period_shares(topics),
         "classes": class_shares(topics),
