@@ -6,6 +6,7 @@ import logging
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,8 @@ class Live:
             shares = read_shares(run / "topics.csv", len(model.components_))
             return cls(run, Snapshot(Topics(model, []), shares), None, limits).edited()
         stored = Topics.from_run(run, device=device, allow=allow)
-        topics = Topics.of(model, stored.corpus, stored.documents)
+        corpus = replace(stored.corpus, tokenizer=model.tokenizer_)  # which may be a function that was given
+        topics = Topics.of(model, corpus, stored.documents)
         if topics.corpus.texts is None:
             logger.warning("the texts of %s were not kept: documents have no text, and words are searched", run)
         path, temporary = _index_of(run, topics, _tokenize(model.tokenizer_))
@@ -208,11 +210,13 @@ class Live:
             NotKeptError: the run keeps no documents.
             NoSuchDocumentError: there is no such document.
         """
-        now = self.snapshot
-        found = self._documents().documents([row])
-        if not found:
+        now, index = self.snapshot, self._documents()
+        if not 0 <= row < len(now.theta):
             raise NoSuchDocumentError(f"there is no document {row}; the documents are 0 to {len(now.theta) - 1}")
-        whole = self._shown(now, found[0], None) | {"theta": now.theta[row].tolist(), "version": now.version}
+        whole = self._shown(now, index.documents([row])[0], None) | {
+            "theta": now.theta[row].tolist(),
+            "version": now.version,
+        }
         coloured = None
         if pieces and len(whole["text"] or "") <= self.limits.characters:
             tokens = now.topics.topics_of(row).pieces()
@@ -224,13 +228,13 @@ class Live:
         now = self.snapshot
         return {"edits": now.topics.edits, "version": now.version}
 
-    def edit(self, edits: Iterable[Mapping[str, Any]], version: str | None, replace: bool) -> dict[str, Any]:
+    def edit(self, edits: Iterable[Mapping[str, Any]], version: str | None, afresh: bool) -> dict[str, Any]:
         """Edit the topics, store the edits, and return all of them.
 
         Args:
             edits: numbered by the present topics; or, if they replace the present edits, by those of the run.
             version: the version of the topics that they were made from.
-            replace: whether the edits that the service was given before are taken back.
+            afresh: whether the edits that the service was given before are taken back.
 
         Raises:
             ConflictError: the present version is another.
@@ -241,7 +245,7 @@ class Live:
             now = self.snapshot
             if version is not None and version != now.version:
                 raise ConflictError("the edits were changed in the meantime; load the topics again")
-            topics = applied((self.start if replace else now).topics, checked)
+            topics = applied((self.start if afresh else now).topics, checked)
             store_edits(self.run, topics)
             self.snapshot = Snapshot(topics)
         return self.edits()
