@@ -188,5 +188,18 @@ const zh: Messages = {
   light: "浅色", details: "详情",
 };
 
+// The measures of the package by their names; their English titles are in the data of the page.
+export const measuresInChinese: Record<string, string> = {
+  document_npmi: "NPMI（文档共现）", c_v: "C_v", c_npmi: "C_NPMI", c_uci: "C_UCI", u_mass: "UMass", c_w2v: "C_w2v",
+  topic_diversity: "多样性", topic_uniqueness: "独特性", inverted_rbo: "倒置 RBO", redundancy: "冗余度",
+  embedding_diversity: "词向量多样性", perplexity_completion: "困惑度（文档补全）", perplexity_bound: "困惑度（证据下界）",
+  perplexity_bound_by_document: "困惑度（证据下界，按文档平均）", log_perplexity: "困惑度对数与词表大小对数之比",
+  purity: "纯度", nmi: "NMI", ari: "ARI", accuracy: "分类准确率", kl_per_dimension: "各隐变量维度的散度（奈特）",
+  active_units_by_divergence: "活跃的隐变量维度（按散度）", active_units_by_variance: "活跃的隐变量维度（按方差）",
+  active_topics: "活跃主题数", lowest_topic_diversity: "两种排序下较低的多样性", duplicate_topics: "重复的主题对",
+  frequent_mass: "最常见的 50 个词所占权重", seconds: "训练秒数", topic_distance: "与其他随机种子的距离",
+  loss: "损失", reconstruction: "重构误差", divergence: "与先验的散度",
+};
+
 export const messages = { en, zh };
 export type Language = keyof typeof messages;

@@ -35,6 +35,7 @@ export interface Inferred {
   theta: number[];
   known: number; // tokens that are in the vocabulary
   tokens: number;
+  words: number[]; // the numbers of the known ones
 }
 
 export interface Source {
@@ -94,14 +95,11 @@ class PageSource implements Source {
     const [infer, tokenizer] = [await this.inference, await this.store.tokenizer()];
     const counts = new Map<number, number>();
     const tokens = tokenizer.tokens(text);
-    let known = 0;
-    for (const { word } of tokens) {
-      if (word < 0) continue;
-      known++;
-      counts.set(word, (counts.get(word) ?? 0) + 1);
-    }
-    const words = [...counts.keys()].sort((a, b) => a - b);
-    return { theta: [...infer(words, words.map((word) => counts.get(word)!))], known, tokens: tokens.length };
+    const words = tokens.map(({ word }) => word).filter((word) => word >= 0);
+    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+    const distinct = [...counts.keys()].sort((a, b) => a - b);
+    const theta = infer(distinct, distinct.map((word) => counts.get(word)!));
+    return { theta: [...theta], known: words.length, tokens: tokens.length, words };
   }
 
   private matches(documents: Documents, place: number, wanted: string): boolean {
@@ -168,8 +166,8 @@ class ServiceSource implements Source {
   async infer(text: string): Promise<Inferred> {
     const answer = await this.ask<{ documents: { theta: number[]; empty: boolean }[] }>("infer", { texts: [text] });
     const [tokens, { theta, empty }] = [(await this.store.tokenizer()).tokens(text), answer.documents[0]];
-    const known = empty ? 0 : Math.max(1, tokens.filter(({ word }) => word >= 0).length);
-    return { theta, known, tokens: tokens.length };
+    const words = tokens.map(({ word }) => word).filter((word) => word >= 0);
+    return { theta, known: empty ? 0 : Math.max(1, words.length), tokens: tokens.length, words };
   }
 
   readonly save = async (edits: Edit[]) => {

@@ -226,7 +226,7 @@ def _quality(metrics: Mapping[str, Any], model: Any) -> dict[str, Any]:
     found = {}
     evaluations = metrics.get("evaluations")
     given = evaluations.get("training", {}).get("measures", {}) if isinstance(evaluations, dict) else {}
-    plain = dict(metrics) | dict(metrics.get("final") or {})
+    plain = dict(metrics.get("final") or {}) | {"seconds": metrics.get("training_seconds")} | dict(metrics)
     if "perplexity_completion_training" in plain:
         plain["perplexity_completion"] = plain["perplexity_completion_training"]
     for name, measure in CATALOGUE.items():

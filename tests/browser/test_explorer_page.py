@@ -1,0 +1,313 @@
+"""The explorer's page in a browser: every view, the inference of pasted texts, hostile texts, languages and themes."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("selenium", reason="selenium is not installed (the extra browser)")
+from selenium.webdriver.common.keys import Keys
+
+import topicloom as tl
+from topicloom.reports import run
+from topicloom.reports.explorer import PageOptions, write_page
+from topicloom.topics.edit_files import read_edits
+from topicloom.topics.view import Topics
+
+VIEWS = ["topics", "documents", "words", "similarity", "time", "classes", "quality", "text"]
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202edesrever\u202c \x07 cat dog <b>bold</b>"
+LABEL = "<em onclick=alert(3)>a class with a rather long name and markup in it</em> \u202efdp"
+AWKWARD = [
+    "The cat's dogs: CAT dog-cat don't STRASSE straße Ｃａｔ cat_dog 2024 x",
+    "see https://example.org/cat?dog=1 or write to cat@dog.example, e\u0301te\u0301 ÉTÉ",
+    "<p class='dog'>cat</p> &lt;b&gt;dog&lt;/b&gt; a <b and c> dog <!-- cat --> <script>cat</script> <unk> dog",
+    "Σίσυφος ΣΊΣΥΦΟΣ ﬁsh FISH naïve NAÏVE ʼcat’s dog‘s soft\xadcat",
+    "",
+    "unknownword",
+    HOSTILE,
+]
+
+
+@pytest.fixture(scope="module")
+def small() -> tl.Corpus:
+    words = ["cat dog play ball kitten fish", "bank money loan credit rate stocks", "straße été naïve σίσυφος don't dog-cat"]
+    texts = [f"{words[i % 3]} {words[i % 3].split()[i % 6]} number{i % 9}" for i in range(150)]
+    return tl.Corpus.from_texts(
+        [*texts, HOSTILE],
+        language="en",
+        min_df=2,
+        labels=[LABEL if i % 3 else "pets" for i in range(151)],
+        timestamps=[f"2024-{1 + i % 9:02}-03" for i in range(151)],
+        ids=[f"<u>{i}</u>" for i in range(151)],
+    )
+
+
+@pytest.fixture(scope="module")
+def model(small):
+    return tl.Loom(n_topics=6, epochs=8, random_state=0).fit(small)
+
+
+@pytest.fixture(scope="module")
+def page(small, model, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "news <script>alert(4)</script>".replace("/", "_")
+    corpus = model.documents(small)
+    run.write(folder, model, corpus, model.infer(corpus), 1.0, run.RunOptions(explorer=True))
+    return folder / "explorer.html"
+
+
+def infer(browser, text: str) -> tuple[list[float], list[int]]:
+    """Paste a text, and return its theta and the numbers of its words."""
+    browser.run(
+        "const area = document.querySelector('textarea'); area.value = arguments[0];"
+        "area.dispatchEvent(new Event('input', {bubbles: true}));",
+        "",
+    )
+    browser.until("!document.querySelector('#inferred').dataset.theta")
+    browser.run(
+        "const area = document.querySelector('textarea'); area.value = arguments[0];"
+        "area.dispatchEvent(new Event('input', {bubbles: true}));",
+        text,
+    )
+    theta = browser.until("document.querySelector('#inferred').dataset.theta")
+    words = browser.run("return document.querySelector('#inferred').dataset.words")
+    return json.loads(theta), [int(word) for word in words.split()]
+
+
+def test_every_view_opens_without_an_error_or_a_request(browser, page):
+    browser.open(page)
+    for view in VIEWS:
+        browser.view(view)
+        browser.until("document.querySelector('#content h2')")
+        time.sleep(0.4)
+        assert browser.find("#content").text.strip()
+    console, asked = browser.logs()
+    assert console == []
+    assert asked == {page.as_uri()}
+
+
+def test_a_service_or_any_host_cannot_be_asked_by_the_page(browser, page):
+    browser.open(page)
+    script = "const done = arguments[0]; fetch('https://example.org/').then(() => done('sent'), () => done('refused'));"
+    assert browser.driver.execute_async_script(script) == "refused"
+    script = (
+        "const s = document.createElement('script'); s.textContent = 'window.evil = 1'; document.body.append(s);"
+        "return window.evil === undefined"
+    )
+    assert browser.run(script)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("Loom", {}), ("LDA", {}), ("GSM", {"encoder_input": "tfidf"}), ("ETM", {"embedding_size": 8}),
+        ("DirichletVAE", {"sparsity": 0.3, "estimator": "weibull"}), ("ProdLDA", {"encoder_input": "l1"}),
+        ("BATM", {"activation": "relu"}), ("edited", {}),
+    ],
+)  # fmt: skip
+def test_topics_of_a_text_are_those_of_python(browser, small, model, tmp_path, name, settings):
+    if name == "edited":
+        edits = [{"merge": [0, 2]}, {"drop": [5]}, {"split": 1, "into": 2}, {"rename": {3: "banks"}}]
+        fitted = model.apply(edits, small)
+    elif name == "Loom":
+        fitted = model
+    else:
+        fitted = getattr(tl, name)(n_topics=5, epochs=3, random_state=0, **settings).fit(small)
+    write_page(tmp_path / "page.html", Topics(fitted, small))
+    browser.open(tmp_path / "page.html", "text")
+    place = {word: number for number, word in enumerate(fitted.vocabulary_)}
+    for text in [*list(small.texts)[:4], *AWKWARD[:4], "cat dog bank unknownword"]:
+        theta, words = infer(browser, text)
+        assert words == [place[token] for token in fitted.tokenizer_(text) if token in place]
+        np.testing.assert_allclose(theta, fitted.transform([text])[0], atol=0.01)
+    theta, words = infer(browser, "unknownword")
+    assert words == []
+    np.testing.assert_allclose(theta, fitted.transform(["unknownword"])[0], atol=0.01)
+
+
+def test_hostile_texts_are_shown_and_not_run(browser, page):
+    browser.open(page, "documents")
+    search = browser.find("#content input[type=search]")
+    search.send_keys("onerror")
+    browser.until("document.querySelectorAll('#content article').length === 1")
+    shown = browser.find("#content article").text
+    assert "<script>alert(1)</script><img src=x onerror=alert(2)>" in shown
+    assert "\u202e" not in shown
+    assert "\x07" not in shown
+    assert "<u>150</u>" in shown
+    assert browser.run("return document.querySelectorAll('#app script, #app img, #app b, #app u, #app em').length") == 0
+    browser.view("classes")
+    assert "<em onclick=alert(3)>" in browser.find("#content").text
+    browser.view("text")
+    infer(browser, HOSTILE)
+    assert "<b>bold</b>" in browser.find("#content").text
+    console, asked = browser.logs()
+    assert console == []
+    assert asked == {page.as_uri()}
+
+
+def test_documents_of_a_topic_are_sorted_by_its_share(browser, page, model, small):
+    browser.open(page, "documents/2")
+    browser.find("#content button[aria-pressed]").click()
+    browser.until("document.querySelector('#content button[aria-pressed=true]')")
+    time.sleep(0.5)
+    first = browser.find("#content section:last-of-type article h4").text
+    theta = model.transform(small)
+    best = [small.ids.index(each) for each in small.ids if each in first]
+    assert theta[best[0], 2] >= theta[:, 2].max() - 0.01
+
+
+def test_words_of_a_topic_by_relevance_are_those_of_python(browser, page, model):
+    browser.open(page, "topics/1")
+    browser.until("document.querySelectorAll('#topic tbody th').length > 5")
+    for relevance in (1, 0.3):
+        browser.run(
+            "const slider = document.querySelector('#topic input[type=range]'); slider.value = arguments[0];"
+            "slider.dispatchEvent(new Event('input', {bubbles: true}));",
+            relevance,
+        )
+        time.sleep(0.3)
+        shown = [each.text for each in browser.all("#topic tbody th")]
+        expected = model.topics(20, relevance)[1]
+        assert shown[:5] == expected[:5]
+        probable = [word for word in expected if model.components_[1, model.vocabulary_.index(word)] > 1e-3]
+        assert set(probable) <= set(shown)
+
+
+def test_edits_are_saved_as_a_file_that_python_applies(browser, page, model, small):
+    browser.open(page)
+    browser.run("localStorage.clear()")
+    browser.open(page)
+    name = 'ships: "and" {boats}, <b>#1</b> 船'
+    field = browser.find("#content tbody input[aria-label='Name of topic 3']")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.NULL, name, Keys.ENTER)
+    for topic in (1, 4):
+        browser.find(f"#content input[value='{topic}']").click()
+    next(each for each in browser.all("#content button") if each.text == "Merge").click()
+    browser.find("#content tbody button[aria-label='Topic 5']").click()
+    next(each for each in browser.all("#topic button") if each.text == "Drop").click()
+    browser.find("button[aria-controls=edits]").click()
+    assert name in browser.find("#edits").text
+    next(each for each in browser.all("#edits button") if each.text == "Save as YAML").click()
+    file = browser.downloads / "edits.yaml"
+    for _ in range(100):
+        if file.exists():
+            break
+        time.sleep(0.05)
+    found = read_edits(file)
+    found.check(model.fingerprint, file)
+    assert found.edits == [{"merge": [1, 4]}, {"drop": [5]}, {"rename": {3: name}}]
+    assert name in model.apply(found.edits, small).topic_names_
+    browser.open(page)  # the edits are kept for the next time
+    assert browser.find("button[aria-controls=edits]").text.endswith("3")
+    browser.run("localStorage.clear()")
+
+
+def test_chinese_and_english(browser, tmp_path):
+    texts = [f"湖人队击败火箭队 比赛 得分{i % 5}" if i % 2 else f"央行宣布加息 股市大跌 银行{i % 7}" for i in range(80)]
+    corpus = tl.Corpus.from_texts(texts, language="zh", min_df=2)
+    model = tl.Loom(n_topics=2, epochs=10, random_state=0).fit(corpus)
+    write_page(tmp_path / "zh.html", Topics(model, corpus), PageOptions("新闻"))
+    browser.open(tmp_path / "zh.html", "text")
+    assert browser.run("return document.documentElement.lang") == "en"
+    browser.find("button[aria-label='切换到中文']").click()
+    assert browser.run("return document.documentElement.lang") == "zh-CN"
+    assert [each.text for each in browser.all("[role=tab]")] == ["主题", "文档", "词语", "相似度", "质量", "输入文本"]
+    assert "最长匹配" in browser.find("#content").text
+    theta, words = infer(browser, "湖人队和火箭队的比赛，央行")
+    assert words
+    expected = model.transform([[model.vocabulary_[word] for word in words]])[0]
+    np.testing.assert_allclose(theta, expected, atol=0.01)
+    for view in ("topics", "documents", "words", "similarity", "quality"):
+        browser.view(view)
+        time.sleep(0.2)
+        shown = browser.run("return document.querySelector('#content').innerText")
+        assert "undefined" not in shown
+    browser.run("localStorage.clear()")
+    assert browser.logs()[0] == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_has_enough_contrast_in_both_themes(browser, page, dark):
+    browser.open(page, dark=dark)
+    worst = browser.run(
+        """
+        const parse = (c) => c.match(/[\\d.]+/g).map(Number);
+        const light = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; };
+          return .2126 * f(r) + .7152 * f(g) + .0722 * f(b); };
+        const ground = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+          if (c.length < 4 || c[3] === 1) return c; } return [255, 255, 255]; };
+        let worst = [99, ''];
+        for (const e of document.querySelectorAll('#app *')) {
+          const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+          if (!own || !e.offsetParent || e.closest('.hidden')) continue;
+          const [a, b] = [light(parse(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
+          const ratio = (a + .05) / (b + .05);
+          if (ratio < worst[0]) worst = [ratio, e.textContent.trim().slice(0, 40)];
+        }
+        return worst;
+        """
+    )
+    assert worst[0] >= 4.5, worst
+    colour = browser.run("return getComputedStyle(document.documentElement).backgroundColor")
+    assert (sum(map(int, colour.strip("rgb()").split(","))) < 150) == dark
+
+
+def test_the_theme_can_be_chosen(browser, page):
+    browser.open(page)
+    button = "button[title='Light or dark']"
+    browser.find(button).click()
+    browser.find(button).click()
+    assert "Dark" in browser.find(button).text
+    assert browser.run("return document.documentElement.classList.contains('dark')")
+    browser.run("localStorage.clear()")
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser, page):
+    browser.open(page, width=390)
+    for view in VIEWS:
+        browser.view(view)
+        time.sleep(0.3)
+        assert browser.run("return document.documentElement.scrollWidth") <= 390, view
+
+
+def test_the_page_is_used_by_the_keyboard(browser, page):
+    browser.open(page)
+    tab = browser.find("#tab-topics")
+    tab.send_keys(Keys.ARROW_RIGHT)
+    assert browser.find("#tab-documents").get_attribute("aria-selected") == "true"
+    browser.driver.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+    circle = browser.find("#content g[role=button][tabindex='0']")
+    before = browser.find("#topic h2").text
+    for key in (Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_DOWN):
+        circle.send_keys(key)
+        if browser.find("#topic h2").text != before:
+            break
+    assert browser.find("#topic h2").text != before
+
+
+def test_every_control_has_a_name(browser, page):
+    browser.open(page)
+    for view in VIEWS:
+        browser.view(view)
+        time.sleep(0.3)
+        nameless = browser.run(
+            """
+            return [...document.querySelectorAll('button, input, select, textarea, canvas, svg[role]')].filter((e) =>
+              !e.closest('[aria-hidden=true]') && !(e.getAttribute('aria-label') || e.textContent.trim() || e.closest('label') || e.title)
+            ).map((e) => e.outerHTML.slice(0, 100));
+            """
+        )
+        assert nameless == [], view
+
+
+def test_a_sample_says_so_and_texts_may_be_missing(browser, small, model, tmp_path):
+    write_page(tmp_path / "page.html", Topics(model, small), PageOptions(texts=False, most_documents=40))
+    browser.open(tmp_path / "page.html", "documents")
+    assert "40 of 151 documents" in browser.find("body").text
+    browser.until("document.querySelectorAll('#content article').length > 0")
+    assert "not in this page" in browser.find("#content").text
