@@ -34,7 +34,11 @@ AWKWARD = [
 
 @pytest.fixture(scope="module")
 def small() -> tl.Corpus:
-    words = ["cat dog play ball kitten fish", "bank money loan credit rate stocks", "straße été naïve σίσυφος don't dog-cat"]
+    words = [
+        "cat dog play ball kitten fish",
+        "bank money loan credit rate stocks",
+        "straße été naïve σίσυφος don't dog-cat",
+    ]
     texts = [f"{words[i % 3]} {words[i % 3].split()[i % 6]} number{i % 9}" for i in range(150)]
     return tl.Corpus.from_texts(
         [*texts, HOSTILE],
