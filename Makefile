@@ -1,4 +1,4 @@
-.PHONY: bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve
+.PHONY: figures bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -36,6 +36,9 @@ check: setup  ## run the linter, the formatter and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+figures: setup  ## draw the pictures of docs/figures.md
+	$(BIN)/python examples/figures.py docs/figures
 
 bench: setup  ## compare GSM with the Gibbs sampler, and measure memory on a million documents
 	$(BIN)/python benchmarks/quality.py

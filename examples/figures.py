@@ -34,6 +34,8 @@ def main(epochs: int = 60, folder: str | None = None) -> list[Path]:
 def draw(folder: Path, epochs: int):
     folder.mkdir(parents=True, exist_ok=True)
     corpus = tl.datasets.python_docs()
+    if epochs < 10:  # a trial
+        corpus = corpus[np.isin(corpus.labels, ["turtle", "smtplib", "statistics", "email", "asyncio", "tkinter"])]
     topics = tl.Topics(tl.ETM(n_topics=20, epochs=epochs, random_state=0).fit(corpus), corpus)
     for kind in ("map", "words", "sparsity", "similarity", "simplex"):
         yield save(folder, kind, tl.figures.draw(topics, kind))

@@ -1,9 +1,11 @@
 """The pictures of topics together with documents, by name, and the command `topicloom figures`."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -234,3 +236,33 @@ def test_without_documents_or_matplotlib(run, tmp_path, monkeypatch):
     assert "drawing pictures needs matplotlib: pip install 'topicloom[viz]'" in result.stderr
     with pytest.raises(MissingExtraError):
         import_module("topicloom.reports.figures")
+
+
+# The documentation.
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+@pytest.mark.parametrize("page", ["figures.md", "figures.zh-CN.md"])
+def test_the_pages_name_every_kind_and_show_small_pictures(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [
+        "map", "words", "clouds", "interpolation", "sparsity", "similarity", "time", "topics", "simplex"
+    ]  # fmt: skip
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(figures.KINDS)
+    pictures = re.findall(r"\]\((figures/[\w-]+\.png)\)", text)
+    assert len(pictures) == 10
+    assert all(0 < (DOCS / picture).stat().st_size < 150_000 for picture in pictures)
+
+
+def test_the_snippets_of_the_page_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    few = tl.datasets.python_docs()[::8]
+    monkeypatch.setattr(tl.datasets, "python_docs", lambda: few)
+    text = (DOCS / "figures.md").read_text(encoding="utf-8")
+    snippets = re.findall(r"<!-- test -->\n```python\n(.*?)```", text, re.DOTALL)
+    assert len(snippets) == 2
+    for snippet in snippets:
+        exec(snippet, {})
+    assert (tmp_path / "map.png").is_file()
+    assert capsys.readouterr().out
