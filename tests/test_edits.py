@@ -281,7 +281,7 @@ def test_files_keep_edits_and_the_fingerprint(model, tmp_path):
     assert found.edits == edits
     found.check(model.fingerprint, "edits.yaml")
     other = tl.GSM(n_topics=K, epochs=1, random_state=1, device="cpu").fit(CORPUS)
-    with pytest.raises(tl.InputError, match=r"edits.yaml belongs to another model .*; match the two models"):
+    with pytest.raises(tl.InputError, match=r"edits.yaml belongs to another model .*; replay the run of that model"):
         found.check(other.fingerprint, "edits.yaml")
     (tmp_path / "hand.yaml").write_text("edits:\n- merge: [1, 2]\n- split: 4\n  into: 3\n")
     by_hand = read_edits(tmp_path / "hand.yaml")

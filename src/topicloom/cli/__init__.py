@@ -3,7 +3,21 @@
 Heavy modules, PyTorch above all, are imported inside the commands, so that help appears at once.
 """
 
-from . import analyses, apply, explore, figures, outlets, searches, serve, show, train
+from . import analyses, apply, edit, explore, figures, outlets, read, searches, serve, show, train
 from .shell import app, main
 
-__all__ = ["analyses", "app", "apply", "explore", "figures", "main", "outlets", "searches", "serve", "show", "train"]
+__all__ = [
+    "analyses",
+    "app",
+    "apply",
+    "edit",
+    "explore",
+    "figures",
+    "main",
+    "outlets",
+    "read",
+    "searches",
+    "serve",
+    "show",
+    "train",
+]

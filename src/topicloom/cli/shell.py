@@ -99,8 +99,12 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Show the v
 
 def show_topics(topics: list[Topic]) -> None:
     shares = ("" if topic["share"] is None else f"{topic['share']:.1%}" for topic in topics)
-    rows = ([str(topic["topic"]), share, " ".join(topic["words"])] for topic, share in zip(topics, shares, strict=True))
-    print_table(["topic", "share", "words"], rows, n_numbers=2)
+    named = any(topic["name"] is not None for topic in topics)
+    rows = (
+        [str(topic["topic"]), share, *([topic["name"] or ""] if named else []), " ".join(topic["words"])]
+        for topic, share in zip(topics, shares, strict=True)
+    )
+    print_table(["topic", "share", *(["name"] if named else []), "words"], rows, n_numbers=2)
 
 
 def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0) -> None:

@@ -169,8 +169,9 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "topic_diversity": metrics.topic_diversity(ids),  # of the 25 best words
         "topic_uniqueness": metrics.topic_uniqueness(ids),  # of the 10 best
         "document_npmi": metrics.document_npmi(ids, corpus.counts),  # of the 10 best
-        "model": type(model).__name__,
-        "settings": settings_as_json(model),
+        "model": type(model.origin).__name__,
+        "settings": settings_as_json(model.origin),
+        **({"edits": model.edits} if model.edits else {}),
         "versions": {
             "topicloom": __version__,
             "torch": torch.__version__,

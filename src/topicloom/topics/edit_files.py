@@ -40,8 +40,8 @@ class EditsFile:
         if self.fingerprint is not None and self.fingerprint != fingerprint:
             raise InputError(
                 f"{path} belongs to another model (its fingerprint is {self.fingerprint}, that of this model is "
-                f"{fingerprint}), whose topics have other numbers; match the two models, or take the line `model` out "
-                "of the file"
+                f"{fingerprint}), whose topics have other numbers; replay the run of that model (`replay`), or take "
+                "the line `model` out of the file"
             )
 
 

@@ -36,9 +36,14 @@ class SavedTopics:
     names: list[str | None] | None = None
 
     @property
+    def given_names(self) -> list[str | None]:
+        """The name that each topic was given; None for one without."""
+        return self.names or [None] * len(self.components)
+
+    @property
     def topic_names(self) -> list[str]:
         """A name for each topic: the one that it was given, or else its first three words."""
-        return complete_names(self.names or [None] * len(self.components), self.topics(3))
+        return complete_names(self.given_names, self.topics(3))
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic, best first; as `TopicModel.topics`."""

@@ -24,6 +24,10 @@ _WORDS_OF_MAIN_TOPIC = 5
 class HasTopics(Protocol):
     """A fitted model, or the topics that were saved with one."""
 
+    @property
+    def given_names(self) -> list[str | None]:
+        """The name that each topic was given; None for one without."""
+
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic, best first."""
 
@@ -32,6 +36,7 @@ class Topic(TypedDict):
     """A topic as a row of a table."""
 
     topic: int
+    name: str | None  # None if nobody named it
     share: float | None  # the mean of theta over the documents; None if it is not known
     words: list[str]
 
@@ -48,11 +53,12 @@ def describe(
     """
     words = topics.topics(top_n, relevance)
     known = [None] * len(words) if shares is None else [round(float(share), 6) for share in shares]
-    return [Topic(topic=k, share=known[k], words=words[k]) for k in range(len(words))]
+    names = topics.given_names
+    return [Topic(topic=k, name=names[k], share=known[k], words=words[k]) for k in range(len(words))]
 
 
 def write_topics(path: Path, topics: Sequence[Topic], documents: DocumentTopics, *, excel: bool = False) -> None:
-    """Write topics.csv: topic, share, documents whose main topic it is, words.
+    """Write topics.csv: topic, share, documents whose main topic it is, words, and names if there are any.
 
     Args:
         excel: begins the file with a byte order mark, which Excel needs for Chinese.
@@ -61,9 +67,11 @@ def write_topics(path: Path, topics: Sequence[Topic], documents: DocumentTopics,
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(_BOM if excel else "")
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["topic", "share", "documents", "words"])
+        named = any(topic["name"] is not None for topic in topics)
+        table.writerow(["topic", "share", "documents", "words", *(["name"] if named else [])])
         for topic in topics:
-            table.writerow([topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])])
+            row = [topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])]
+            table.writerow([*row, *([topic["name"]] if named else [])])
 
 
 def read_shares(path: Path, n_topics: int) -> list[float] | None:

@@ -201,7 +201,7 @@ class Topics(Reading, Analyses, Outlets):
             SettingError: there is no such rule.
         """
         check_rule(rule)
-        given = self._topics.names or [None] * self.n_topics
+        given = self._topics.given_names
         chosen = [k for k in range(self.n_topics) if given[k] is None]
         if topics is not None:
             chosen = [self.number_of(topic) for topic in _each(topics)]

@@ -1,0 +1,177 @@
+"""Commands that change the topics of a run and write a new run: edit and name."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from .options import Allow, AsJson, Device, Overwrite, Quiet, Run, Words, read_names
+from .shell import command, print_json, show_topics
+
+if TYPE_CHECKING:
+    from ..topics.view import Topics
+
+logger = logging.getLogger("topicloom")
+
+_MANY = "; repeatable"
+
+
+@command
+def edit(
+    run: Run,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the run of the edited topics is written.")],
+    edits: Annotated[Path | None, typer.Option(metavar="FILE", help="A .yaml file of edits.")] = None,
+    merge: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC,TOPIC", help=f"Topics that become one{_MANY}.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help=f"A topic to remove{_MANY}.")] = None,
+    split: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC:PARTS", help=f"A topic to divide, such as 4:3{_MANY}.")
+    ] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC=NAME", help=f"A name for a topic, such as 3=shipping{_MANY}.")
+    ] = None,
+    reduce_to: Annotated[
+        int | None, typer.Option(metavar="TOPICS", help="Merge similar topics until this many are left.")
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Take the names and edits of another run, whose topics are matched first."),
+    ] = None,
+    words: Words = 10,
+    device: Device = "auto",
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Merge, drop, split and name topics, and write a new run. All numbers are those that `topics RUN` shows."""
+    from ..reports.place import require_place
+
+    given = _direct_edits(merge, drop, split, rename, reduce_to)
+    if edits is None and replay is None and not given:
+        raise InputError(
+            "there is nothing to do; give --edits, --merge, --drop, --split, --rename, --reduce-to or --replay"
+        )
+    if replay is not None and (edits is not None or given):
+        raise InputError("--replay cannot be combined with other edits; edit the run that it writes")
+    require_place(out, overwrite)
+    from ..reports.edited_run import edited_topics
+    from ..topics.view import Topics
+
+    topics = Topics.from_run(run, device=device, allow=allow or ())
+    if replay is not None:
+        other = Topics.from_run(replay, device=device, allow=allow or ())
+        if not other.edits:
+            raise InputError(f"the topics of {replay} have neither names nor other edits; edit or name them first")
+        edited = topics.replay(other)
+    else:
+        edited = edited_topics(topics, edits, given)
+    _write(run, out, edited, words, quiet, as_json)
+
+
+@command
+def name(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the run with names is written; by default nothing is.")
+    ] = None,
+    rule: Annotated[
+        str, typer.Option(metavar="words|phrase|MODULE:FUNCTION", help="Distinctive words, a phrase, or your function.")
+    ] = "words",
+    topics: Annotated[
+        str | None, typer.Option(metavar="TOPIC,TOPIC", help="These topics only; by default those without a name.")
+    ] = None,
+    words: Words = 10,
+    device: Device = "auto",
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Name the topics of a run by a rule, or by a function of your own that gets words and documents."""
+    if out is not None:
+        from ..reports.place import require_place
+
+        require_place(out, overwrite)
+    from ..topics.view import Topics
+
+    namer: Any = _function(rule) if ":" in rule else rule
+    view = Topics.from_run(run, device=device, allow=allow or ())
+    chosen = None if topics is None else [_topic(each) for each in read_names(topics)]
+    _write(run, out, view.name(namer, topics=chosen), words, quiet, as_json)
+
+
+def _write(run: Path, out: Path | None, topics: Topics, words: int, quiet: bool, as_json: bool) -> None:
+    """Write and show edited topics."""
+    from ..files import lock_directory
+    from ..reports.edited_run import write_edited
+    from ..topics.tables import describe
+
+    if out is not None:
+        with lock_directory(out):
+            write_edited(run, out, topics)
+    found = describe(topics.model, topics.shares, words)
+    if as_json:
+        print_json({"run": None if out is None else str(out), "topics": found, "edits": topics.edits})
+    elif not quiet:
+        show_topics(found)
+    if out is not None:
+        logger.info("the run is in %s", out)
+
+
+def _direct_edits(
+    merge: list[str] | None,
+    drop: list[str] | None,
+    split: list[str] | None,
+    rename: list[str] | None,
+    reduce_to: int | None,
+) -> list[dict[str, Any]]:
+    """Return the edits that options name, in the order of a list: names before the merges that keep them."""
+    edits: list[dict[str, Any]] = [{"merge": _numbers(text, "--merge")} for text in merge or []]
+    edits += [{"drop": _numbers(text, "--drop")} for text in drop or []]
+    for text in split or []:
+        topic, _, parts = text.partition(":")
+        if not parts.isdecimal():
+            raise InputError(f"--split {text}: give a topic and the number of its parts, such as 4:3")
+        edits.append({"split": _number(topic, f"--split {text}"), "into": int(parts)})
+    names: dict[int, str | None] = {}
+    for text in rename or []:
+        topic, equals, new = text.partition("=")
+        if not equals:
+            raise InputError(f"--rename {text}: give a topic and its name, such as 3=shipping")
+        number = _number(topic, f"--rename {text}")
+        if number in names:
+            raise InputError(f"--rename {text}: topic {number} has two names; give it one")
+        names[number] = new
+    edits += [{"rename": names}] if names else []
+    return edits + ([] if reduce_to is None else [{"reduce_to": reduce_to}])
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    return [_number(part, f"{option} {text}") for part in read_names(text)]
+
+
+def _number(text: str, where: str) -> int:
+    if not text.strip().isdecimal():
+        raise InputError(f"{where}: {text.strip()!r} is not the number of a topic")
+    return int(text)
+
+
+def _topic(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _function(text: str) -> Any:
+    """Return the function that MODULE:FUNCTION names; the current directory is searched first."""
+    from ..imports import import_named
+
+    found = import_named(text, "module:function, such as my_names:name")
+    if not callable(found):
+        module, _, name = text.partition(":")
+        raise InputError(f"the module {module!r} has no function {name!r}; check the name")
+    return found

@@ -1,0 +1,100 @@
+"""Commands that show what the topics of a run are about: documents, tokens and find. They seldom load PyTorch."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from .options import AsJson, Run
+from .shell import command, print_json, print_table
+
+Topic = Annotated[str, typer.Argument(help="The number or the name of a topic.")]
+
+
+class Kind(StrEnum):
+    """Which documents of a topic are shown."""
+
+    typical = "typical"
+    diverse = "diverse"
+    recent = "recent"
+
+
+@command
+def documents(
+    run: Run,
+    topic: Topic,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
+    kind: Annotated[
+        Kind, typer.Option(help="Documents with the largest shares, such that differ from one another, or the latest.")
+    ] = Kind.typical,
+    length: Annotated[
+        int, typer.Option(min=20, help="The most characters of a text; its best passage is shown.")
+    ] = 200,
+    as_json: AsJson = False,
+) -> None:
+    """Show documents of a topic, with the words in them that speak for it."""
+    from ..topics.view import Topics
+
+    topics = Topics.from_run(run)
+    number = topics.number_of(int(topic) if topic.isdecimal() else topic)
+    found = topics.documents_of(number, n, kind.value, length=length)
+    if as_json:
+        print_json({"run": str(run), "topic": number, "name": topics.names[number], "documents": found.to_dicts()})
+        return
+    names = [name for name in ("id", "share", "label", "time", "words", "text") if any(map(_is_known, found[name]))]
+    rows = ([_cell(name, row[name]) for name in names] for row in found.rows())
+    print_table(names or ["no document has more of this topic than of the average topic"], rows)
+
+
+@command
+def tokens(
+    run: Run,
+    document: Annotated[str, typer.Argument(help="The number or the id of a document, or a new text.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show a document with its tokens in the colours of their topics."""
+    from rich.console import Console
+
+    from ..topics.view import Topics
+
+    topics = Topics.from_run(run)
+    known = document in topics.documents.ids
+    found = topics.topics_of(int(document) if document.isdecimal() and not known else document)
+    if as_json:
+        shares = [{"topic": k, "name": name, "share": round(share, 6)} for k, name, share in found.topics]
+        each = [token._asdict() for token in found.tokens]
+        print_json({"run": str(run), "text": found.text, "topics": shares, "tokens": each})
+    else:
+        Console(highlight=False).print(found)
+
+
+@command
+def find(
+    run: Run,
+    query: Annotated[str, typer.Argument(metavar="WORD|TEXT", help="A word, or a text in quotation marks.")],
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of topics.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Find the topics of a word or of a text."""
+    from ..topics.view import Topics
+
+    found = Topics.from_run(run).find_topics(query, n)
+    if as_json:
+        print_json({"run": str(run), "query": query, "topics": found.to_dicts()})
+        return
+    rows = ([str(row["topic"]), f"{row['weight']:.1%}", row["name"], " ".join(row["words"])] for row in found.rows())
+    print_table(["topic", "weight", "name", "words"], rows, n_numbers=2)
+
+
+def _is_known(value: object) -> bool:
+    return value is not None and value != ""
+
+
+def _cell(name: str, value: object) -> str:
+    if name == "share":
+        return f"{value:.1%}"
+    if name == "time" and value is not None:
+        return str(value)[:10]
+    return " ".join(map(str, value)) if isinstance(value, list) else str("" if value is None else value)
