@@ -12,9 +12,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
+PAGES = (*READMES, "docs/topics.md", "docs/topics.zh-CN.md")
 FOUND = {
     snippet: f"{name}-{number}"  # both READMEs share some
-    for name in reversed(READMES)
+    for name in reversed(PAGES)
     for number, snippet in enumerate(
         re.findall(r"<!-- test -->\n```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
     )
