@@ -88,6 +88,9 @@ def test_words_and_topics_of_an_etm(topics, corpus):
     assert len(figure.axes[0].collections[1].get_offsets()) == 3
     shown = {text.get_text() for text in figure.axes[0].texts}
     assert len(shown & set(corpus.vocabulary)) > 10
+    assert figures.draw(topics.rename({0: "<b>a</b>\n$b$"}), "words")
+    with pytest.raises(InputError, match="ETM with edited topics has no vectors"):
+        figures.draw(topics.merge([0, 1]), "words")
     other = tl.Topics(tl.LDA(2, epochs=2, random_state=0).fit(corpus), corpus)
     with pytest.raises(InputError, match="LDA has no vectors of words and topics; the picture 'words' needs an ETM"):
         figures.draw(other, "words")
@@ -155,6 +158,16 @@ def test_empty_documents(topics, corpus, rows, says):
     assert figures.draw(few, "similarity")
 
 
+def test_edited_topics_with_awkward_names(topics, tmp_path):
+    edited = topics.merge([0, 1]).rename({0: "<script>alert(1)</script>\n$x$ \\alpha"})
+    for kind in ("map", "topics", "interpolation", "similarity", "time"):
+        (tmp_path / kind).mkdir()
+        for path in figures.save_pages(figures.draw(edited, kind), tmp_path / kind / "picture.svg"):
+            assert "<script>" not in path.read_text(encoding="utf-8")
+    path = edited.model.interpolate(edited.corpus[[0]], edited.corpus[[1]])
+    np.testing.assert_allclose(path.theta[[0, -1]], edited.model.transform(edited.corpus[:2]), atol=1e-5)
+
+
 def test_two_documents(topics, corpus, tmp_path):
     two = tl.Topics(topics.model, corpus.subset([0, 1]))
     for kind in ("map", "interpolation", "sparsity", "similarity", "topics", "time"):
@@ -200,7 +213,9 @@ def test_the_command_draws_what_is_named(run, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"map.svg", "interpolation.svg"}
     assert (tmp_path / "map.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert call(run, *arguments, "--quiet").exit_code == 2
+    (tmp_path / "map-2.svg").write_text("a page of an earlier picture", encoding="utf-8")
     assert call(run, *arguments, "--quiet", "--overwrite").exit_code == 0
+    assert not (tmp_path / "map-2.svg").exists()
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,9 @@ def figures(
             logger.info("without %s: %s", name, error)
             continue
         folder.mkdir(parents=True, exist_ok=True)
-        written[name] = [str(path) for path in pictures.save_pages(pages, folder / f"{name}.{format.value}")]
+        paths = pictures.save_pages(pages, folder / f"{name}.{format.value}")
+        _remove_pages(folder, name, format, after=len(paths))
+        written[name] = [str(path) for path in paths]
         logger.info("wrote %s", ", ".join(written[name]))
     if as_json:
         print_json({"run": str(run), "figures": written, "left_out": left_out})
@@ -119,6 +121,14 @@ def _require_free(folder: Path, kinds: Any, format: Format, overwrite: bool) -> 
     taken = [path for name in kinds if (path := folder / f"{name}.{format.value}").exists()]
     if taken and not overwrite:
         raise InputError(f"{taken[0]} already exists; give another directory as --out, or --overwrite to replace it")
+
+
+def _remove_pages(folder: Path, name: str, format: Format, after: int) -> None:
+    """Remove the further pages of an earlier picture that had more."""
+    page = max(2, after + 1)
+    while (path := folder / f"{name}-{page}.{format.value}").exists():
+        path.unlink()
+        page += 1
 
 
 def _read_alphas(text: str) -> list[float | list[float]]:

@@ -19,6 +19,7 @@ from ..corpus import Corpus
 from ..errors import InputError, SettingError
 from ..files import atomic_file
 from .document_topics import DocumentTopics
+from .projection import project
 
 Array = npt.NDArray[Any]
 Layout = Literal["tsne", "pca"]
@@ -26,7 +27,6 @@ Layout = Literal["tsne", "pca"]
 UNLABELLED = "Unlabelled"  # how DataMapPlot calls points of no cluster
 _UNKNOWN = "(unknown)"
 _SMALLEST = 1e-12
-_FEWEST_FOR_TSNE = 5
 _HOVER = 200  # characters of a document
 
 
@@ -169,19 +169,7 @@ def document_map(theta: Array, layout: Layout = "tsne", random_state: int = 0) -
     """
     if layout not in ("tsne", "pca"):
         raise SettingError(f"`layout={layout!r}` should be tsne or pca")
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE
-
-    roots = np.sqrt(theta.astype(np.float32))
-    size = min(2, *roots.shape)
-    if layout == "tsne" and len(roots) >= _FEWEST_FOR_TSNE and size == 2:
-        perplexity = min(30.0, (len(roots) - 1) / 3)
-        tsne = TSNE(perplexity=perplexity, init="pca", random_state=random_state)
-        return np.asarray(tsne.fit_transform(roots), np.float32)
-    places = np.zeros((len(roots), 2), np.float32)
-    if size == 2 and np.ptp(roots, axis=0).max() > 0:
-        places[:] = PCA(2, random_state=random_state).fit_transform(roots)
-    return places
+    return project(np.sqrt(theta), layout, random_state).astype(np.float32)
 
 
 def texts_or_words(corpus: Corpus) -> list[str]:

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 
 from ...errors import InputError, SettingError, nearest
 from ...ranking import word_scores
+from ...topics.projection import Projection, project
 from ...topics.view import Topics
 from ...topics.words import topic_word_ids
-from ..projection import Projection, project
 from .bars import topic_pages
 from .clouds import word_clouds
 from .interpolation import interpolation_strip
@@ -44,7 +44,7 @@ class Options:
         colour: what colours the documents of a map: their main "topic", or their "label".
         space: what documents that are near in a map have in common: their topic shares ("theta"), or their position in
             the model's latent space ("latent"; see `latent` of a model).
-        projection: how a map is made of it; see `topicloom.reports.projection.project`.
+        projection: how a map is made of it; see `topicloom.topics.projection.project`.
         documents: the two documents of an interpolation, by their ids or row numbers. None takes a typical document of
             each of the two largest topics.
         steps: the number of steps of an interpolation, with both documents.
@@ -157,8 +157,14 @@ def _classes(labels: Sequence[str] | None, rows: npt.NDArray[np.intp]) -> tuple[
 
 def _words(topics: Topics, options: Options) -> list[Figure]:
     model = topics.model
+    base = getattr(model, "base_", model)
+    if np.array_equal(base.components_, topics.components):
+        model = base  # topics were renamed and nothing else
     if not hasattr(model, "word_embeddings_") or not hasattr(model, "topic_embeddings_"):
-        raise InputError(f"{type(model).__name__} has no vectors of words and topics; the picture 'words' needs an ETM")
+        edited = " with edited topics" if model is not base else ""
+        raise InputError(
+            f"{type(base).__name__}{edited} has no vectors of words and topics; the picture 'words' needs an ETM"
+        )
     best = topic_word_ids(topics.components, topics.word_counts, max(4, min(25, _WORDS_OF_MAP // len(topics))))
     owners: dict[int, int] = {}  # a word belongs to the topic in which it ranks first
     for rank in range(best.shape[1]):
@@ -263,7 +269,7 @@ def _simplex(topics: Topics, options: Options) -> list[Figure]:
 
 
 def _names(topics: Topics) -> list[str]:
-    return [f"{topic} {name}" for topic, name in enumerate(topics.names)]
+    return [f"{topic} {' '.join(name.split())}" for topic, name in enumerate(topics.names)]
 
 
 KINDS = {

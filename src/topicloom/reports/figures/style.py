@@ -66,9 +66,9 @@ def noted(width: float, height: float, note: str, *, left: float = MARGIN, top: 
 
 
 def shortened(name: str, most: int = 30) -> str:
-    """Return a name of at most so many characters, of which a wide one, such as a Chinese one, counts as two."""
+    """Return a name in one line of at most so many characters; a wide one, such as a Chinese one, counts as two."""
     width, kept = 0, ""
-    for character in name:
+    for character in " ".join(name.split()):
         width += 1 + (ord(character) > 0x1100)
         if width > most:
             return kept.rstrip() + "…"
