@@ -289,6 +289,43 @@ def test_files_keep_edits_and_the_fingerprint(model, tmp_path):
     by_hand.check(other.fingerprint, "hand.yaml")
 
 
+def test_many_edits_keep_few_matrices(model):
+    """Hundreds of edits of a large model must not keep the topics after each of them."""
+    view = tl.Topics(model, CORPUS)
+    for number in range(20):
+        view = view.split(0, into=2, random_state=number) if number % 10 == 9 else view.merge([0, 1]).split(0, into=2)
+    network = view.model.network_
+    splits = sum(step.__class__.__name__ == "Split" for step in network.steps)
+    assert sum(beta_t.numel() > 0 for beta_t, _ in network.stages) == splits + 1
+    close(view.documents.theta, view.model.transform(CORPUS), 1e-3)
+    close(view.components.sum(axis=1), 1)
+
+
+def test_names_cannot_change_a_terminal(model):
+    assert model.rename({0: "red \x1b[31m\x07alarm", 1: "<b>", 2: "👩\u200d🔬"}).topic_names_[:3] == [
+        "red [31m alarm",
+        "<b>",
+        "👩\u200d🔬",
+    ]
+
+
+def test_a_damaged_edited_model_is_one_sentence(model, tmp_path):
+    model.merge([0, 1]).save(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    for damage in (
+        {"steps": []},
+        {"steps": ["split"]},
+        {"columns": [[0, "x"]]},
+        {"edits": [{"melt": 1}]},
+        {"parts": None},
+    ):
+        path.write_text(json.dumps(config | {"edited": config["edited"] | damage}))
+        with pytest.raises(tl.InputError, match=r"damaged|cannot be used") as error:
+            tl.load(tmp_path / "model")
+        assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..text.characters import printable
 from .options import AsJson, Run
 from .shell import command, print_json, print_table
 
@@ -97,4 +98,5 @@ def _cell(name: str, value: object) -> str:
         return f"{value:.1%}"
     if name == "time" and value is not None:
         return str(value)[:10]
-    return " ".join(map(str, value)) if isinstance(value, list) else str("" if value is None else value)
+    text = " ".join(map(str, value)) if isinstance(value, list) else str("" if value is None else value)
+    return printable(text)  # a text of a user must not change the terminal

@@ -22,7 +22,7 @@ from ..nn.edited import EditedNetwork, Regroup, Split
 from ..nn.mean_field import MeanFieldNetwork
 from ..nn.network import TopicNetwork
 from ..topics.edits import Edit, Numbering, checked_edits
-from ..topics.saved import COMPONENTS, WEIGHTS
+from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS
 from .base import TopicModel
 from .inference import device_of
 from .saving import COUNTS
@@ -161,7 +161,10 @@ def restore_edited(
         if not all(bool(tensor.isfinite().all()) for tensor in own.values()):
             raise ValueError(f"step {number} in {WEIGHTS} contains a number that is not finite")
         steps.append(_step(step, own).to(device_of(base.network_)))
-    network = EditedNetwork(base.network_, steps)
+    try:
+        network = EditedNetwork(base.network_, steps)
+    except RuntimeError as error:
+        raise ValueError(f"the edits in {CONFIG} and {WEIGHTS} do not fit together: {error}") from None
     n_start = len(base.components_)
     columns = {int(number): None if column is None else int(column) for number, column in about["columns"]}
     n_topics = len(network.prior_theta())

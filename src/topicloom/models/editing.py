@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..corpus import Corpus
 from ..errors import InputError
-from ..nn.edited import EditedNetwork, Regroup, Split
+from ..nn.edited import Regroup, Split
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit, Numbering, checked_edits, renamed, translated
 from ..topics.hierarchy import hierarchy
@@ -132,7 +132,7 @@ class _Editor:
     def _add(self, step: Regroup | Split) -> None:
         """Add a step to the network, and apply it to the topics of the documents."""
         before = self.network
-        self.network = EditedNetwork(before.base, [*before.each_step(), step])
+        self.network = before.extended(step)
         if self.documents is None or self.corpus is None:
             return
         theta, network, first = self.documents.theta, self.network, len(before.steps)

@@ -63,7 +63,7 @@ def fit_parts(
             f"only {part.shape[0]} of the documents have a word of topic {edit['split']}, which are too few to split "
             f"it into {n_parts}; give more documents, or ask for fewer parts"
         )
-    topic = beta_t[:, column].double().cpu().numpy()  # (V,)
+    topic = beta_t[:, column].cpu().double().numpy()  # (V,)
     given = np.full((n_parts, len(topic)), 1 / n_parts)  # r(j | v) of words that the documents do not show
     shares, given[:, words] = _assignments(part[:, words].astype(np.float64), n_parts, edit["random_state"])
     given[:, np.setdiff1d(np.arange(len(topic)), words)] = shares[:, None]

@@ -42,9 +42,9 @@ class Regroup(nn.Module):
 
     def words(self, topics: Tensor) -> Tensor:
         """Return the topics (K', V), given the old ones (K, V): means by the shares."""
-        weights = self.shares.double().clamp_min(0) + 1e-12  # of topics without any share, all weigh the same
-        sums = self._sum((weights[:, None] * topics.double()).mT)  # (V, K')
-        return (sums / sums.sum(0)).mT.to(topics.dtype)
+        weights = self.shares.clamp_min(0) + 1e-12  # of topics without any share, all weigh the same
+        sums = self._sum((weights[:, None] * topics).mT)  # (V, K')
+        return (sums / sums.sum(0)).mT
 
     def average(self, shares: Tensor) -> Tensor:
         """Return the average shares (K',), given the old ones (K,)."""
@@ -158,23 +158,38 @@ class EditedNetwork(TopicNetwork):
     Args:
         base: the trained network.
         steps: what was done to its topics, in this order.
+        stages: those of the network before the last step, if they are known.
 
     Attributes:
-        stages: the topics (V, K) and the average shares (K,) before each step and after the last one.
+        stages: the topics (V, K) and the average shares (K,) before each step and after the last one. Only splits need
+            the topics before them; before other steps, the topics are left out (an empty tensor).
     """
 
-    def __init__(self, base: TopicNetwork, steps: Sequence[Regroup | Split]) -> None:
+    def __init__(
+        self,
+        base: TopicNetwork,
+        steps: Sequence[Regroup | Split],
+        stages: Sequence[tuple[Tensor, Tensor]] | None = None,
+    ) -> None:
         super().__init__()
         self.base = base
         self.steps = nn.ModuleList(steps)
         self.fields = base.fields
         with torch.inference_mode(False), torch.no_grad():
-            topics, average = base.topic_word().float().clone(), base.prior_theta().float().clone()
-            self.stages = [(topics.mT.contiguous(), average)]
-            for step in self.each_step():
-                topics, average = step.words(topics), step.average(average)
-                self.stages.append((topics.mT.contiguous(), average))
+            if stages is None:
+                topics, average = base.topic_word().float().clone(), base.prior_theta().float().clone()
+                stages = [(topics.mT.contiguous(), average)]
+            self.stages = list(stages)
+            for step in self.each_step()[len(stages) - 1 :]:
+                beta_t, average = self.stages[-1]
+                if isinstance(step, Regroup):
+                    self.stages[-1] = (beta_t.new_empty(0), average)
+                self.stages.append((step.words(beta_t.mT).mT.contiguous(), step.average(average)))
         self.eval()
+
+    def extended(self, step: Regroup | Split) -> EditedNetwork:
+        """Return a network with one more step."""
+        return EditedNetwork(self.base, [*self.each_step(), step], self.stages)
 
     def each_step(self) -> list[Regroup | Split]:
         """Return the steps."""

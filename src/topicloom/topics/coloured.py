@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..text.characters import printable
+
 if TYPE_CHECKING:
     from rich.text import Text
 
@@ -99,7 +101,7 @@ class ColouredText:
         for piece, token in self.pieces():
             known = token is not None and token.topic is not None
             style = Style(color="black", bgcolor=self.colour(token.topic)) if known else None  # type: ignore
-            shown.append(_printable(piece), style)
+            shown.append(printable(piece), style)
         return shown
 
     def _repr_html_(self) -> str:
@@ -123,8 +125,3 @@ class ColouredText:
 def _css(colour: str, weight: float) -> str:
     """Return a style whose background is the stronger, the more certain the topic is; it suits light and dark pages."""
     return f"background-color:{colour}{round(55 + 120 * min(max(weight, 0), 1)):02x};border-radius:3px"
-
-
-def _printable(text: str) -> str:
-    """Return a text without the control characters that could change a terminal."""
-    return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, SettingError, nearest
-from ..text.characters import replace_surrogates
+from ..text.characters import printable, replace_surrogates
 
 Edit = dict[str, Any]
 FEWEST = 2  # topics that a model can have
@@ -86,7 +86,7 @@ def checked_name(name: Any, topic: Any) -> str | None:
     """
     if name is None:
         return None
-    text = " ".join(replace_surrogates(str(name)).split())
+    text = " ".join(printable(replace_surrogates(str(name))).split())
     if not text:
         raise InputError(f"the name of topic {topic} is empty; give it a name, or None to take its name away")
     if len(text) > _LONGEST_NAME:
