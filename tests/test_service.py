@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ from topicloom.reports.explorer.packing import unpack  # noqa: E402
 from topicloom.service import Access, Limits, make_app  # noqa: E402
 from topicloom.service import edits as edits_module  # noqa: E402
 from topicloom.service import live as live_module  # noqa: E402
+from topicloom.service import static as static_module  # noqa: E402
 from topicloom.service.guard import Guard  # noqa: E402
 from topicloom.service.index import is_current  # noqa: E402
 from topicloom.service.live import Live  # noqa: E402
@@ -422,6 +424,23 @@ def test_pages_need_no_other_host(client):
     assert "default-src 'none'" in client.get("/docs").headers["content-security-policy"]
     assert client.get("/docs/swagger-ui-bundle.js").headers["content-type"].startswith("text/javascript")
     assert "/api/infer" in client.get("/openapi.json").json()["paths"]
+
+
+def test_a_page_that_takes_long(run, monkeypatch):
+    opened, slow = Live.open(run, Limits(seconds=0.4)), threading.Event()
+    made = static_module.explorer_page
+
+    def make(*arguments: Any) -> str:
+        slow.wait(20)
+        return made(*arguments)
+
+    monkeypatch.setattr(static_module, "explorer_page", make)
+    with TestClient(make_app(opened), base_url="http://localhost") as client:
+        assert 'http-equiv="refresh"' in client.get("/").text
+        slow.set()
+        while "part-core" not in client.get("/").text:
+            time.sleep(0.05)
+    opened.close()
 
 
 def test_the_index_is_built_once_and_again_for_other_documents(run, texts, tmp_path, monkeypatch):

@@ -20,6 +20,10 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>
 <body><h1>{name}</h1><p><a href="docs">The paths of this service</a></p><table>{rows}</table></body></html>
 """
+_WAIT = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="3"><title>topicloom</title></head>
+<body><p>The page of so many documents takes a while to make. It appears here by itself.</p></body></html>
+"""
 _DOCS = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>topicloom: the paths of the service</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -85,8 +89,11 @@ class _Explorer:
         now = self.live.snapshot
         if self._made is None or self._made[0] is not now:
             self._made = now, self._maker.submit(self._make, now)
-        # If making the page takes too long for this request, a later one finds it.
-        return await asyncio.shield(asyncio.wrap_future(self._made[1]))
+        made = asyncio.wrap_future(self._made[1])
+        try:
+            return await asyncio.wait_for(asyncio.shield(made), self.live.limits.seconds / 2)
+        except TimeoutError:
+            return _WAIT.encode(), NO_SOURCES
 
     def _make(self, now: Snapshot) -> tuple[bytes, str]:
         title = self.live.run.resolve().name
