@@ -12,7 +12,7 @@ from .limits import Limits
 __all__ = ["Access", "Limits", "Live", "make_app", "serve"]
 
 _PLACES = {"Live": "live", "make_app": "app", "serve": "server"}
-_NEEDED = frozenset({"anyio", "fastapi", "fastapi_offline", "httptools", "prometheus_client", "starlette", "uvicorn"})
+_NEEDED = frozenset({"fastapi", "fastapi_offline", "httptools", "prometheus_client", "starlette", "uvicorn"})
 
 
 def __getattr__(name: str) -> Any:

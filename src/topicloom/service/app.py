@@ -1,11 +1,12 @@
 """The application: the paths of the service, and what each of them answers."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-import anyio.to_thread
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -55,10 +56,17 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
         if if_match is not None and live.snapshot.version not in _versions(if_match):
             raise HTTPException(412, "the topics were edited in the meantime; load them again")
 
+    # The threads stay, because new ones for every burst of requests would let the memory of the process grow.
+    threads = ThreadPoolExecutor(_THREADS, "answer")
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
         yield
+        threads.shutdown(wait=False, cancel_futures=True)
+
+    async def in_thread(compute: Callable[[], Response]) -> Response:
+        """Compute an answer in another thread, so that others need not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(threads, compute)
 
     app = FastAPI(
         title="topicloom",
@@ -146,11 +154,6 @@ def _versions(if_match: str) -> list[str]:
 def as_json(value: Any) -> Response:
     """Return an answer of JSON. A surrogate without its partner is written as an escape."""
     return Response(_encode(value).encode("utf-8", "backslashreplace"), media_type="application/json")
-
-
-async def in_thread(compute: Callable[[], Response]) -> Response:
-    """Compute an answer in another thread, so that others need not wait for it."""
-    return await anyio.to_thread.run_sync(compute, abandon_on_cancel=True)
 
 
 def _add_errors(app: FastAPI) -> None:

@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class SlowQueryError(Exception):
 
 
 class DocumentIndex:
-    """Reads an index that `build_index` wrote. Threads can share it; each has a connection of its own.
+    """Reads an index that `build_index` wrote. Threads can share it; there are as many connections as work at a time.
 
     Args:
         path: the file.
@@ -58,9 +58,9 @@ class DocumentIndex:
 
     def __init__(self, path: Path, seconds: float = 10.0) -> None:
         self.path, self.seconds = path, seconds
-        self._own = threading.local()
-        self._all: list[sqlite3.Connection] = []
+        self._free: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
+        self._is_open = True
 
     def documents(self, rows: Sequence[int]) -> list[StoredDocument]:
         """Return documents by their rows, in the order of `rows`."""
@@ -104,25 +104,35 @@ class DocumentIndex:
     def close(self) -> None:
         """Close all connections."""
         with self._lock:
-            while self._all:
-                self._all.pop().close()
-        self._own = threading.local()
+            self._is_open = False
+            while self._free:
+                self._free.pop().close()
 
     def _read(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        connection = getattr(self._own, "connection", None)
-        if connection is None:
-            connection = self._own.connection = _open(self.path)
-            with self._lock:
-                self._all.append(connection)
-        end = time.monotonic() + self.seconds
-        connection.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+        with self._connection() as connection:
+            end = time.monotonic() + self.seconds
+            connection.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+            try:
+                rows: list[tuple[Any, ...]] = connection.execute(query, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if "interrupted" in str(error):
+                    raise SlowQueryError from None
+                raise
+            return rows
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            connection = self._free.pop() if self._free else None
+        connection = connection or _open(self.path)
         try:
-            rows: list[tuple[Any, ...]] = connection.execute(query, values).fetchall()
-        except sqlite3.OperationalError as error:
-            if "interrupted" in str(error):
-                raise SlowQueryError from None
-            raise
-        return rows
+            yield connection
+        finally:
+            with self._lock:
+                if self._is_open:
+                    self._free.append(connection)
+                else:
+                    connection.close()
 
 
 def build_index(path: Path, digest: str, corpus: Corpus, tokenize: Tokenize | None) -> None:
