@@ -1,4 +1,4 @@
-.PHONY: figures bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve
+.PHONY: figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -31,6 +31,17 @@ explorer/node_modules: explorer/package.json explorer/package-lock.json
 
 check-explorer:  ## build the explorer's page again and compare, if npm is installed
 	bash explorer/compare.sh
+
+test-clients: setup .venv-clients/ready  ## check that pyLDAvis, topicwizard and DataMapPlot take what export writes
+	rm -rf .venv-clients/exported
+	OMP_NUM_THREADS=1 $(BIN)/python tests/clients/export.py .venv-clients/exported
+	.venv-clients/bin/python tests/clients/check.py .venv-clients/exported
+
+.venv-clients/ready: tests/clients/constraints.txt
+	$(PYTHON) -m venv .venv-clients
+	.venv-clients/bin/python -m pip install --quiet --constraint tests/clients/constraints.txt \
+		pyLDAvis topic-wizard datamapplot
+	touch $@
 
 check: setup  ## run the linter, the formatter and the type checker
 	$(BIN)/ruff check .
