@@ -10,10 +10,13 @@ usage: python tests/clients/check.py FOLDER
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -42,7 +45,6 @@ def topicwizard(folder: Path) -> str:
     """Topicwizard draws its figures and makes its application."""
     import joblib
     import topicwizard
-    from matplotlib.font_manager import fontManager
     from topicwizard.figures import document_map, group_map, topic_barcharts, topic_map, word_map
 
     file = folder / "topicwizard.joblib"
@@ -54,10 +56,21 @@ def topicwizard(folder: Path) -> str:
     names = {str(trace.name) for trace in figures[3].data}
     assert names <= set(data["topic_names"]), "documents have topics with other names"
     assert sum(len(trace.x) for trace in figures[3].data) == len(data["corpus"]), "documents are missing"
-    font = fontManager.findfont("DejaVu Sans")  # its own font is not in every release
-    app = topicwizard.app.load_app(str(file), wordcloud_font_path=font)
+    with TemporaryDirectory() as home:
+        os.environ["HOME"] = home
+        _put_font(Path(home))
+        app = topicwizard.app.load_app(str(file))
     assert app.layout is not None
     return f"{len(figures)} figures and an application of {len(data['corpus'])} documents"
+
+
+def _put_font(home: Path) -> None:
+    """Put a font where topicwizard keeps its own, which it would otherwise download."""
+    from matplotlib.font_manager import fontManager
+
+    place = home / ".topicwizard" / "fonts" / "OpenSans-Bold.otf"
+    place.parent.mkdir(parents=True)
+    shutil.copyfile(fontManager.findfont("DejaVu Sans"), place)
 
 
 def datamapplot(folder: Path) -> str:

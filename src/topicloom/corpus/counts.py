@@ -75,6 +75,11 @@ class CountedDocuments:
     def __repr__(self) -> str:
         return f"Corpus({self.n_docs:,} documents, {self.n_words:,} words, {self.n_tokens:,} tokens)"
 
+    def _repr_html_(self) -> str:
+        from .summary import corpus_as_html
+
+        return corpus_as_html(self)
+
 
 def checked_counts(counts: Any, fractional: bool) -> Counts:
     """Return a copy of counts as CSR, float32.

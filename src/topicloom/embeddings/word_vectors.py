@@ -14,12 +14,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..display import html_table
 from ..errors import InputError, SettingError
 from ..files import atomic_file
 
 logger = logging.getLogger("topicloom")
 
 Floats: TypeAlias = "npt.NDArray[np.float32]"
+_SHOWN = 8  # words, and numbers of a vector, in a notebook
 OTHER_WORDS = "perhaps they are of another language, or their words have another form (case, lemmas)"
 
 
@@ -82,6 +84,10 @@ class WordVectors:
 
     def __repr__(self) -> str:
         return f"WordVectors({len(self):,} words of {self.size} dimensions)"
+
+    def _repr_html_(self) -> str:
+        shown = [[word, " ".join(f"{x:.2f}" for x in self[word][:_SHOWN])] for word in self.words[:_SHOWN]]
+        return html_table(["word", f"the first {_SHOWN} numbers"], shown, repr(self))
 
     def __copy__(self) -> Self:
         return self

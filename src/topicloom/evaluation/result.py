@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..display import html_table
 from ..metrics import CATALOGUE, Measured
 
 # Settings that are not shown, because they are the same for every measure or clear from its name.
@@ -84,6 +85,9 @@ class Evaluation(Mapping[str, Measured]):
     def __repr__(self) -> str:
         lines = (f"{name:<28} {value:>12}  {settings}".rstrip() for name, value, settings in self.lines())
         return "\n".join([self.title, *lines])
+
+    def _repr_html_(self) -> str:
+        return html_table(["measure", "value", "settings"], self.lines(), self.title)
 
 
 def _plain(name: str, value: float) -> float | int | None:

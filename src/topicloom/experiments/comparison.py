@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..display import html_table
 from ..errors import InputError, SettingError, nearest
 from ..files import atomic_file
 from ..metrics.catalogue import CATALOGUE, measures_of
@@ -59,6 +60,11 @@ class Comparison:
             f"{len(self.failed)} failed",
         ]
         return f"Comparison({', '.join(sizes)})"
+
+    def _repr_html_(self) -> str:
+        table = self.table()
+        names = [name for name in table[0] if not name.endswith("_sd")] if table else []
+        return html_table(names, [[row[name] for name in names] for row in table], repr(self), "Means over seeds.")
 
     @property
     def failed(self) -> list[Row]:

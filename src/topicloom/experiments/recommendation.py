@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..display import html_table
 from ..errors import InputError
 from ..metrics.catalogue import CATALOGUE
 
@@ -29,6 +30,9 @@ class Recommendation:
 
     def __str__(self) -> str:
         return self.reason
+
+    def _repr_html_(self) -> str:
+        return html_table([], [], f"{self.n_topics} topics", self.reason)
 
 
 def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommendation:

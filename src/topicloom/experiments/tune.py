@@ -25,6 +25,7 @@ import yaml
 from sklearn.base import clone
 
 from .._version import __version__
+from ..display import html_table
 from ..errors import InputError, SettingError
 from ..files import atomic_file, lock_directory, read_json, write_json
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
@@ -80,6 +81,15 @@ class Tuning:
     sampler: str
     random_state: int
     best_model: TopicModel = field(repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        names = sorted({name for trial in self.trials for name in trial["settings"]})
+        rows = [
+            [trial["number"], trial["value"], *(trial["settings"].get(name) for name in names)]
+            for trial in sorted(self.trials, key=lambda trial: -(trial["value"] or -math.inf))
+        ]
+        title = f"{self.model}, {self.n_topics} topics: {len(self.trials)} trials, best objective {self.value:.4g}"
+        return html_table(["trial", "objective", *names], rows, title)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the model, as JSON can hold it."""

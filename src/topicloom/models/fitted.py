@@ -26,6 +26,7 @@ from ..topics.words import topic_word_ids
 from .editable import Editable
 from .inference import Array, Inference, document_topics, evidence_bound, latent_codes, log_likelihood
 from .interpolation import Interpolation, interpolate
+from .notebook import InNotebook
 from .saving import save_into
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ logger = logging.getLogger("topicloom")
 Perplexity = Literal["bound", "completion"]
 
 
-class FittedTopics(Editable):
+class FittedTopics(InNotebook, Editable):
     """The methods of a model that use its network and vocabulary after `fit`."""
 
     network_: TopicNetwork

@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus.fields import Fields, WithFields
+from ..display import html_table
+
+_SHOWN, _CHARACTERS = 10, 200  # documents, and characters of each, in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +34,19 @@ class DocumentTopics(WithFields):
 
     def __repr__(self) -> str:
         return f"DocumentTopics({len(self):,} documents, {self.theta.shape[1]} topics)"
+
+    def _repr_html_(self) -> str:
+        part = self[:_SHOWN]
+        columns: dict[str, Any] = {"id": part.ids}
+        if part.labels is not None:
+            columns["class"] = part.labels
+        columns["topic"] = part.main_topics
+        columns["share"] = [float(row.max()) for row in part.theta]
+        if part.texts is not None:
+            columns["text"] = [text[:_CHARACTERS] for text in part.texts]
+        rows = list(zip(*columns.values(), strict=True))
+        more = f"and {len(self) - len(part):,} more documents" if len(self) > len(part) else ""
+        return html_table(list(columns), rows, repr(self), more)
 
     def __getitem__(self, rows: Any) -> DocumentTopics:
         chosen = np.atleast_1d(np.arange(len(self))[rows])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from ..corpus import Corpus
+from ..display import html_table
 from ..errors import InputError, SettingError, nearest
 from .analyses import Analyses
 from .document_topics import DocumentTopics
@@ -128,6 +129,12 @@ class Topics(Reading, Analyses, Outlets):
 
     def __repr__(self) -> str:
         return f"Topics({self.n_topics} topics, {len(self.documents):,} documents)"
+
+    def _repr_html_(self) -> str:
+        rows = zip(range(self.n_topics), self.shares.tolist(), self.names, self._topics.topics(), strict=True)
+        return html_table(
+            ["topic", "share", "name", "words"], [[k, f"{s:.1%}", *rest] for k, s, *rest in rows], repr(self)
+        )
 
     def number_of(self, topic: Any) -> int:
         """Return the number of a topic.

@@ -1,0 +1,125 @@
+"""How results look in a notebook. Whatever comes from texts is escaped."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+import topicloom as tl
+from topicloom.display import as_text, html_table
+from topicloom.experiments.comparison import Comparison
+from topicloom.experiments.recommendation import Recommendation
+from topicloom.experiments.tune import Tuning
+
+HOSTILE = "<script>alert(1)</script>&\"'"
+HARMLESS = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "pre", "span", "details", "summary", "style"}
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        self.seen.add(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def checked(value: Any) -> str:
+    """The HTML of a value, whose tags are balanced and harmless; without them, it is what a person reads."""
+    html = value if isinstance(value, str) else value._repr_html_()
+    parser = _Tags()
+    parser.feed(html)
+    assert parser.open == []
+    assert parser.seen <= HARMLESS
+    return re.sub(r"\s+", " ", html)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> tl.Corpus:
+    tokens = [["cat", HOSTILE, "dog"] * 3, ["bank", "rate", "stock"] * 3] * 20
+    return tl.Corpus.from_texts(
+        tokens,
+        max_df=1.0,
+        ids=[f"{HOSTILE}{n}" for n in range(40)],
+        labels=[HOSTILE, "money"] * 20,
+        timestamps=["2024-01-31", None] * 20,
+        covariates={HOSTILE: [1.5] * 40, "kind": ["a", "b"] * 20},
+    )
+
+
+@pytest.fixture(scope="module")
+def model(corpus: tl.Corpus) -> tl.TopicModel:
+    return tl.GSM(n_topics=2, epochs=3, random_state=0).fit(corpus)
+
+
+def test_a_corpus(corpus):
+    html = checked(corpus)
+    assert "Corpus(40 documents, 6 words, 360 tokens)" in html
+    assert "2024-01-31 to 2024-01-31" in html
+    assert "&lt;script&gt;" in html
+    assert "2 categories" in html
+    assert "not kept" in html
+    texts = tl.Corpus.from_texts([f"cat {HOSTILE}"] * 9, language="en", max_df=1.0)
+    assert f"cat {HOSTILE.replace('<', '&lt;').split('&')[0]}" in checked(texts)
+    checked(texts[:0])
+    checked(tl.Corpus.from_counts(np.eye(3)))
+
+
+def test_a_model(corpus, model):
+    html = checked(model)
+    assert "2 topics over 6 words, of 40 documents" in html
+    assert "GSM(" in html
+    bundle = model._repr_mimebundle_()
+    assert bundle["text/html"] == model._repr_html_()
+    assert bundle["text/plain"] == repr(model)
+    new = tl.GSM(n_topics=2)
+    assert "sk-" in new._repr_html_()  # scikit-learn's diagram
+    assert new._repr_mimebundle_()["text/html"]
+    checked(model.rename({0: HOSTILE}))
+
+
+def test_topics_and_documents(corpus, model):
+    view = tl.Topics(model.rename({0: HOSTILE}), corpus)
+    for value in (view, view.documents, view.documents[:0], view.hierarchy(), view.over_time(), view.by_class(),
+                  view.match(view), view.word_table(), view.document_table(), view.nearest(0)):  # fmt: skip
+        assert "&lt;script&gt;" in checked(value) or len(value) == 0
+    assert "and 30 more documents" in checked(view.documents)
+
+
+def test_evaluations_and_vectors(corpus, model):
+    html = checked(tl.evaluate(model, corpus, measures=["topic_diversity", "document_npmi"]))
+    assert "topic_diversity" in html
+    assert "WordVectors(2 words" in checked(tl.WordVectors(["<b>", "b"], np.eye(2)))
+
+
+def test_comparisons_tunings_and_recommendations(model):
+    row = {"model": "<i>", "n_topics": 2, "seed": 0, "version": "1", "seconds": 1.0, "words": []}
+    measures = {part: {"topic_diversity": 0.5} for part in ("validation", "test")}
+    found = Comparison([row | {"measures": measures}], ["<i>"], [2], 1, {"test": 5})
+    assert "0.5" in checked(found)
+    assert "&lt;i&gt;" in checked(found)
+    trials = [
+        {"number": 0, "value": None, "settings": {"alpha": 0.1}},
+        {"number": 1, "value": 0.25, "settings": {"alpha": "<i>", "hidden_size": 5}},
+    ]
+    tuning = Tuning({}, 0.25, trials, {"topic_diversity": 1.0}, "<i>", 2, "tpe", 0, model)
+    assert "best objective 0.25" in checked(tuning)
+    assert "20 topics" in checked(Recommendation(20, "Because <b>."))
+
+
+def test_cells():
+    cells = [None, 1.0, 0.123456, float("nan"), ["a", "b"], 3, "x"]
+    assert [as_text(cell) for cell in cells] == ["", "1", "0.1235", "", "a b", "3", "x"]
+    html = html_table(["a"], [[n] for n in range(100)], limit=10)
+    assert html.count("<tr>") == 11
+    assert "and 90 more rows" in html
