@@ -82,13 +82,11 @@ def datamapplot(folder: Path) -> str:
 
     arrays = np.load(folder / "datamapplot.npz")
     places, labels = arrays["coordinates"], arrays["labels"]
-    _, axes = package.create_plot(places, labels, use_system_fonts=True)
+    _, axes = package.create_plot(places, labels, use_system_fonts=True, font_family="DejaVu Sans")
     drawn = re.sub(r"\s+", " ", " ".join(text.get_text() for text in axes.texts))
     shown = [name for name in set(labels) - {"Unlabelled"} if name in drawn]
     assert shown, "no topic is named in the map"
-    page = package.create_interactive_plot(
-        places, labels, hover_text=arrays["hover_text"], use_system_fonts=True, offline_mode=False
-    )
+    page = package.create_interactive_plot(places, labels, hover_text=arrays["hover_text"])
     html = str(page)
     assert all(name in html for name in shown), "the interactive map lacks a name"
     return f"{len(places)} documents, {len(shown)} names"
