@@ -162,6 +162,15 @@ def test_a_stream_has_a_layer_for_each_large_topic_and_one_for_the_others():
     assert top == pytest.approx(1)
 
 
+def test_many_small_topics_do_not_hide_the_largest():
+    figure = figures.trend_stream(MONTHS, np.full((4, 100), 0.01), [f"{k} name" for k in range(100)], note="Shares.")
+    axes = figure.axes[0]
+    assert len(axes.collections) == 12
+    assert axes.get_ylim()[1] == pytest.approx(0.12)
+    note = " ".join(figure.texts[0].get_text().split())
+    assert note == "Shares. The other 88 topics, 88% of the documents, are left out."
+
+
 def test_time_that_cannot_be_drawn():
     with pytest.raises(InputError, match="no document has a time"):
         figures.trend_lines([], np.empty((0, 2)), ["a", "b"])

@@ -19,6 +19,7 @@ from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, noted, shortened
 
 _COLUMNS, _PANEL = 5, (2.3, 1.55)  # of a page; inches
 _MOST_PANELS, _MOST_LAYERS = 40, 12
+_MOST_REST = 0.6  # the share of all other topics from which their layer would hide the others
 
 
 def trend_lines(
@@ -85,6 +86,8 @@ def trend_stream(
 ) -> Figure:
     """Draw the shares of the largest topics by period as layers of a stream; the others are one grey layer.
 
+    Where the others have most of the shares, they are left out, and the note says so.
+
     Args:
         periods, shares, names, note, font: as for `trend_lines`.
 
@@ -102,9 +105,13 @@ def trend_stream(
         key=lambda topic: float((known[:, topic] * np.arange(len(times))).sum() / max(known[:, topic].sum(), 1e-12)),
     )
     rest = np.maximum(known.sum(axis=1) - known[:, order].sum(axis=1), 0)
-    labels = [shortened(names[topic], 32) for topic in order] + ["other topics"] * (len(order) < len(names))
+    has_rest = len(order) < len(names) and float(rest.sum()) < _MOST_REST * float(known.sum())
+    labels = [shortened(names[topic], 32) for topic in order] + ["other topics"] * has_rest
+    if len(order) < len(names) and not has_rest:
+        part = rest.sum() / max(float(known.sum()), 1e-12)
+        note = f"{note} The other {len(names) - len(order)} topics, {part:.0%} of the documents, are left out.".strip()
     fonts = fonts_for((character for name in labels for character in name), font)
-    layers = [*known[:, order].T, *([rest] if len(order) < len(names) else [])]
+    layers = [*known[:, order].T, *([rest] if has_rest else [])]
     colours = [*colours_of(len(order)), LIGHT][: len(layers)]
     figure = noted(9.5, 4.6, note, left=0.55, top=0.15)
     figure.subplots_adjust(right=1 - 2.5 / 9.5, bottom=figure.subplotpars.bottom + 0.3 / figure.get_figheight())
@@ -138,12 +145,13 @@ def _name_layers(
         places[-1] = top
         for number in range(len(places) - 2, -1, -1):
             places[number] = min(places[number], places[number + 1] - gap)
+    line = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 2, "shrinkB": 0, "relpos": (0, 0.5)}
     for place, goal, label, colour in zip(places, wanted, labels, colours, strict=True):
         shade = darker(colour) if colour != LIGHT else GREY
         axes.annotate(
             label, (1, goal), (1.03, place), xycoords=axes.get_yaxis_transform(), textcoords=axes.get_yaxis_transform(),
             va="center", fontsize=8, color=shade, fontfamily=list(fonts), parse_math=False, annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": shade, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0},
+            arrowprops=line | {"color": shade},
         )  # fmt: skip
 
 
