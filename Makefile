@@ -1,4 +1,4 @@
-.PHONY: figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve
+.PHONY: figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve explorer-screenshots
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -21,6 +21,9 @@ test-seeds: setup  ## fit every model on planted topics with three seeds instead
 
 test-browser: setup  ## run the tests of the explorer in chromium, if it is installed
 	$(BIN)/python -m pytest tests/browser
+
+explorer-screenshots: setup  ## draw the screenshots of docs/explorer.md
+	$(BIN)/python examples/explorer_screenshots.py docs/figures
 
 explorer: explorer/node_modules  ## build the explorer's page: src/topicloom/reports/explorer/explorer.js and .css
 	cd explorer && npm run --silent check && npm run --silent build

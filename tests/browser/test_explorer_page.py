@@ -236,8 +236,10 @@ def test_chinese_and_english(browser, tmp_path):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_text_has_enough_contrast_in_both_themes(browser, page, dark):
-    browser.open(page, dark=dark)
+@pytest.mark.parametrize("view", ["topics", "documents", "classes", "quality"])
+def test_text_has_enough_contrast_in_both_themes(browser, page, dark, view):
+    browser.open(page, view, dark=dark)
+    time.sleep(0.5)
     worst = browser.run(
         """
         const parse = (c) => c.match(/[\\d.]+/g).map(Number);
