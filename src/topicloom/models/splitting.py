@@ -16,9 +16,11 @@ from ..topics.edits import Edit
 from .inference import Array, each_batch, mean_field_network
 from .lda.online import OnlineRun
 
-_PASSES = 40
+_FEWEST_PASSES, _MOST_PASSES = 6, 40
+_DOCUMENTS_READ = 60_000  # in all passes, if that many passes are allowed
 _BATCH = 256
 _FEWEST_TOKENS = 1.0  # of a topic in a document that the parts are learned from
+_MOST_DOCUMENTS = 10_000  # that the parts are learned from; of more, so many are drawn
 _SMALLEST = 0.01  # of a count; smaller ones are left out of learning
 
 
@@ -54,7 +56,11 @@ def fit_parts(
 
     values = np.concatenate([np.empty(0, np.float32), *each_batch(network.base, corpus, read)])
     part = sp.csr_array((values, corpus.counts.indices, corpus.counts.indptr), shape=corpus.counts.shape)
-    part = part[part.sum(axis=1) >= _FEWEST_TOKENS]
+    rows = np.flatnonzero(part.sum(axis=1) >= _FEWEST_TOKENS)
+    if len(rows) > _MOST_DOCUMENTS:
+        random = np.random.default_rng(edit["random_state"])
+        rows = np.sort(random.choice(rows, _MOST_DOCUMENTS, replace=False))
+    part = part[rows]
     part.data[part.data < _SMALLEST] = 0
     part.eliminate_zeros()
     words = np.unique(part.indices)
@@ -85,7 +91,7 @@ def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, 
         seed=seed,
         pseudo_counts=None,
     )
-    for _ in range(_PASSES):
+    for _ in range(min(_MOST_PASSES, max(_FEWEST_PASSES, _DOCUMENTS_READ // counts.shape[0]))):
         run.learn(counts)
     theta = run.model.transform(counts)  # (D, n)
     tokens = counts.sum(axis=1)
