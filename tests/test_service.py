@@ -35,6 +35,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # Starlette recommends the successor of httpx
     from starlette.testclient import TestClient
 
+from topicloom.reports import run as runs  # noqa: E402
 from topicloom.reports.explorer.packing import unpack  # noqa: E402
 from topicloom.service import Access, Limits, make_app  # noqa: E402
 from topicloom.service import edits as edits_module  # noqa: E402
@@ -593,6 +594,22 @@ def test_runs_without_texts_or_documents(texts, tmp_path, caplog):
         assert client.get("/api/topics").json()["topics"][0]["share"] > 0
         assert "<table><tr><td>0<td>" in client.get("/").text
         assert np.array_equal(shares_of(post(client, [PETS])), tl.load(without).transform([PETS]))
+
+
+def test_a_model_of_tokens(tmp_path, caplog):
+    corpus = tl.Corpus.from_texts([["cat", "New York"], ["bank", "loan"]] * 20, min_df=1, max_df=1.0)
+    model = tl.GSM(2, epochs=2, random_state=0, verbose=False)
+    seconds = runs.fit(model, corpus)
+    runs.write(tmp_path / "run", model, corpus, model.infer(corpus), seconds)
+    caplog.set_level(logging.WARNING, "topicloom")
+    with TestClient(make_app(Live.open(tmp_path / "run")), base_url="http://localhost") as client:
+        assert "only lists of tokens can be inferred" in caplog.text
+        tokens = [["cat", "New York", "cat"], [], ["loan"]]
+        answer = client.post("/api/infer", json={"texts": tokens})
+        assert np.array_equal(shares_of(answer), model.transform(tokens))
+        assert "give each document as a list of tokens" in post(client, ["cat"]).json()["error"]
+        assert client.get("/api/documents?q=new+york").json()["total"] == 20
+        assert client.get("/api/documents?q=CAT").json()["total"] == 20
 
 
 def test_nothing_to_serve(tmp_path):

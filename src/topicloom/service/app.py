@@ -85,14 +85,15 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
     async def infer(asked: Texts) -> Response:
         """Infer the topics of texts. The shares are those of `model.transform(texts)`."""
         texts = asked.texts
+        lengths = [len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts]
         if len(texts) > limits.texts:
             raise HTTPException(413, f"there are {len(texts):,} texts; send at most {limits.texts:,} in a request")
-        for number, text in enumerate(texts):
-            if len(text) > limits.characters:
+        for number, length in enumerate(lengths):
+            if length > limits.characters:
                 raise HTTPException(
-                    413, f"text {number} has {len(text):,} characters; send at most {limits.characters:,} of each"
+                    413, f"text {number} has {length:,} characters; send at most {limits.characters:,} of each"
                 )
-        if sum(map(len, texts)) <= _AT_ONCE:
+        if sum(lengths) <= _AT_ONCE:
             answer = as_json(live.infer(texts))
         else:
             answer = await in_thread(lambda: as_json(live.infer(texts)))
@@ -170,7 +171,8 @@ def _add_errors(app: FastAPI) -> None:
 
     async def of_validation(_: Request, error: Any) -> Response:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"][1:])) or str(first["loc"][0])
+        named = [str(part) for part in first["loc"][1:] if not str(part).startswith("list[")]  # no kinds of lists
+        where = ".".join(named) or str(first["loc"][0])
         reason = str(first.get("ctx", {}).get("error", "")) if first["type"] == "json_invalid" else ""
         what = f"the body is not JSON: {reason}" if reason else f"{where}: {first['msg']}"
         return problem(422, f"{what}; /docs shows what is expected")

@@ -23,7 +23,7 @@ from ..errors import InputError
 from ..files import atomic_file
 from .words import Tokenize, entry, match
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MOST_REPEATS = 1000  # of a word in a document
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);

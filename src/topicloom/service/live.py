@@ -89,6 +89,11 @@ class Live:
 
         run, limits = Path(run), limits or Limits()
         model = load(run, device=device, allow=allow, tokenizer=tokenizer)
+        if _tokenize(model.tokenizer_) is None:
+            logger.warning(
+                "the tokenizer of this model is not here, so only lists of tokens can be inferred; name its module by "
+                "`allow` if it is your own function"
+            )
         if not (run / DOCUMENTS).is_dir():
             logger.warning("%s keeps no documents, so the service infers and shows topics only", run)
             shares = read_shares(run / "topics.csv", len(model.components_))
@@ -134,7 +139,7 @@ class Live:
             "topics": now.table,
         }
 
-    def infer(self, texts: Sequence[str]) -> dict[str, Any]:
+    def infer(self, texts: Sequence[str] | Sequence[list[str]]) -> dict[str, Any]:
         """Return the topics of texts. Their shares are those of `model.transform(texts)`.
 
         Raises:

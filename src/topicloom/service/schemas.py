@@ -12,7 +12,10 @@ class Texts(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    texts: list[str] = Field(description="The texts, in any order.", examples=[["The ship left the port."]])
+    texts: list[str] | list[list[str]] = Field(
+        description="The texts; or the tokens of each, for a model that was trained on tokens.",
+        examples=[["The ship left the port."]],
+    )
 
 
 class NewEdits(BaseModel):

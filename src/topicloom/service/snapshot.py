@@ -74,16 +74,20 @@ class Snapshot:
             for k in range(self.n_topics)
         ]
 
-    def corpus_of(self, texts: Sequence[str]) -> Corpus:
+    def corpus_of(self, texts: Sequence[str] | Sequence[list[str]]) -> Corpus:
         """Return texts as a corpus over the model's words, as `model.documents` does.
 
         The columns of the words are looked up once for all calls.
         """
         model = self.model
-        counts = counts_of(texts, self._places, model.tokenizer_, n_jobs=1)
-        return Corpus(counts, model.vocabulary_, Fields.of(len(texts), texts=texts), model.tokenizer_)
+        known = [text for text in texts if isinstance(text, str)]
+        if len(known) < len(texts):  # lists of tokens
+            tokens: Corpus = model.documents(texts)
+            return tokens
+        counts = counts_of(known, self._places, model.tokenizer_, n_jobs=1)
+        return Corpus(counts, model.vocabulary_, Fields.of(len(known), texts=known), model.tokenizer_)
 
-    def infer(self, texts: Sequence[str]) -> DocumentTopics:
+    def infer(self, texts: Sequence[str] | Sequence[list[str]]) -> DocumentTopics:
         """Infer the topics of texts; theta is that of `model.transform(texts)`."""
         found: DocumentTopics = self.model.infer(self.corpus_of(texts))
         return found

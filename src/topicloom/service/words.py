@@ -4,8 +4,8 @@ SQLite's tokenizers do not know the words of Chinese. The index therefore receiv
 tokenizer finds, and a query passes through the same tokenizer. Two texts can be segmented differently around the same
 word, so scripts without spaces are indexed by character, too, and their words are also found as a run of characters.
 
-Every token is written as the hexadecimal digits of its UTF-8, which SQLite takes for one word, whatever characters the
-token has, and in which no operator of its query language can occur.
+Every token is written in lower case, as the hexadecimal digits of its UTF-8. SQLite takes them for one word, whatever
+characters the token has, and no operator of its query language can occur in them.
 """
 
 from __future__ import annotations
@@ -65,4 +65,5 @@ def _is_unspaced(character: str) -> bool:
 
 
 def _encoded(token: str) -> str:
-    return token.encode("utf-8", "replace").hex()
+    """A token as words of the index; a token with spaces is several, which a query finds side by side."""
+    return " ".join(part.encode("utf-8", "replace").hex() for part in token.casefold().split())
