@@ -199,7 +199,8 @@ class ServiceSource implements Source {
     if (this.store.core.version !== null) headers["if-match"] = `"${this.store.core.version}"`;
     if (body !== undefined) headers["content-type"] = "application/json";
     const how = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-    const answer = await fetch(`${this.api}/${path}`, { ...how, headers, credentials: "same-origin" });
+    const place = new URL(`${this.api}/${path}`, location.origin + location.pathname); // without a name and a password
+    const answer = await fetch(place, { ...how, headers, credentials: "same-origin" });
     const found = await answer.json().catch(() => ({}));
     if (!answer.ok) throw new Error(String(found.error ?? answer.statusText));
     return found as T;
