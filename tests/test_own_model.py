@@ -246,3 +246,13 @@ def test_mistakes_on_the_command_line(folder):
     assert "SharpTM has no setting 'sharp'" in refused(*train, "--model", "own_model:SharpTM", "--set", "sharp=3")
     assert "own as module:Class" in refused(*train, "--model", "sharptm")
     assert not Path("run").exists()
+
+
+def test_its_topics_are_edited(folder, saved):
+    edited = saved.merge([0, 1]).rename({0: "both"})
+    edited.save(folder / "edited")
+    with pytest.raises(InputError, match="whose code would be run; give `allow='own_model'`"):
+        tl.load(folder / "edited")
+    loaded = tl.load(folder / "edited", allow="own_model")
+    assert (type(loaded.origin).__name__, loaded.topic_names_[0]) == ("SharpTM", "both")
+    np.testing.assert_allclose(loaded.transform(CORPUS), edited.transform(CORPUS), atol=1e-6)

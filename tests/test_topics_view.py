@@ -125,6 +125,14 @@ def test_documents_of_another_model_are_refused(run, tmp_path, news):
         tl.Topics.from_run(tmp_path / "two")
 
 
+def test_a_notebook_shows_names_and_words_as_text(run):
+    topics = tl.Topics.from_run(run).rename({0: "<script>alert(1)</script>"})
+    page = topics._repr_html_()
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert topics.words_of(1, 1)[0][0] in page
+
+
 def test_large_corpora_are_kept_only_on_demand(news, tmp_path, monkeypatch):
     from topicloom.topics import stored
 

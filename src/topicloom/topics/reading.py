@@ -226,15 +226,19 @@ class Reading(View):
         relevance = self._relevance(rows, k)
         vectors = sp.csr_array(np.log1p(self.corpus.counts[rows].astype(np.float64)))
         lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
-        vectors = sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors
-        alike = (vectors @ vectors.T).toarray()  # cosines
+        vectors = sp.csr_array(sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors)
+
+        def alike(place: int) -> Array:  # cosines with one of the documents
+            found: Array = (vectors @ vectors[[place]].T).toarray().ravel()
+            return found
+
         chosen = [0]
-        nearest_chosen = alike[0].copy()
+        nearest_chosen = alike(0)
         while len(chosen) < min(n, len(rows)):
             score = 0.5 * relevance / relevance[0] - 0.5 * nearest_chosen
             score[chosen] = -np.inf
             chosen.append(int(score.argmax()))
-            nearest_chosen = np.maximum(nearest_chosen, alike[chosen[-1]])
+            nearest_chosen = np.maximum(nearest_chosen, alike(chosen[-1]))
         picked: Array = rows[chosen]
         return picked
 
