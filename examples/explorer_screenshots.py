@@ -35,7 +35,9 @@ def open_browser() -> Any:
     return webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
 
 
-def show(driver: Any, page: Path, view: str, width: int, height: int, *, dark: bool = False, chinese: bool = False) -> None:
+def show(
+    driver: Any, page: Path, view: str, width: int, height: int, *, dark: bool = False, chinese: bool = False
+) -> None:
     """Open a view of the page."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

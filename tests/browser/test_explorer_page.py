@@ -235,6 +235,22 @@ def test_chinese_and_english(browser, tmp_path):
     assert browser.logs()[0] == []
 
 
+def semicolons(text: str) -> list[str]:
+    return [part.strip() for part in text.split(";")]
+
+
+def test_a_tokenizer_of_the_users_is_replaced_by_the_longest_match(browser, tmp_path):
+    texts = ["Cat;Dog;kitten", "Bank;loan;Credit"] * 20
+    corpus = tl.Corpus.from_texts(texts, tokenizer=semicolons, min_df=2)
+    model = tl.Loom(n_topics=2, epochs=5, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "text")
+    theta, words = infer(browser, "a Cat, a Dog and a bank")
+    assert [model.vocabulary_[word] for word in words] == ["Cat", "Dog"]
+    np.testing.assert_allclose(theta, model.transform(["Cat;Dog"])[0], atol=0.01)
+    assert "longest match" in browser.find("#content").text
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("view", ["topics", "documents", "classes", "quality"])
 def test_text_has_enough_contrast_in_both_themes(browser, page, dark, view):
@@ -243,8 +259,8 @@ def test_text_has_enough_contrast_in_both_themes(browser, page, dark, view):
     worst = browser.run(
         """
         const parse = (c) => c.match(/[\\d.]+/g).map(Number);
-        const light = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; };
-          return .2126 * f(r) + .7152 * f(g) + .0722 * f(b); };
+        const linear = (v) => (v <= 10 ? v / 255 / 12.92 : ((v / 255 + .055) / 1.055) ** 2.4);
+        const light = ([r, g, b]) => .2126 * linear(r) + .7152 * linear(g) + .0722 * linear(b);
         const ground = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
           if (c.length < 4 || c[3] === 1) return c; } return [255, 255, 255]; };
         let worst = [99, ''];
@@ -303,9 +319,9 @@ def test_every_control_has_a_name(browser, page):
         time.sleep(0.3)
         nameless = browser.run(
             """
-            return [...document.querySelectorAll('button, input, select, textarea, canvas, svg[role]')].filter((e) =>
-              !e.closest('[aria-hidden=true]') && !(e.getAttribute('aria-label') || e.textContent.trim() || e.closest('label') || e.title)
-            ).map((e) => e.outerHTML.slice(0, 100));
+            const named = (e) => e.getAttribute('aria-label') || e.textContent.trim() || e.closest('label') || e.title;
+            return [...document.querySelectorAll('button, input, select, textarea, canvas, svg[role]')]
+              .filter((e) => !e.closest('[aria-hidden=true]') && !named(e)).map((e) => e.outerHTML.slice(0, 100));
             """
         )
         assert nameless == [], view

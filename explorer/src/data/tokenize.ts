@@ -87,14 +87,13 @@ export class Tokenizer {
       this.between(text, from, at, found);
       let end = at + width;
       for (let length = Math.min(this.longest, text.length - at); length >= width; length--) {
-        const piece = this.fold(text.slice(at, at + length));
-        if (this.places.has(piece) || this.stop.has(piece)) {
+        const piece = text.slice(at, at + length);
+        if (this.numberOf(piece) >= 0 || this.stop.has(this.fold(piece))) {
           end = at + length;
           break;
         }
       }
-      const piece = this.fold(text.slice(at, end));
-      const number = this.places.get(piece) ?? -1;
+      const number = this.numberOf(text.slice(at, end));
       if (number >= 0) found.push({ word: number, start: at, end });
       from = at = end;
     }
@@ -110,7 +109,8 @@ export class Tokenizer {
       if (word.endsWith("'s")) word = word.slice(0, -2);
       if ((word.length < shortest || [...word].length < shortest) || this.stop.has(word)) continue;
       if (!numbers && !LETTER.test(word)) continue;
-      found.push({ word: this.places.get(word) ?? -1, start: start + match.index, end: start + match.index + match[0].length });
+      const number = this.places.get(word) ?? this.places.get(match[0]) ?? -1;
+      found.push({ word: number, start: start + match.index, end: start + match.index + match[0].length });
     }
   }
 

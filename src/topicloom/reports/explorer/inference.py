@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...models.portable import PortableInference, PortableRegroup, portable_inference
-from ...text import Tokenizer
+from ...text import Pretokenized, Tokenizer
 from .packing import Array, pack
 
 if TYPE_CHECKING:
@@ -80,10 +80,14 @@ def _packed(inference: PortableInference) -> str:
 def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
     """Return what the page needs to split texts as the tokenizer does, or nearly so.
 
-    Text that is written with spaces is split in the same way. Other text is cut by the longest words of the vocabulary.
+    Text that is written with spaces is split in the same way. Other text, and that of a tokenizer of the user's, is cut
+    by the longest words of the vocabulary.
     """
-    if not isinstance(tokenizer, Tokenizer):
+    if isinstance(tokenizer, Pretokenized):
         return {"kind": "spaces", "stop_words": list(tokenizer.stop_words)}
+    if not isinstance(tokenizer, Tokenizer):  # a function of the user's, whose words may have capital letters
+        settings = {"min_length": 1, "keep_numbers": True, "strip_html": False, "elides": False}
+        return {"kind": "longest", "stop_words": list(tokenizer.stop_words), "folds": _folds()} | settings
     return {
         "kind": "longest" if tokenizer.is_segmented else "words",
         "language": tokenizer.language,
