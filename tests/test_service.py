@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -42,7 +43,7 @@ from topicloom.service import edits as edits_module  # noqa: E402
 from topicloom.service import live as live_module  # noqa: E402
 from topicloom.service import static as static_module  # noqa: E402
 from topicloom.service.guard import Guard  # noqa: E402
-from topicloom.service.index import is_current  # noqa: E402
+from topicloom.service.index import build_index, is_current  # noqa: E402
 from topicloom.service.live import Live  # noqa: E402
 from topicloom.service.measures import Measures  # noqa: E402
 from topicloom.service.pages import Key  # noqa: E402
@@ -653,3 +654,28 @@ def test_many_requests_do_not_wait_for_a_long_one(server):
         time.sleep(0.02)
         assert client.get("/health").status_code == 200
         assert slow.result().status_code == 200
+
+
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "prometheus_client"])
+def test_the_extra_is_missing(run, missing):
+    script = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from topicloom.cli import main; sys.argv = ['topicloom', 'serve', sys.argv[1]]; main()"
+    )
+    found = subprocess.run([sys.executable, "-c", script, str(run)], capture_output=True, text=True)
+    assert found.returncode == 2
+    assert f"the service needs {missing}: pip install 'topicloom[serve]'" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_sqlite_without_full_text_search(monkeypatch, tmp_path):
+    class Connection:
+        def execute(self, *_: Any) -> None:
+            raise sqlite3.OperationalError("no such module: fts5")
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: Connection())
+    with pytest.raises(InputError, match="no full-text search"):
+        build_index(tmp_path / "x.sqlite", "", tl.Corpus.from_texts(["cat dog"], min_df=1, max_df=1.0), None)
