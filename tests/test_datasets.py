@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicloom.datasets import python_docs, synthetic_lda, twenty_newsgroups
+from topicloom.datasets import cnews10k, python_docs, synthetic_lda, three_body, twenty_newsgroups, zhdd
 from topicloom.errors import InputError, SettingError
 
 
@@ -84,3 +84,56 @@ def test_twenty_newsgroups(monkeypatch):
     monkeypatch.setattr(sklearn.datasets, "fetch_20newsgroups", posts)
     corpus = twenty_newsgroups(min_df=1, max_df=1.0)
     assert corpus.labels == ["sci", "rec"]
+
+
+ALL = {"min_df": 1, "max_df": 1.0, "stop_words": None}
+
+
+def test_chinese_titles(tmp_path):
+    plain, labelled = tmp_path / "plain.txt", tmp_path / "labelled.txt"
+    plain.write_text("皇马输球\n\n股市上涨 3%\n", "utf-8")
+    labelled.write_text("体育\t皇马输球\n财经\t股市上涨\t3%\n", "gb18030")
+    assert list(cnews10k(plain, **ALL).texts) == ["皇马输球", "", "股市上涨 3%"]
+    corpus = cnews10k(labelled, encoding="gb18030", **ALL)
+    assert corpus.labels == ["体育", "财经"]
+    assert "股市" in corpus.vocabulary
+    assert corpus.tokenizer.language == "zh"
+    with pytest.raises(InputError, match=r"utf-8|UTF-8"):
+        cnews10k(labelled, **ALL)
+    with pytest.raises(InputError):
+        cnews10k(tmp_path / "none.txt")
+    (tmp_path / "void.txt").write_text("\n\n", "utf-8")
+    with pytest.raises(InputError, match="no text"):
+        cnews10k(tmp_path / "void.txt")
+
+
+def test_a_chinese_novel(tmp_path):
+    novel = tmp_path / "novel.txt"
+    novel.write_text(
+        "　　小说 \n　　作者著\n\n\n　　1.科学边界\n　　他来了。\n　　1988 年产的相机。\n"
+        "　　2.台球\n　　他走了，3.5 秒。\n第三章 尾声\n结束。\n",
+        "utf-8",
+    )
+    paragraphs = three_body(novel, **ALL)
+    assert paragraphs.labels == ["", "", "1.科学边界", "1.科学边界", "2.台球", "第三章 尾声"]
+    chapters = three_body(novel, "chapter", **ALL)
+    assert chapters.labels == ["", "1.科学边界", "2.台球", "第三章 尾声"]
+    assert chapters.texts[1] == "他来了。\n1988 年产的相机。"
+    novel.write_text("没有章节。\n" * 3, "utf-8")
+    with pytest.raises(InputError, match="no heading"):
+        three_body(novel, "chapter")
+    with pytest.raises(SettingError, match="unit"):
+        three_body(novel, "page")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "你好。__eou__ 你好吗？__eou__\n再见。 __eou__ 好的。\n",
+        "你好。\t你好吗？\n再见。\t好的。",
+        "你好。\n你好吗？\n\n再见。\n好的。\n\n",
+    ],
+)
+def test_chinese_dialogues(tmp_path, text):
+    (tmp_path / "zhdd.txt").write_text(text, "utf-8")
+    assert list(zhdd(tmp_path / "zhdd.txt", **ALL).texts) == ["你好。\n你好吗？", "再见。\n好的。"]

@@ -1,12 +1,14 @@
-"""Corpora to start with: documentation that comes with Python, documents drawn from LDA, and 20 Newsgroups."""
+"""Corpora to start with: documentation that comes with Python, documents drawn from LDA, 20 Newsgroups, and Chinese
+corpora that reports use, from files that the user has."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from scipy import sparse
 
 from .corpus import Corpus
 from .errors import InputError, SettingError
-from .text import Document, stop_words
+from .text import Document, read, stop_words
 
 _NOT_SUBJECTS = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__", "pydoc_data", "lib2to3"}
 # Words that occur in the documentation of any function, whatever its subject.
@@ -29,6 +31,12 @@ _JARGON = {
 }  # fmt: skip
 _SHORTEST = 15  # words; a shorter docstring hardly has a topic
 _CHUNK = 20_000  # documents drawn at a time
+# "1.科学边界", "12、尾声", "第三章 红岸", "Chapter 4"; longer lines, or lines that are sentences, are no headings
+_HEADING = re.compile(
+    r"(?:\d{1,3}\s*[.．、]\s*|第[\d零〇一二三四五六七八九十百]+[章回节部卷]\s*|chapter \d+\W*)[^。！？，,!?]{0,30}",
+    re.I,
+)
+_UTTERANCE_ENDS = re.compile(r"\s*__eou__\s*|\t+")
 
 
 class Synthetic(NamedTuple):
@@ -145,6 +153,96 @@ def twenty_newsgroups(subset: str = "train", **options: Any) -> Corpus:
         ) from None
     labels = [posts.target_names[target] for target in posts.target]
     return Corpus.from_texts(posts.data, **({"language": "en", "labels": labels} | options))
+
+
+def cnews10k(path: str | Path, *, encoding: str = "utf-8", **options: Any) -> Corpus:
+    """Return Chinese news titles from a file that you have, such as cnews10k_lines.txt.
+
+    Titles have few words, so that the default `min_df` of 5 leaves some without any.
+
+    Args:
+        path: a file with a title on each line, or with a label, a tab and a title. A line is a document, also a blank
+            one.
+        encoding: that of the file, such as "gb18030".
+        options: for `Corpus.from_texts`.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    lines = _lines(path, encoding)
+    parts = [line.partition("\t") for line in lines]
+    if not all(tab for line, (_, tab, _) in zip(lines, parts, strict=True) if line):
+        return Corpus.from_texts(lines, **({"language": "zh"} | options))
+    labels, texts = [label.strip() for label, _, _ in parts], [text for _, _, text in parts]
+    return Corpus.from_texts(texts, **({"language": "zh", "labels": labels} | options))
+
+
+def three_body(
+    path: str | Path, unit: Literal["paragraph", "chapter"] = "paragraph", *, encoding: str = "utf-8", **options: Any
+) -> Corpus:
+    """Return a Chinese novel from a file that you have, such as 3body1_lines.txt.
+
+    Labels are the headings of chapters ("1.科学边界", "第三章 红岸"); what comes before the first of them has none.
+    Blank lines are left out, and so are headings.
+
+    Args:
+        path: a text with a paragraph on each line.
+        unit: what a document is: a paragraph, or a chapter.
+        encoding: that of the file, such as "gb18030".
+        options: for `Corpus.from_texts`.
+
+    Raises:
+        InputError: the file cannot be read, or it has no heading and chapters are wanted.
+        SettingError: the unit does not exist.
+    """
+    if unit not in ("paragraph", "chapter"):
+        raise SettingError(f'`unit={unit!r}` should be "paragraph" or "chapter"')
+    headings: list[str] = []
+    texts: list[str] = []
+    heading = ""
+    for line in filter(None, (line.strip() for line in _lines(path, encoding))):
+        if _HEADING.fullmatch(line):
+            heading = line
+        elif unit == "chapter" and headings and headings[-1] == heading:
+            texts[-1] += f"\n{line}"
+        else:
+            headings.append(heading)
+            texts.append(line)
+    if unit == "chapter" and not heading:
+        raise InputError(f'{path} has no heading of a chapter, such as "第三章" or "3."; use `unit="paragraph"`')
+    return Corpus.from_texts(texts, **({"language": "zh", "labels": headings} | options))
+
+
+def zhdd(path: str | Path, *, encoding: str = "utf-8", **options: Any) -> Corpus:
+    """Return Chinese daily dialogues from a file that you have, such as zhdd_lines.txt.
+
+    Args:
+        path: a dialogue on each line, whose utterances may be separated by tabs or by __eou__; or an utterance on each
+            line, with a blank line between dialogues.
+        encoding: that of the file, such as "gb18030".
+        options: for `Corpus.from_texts`.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    lines = [line.strip() for line in _lines(path, encoding)]
+    while lines and not lines[-1]:
+        lines.pop()
+    dialogues = "\n".join(lines).split("\n\n") if "" in lines else lines
+    texts = [_UTTERANCE_ENDS.sub("\n", dialogue).strip() for dialogue in dialogues]
+    return Corpus.from_texts([text for text in texts if text], **({"language": "zh"} | options))
+
+
+def _lines(path: str | Path, encoding: str) -> list[str]:
+    """Return the lines of a text file.
+
+    Raises:
+        InputError: the file cannot be read, or is blank.
+    """
+    lines = [str(document.text) for document in read(path, format="txt", encoding=encoding)]
+    if not any(line.strip() for line in lines):
+        raise InputError(f"{path} has no text; check the path")
+    return lines
 
 
 def _draw_words(
