@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
-PAGES = (*READMES, "docs/topics.md", "docs/topics.zh-CN.md")
+TRANSLATED = ("topics", "over-time", "export")
+PAGES = (*READMES, *(f"docs/{name}{language}.md" for name in TRANSLATED for language in ("", ".zh-CN")))
 FOUND = {
     snippet: f"{name}-{number}"  # both READMEs share some
     for name in reversed(PAGES)

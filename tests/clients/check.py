@@ -93,7 +93,19 @@ def datamapplot(folder: Path) -> str:
 
 CHECKS: list[Callable[[Path], str]] = [pyldavis, topicwizard, datamapplot]
 
+
+def _no_requests() -> None:
+    """Refuse requests at once: DataMapPlot asks a host for fonts, and waits long where there is no network."""
+    import requests
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise requests.ConnectionError("the check makes no requests")
+
+    requests.get = refuse
+
+
 if __name__ == "__main__":
+    _no_requests()
     for folder in sorted(Path(sys.argv[1]).iterdir()):
         for check in CHECKS:
             print(f"{folder.name}, {check.__name__}: {check(folder)}", flush=True)
