@@ -24,11 +24,11 @@ def awkward_view() -> tl.Topics:
 
 
 def plain_view() -> tl.Topics:
-    """Two topics of counts, of which every document has the same one; topicwizard needs more than 200 words."""
-    drawn = tl.datasets.synthetic_lda(60, 2, 250, 40)
-    model = tl.LDA(n_topics=2, random_state=0, epochs=5).fit(drawn.corpus)
+    """Counts without texts and classes, and four topics, of which one is no document's main topic."""
+    drawn = tl.datasets.synthetic_lda(120, 4, 250, 40)  # topicwizard needs more than 200 words
+    model = tl.LDA(n_topics=4, random_state=0, epochs=5).fit(drawn.corpus)
     main = tl.Topics(model, drawn.corpus).documents.theta.argmax(axis=1)
-    return tl.Topics(model, drawn.corpus[main == main[0]])
+    return tl.Topics(model, drawn.corpus[main != main[0]])
 
 
 if __name__ == "__main__":
