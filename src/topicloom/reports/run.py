@@ -136,9 +136,16 @@ def write(
         write_json(staged / "metrics.json", measured)
         _draw(staged, model, documents, options.font)
         if options.explorer:
-            page = PageOptions(folder.resolve().name, texts=options.texts)
-            write_page(staged / PAGE, Topics.of(model, corpus, documents), page, measured)
+            _write_page(staged, folder.resolve().name, Topics.of(model, corpus, documents), options, measured)
     return measured
+
+
+def _write_page(staged: Path, title: str, topics: Topics, options: RunOptions, measured: dict[str, Any]) -> None:
+    """Write explorer.html. A run is not lost because its page cannot be written."""
+    try:
+        write_page(staged / PAGE, topics, PageOptions(title, texts=options.texts), measured)
+    except InputError as error:
+        logger.warning("explorer.html is not written: %s", error)
 
 
 def _keep_documents(staged: Path, corpus: Corpus, documents: DocumentTopics, options: RunOptions) -> None:

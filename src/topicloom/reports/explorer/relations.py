@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...errors import InputError
-from ...topics.groups import by_group, groups_of
+from ...topics.groups import groups_of
 from ...topics.hierarchy import Hierarchy, hierarchy
-from ...topics.shares import GroupShares, words_of_groups
+from ...topics.shares import GroupShares, group_shares, words_of_groups
 from ...topics.trends import over_time
 from .packing import Array
 
@@ -60,14 +60,15 @@ def class_shares(topics: Topics) -> dict[str, Any] | None:
     place[shown] = np.arange(len(shown))
     names = [names[group] for group in shown.tolist()]
     codes = place[groups]
-    found = by_group(documents.theta, codes, names, empty=documents.empty)
+    known = np.where(documents.empty, -1, codes)
+    found = group_shares(documents.theta, known, len(names))
     members = sp.csr_array(
         (np.ones(int((codes >= 0).sum())), (codes[codes >= 0], np.flatnonzero(codes >= 0))),
         shape=(len(names), len(codes)),
     )
     typical = words_of_groups(sp.csr_array(members @ topics.corpus.counts), topics.vocabulary, _WORDS_OF_CLASS)
     words = [[word for word, *_ in row] for row in typical]
-    return {"names": names, "words": words} | _rows(found.shares)
+    return {"names": names, "words": words} | _rows(found)
 
 
 def _rows(shares: GroupShares) -> dict[str, Any]:
