@@ -164,10 +164,10 @@ def test_advice_names_settings_that_the_model_has(model):
 
 def test_advice_comes_back_to_the_defaults_first():
     diversity = f"{(1 + GSM().min_diversity) / 2:.2f}"
-    (said,) = advice(GSM(5, prior="standard", background=False, epochs=5), duplicate_topics=1, epoch=5)
+    (said,) = advice(GSM(5, learning_rate=0.001, background=False, epochs=5), duplicate_topics=1, epoch=5)
     assert said == (
         "1 pair of topics shares at least 8 of their 10 top words; "
-        f"try `background=True`, `prior='laplace'`, `min_diversity={diversity}` or `epochs=60`"
+        f"try `background=True`, `learning_rate=0.01`, `min_diversity={diversity}` or `epochs=60`"
     )
 
 

@@ -58,7 +58,7 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import Posterior
 from ..nn.priors import laplace_dirichlet
 from ..settings import AtLeastOne, Positive, Share
-from .published import PLAIN
+from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
@@ -178,7 +178,7 @@ class DirichletVAE(VariationalTopicModel):
             al. (2019) have with the "icdf" estimator. Used by "implicit", "rsvi" and "icdf".
     """
 
-    published: ClassVar[dict[str, Any]] = PLAIN | {
+    published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
         "estimator": "rsvi",
         "augmentation": 10,
         "decoder": "product",

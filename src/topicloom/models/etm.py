@@ -43,7 +43,7 @@ from ..nn.network import TopicNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
-from .published import PLAIN
+from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
@@ -118,7 +118,7 @@ class ETM(VariationalTopicModel):
             background=False.
     """
 
-    published: ClassVar[dict[str, Any]] = PLAIN | {
+    published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
         "prior": "standard",
         "whiten": "none",
         "encoder_input": "l1",

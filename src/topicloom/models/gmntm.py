@@ -46,7 +46,7 @@ from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .inference import Array, each_batch
-from .published import PLAIN
+from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
@@ -156,7 +156,7 @@ class GMNTM(VariationalTopicModel):
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
     """
 
-    published: ClassVar[dict[str, Any]] = PLAIN | {
+    published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
         "learn_shares": True,
         "spread": None,
         "component_variances": True,

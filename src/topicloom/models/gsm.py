@@ -4,10 +4,7 @@ Miao, Grefenstette & Blunsom 2017, "Discovering Discrete Latent Topics with Neur
 document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(W z) and p(w | theta) = theta beta.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's, which `as_published` has:
-- The prior is the Laplace approximation of a Dirichlet and not N(0, I). Under N(0, I) theta stays even, and all topics
-  become the same frequent words (prior="standard").
-- z has one dimension for each topic, and W is left out (latent_size=L adds W, and needs prior="standard", because the
-  Laplace approximation has one dimension for each topic).
+- z has one dimension for each topic, and W is left out (latent_size=L adds W).
 - Topics are deviations from the word frequencies of the corpus (background=False).
 - theta = softmax(W z + b) with learned shares b (learn_shares=False), and training starts with more topics than
   requested (spare_topics=0), so that topics can be of different sizes.
@@ -33,9 +30,11 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
-from .published import PLAIN
+from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
+
+_ALPHA = 0.3  # of the "laplace" prior
 
 
 class GSMNetwork(VariationalNetwork):
@@ -78,18 +77,19 @@ class GSM(VariationalTopicModel):
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
-        prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"
-            is the N(0, I) of the paper.
-        alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics. A smaller
-            value gives documents fewer topics.
+        prior: the prior of a document's code. "standard" is the N(0, I) of the paper; "laplace" approximates a
+            Dirichlet. None is "laplace" if `alpha` is given, and else "standard".
+        alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics; None is
+            0.3. A smaller value gives documents fewer topics.
         latent_size: the number of dimensions of the code, which a matrix maps to the topics. None gives each topic one
-            dimension and uses no matrix. A size needs prior="standard", because the "laplace" prior is one of topics.
+            dimension and uses no matrix. A size needs the "standard" prior, because the "laplace" prior is one of
+            topics.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "mlp" adds a hidden layer; its topics are
             read from documents that consist of one topic, and each batch takes memory in proportion to the vocabulary.
         decoder_size: the width of the hidden layer of the "mlp" decoder.
     """
 
-    published: ClassVar[dict[str, Any]] = PLAIN | {
+    published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
         "prior": "standard",
         "latent_size": 50,
         "hidden_size": 256,
@@ -99,18 +99,25 @@ class GSM(VariationalTopicModel):
         "epochs": 200,
     }
 
-    prior: Literal["laplace", "standard"] = "laplace"
-    alpha: Positive = 0.3
+    prior: Literal["laplace", "standard"] | None = None
+    alpha: Positive | None = None
     latent_size: Annotated[int, Field(ge=2)] | None = None
     decoder: Literal["mixture", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256
 
     def check_combinations(self) -> None:
         super().check_combinations()
-        if self.latent_size is not None and self.prior == "laplace":
+        if self.prior == "standard" and self.alpha is not None:
+            raise SettingError('`alpha` is a parameter of `prior="laplace"`; leave one of them out')
+        if self.latent_size is not None and self.has_laplace_prior:
             raise SettingError(
                 '`latent_size` needs `prior="standard"`, because the "laplace" prior has one dimension for each topic'
             )
+
+    @property
+    def has_laplace_prior(self) -> bool:
+        """Whether the prior is the Laplace approximation of a Dirichlet."""
+        return self.prior == "laplace" or (self.prior is None and self.alpha is not None)
 
     def build_network(self, words: Words, generator: torch.Generator) -> GSMNetwork:
         return GSMNetwork(self, words, generator)
@@ -118,9 +125,9 @@ class GSM(VariationalTopicModel):
 
 def _prior(settings: GSM) -> NormalPrior:
     n_latent = settings.latent_size or settings.n_topics
-    if settings.prior == "standard":
-        return standard_normal(n_latent)
-    return laplace_dirichlet(torch.full((n_latent,), settings.alpha))
+    if settings.has_laplace_prior:
+        return laplace_dirichlet(torch.full((n_latent,), settings.alpha or _ALPHA))
+    return standard_normal(n_latent)
 
 
 def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:

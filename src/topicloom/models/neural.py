@@ -205,6 +205,10 @@ class NeuralTopicModel(TopicModel):
             patience=self.patience,
         )
 
+    def stream_plan(self, epochs: int) -> TrainingPlan:
+        """Return the plan of `partial_fit`, which has seen its documents for so many epochs at its end."""
+        return replace(self.training_plan(), epochs=epochs, schedule="constant")
+
     def training_stages(self) -> list[Stage]:
         """Return the stages of training. The last one is recorded in `history_` and has the plan of the settings."""
         return [Stage("training", self.training_plan())]
@@ -288,7 +292,7 @@ class NeuralTopicModel(TopicModel):
             state = self._start(for_fit=False)
         reader = self.build_reader(corpus, state)
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
-        stages[-1] = replace(stages[-1], plan=replace(self.training_plan(), epochs=epochs, schedule="constant"))
+        stages[-1] = replace(stages[-1], plan=self.stream_plan(epochs))
         try:
             train_stages(state, reader, stages, monitors=[self.collapse_watch(reader)])
         finally:

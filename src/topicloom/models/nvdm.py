@@ -25,7 +25,7 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
 from ..settings import NotNegative, Positive
-from .published import PLAIN
+from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
@@ -66,10 +66,10 @@ class NVDM(VariationalTopicModel):
     batch takes memory in proportion to the vocabulary.
 
     All settings are those that variational models share; they are described in `help(topicloom.VariationalTopicModel)`.
-    As its topics have no shares, `learn_shares` and `spare_topics` are off.
+    As its topics have no shares, `learn_shares` and `spare_topics` are off, and so is `kl_warmup`.
     """
 
-    published: ClassVar[dict[str, Any]] = PLAIN | {
+    published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
         "background": "learned",
         "hidden_size": 500,
         "activation": "relu",
@@ -81,6 +81,7 @@ class NVDM(VariationalTopicModel):
     topic_gain: Positive = 4.0
     learn_shares: bool = False
     spare_topics: NotNegative = 0.0
+    kl_warmup: NotNegative | None = 0.0
 
     def build_network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:
         return NVDMNetwork(self, words, generator)

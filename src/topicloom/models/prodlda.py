@@ -24,9 +24,9 @@ from typing import Any, ClassVar, Literal
 
 from ..settings import AtLeastOne, Positive, Rate
 from .dirichlet import DirichletVAE, Estimator
-from .published import PLAIN
+from .published import PLAIN_VARIATIONAL
 
-_AUTHORS: dict[str, Any] = PLAIN | {  # the settings that the authors' code has for both models
+_AUTHORS: dict[str, Any] = PLAIN_VARIATIONAL | {  # the settings that the authors' code has for both models
     "alpha": 1.0,
     "code_norm": "shift",
     "hidden_size": 100,
@@ -65,8 +65,9 @@ class ProdLDA(DirichletVAE):
 class NVLDA(DirichletVAE):
     """NVLDA: a mixture of topics with a logistic-normal posterior (Srivastava & Sutton 2017).
 
-    The settings are those of `help(topicloom.DirichletVAE)` and `help(topicloom.VariationalTopicModel)`, with other
-    defaults.
+    This is `DirichletVAE(estimator="laplace")` under the name of its paper: with equal settings, both learn the same
+    topics. GSM differs in its prior, N(0, I). The settings are those of `help(topicloom.DirichletVAE)` and
+    `help(topicloom.VariationalTopicModel)`.
     """
 
     published: ClassVar[dict[str, Any]] = _AUTHORS | {"dropout": 0.25, "learning_rate": 5e-3, "epochs": 300}

@@ -27,7 +27,7 @@ REGISTRY = {
     "GMNTM": Entry("gmntm", "Gaussian mixture neural topic model: VaDE (Jiang et al. 2017) for word counts."),
     "DirichletVAE": Entry("dirichlet", "Dirichlet variational autoencoder (Burkhardt & Kramer 2019)."),
     "ProdLDA": Entry("prodlda", "Product of experts (Srivastava & Sutton 2017)."),
-    "NVLDA": Entry("prodlda", "Mixture of topics with a logistic-normal posterior (Srivastava & Sutton 2017)."),
+    "NVLDA": Entry("prodlda", "DirichletVAE with the Laplace estimator (Srivastava & Sutton 2017)."),
     "NVDM": Entry("nvdm", "Neural variational document model (Miao, Yu & Blunsom 2016)."),
     "BATM": Entry("batm", "Bidirectional adversarial topic model (Wang et al. 2020), with a reconstruction term."),
     "LDA": Entry("lda", "Latent Dirichlet allocation (Blei, Ng & Jordan 2003): variational Bayes or Gibbs sampling."),

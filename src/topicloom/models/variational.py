@@ -14,6 +14,8 @@ from .neural import NeuralTopicModel
 
 logger = logging.getLogger("topicloom")
 
+_WARMUP = 0.25  # of the epochs; benchmarks/shares.md has what it changes
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class VariationalTopicModel(NeuralTopicModel):
@@ -24,12 +26,14 @@ class VariationalTopicModel(NeuralTopicModel):
     Args:
         kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE. With code_norm="fixed" it
             has hardly any effect, because the divergence hardly changes.
-        kl_warmup: the number of epochs in which this weight rises from 0.
+        kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
+            codes of short texts become uncertain before there are topics that they could tell apart. None is a quarter
+            of the epochs in `fit`, and 0 in `partial_fit`.
         n_samples: the number of draws of theta for each document, by which its loss is estimated.
     """
 
     kl_weight: NotNegative = 1.0
-    kl_warmup: NotNegative = 0.0
+    kl_warmup: NotNegative | None = None
     n_samples: AtLeastOne = 1
 
     @property
@@ -42,11 +46,15 @@ class VariationalTopicModel(NeuralTopicModel):
         return self.code_norm == "fixed"
 
     def training_plan(self) -> TrainingPlan:
-        return replace(super().training_plan(), kl_warmup=self.kl_warmup)
+        plan = super().training_plan()
+        return replace(plan, kl_warmup=_WARMUP * plan.epochs if self.kl_warmup is None else self.kl_warmup)
+
+    def stream_plan(self, epochs: int) -> TrainingPlan:
+        return replace(super().stream_plan(epochs), kl_warmup=self.kl_warmup or 0.0)
 
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
-        if self.has_constant_divergence and (self.kl_weight != 1 or self.kl_warmup > 0):
+        if self.has_constant_divergence and (self.kl_weight != 1 or (self.kl_warmup or 0) > 0):
             logger.warning(
                 "`kl_weight` and `kl_warmup` have hardly any effect with `code_norm='fixed'`, which keeps the "
                 "divergence from the prior almost constant; try `code_norm='mean'`"

@@ -196,7 +196,7 @@ def _cures(model: Any, **known: Any) -> str:
     """
     now = model.get_params(deep=False)
     default = {field.name: field.default for field in fields(model) if field.init}
-    changed = {name: default[name] for name in _SUSPECTS if name in now and now[name] != default[name]}
+    changed = {name: default[name] for name in _SUSPECTS if name in now and now[name] != default[name] is not None}
     if changed:
         known.pop("n_topics", None)  # the number of topics was asked for, and is probably not the cause
     if default.get("epochs") is not None and now["epochs"] < default["epochs"]:
