@@ -35,7 +35,7 @@ AWKWARD = [
 @pytest.fixture(scope="module")
 def small() -> tl.Corpus:
     words = [
-        "cat dog play ball kitten fish",
+        "cat dog play ball kitten fish " + 160 * "w",
         "bank money loan credit rate stocks",
         "straße été naïve σίσυφος don't dog-cat",
     ]
