@@ -124,11 +124,18 @@ def test_match(folder, tmp_path):
     found = as_json("match", folder / "run", folder / "old")
     assert [row["status"] for row in found["topics"]] == ["matched"] * 3
     assert found["gone"] == []
-    result = call("match", folder / "run", folder / "old", "--edits", tmp_path / "names.yaml")
+    refused(
+        "match", folder / "run", folder / "old", "--edits", tmp_path / "names.yaml",
+        says=["no topic of", "was given a name; name its topics first"],
+    )  # fmt: skip
+    named = tmp_path / "named"  # the first words of topic 2 are not its name
+    assert call("edit", folder / "old", "--rename", "0=one", "--rename", "1=two", "--out", named).exit_code == 0
+    result = call("match", folder / "run", named, "--edits", tmp_path / "names.yaml")
     assert "3 topics matched" in result.stderr
     edits = yaml.safe_load((tmp_path / "names.yaml").read_text("utf-8"))
-    names = tl.load(folder / "old").topic_names_
-    assert edits["edits"] == [{"rename": {row["topic"]: names[row["old"]] for row in found["topics"]}}]
+    given = {0: "one", 1: "two"}
+    expected = {row["topic"]: given[row["old"]] for row in found["topics"] if row["old"] in given}
+    assert edits["edits"] == [{"rename": expected}]
     assert edits["model"] == tl.load(folder / "run").fingerprint
     new = call("match", folder / "run", folder / "old", "--threshold", 1)
     assert "3 new, 3 gone" in new.stderr

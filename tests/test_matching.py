@@ -107,7 +107,11 @@ def test_runs_views_and_models_can_be_matched(tmp_path):
     from_view = view.match(tl.Topics(model, drawn.corpus))
     assert [pair.old for pair in from_model.pairs] == [pair.old for pair in from_path.pairs]
     assert [pair.old for pair in from_model.pairs] == [pair.old for pair in from_view.pairs]
-    assert from_path.renames() == from_model.renames()
+    assert from_path.renames() == from_model.renames() == from_view.renames() == {}
+    assert view.rename(from_model.renames()).names == view.names
+    named = model.rename({0: "first"})
+    place = next((pair.topic for pair in from_model.pairs if pair.old == 0), None)
+    assert view.match(named).renames() == ({} if place is None else {place: "first"})
     assert len(from_model.new) <= 1
     with pytest.raises(InputError, match="no saved model"):
         view.match(tmp_path / "none")

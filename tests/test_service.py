@@ -562,6 +562,33 @@ def test_edits_of_another_model_and_of_a_run_that_cannot_be_written(run, texts, 
     opened.close()
 
 
+def test_only_so_many_edits_are_stored(run, tmp_path):
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    opened = Live.open(copy, Limits(edits=2))
+    for name in ("one", "two"):
+        opened.edit([{"rename": {0: name}}], None, False)
+    with pytest.raises(tl.InputError, match="there would be 3 edits; at most 2 are stored"):
+        opened.edit([{"rename": {0: "three"}}], None, False)
+    assert len(opened.edits()["edits"]) == 2
+    opened.edit([{"rename": {0: "three"}}], None, True)
+    opened.close()
+
+
+def test_stored_edits_are_set_aside_when_the_run_gets_another_model(run, tmp_path, caplog):
+    """They would stop the service after training, and take the place of the new edits after editing."""
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    opened = Live.open(copy)
+    opened.edit([{"rename": {0: "one"}}], None, False)
+    n_topics = opened.snapshot.n_topics
+    opened.close()
+    assert call("edit", copy, "--merge", "0,1", "--out", copy, "--overwrite").exit_code == 0
+    assert "edits.yaml has edits of the earlier model; it is edits.old.yaml now" in caplog.text
+    assert (copy / "edits.old.yaml").is_file()
+    again = Live.open(copy)
+    assert again.snapshot.n_topics == n_topics - 1
+    again.close()
+
+
 def test_edits_of_a_run_that_was_edited(run, tmp_path):
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     tl.load(copy, device="cpu").merge([0, 1]).save(copy / "model", overwrite=True)

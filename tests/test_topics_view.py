@@ -269,6 +269,14 @@ def test_a_new_text_is_coloured_and_markup_in_it_is_shown(run):
     assert empty._repr_html_()
 
 
+def test_an_id_that_does_not_exist_is_no_text(run):
+    topics = tl.Topics.from_run(run)
+    with pytest.raises(
+        tl.InputError, match=r"there is no document 'd599', and the model knows no word .*; did you mean"
+    ):
+        topics.topics_of("d599")
+
+
 def test_without_texts_the_words_are_shown():
     found = small_view(THETA).topics_of(0)
     assert found.text is None
@@ -301,6 +309,8 @@ def test_words_and_texts_find_topics(run):
     assert text["topic"] == [int(topics.documents.theta[1].argmax())]
     with pytest.raises(tl.InputError, match=r"the model knows no word of 'moneyy'; did you mean money"):
         topics.find_topics("moneyy")
+    with pytest.raises(tl.InputError, match=r"the model knows no word of 'qqqqqqq'; give other words$"):
+        topics.find_topics("qqqqqqq")  # no list of the vocabulary
     with pytest.raises(tl.InputError, match="there is nothing to find"):
         topics.find_topics("  ")
 

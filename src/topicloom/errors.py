@@ -40,11 +40,16 @@ class TrainingDivergedError(ArithmeticError):
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return a clause that offers the names most like `name`, or lists up to a hundred if none is similar."""
     known = sorted(names)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
+    if clause := similar(name, known):
+        return clause
     more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
     return f"choose one of {', '.join(known[:_LISTED])}{more}"
+
+
+def similar(name: str, names: Iterable[str]) -> str:
+    """Return a clause that offers the names most like `name`, or "" if none is similar."""
+    close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 # Arguments whose options have other names on the command line.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import InputError
 from .options import Allow, AsJson, Overwrite, Quiet, Run
 from .shell import command, print_json, print_table
 
@@ -221,8 +222,10 @@ def match(
     new, old = read_topics(run), read_topics(old_run)
     found = match_topics(
         new.components, new.vocabulary, old.components, old.vocabulary, threshold=threshold, names=new.topic_names,
-        old_names=old.topic_names,
+        old_names=old.topic_names, given=old.given_names,
     )  # fmt: skip
+    if edits is not None and not found.renames():
+        raise InputError(f"no topic of {old_run} that has a partner was given a name; name its topics first")
     if as_json:
         print_json(
             {"run": str(run), "old_run": str(old_run), "shared_words": found.n_shared, **_matches(found.table())}
@@ -252,8 +255,6 @@ def match(
 
 def check_new(path: Path | None, overwrite: bool) -> None:
     """Raise InputError if a file exists that may not be replaced."""
-    from ..errors import InputError
-
     if path is not None and path.exists() and not overwrite:
         raise InputError(f"{path} already exists; give another name, or --overwrite to replace it")
 

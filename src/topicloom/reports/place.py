@@ -11,6 +11,7 @@ from ..topics.saved import MODEL_FILES
 from ..topics.stored import DOCUMENTS, holds_only_documents
 
 INDEX = "search.sqlite"  # of the documents, which the service builds and a new run removes
+EDITS, OLD_EDITS = "edits.yaml", "edits.old.yaml"  # what the service stores in a run, and once stored in an earlier one
 LOG, NEW_LOG = "log.jsonl", "log.new.jsonl"
 PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one

@@ -42,12 +42,13 @@ from ..models.fitted import Perplexity
 from ..ranking import word_scores
 from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
+from ..topics.edit_files import read_edits
 from ..topics.stored import DOCUMENTS, is_too_large, write_stored
 from ..topics.tables import describe, write_documents, write_topics
 from ..topics.view import Topics
 from ..training.callbacks import JsonLines
 from .explorer import PageOptions, write_page
-from .place import LOG, NEW_LOG, PAGE, PICTURES, is_run_file
+from .place import EDITS, LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, is_run_file
 
 logger = logging.getLogger("topicloom")
 
@@ -137,7 +138,22 @@ def write(
         _draw(staged, model, documents, options.font)
         if options.explorer:
             _write_page(staged, folder.resolve().name, Topics.of(model, corpus, documents), options, measured)
+    _set_edits_aside(folder, model)
     return measured
+
+
+def _set_edits_aside(folder: Path, model: TopicModel) -> None:
+    """Rename the edits that the service stored for an earlier model of this directory."""
+    path = folder / EDITS
+    if not path.is_file():
+        return
+    try:
+        belongs = read_edits(path).fingerprint in (None, model.fingerprint)
+    except InputError:
+        belongs = False
+    if not belongs:
+        path.replace(folder / OLD_EDITS)
+        logger.warning("%s has edits of the earlier model; it is %s now, and is not applied", path, OLD_EDITS)
 
 
 def _write_page(staged: Path, title: str, topics: Topics, options: RunOptions, measured: dict[str, Any]) -> None:
@@ -259,7 +275,9 @@ def _draw(folder: Path, model: TopicModel, documents: DocumentTopics, font: str 
         return
     best = model.topic_ids(_WORDS_IN_PICTURE)  # (K, 10)
     scores = np.take_along_axis(word_scores(model.components_, model.word_counts_), best, axis=1)
-    pages = figures.topic_pages(model.topics(_WORDS_IN_PICTURE), scores, documents.shares, font=font)
+    titles = [f"topic {k}" if name is None else f"{k} {name}" for k, name in enumerate(model.given_names)]
+    words = model.topics(_WORDS_IN_PICTURE)
+    pages = figures.topic_pages(words, scores, documents.shares, titles=titles, font=font)
     figures.save_pages(pages, folder / "topics.png")
     if model.history_:
         figures.save(figures.loss_curve(model.history_), folder / "loss.png")

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..reports.place import EDITS
 from ..topics.edit_files import read_edits, write_edits
 from ..topics.edits import Edit, checked_edits
 from ..topics.view import Topics
-
-EDITS = "edits.yaml"
 
 
 class ConflictError(InputError):

@@ -251,6 +251,8 @@ class Live:
             if version is not None and version != now.version:
                 raise ConflictError("the edits were changed in the meantime; load the topics again")
             topics = applied((self.start if afresh else now).topics, checked)
+            if (n_edits := len(topics.edits)) > self.limits.edits:
+                raise InputError(f"there would be {n_edits:,} edits; at most {self.limits.edits:,} are stored")
             store_edits(self.run, topics)
             self.snapshot = Snapshot(topics)
         return self.edits()

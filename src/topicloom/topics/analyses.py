@@ -141,16 +141,16 @@ class Analyses(View):
             threshold: the similarity, from 0 to 1, below which a topic is new.
 
         Returns:
-            the pairs; `topics.rename(topics.match("runs/may").renames())` carries the names over.
+            the pairs; `topics.rename(topics.match("runs/may").renames())` carries names over.
 
         Raises:
             InputError: there is no such run, or the runs have no word in common.
             SettingError: `threshold` is not from 0 to 1.
         """
-        components, vocabulary, names = _topics_and_names(other)
+        components, vocabulary, names, given = _topics_and_names(other)
         return match(
             self.components, self.vocabulary, components, vocabulary, threshold=threshold, names=self.names,
-            old_names=names,
+            old_names=names, given=given,
         )  # fmt: skip
 
     def _words_by(self, topic: Any, column: str, groups: Array, group_names: Sequence[str], n_words: int) -> Table:
@@ -166,11 +166,11 @@ class Analyses(View):
         return Table.of(rows, f"Words of topic {k} by {column}", (column, "word", "score", "tokens"))
 
 
-def _topics_and_names(other: Any) -> tuple[Array, list[str], list[str]]:
-    """Return the topics, the words and the names of a run, a view or a model."""
+def _topics_and_names(other: Any) -> tuple[Array, list[str], list[str], list[str | None]]:
+    """Return the topics, the words, the names and the names that people gave, of a run, a view or a model."""
     if isinstance(other, str | Path):
         saved = read_topics(other)
-        return saved.components, saved.vocabulary, saved.topic_names
+        return saved.components, saved.vocabulary, saved.topic_names, saved.given_names
     if isinstance(other, View):
-        return other.components, other.vocabulary, other.names
-    return np.asarray(other.components_), list(other.vocabulary_), other.topic_names_
+        return other.components, other.vocabulary, other.names, other.given_names
+    return np.asarray(other.components_), list(other.vocabulary_), other.topic_names_, other.given_names

@@ -31,6 +31,11 @@ class View(ABC):
 
     @property
     @abstractmethod
+    def given_names(self) -> list[str | None]:
+        """The name that each topic was given; None for one without."""
+
+    @property
+    @abstractmethod
     def components(self) -> Array:
         """(K, V) the topics."""
 

@@ -41,7 +41,7 @@ class EditsFile:
             raise InputError(
                 f"{path} belongs to another model (its fingerprint is {self.fingerprint}, that of this model is "
                 f"{fingerprint}), whose topics have other numbers; replay the run of that model (`replay`), or take "
-                "the line `model` out of the file"
+                "the line 'model' out of the file"
             )
 
 
@@ -90,7 +90,7 @@ def read_edits(path: str | Path) -> EditsFile:
     unknown = [name for name in found if name not in ("model", "edits")]
     if unknown or not isinstance(found.get("edits"), list):
         raise InputError(
-            f"{path} should have the entries `edits`, a list, and `model`, a fingerprint; see docs/topics.md"
+            f"{path} should have the entries 'edits', a list, and 'model', a fingerprint; see docs/topics.md"
         )
     fingerprint = found.get("model")
     try:

@@ -49,6 +49,7 @@ class Matches:
         gone: the topics of the old run that have no partner.
         similarity: (K, L) similarity of every new topic and every old topic, from 0 to 1.
         names, old_names: the names of the topics of the new and of the old run.
+        given: the name that each topic of the old run was given; None for one without.
         n_shared: the number of words that both runs know.
         threshold: the similarity below which topics are not matched.
     """
@@ -58,6 +59,7 @@ class Matches:
     similarity: Array
     names: list[str]
     old_names: list[str]
+    given: list[str | None]
     n_shared: int
     threshold: float
 
@@ -67,8 +69,12 @@ class Matches:
         return [pair.topic for pair in self.pairs if pair.old is None]
 
     def renames(self) -> dict[int, str]:
-        """Return the old name of every topic that has a partner, as `rename` takes it."""
-        return {pair.topic: self.old_names[pair.old] for pair in self.pairs if pair.old is not None}
+        """Return the names that the partners of topics were given, as `rename` takes them.
+
+        Topics whose partner was not named are left out: its first words would be a wrong name once words change.
+        """
+        found = ((pair.topic, self.given[pair.old]) for pair in self.pairs if pair.old is not None)
+        return {topic: name for topic, name in found if name is not None}
 
     def table(self) -> Table:
         """Return a row for each topic, and then one for each old topic that is gone.
@@ -115,6 +121,7 @@ def match(
     threshold: float = DEFAULT_THRESHOLD,
     names: Sequence[str] | None = None,
     old_names: Sequence[str] | None = None,
+    given: Sequence[str | None] | None = None,
 ) -> Matches:
     """Match the topics of two runs one to one by the Hungarian method.
 
@@ -132,6 +139,7 @@ def match(
         old_components, old_vocabulary: (L, U) and U, of the old run.
         threshold: the similarity below which a topic is new, from 0 to 1.
         names, old_names: the names of the topics.
+        given: the names that topics of the old run were given, None for a topic without one; by default `old_names`.
 
     Raises:
         InputError: the runs have no word in common.
@@ -160,7 +168,8 @@ def match(
     new_names, known_names = (
         names_or_numbers(given, len(matrix)) for given, matrix in ((names, components), (old_names, old_components))
     )
-    return Matches(pairs, gone, similarity, new_names, known_names, len(shared), threshold)
+    given = (old_names or [None] * len(old_components)) if given is None else given
+    return Matches(pairs, gone, similarity, new_names, known_names, list(given), len(shared), threshold)
 
 
 def _characteristic(topics: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..embeddings.word_vectors import WordVectors
-from ..errors import InputError, SettingError
+from ..errors import InputError, SettingError, similar
 from ..files import atomic_file
 from . import export
 from .base import View
@@ -148,8 +147,7 @@ class Outlets(View):
         words, topics = self.vectors()
         word = self.vocabulary.index(item) if isinstance(item, str) and item in self.vocabulary else None
         if word is None and isinstance(item, str) and item not in self.names:
-            close = difflib.get_close_matches(item, [*self.vocabulary, *self.names], n=3)
-            advice = f"did you mean {' or '.join(close)}?" if close else "give a word of its vocabulary"
+            advice = similar(item, [*self.vocabulary, *self.names]) or "give a word of its vocabulary"
             raise InputError(f"the model knows no word {item!r:.60}, and has no topic of this name; {advice}")
         topic = None if word is not None else self.number_of(item)
         vector = topics[topic] if word is None else words[word]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..corpus import Corpus
-from ..errors import InputError, SettingError, nearest
+from ..errors import InputError, SettingError, similar
 from ..metrics import document_npmi
 from ..text import Pretokenized
 from ..text.markup import strip_html
@@ -130,11 +130,16 @@ class Reading(View):
             an object with the text, the tokens with their topics, and the topics of the document.
 
         Raises:
-            InputError: there is no such document.
+            InputError: there is no such document, or the model knows no word of the text.
         """
         row = self._row_of(document)
         if row is None:
             corpus = self.model.documents([document])
+            if document.strip() and corpus.is_empty[0]:
+                clue = similar(document, self.documents.ids[:10_000]) or "give another id or text"
+                raise InputError(
+                    f"there is no document {document!r:.60}, and the model knows no word of such a text; {clue}"
+                )
             return self._coloured(corpus, self.model.infer(corpus), 0)
         return self._coloured(self.corpus, self.documents, row)
 
@@ -158,8 +163,8 @@ class Reading(View):
         if word is None:
             found = self.model.infer([query])
             if found.empty[0]:
-                clue = f"; {nearest(query.strip(), self._topics.vocabulary)}" if len(query.split()) == 1 else ""
-                raise InputError(f"the model knows no word of {query.strip()!r:.60}{clue}")
+                clue = similar(query.strip(), self._topics.vocabulary) or "give other words"
+                raise InputError(f"the model knows no word of {query.strip()!r:.60}; {clue}")
             weights = found.theta[0]
         else:
             likely = self._topics.components[:, word] * np.maximum(self.shares, 1e-12)

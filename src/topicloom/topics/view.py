@@ -119,6 +119,11 @@ class Topics(Reading, Analyses, Outlets):
         """A name for each topic: the one that it was given, or else its first three words."""
         return self._topics.topic_names
 
+    @property
+    def given_names(self) -> list[str | None]:
+        """The name that each topic was given; None for one without."""
+        return self._topics.given_names
+
     @cached_property
     def shares(self) -> npt.NDArray[Any]:
         """(K,) the mean of theta over the documents that are not empty."""
@@ -173,7 +178,8 @@ class Topics(Reading, Analyses, Outlets):
 
     def rename(self, names: Mapping[Any, str | None]) -> Topics:
         """Return a view with names for some topics, such as {3: "shipping"}; None takes a name away."""
-        return self.apply([{"rename": {self.number_of(topic): name for topic, name in names.items()}}])
+        renamed = {self.number_of(topic): name for topic, name in names.items()}
+        return self.apply([{"rename": renamed}] if renamed else [])
 
     def reduce_to(self, n_topics: int) -> Topics:
         """Return a view with fewer topics, in which those that share most words and documents are merged."""
@@ -208,7 +214,7 @@ class Topics(Reading, Analyses, Outlets):
             SettingError: there is no such rule.
         """
         check_rule(rule)
-        given = self._topics.given_names
+        given = self.given_names
         chosen = [k for k in range(self.n_topics) if given[k] is None]
         if topics is not None:
             chosen = [self.number_of(topic) for topic in _each(topics)]
@@ -216,7 +222,7 @@ class Topics(Reading, Analyses, Outlets):
             self._names_by(rule, chosen, n_words, n_documents, length),
             [name for k, name in enumerate(given) if name is not None and k not in chosen],
         )
-        return self.rename(names) if names else self.apply([])
+        return self.rename(names)
 
     def replay(self, other: Any, *, threshold: float = DEFAULT_THRESHOLD) -> Topics:
         """Return a view with the edits of another model, such as those that last month's topics were given.
