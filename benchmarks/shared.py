@@ -55,6 +55,7 @@ VARIANTS = {
         Variant("GSM", "GSM"),
         Variant("NVDM", "NVDM"),
         Variant("WLDA dirichlet", "WLDA", {"prior": "dirichlet"}),
+        Variant("WLDA gaussian", "WLDA", {"prior": "gaussian"}),
         Variant("WLDA gmm-std", "WLDA", {"prior": "gmm-std"}),
         Variant("WLDA gmm-ctm", "WLDA", {"prior": "gmm-ctm"}),
         Variant("ETM", "ETM"),
@@ -70,6 +71,8 @@ VARIANTS = {
         Variant("ProdLDA", "ProdLDA"),
         Variant("NVLDA", "NVLDA"),
         Variant("BATM", "BATM"),
+        Variant("GaussianBATM", "GaussianBATM"),
+        Variant("GaussianBATM cbow fixed", "GaussianBATM", {"fixed_word_vectors": True}, word_vectors=True),
     )
 }
 

@@ -35,6 +35,7 @@ from topicloom.models import (
     MODELS,
     NVDM,
     WLDA,
+    GaussianBATM,
     Loom,
     ProdLDA,
 )
@@ -58,6 +59,7 @@ CORPUS = Corpus.from_counts(COUNTS, VOCABULARY)
 Make = Callable[..., TopicModel]
 VARIANTS: dict[str, list[dict[str, Any]]] = {  # settings that make another model of a class, or a small one
     "ETM": [{"embedding_size": 8}],
+    "GaussianBATM": [{"embedding_size": 8}],
     "LDA": [{"method": "variational"}, {"method": "gibbs"}],
 }
 SMALL = {"epochs": 3, "batch_size": 32, "hidden_size": 16, "critic_size": 16}
@@ -440,7 +442,7 @@ def test_callbacks_see_the_history(make):
 
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)])
 def test_history_adds_up(kind):
-    name = {BATM: "critic_weight", WLDA: "mmd_weight"}.get(kind, "kl_weight")
+    name = {BATM: "critic_weight", GaussianBATM: "critic_weight", WLDA: "mmd_weight"}.get(kind, "kl_weight")
     constant = {"kl_warmup": 0.0} if issubclass(kind, VariationalTopicModel) else {}
     history = small(kind, **{name: 0.3}, **constant).fit(CORPUS).history_
     assert [row["epoch"] for row in history] == [1, 2, 3]
@@ -611,6 +613,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "ETM": [
         {"prior": "standard"},
         {"alpha": 0.1},
+    ],
+    "EmbeddedTopicModel": [
         {"embedding_size": 4},
         {"word_vectors": VECTORS},
         {"word_vectors": VECTORS, "fixed_word_vectors": True},
@@ -711,6 +715,7 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
     "Loom": [{"target": "tfidf"}],
     "WLDA": [{"code_norm": "fixed"}],
     "BATM": [{"code_norm": "fixed"}],
+    "GaussianBATM": [{"code_norm": "fixed"}],
 }
 
 
@@ -916,7 +921,8 @@ def test_partial_fit_of_a_loaded_model_goes_on_with_its_own_network(kind, tmp_pa
     assert [row["epoch"] for row in loaded.history_] == [1, 2, 3, 4]
     learned = dict(model.network_.named_parameters())
     for name, weights in loaded.network_.named_parameters():
-        torch.testing.assert_close(weights, learned[name], atol=1e-3, rtol=0)
+        if not name.startswith("critic."):  # its norms are limited after each step, whatever the learning rate
+            torch.testing.assert_close(weights, learned[name], atol=1e-3, rtol=0)
     if kind is not Loom:  # its topics are counts, to which those of the stream are added
         np.testing.assert_allclose(loaded.components_, model.components_, atol=1e-4)
 

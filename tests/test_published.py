@@ -18,7 +18,21 @@ import topicloom as tl
 from topicloom.cli import app
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
-from topicloom.models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, NVLDA, WLDA, DirichletVAE, Loom, ProdLDA
+from topicloom.models import (
+    BATM,
+    ETM,
+    GMNTM,
+    GSM,
+    LDA,
+    MODELS,
+    NVDM,
+    NVLDA,
+    WLDA,
+    DirichletVAE,
+    GaussianBATM,
+    Loom,
+    ProdLDA,
+)
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.models.published import PLAIN_VARIATIONAL, published_settings
 from topicloom.nn.batch import Batch
@@ -122,6 +136,7 @@ PAPERS: dict[type, dict[str, Any]] = {
         "code_norm": "none",
     },
 }
+PAPERS[GaussianBATM] = PAPERS[BATM] | {"fixed_word_vectors": True, "whiten": "none"}
 
 
 def test_every_model_with_a_paper_is_in_the_table():

@@ -22,6 +22,7 @@ from topicloom.models import (
     NVLDA,
     WLDA,
     DirichletVAE,
+    GaussianBATM,
     Loom,
     ProdLDA,
 )
@@ -62,6 +63,7 @@ CASES = {
         DirichletVAE(N_TOPICS, estimator="weibull", concentration=20.0, min_diversity=0.0, **SMALL), 3
     ),
     "BATM": Case(BATM(N_TOPICS, min_diversity=0.0, critic_size=32, **SMALL), 3),
+    "GaussianBATM": Case(GaussianBATM(N_TOPICS, min_diversity=0.0, critic_size=32, embedding_size=50, **SMALL), 3),
     # Nothing but the critic tells encoder and generator what to do.
     "BATM adversarial": Case(
         BATM(

@@ -36,6 +36,7 @@ if _TYPE_CHECKING:
     from .models import NVLDA as NVLDA
     from .models import WLDA as WLDA
     from .models import DirichletVAE as DirichletVAE
+    from .models import GaussianBATM as GaussianBATM
     from .models import Loom as Loom
     from .models import ProdLDA as ProdLDA
     from .models.base import TopicModel as TopicModel
@@ -70,6 +71,7 @@ _MODULES = {
     "DirichletVAE": ".models",
     "ETM": ".models",
     "GMNTM": ".models",
+    "GaussianBATM": ".models",
     "GSM": ".models",
     "LDA": ".models",
     "Loom": ".models",

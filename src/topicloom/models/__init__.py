@@ -9,6 +9,7 @@ from .registry import REGISTRY, load_model, load_models
 if TYPE_CHECKING:
     from .base import TopicModel
     from .batm import BATM as BATM
+    from .batm import GaussianBATM as GaussianBATM
     from .dirichlet import DirichletVAE as DirichletVAE
     from .etm import ETM as ETM
     from .gmntm import GMNTM as GMNTM

@@ -1,10 +1,10 @@
-"""BATM: bidirectional adversarial training of an encoder and a generator of documents.
+"""BATM and GaussianBATM: bidirectional adversarial training of an encoder and a generator of documents.
 
 Wang, Hu, Zhou, He, Xiong, Ye & Xu 2020, "Neural Topic Modeling with Bidirectional Adversarial Training". An encoder
 turns a document x into theta = E(x), a generator turns theta ~ Dirichlet(alpha) into a document G(theta), and a critic
 D receives pairs of both kinds. The critic maximises E[D(E(x), x)] - E[D(theta, G(theta))], and the encoder and the
 generator minimise it. With the best critic it is the Wasserstein distance between the two joint distributions
-(equations 5 to 7).
+(equations 5 to 7). In Gaussian-BAT, of the same paper, topics are Gaussian distributions over word vectors.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - The encoder and the generator also learn to reconstruct x, by the term -sum_v x_v log p(v | E(x)), which makes the
@@ -20,6 +20,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior follows the shares of the topics (learn_shares=False), and training starts with spare topics
   (spare_topics=0).
 - A term of the loss keeps topics apart, as in the other models (min_diversity=0).
+- In Gaussian-BAT, the covariances are diagonal, and word vectors are learned, from given ones if there are any
+  (fixed_word_vectors=True).
 """
 
 from __future__ import annotations
@@ -31,12 +33,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ..embeddings.word_vectors import Floats
 from ..nn.adversaries import PairCritic, draw_documents
 from ..nn.batch import Batch
 from ..nn.code_norm import PLAIN_NORMS, norm_of_location
 from ..nn.decoders import MixtureDecoder
+from ..nn.gaussian_topics import GaussianTopics
 from ..nn.layers import linear
-from ..nn.network import AutoencoderNetwork, Loss, Player
+from ..nn.network import AutoencoderNetwork, Loss, Player, TopicNetwork
 from ..nn.posteriors import PointPosterior
 from ..nn.priors import laplace_dirichlet
 from ..nn.samplers import DirichletSampler
@@ -46,6 +50,7 @@ from ..settings import (
     Positive,
     Rate,
 )
+from .embedded import EmbeddedTopicModel
 from .neural import NeuralTopicModel
 from .published import PLAIN
 from .words import Words
@@ -172,3 +177,31 @@ class BATM(NeuralTopicModel):
 
     def build_network(self, words: Words, generator: torch.Generator) -> BATMNetwork:
         return BATMNetwork(self, words, generator)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GaussianBATM(BATM, EmbeddedTopicModel):
+    """Gaussian-BAT (Wang et al. 2020): BATM with topics that are Gaussian distributions over word vectors.
+
+    The settings are those of `help(topicloom.BATM)` and of EmbeddedTopicModel, which ETM has too. With word vectors
+    that were trained on many texts, related words belong to the same topics even if they are rare in these documents.
+
+    Attributes:
+        word_embeddings_: the word vectors, (V, L) float32.
+        topic_means_: the means of the topics in the same space, (K, L) float32.
+        topic_scales_: their standard deviations, (K, L) float32.
+    """
+
+    published: ClassVar[dict[str, Any]] = BATM.published | {"fixed_word_vectors": True, "whiten": "none"}
+
+    topic_gain: Positive = 0.2
+
+    def build_topics(self, words: Words, generator: torch.Generator) -> GaussianTopics:
+        return self.topics_in_space(GaussianTopics, words, generator)
+
+    def adopt_network(self, network: TopicNetwork) -> None:
+        super().adopt_network(network)
+        topics = network.get_submodule("decoder.topics")
+        assert isinstance(topics, GaussianTopics)
+        self.topic_means_: Floats = topics.topic_vectors.detach().cpu().numpy().copy()
+        self.topic_scales_: Floats = topics.scales.detach().cpu().numpy().copy()

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..corpus import Corpus
 from ..errors import InputError, SettingError
 from ..nn.code_norm import CodeNormKind, TopicShares
-from ..nn.decoders import Criterion, FreeTopics
+from ..nn.decoders import Criterion, FreeTopics, TopicLogits
 from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
 from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
@@ -175,7 +175,7 @@ class NeuralTopicModel(TopicModel):
         """Return the average shares of the topics, which are learned if `learn_shares` is on."""
         return TopicShares(self.n_topics, learned=self.learn_shares)
 
-    def build_topics(self, words: Words, generator: torch.Generator) -> FreeTopics:
+    def build_topics(self, words: Words, generator: torch.Generator) -> TopicLogits:
         """Return topics in which every word has a weight of its own, as the settings describe them."""
         background, gain, scale = self.background_logits(words), self.topic_gain, self.topic_scale
         return FreeTopics(background, self.n_topics, generator, seeds=words.seeds, gain=gain, scale=scale)

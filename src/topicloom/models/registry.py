@@ -30,6 +30,9 @@ REGISTRY = {
     "NVLDA": Entry("prodlda", "DirichletVAE with the Laplace estimator (Srivastava & Sutton 2017)."),
     "NVDM": Entry("nvdm", "Neural variational document model (Miao, Yu & Blunsom 2016)."),
     "BATM": Entry("batm", "Bidirectional adversarial topic model (Wang et al. 2020), with a reconstruction term."),
+    "GaussianBATM": Entry(
+        "batm", "Gaussian-BAT: topics are Gaussian distributions over word vectors (Wang et al. 2020)."
+    ),
     "LDA": Entry("lda", "Latent Dirichlet allocation (Blei, Ng & Jordan 2003): variational Bayes or Gibbs sampling."),
 }
 
