@@ -85,6 +85,13 @@ def test_the_module_runs_and_a_mistake_leaves_no_traceback(tmp_path):
     assert ended.stderr == "topicloom: error: nosuch.txt does not exist; check the path\n"
 
 
+def test_the_help_lists_commands_in_the_order_of_their_use():
+    shown = call("--help").stdout
+    names = ["train", "topics", "infer", "edit", "explore", "serve", "compare", "models"]
+    places = [shown.index(f"│ {name} ") for name in names]
+    assert places == sorted(places)
+
+
 def test_version():
     assert call("--version").stdout == f"topicloom {tl.__version__}\n"
 

@@ -58,6 +58,12 @@ def test_without_documents_words_are_weighted_by_the_models_own_shares(model):
     close(merged.components_[0], (shares[[0, 2]] @ model.components_[[0, 2]]) / shares[[0, 2]].sum())
 
 
+def test_documents_without_known_words_weight_no_words(model):
+    expected = model.merge([0, 2]).components_
+    for documents in ([], [["nothing", "known"]]):
+        close(model.merge([0, 2], documents).components_, expected)
+
+
 def test_a_drop_normalises_the_rest(model, theta):
     dropped = model.drop(2)
     kept = np.delete(theta, 2, axis=1)

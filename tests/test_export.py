@@ -281,3 +281,11 @@ def test_tables_of_words_and_documents(view, plain):
     )
     assert list(documents.rows())[32]["topic"] is None
     assert list(plain.document_table(texts=True).columns) == ["id", "topic", "share", "topic_0", "topic_1", "topic_2"]
+
+
+def test_a_text_that_looks_like_a_formula_stays_a_text(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    text = '=HYPERLINK("http://127.0.0.1","x")'
+    Table({"text": [text, "plain"], "n": [1, 2]}).save(tmp_path / "t.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").active
+    assert [(cell.value, cell.data_type) for cell in sheet[2]] == [(text, "s"), (1, "n")]

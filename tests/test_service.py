@@ -252,6 +252,7 @@ def test_mistakes_get_one_sentence(client, path, status, message):
         (b'{"texts": [], "file": "/etc/passwd"}', 422, "file: Extra inputs are not permitted"),
         (json.dumps({"texts": ["a"] * 51}).encode(), 413, "there are 51 texts; send at most 50 in a request"),
         (json.dumps({"texts": ["a" * 5_001]}).encode(), 413, "text 0 has 5,001 characters; send at most 5,000 of each"),
+        (json.dumps({"texts": [[""] * 5_001]}, separators=(",", ":")).encode(), 413, "text 0 has 5,001 characters"),
         (json.dumps({"texts": ["a" * 5_000] * 5}).encode(), 413, "the body is larger than 20,000 bytes"),
     ],
 )

@@ -311,6 +311,9 @@ def test_words_and_texts_find_topics(run):
         topics.find_topics("moneyy")
     with pytest.raises(tl.InputError, match=r"the model knows no word of 'qqqqqqq'; give other words$"):
         topics.find_topics("qqqqqqq")  # no list of the vocabulary
+    for n in (0, -1, True):
+        with pytest.raises(tl.InputError, match="`n` should be a whole number from 1"):
+            topics.find_topics("money", n)
     with pytest.raises(tl.InputError, match="there is nothing to find"):
         topics.find_topics("  ")
 

@@ -215,7 +215,7 @@ class FittedTopics(InNotebook, Editable):
         return latent_codes(self.network_, corpus)
 
     def interpolate(self, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
-        """Return what the model imagines between two documents, at equal steps on a straight line in the latent space.
+        """Return what the model expects between two documents, at equal steps on a straight line in the latent space.
 
         The line is that of `latent`: for a Gaussian posterior it runs between the means of the codes; for other models
         it runs between log-weights or log-ratios of theta. The first step has the topics of `transform(a)`, and the

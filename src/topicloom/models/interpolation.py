@@ -1,4 +1,4 @@
-"""Interpolation: the documents that a model imagines on the way from one document to another."""
+"""Interpolation: the documents that a model expects on the way from one document to another."""
 
 from __future__ import annotations
 

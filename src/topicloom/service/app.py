@@ -85,7 +85,8 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
     async def infer(asked: Texts) -> Response:
         """Infer the topics of texts. The shares are those of `model.transform(texts)`."""
         texts = asked.texts
-        lengths = [len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts]
+        # A token counts one more than its characters, so that empty tokens count as well.
+        lengths = [len(text) if isinstance(text, str) else len(text) + sum(map(len, text)) for text in texts]
         if len(texts) > limits.texts:
             raise HTTPException(413, f"there are {len(texts):,} texts; send at most {limits.texts:,} in a request")
         for number, length in enumerate(lengths):

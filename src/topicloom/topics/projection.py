@@ -44,7 +44,7 @@ def project(points: npt.ArrayLike, method: Projection = "tsne", random_state: in
     rows = rows - rows.mean(axis=0) if len(rows) else rows
     if method == "pca" or len(np.unique(rows, axis=0)) < _FEWEST:
         return _pca(rows)
-    placed = _tsne(rows, random_state) if method == "tsne" else _umap(rows, random_state)
+    placed = tsne(rows, random_state) if method == "tsne" else _umap(rows, random_state)
     placed -= placed.mean(axis=0)
     return placed
 
@@ -60,11 +60,22 @@ def _pca(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return plane
 
 
-def _tsne(rows: npt.NDArray[np.float64], random_state: int) -> npt.NDArray[np.float64]:
+def tsne(
+    rows: npt.NDArray[Any], random_state: int, start: npt.NDArray[Any] | None = None, n_steps: int = 1000
+) -> npt.NDArray[np.float64]:
+    """Return points of a plane by t-SNE, (n, 2).
+
+    Args:
+        rows: (n, L), at least three.
+        random_state: the seed.
+        start: (n, 2) where the points begin; None is their principal components.
+        n_steps: of the optimisation.
+    """
     from sklearn.manifold import TSNE
 
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
-    model = TSNE(init="pca", perplexity=perplexity, random_state=random_state, n_jobs=1)
+    init: Any = "pca" if start is None else start.astype(np.float32)
+    model = TSNE(init=init, perplexity=perplexity, max_iter=n_steps, random_state=random_state, n_jobs=1)
     placed: npt.NDArray[Any] = model.fit_transform(rows)
     return placed.astype(np.float64)
 

@@ -173,15 +173,23 @@ class Table:
     def _write_excel(self, path: Path) -> None:
         try:
             from openpyxl import Workbook
+            from openpyxl.cell import WriteOnlyCell
             from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
         except ImportError:
             raise MissingExtraError.of("an .xlsx file", "openpyxl", "io") from None
         book = Workbook(write_only=True)
         sheet = book.create_sheet("topics")
         sheet.append(list(self.columns))
+
+        def cell(value: Any) -> Any:
+            if not isinstance(value, list | str):
+                return value
+            written = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", as_text(value)))
+            written.data_type = "s"  # a text that begins with "=" is no formula, which Excel would run
+            return written
+
         for row in self.to_dicts():
-            cells = [as_text(value) if isinstance(value, list | str) else value for value in row.values()]
-            sheet.append([ILLEGAL_CHARACTERS_RE.sub("", cell) if isinstance(cell, str) else cell for cell in cells])
+            sheet.append([cell(value) for value in row.values()])
         book.save(path)
 
     def _sides(self) -> list[str]:

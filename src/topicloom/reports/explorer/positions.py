@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...topics.projection import tsne
+
 Array = npt.NDArray[Any]
 
 _LANDMARKS = 1200  # documents that t-SNE places; the others are placed among them
 _NEIGHBOURS = 5
+_STEPS = 350  # of t-SNE; more change little on a map of this size
 _FEWEST = 12  # documents; fewer are placed by their principal components
 _CHUNK = 4096
 
@@ -82,22 +85,13 @@ def document_positions(theta: Array, seed: int = 0) -> Array:
     roots = np.sqrt(theta.astype(np.float32))
     if n < _FEWEST or theta.shape[1] < 2:
         return _principal(roots)
-    from sklearn.manifold import TSNE
-
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[:_LANDMARKS])
     marks = roots[chosen]
     start = (_principal(marks) - 0.5) * 1e-4 / max(float(_principal(marks)[:, 0].std()), 1e-9)
     start += 1e-6 * np.random.default_rng(seed).standard_normal(start.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        placed = TSNE(
-            2,
-            init=start.astype(np.float32),
-            perplexity=min(30.0, (len(marks) - 1) / 3),
-            max_iter=350,
-            random_state=seed,
-            n_jobs=1,
-        ).fit_transform(marks)
+        placed = tsne(marks, seed, start, _STEPS)
     if n == len(chosen):
         return _scaled(placed)
     places = np.empty((n, 2), np.float32)

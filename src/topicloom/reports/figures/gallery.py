@@ -277,7 +277,7 @@ KINDS = {
     "words": Kind("words and topics in one map, for an ETM", _words),
     "topics": Kind("the top words of each topic as bars", _bars, is_default=False),  # in every run
     "clouds": Kind("the words of each topic as a cloud", _clouds),
-    "interpolation": Kind("what the model imagines between two documents", _interpolation),
+    "interpolation": Kind("what the model expects between two documents", _interpolation),
     "sparsity": Kind("how many topics documents have", _sparsity),
     "similarity": Kind("how similar topics are, with their tree", _similarity),
     "time": Kind("topics over time", _time),

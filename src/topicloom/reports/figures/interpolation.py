@@ -35,7 +35,7 @@ def interpolation_strip(
     titles: tuple[str, str] | None = None,
     font: str | PathLike[str] | None = None,
 ) -> Figure:
-    """Draw what a model imagines between two documents: topic shares as bars, with the words of each step below.
+    """Draw what a model expects between two documents: topic shares as bars, with the words of each step below.
 
     Args:
         path: what `interpolate` of a model returned.
