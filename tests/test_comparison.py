@@ -413,17 +413,17 @@ def test_the_page_needs_nothing_else():
 
 def test_processes_give_the_same_for_models_of_your_own_too(tmp_path, monkeypatch):
     """A model class that is only in the current directory, by its name and as an estimator."""
-    (tmp_path / "own_model.py").write_text("from topicloom.models import GSM\n\nclass Own(GSM):\n    pass\n")
+    (tmp_path / "own_gsm.py").write_text("from topicloom.models import GSM\n\nclass Own(GSM):\n    pass\n")
     monkeypatch.chdir(tmp_path)
-    own = estimator_named("own_model:Own:epochs=2")
+    own = estimator_named("own_gsm:Own:epochs=2")
     monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", str(tmp_path))])
-    models = {"lda": LDA(epochs=2), "own_model:Own:epochs=2": own}
+    models = {"lda": LDA(epochs=2), "own_gsm:Own:epochs=2": own}
     alone = compare(CORPUS, models, [2], 2)
     together = compare(CORPUS, models, [2], 2, n_jobs=2, out=tmp_path / "out", keep_models=True)
     assert not together.failed
     for one, other in zip(rows_of(alone), rows_of(together), strict=True):
         assert one["words"] == other["words"]
     assert len(json.loads((tmp_path / "out" / "comparison.json").read_text())["models"]) == 2
-    assert type(together.load_model("own_model:Own:epochs=2", 2)) is type(own)
-    again = compare(CORPUS, ["own_model:Own:epochs=2"], [2], 1, n_jobs=2, out=tmp_path / "out", keep_models=True)
+    assert type(together.load_model("own_gsm:Own:epochs=2", 2)) is type(own)
+    again = compare(CORPUS, ["own_gsm:Own:epochs=2"], [2], 1, n_jobs=2, out=tmp_path / "out", keep_models=True)
     assert again.rows == together.rows[1:2] or again.rows[0]["words"] == together.rows[1]["words"]

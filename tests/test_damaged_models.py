@@ -217,8 +217,8 @@ def test_a_setting_that_json_cannot_express_has_its_default_after_loading(tmp_pa
     with caplog.at_level(logging.WARNING, "topicloom"):
         model.save(tmp_path / "one")
         assert caplog.messages == []  # a random state is of no use to a fitted model
-        model.settings_["alpha"] = 0.3 + 0j
+        model.settings_["dropout"] = 0.1 + 0j
         model.save(tmp_path / "other")
-    assert caplog.messages == ["the setting alpha cannot be saved as JSON; a loaded model will have its default"]
+    assert caplog.messages == ["the setting dropout cannot be saved as JSON; a loaded model will have its default"]
     assert tl.load(tmp_path / "one").random_state is None
-    assert tl.load(tmp_path / "other").alpha == 0.3
+    assert tl.load(tmp_path / "other").dropout == tl.GSM().dropout

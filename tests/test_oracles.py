@@ -305,7 +305,8 @@ def test_dirichlet_posterior_in_closed_form():
 
 GSM_SETTINGS = [
     {},
-    {"prior": "standard", "latent_size": 4},
+    {"latent_size": 4},
+    {"prior": "laplace"},
     {"decoder": "mlp", "decoder_size": 5},
     {"background": False},
     {"criterion": "bernoulli", "n_samples": 3},
@@ -330,9 +331,9 @@ def test_gsm_loss_is_the_bound(settings):
             words = Bernoulli(contains).log_prob((x > 0).float()) if model.criterion == "bernoulli" else x * p.log()
             scores.append(words.sum(1))
         prior = (
-            laplace_dirichlet(torch.full((N_TOPICS,), model.alpha))
-            if model.prior == "laplace"
-            else standard_normal(model.latent_size)
+            laplace_dirichlet(torch.full((N_TOPICS,), model.alpha or 0.3))
+            if model.prior == "laplace" or model.alpha is not None
+            else standard_normal(model.latent_size or N_TOPICS)
         )
         divergence = kl_divergence(posterior, Normal(prior.mean, prior.var.sqrt())).sum(1)
     torch.testing.assert_close(loss.reconstruction, -torch.stack(scores).mean(0), rtol=1e-4, atol=1e-4)
