@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from torch import Tensor
@@ -18,9 +20,9 @@ from .lda.online import OnlineRun
 
 _FEWEST_PASSES, _MOST_PASSES = 6, 40
 _DOCUMENTS_READ = 60_000  # in all passes, if that many passes are allowed
-_BATCH = 256
 _FEWEST_TOKENS = 1.0  # of a topic in a document that the parts are learned from
 _MOST_DOCUMENTS = 10_000  # that the parts are learned from; of more, so many are drawn
+_ETA = 0.1  # the Dirichlet parameter of the parts' words; a larger one makes one part take most of the topic
 _SMALLEST = 0.01  # of a count; smaller ones are left out of learning
 
 
@@ -81,17 +83,19 @@ def fit_parts(
 
 def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, Array]:
     """Return the shares of the parts, (n,), and r(j | v), (n, V), which sums to 1 over the parts."""
+    n_passes = min(_MOST_PASSES, max(_FEWEST_PASSES, _DOCUMENTS_READ // counts.shape[0]))
+    n_batches = math.ceil(_MOST_PASSES / n_passes)  # of a pass
     run = OnlineRun(
         n_parts,
         counts.shape[1],
         counts.shape[0],
         alpha=None,
-        eta=None,
-        batch_size=_BATCH,
+        eta=_ETA,
+        batch_size=math.ceil(counts.shape[0] / n_batches),  # after small ones, one part tends to take all of the topic
         seed=seed,
         pseudo_counts=None,
     )
-    for _ in range(min(_MOST_PASSES, max(_FEWEST_PASSES, _DOCUMENTS_READ // counts.shape[0]))):
+    for _ in range(n_passes):
         run.learn(counts)
     theta = run.model.transform(counts)  # (D, n)
     tokens = counts.sum(axis=1)
