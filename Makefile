@@ -23,7 +23,7 @@ test-browser: setup  ## run the tests of the explorer in chromium, if it is inst
 	$(BIN)/python -m pytest tests/browser
 
 explorer-screenshots: setup  ## draw the screenshots of docs/explorer.md
-	$(BIN)/python examples/explorer_screenshots.py docs/figures
+	$(BIN)/python examples/screenshots/explorer.py docs/figures
 
 explorer: explorer/node_modules  ## build the explorer's page: src/topicloom/reports/explorer/explorer.js and .css
 	cd explorer && npm run --silent check && npm run --silent build

@@ -112,7 +112,8 @@ def test_an_edited_run_is_a_run(run, tmp_path):
     assert (out / "log.jsonl").read_bytes() == (run / "log.jsonl").read_bytes()
     assert "perplexity_completion" in shown("evaluate", out)
     theta = shown("infer", out, run.parent / "news.jsonl").splitlines()
-    assert theta[0].startswith("id,topic,topic_words,topic_0,topic_1,topic_2,text")
+    assert theta[0].startswith("id,topic,topic_name,topic_words,topic_0,topic_1,topic_2,text")
+    assert any(",体育," in row for row in theta)
     assert len(theta) == 121
     # Edited in place, and once more by the numbers that are shown now.
     refused("edit", out, "--out", out, "--drop", 0, says=["already holds files", "--overwrite"])

@@ -358,10 +358,10 @@ def test_edits_of_another_model_follow_their_topics(model, caplog):
         {"rename": {4: "a", 6: "part"}},
     ]
     assert result.left_out == [
-        "topic 2, which has no counterpart, is not dropped",
-        "topic 5, which has no counterpart, is not renamed",
+        "the old topic 2, which has no counterpart, is not dropped",
+        "no topic has the name of these old ones, as none resembles them: b (5)",
     ]
     with caplog.at_level("WARNING", logger="topicloom"):
         edited = model.apply(edits, CORPUS, matching=[4, 2, None, 0, None, None])
     assert edited.given_names == [None, None, "a", None, None, "part"]
-    assert "topic 2, which has no counterpart, is not dropped" in caplog.text
+    assert "the old topic 2, which has no counterpart, is not dropped" in caplog.text

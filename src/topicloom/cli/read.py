@@ -81,12 +81,17 @@ def find(
     """Find the topics of a word or of a text."""
     from ..topics.view import Topics
 
-    found = Topics.from_run(run).find_topics(query, n)
+    topics = Topics.from_run(run)
+    found = topics.find_topics(query, n)
     if as_json:
         print_json({"run": str(run), "query": query, "topics": found.to_dicts()})
         return
-    rows = ([str(row["topic"]), f"{row['weight']:.1%}", row["name"], " ".join(row["words"])] for row in found.rows())
-    print_table(["topic", "weight", "name", "words"], rows, n_numbers=2)
+    named = any(topics.given_names)  # otherwise a name would only repeat the first words
+    rows = (
+        [str(row["topic"]), f"{row['weight']:.1%}", *([row["name"]] if named else []), " ".join(row["words"])]
+        for row in found.rows()
+    )
+    print_table(["topic", "weight", *(["name"] if named else []), "words"], rows, n_numbers=2)
 
 
 def _is_known(value: object) -> bool:

@@ -253,12 +253,15 @@ def translated(edits: Sequence[Edit], numbers: Mapping[int, int], n_old: int, n_
                 result.edits.append(edit | {"split": known[edit["split"]]})
                 new_parts += into - 1
             else:
-                result.left_out.append(f"topic {edit['split']}, which has no counterpart, is not split")
+                result.left_out.append(f"the old topic {edit['split']}, which has no counterpart, is not split")
             old_parts += into - 1
         elif kind == "rename":
             names = {known[topic]: name for topic, name in edit["rename"].items() if topic in known}
-            missing = [topic for topic in edit["rename"] if topic not in known]
-            result.left_out.extend(f"topic {topic}, which has no counterpart, is not renamed" for topic in missing)
+            missing = [f"{name} ({topic})" for topic, name in edit["rename"].items() if topic not in known and name]
+            if missing:
+                result.left_out.append(
+                    "no topic has the name of these old ones, as none resembles them: " + ", ".join(missing)
+                )
             result.edits.extend([{"rename": names}] if names else [])
         elif kind == "reduce_to":
             groups = [[known[topic] for topic in group if topic in known] for group in edit.get("groups", [])]
@@ -272,9 +275,9 @@ def translated(edits: Sequence[Edit], numbers: Mapping[int, int], n_old: int, n_
             if missing:
                 verb = "merged" if kind == "merge" else "dropped"
                 plural = (
-                    "topic {}, which has no counterpart, is"
+                    "the old topic {}, which has no counterpart, is"
                     if len(missing) == 1
-                    else "topics {}, which have no counterparts, are"
+                    else "the old topics {}, which have no counterparts, are"
                 )
                 result.left_out.append(f"{plural.format(_listed(missing))} not {verb}")
             if len(topics) >= (2 if kind == "merge" else 1):

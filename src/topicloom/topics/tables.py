@@ -100,8 +100,8 @@ def write_documents(
 ) -> None:
     """Write documents with their topics, part by part.
 
-    The columns are id; label, timestamp (where they are known); topic, the main topic; its words; the share of each
-    topic; and text (where it is known). A document without a known word has no main topic.
+    The columns are id; label, timestamp (where they are known); topic, the main topic; its name, if any topic was given
+    one; its words; the share of each topic; and text (where it is known). A document without a known word has no main topic.
 
     Args:
         target: a file, .parquet or else CSV; or an open stream, for CSV.
@@ -112,7 +112,7 @@ def write_documents(
     Raises:
         MissingExtraError: a .parquet file without pyarrow.
     """
-    rows = _Rows(topics.topics(_WORDS_OF_MAIN_TOPIC), texts)
+    rows = _Rows(topics.topics(_WORDS_OF_MAIN_TOPIC), topics.given_names, texts)
     if not isinstance(target, Path):
         _write_csv(target, parts, rows, excel)
     elif target.suffix.lower() == ".parquet":
@@ -125,8 +125,9 @@ def write_documents(
 class _Rows:
     """Columns of documents, by name."""
 
-    def __init__(self, words: list[list[str]], texts: bool) -> None:
+    def __init__(self, words: list[list[str]], names: list[str | None], texts: bool) -> None:
         self.words, self.texts = [" ".join(topic) for topic in words], texts
+        self.names = [name or "" for name in names] if any(names) else None
 
     def columns(self, part: DocumentTopics) -> dict[str, Sequence[Any]]:
         main = part.main_topics
@@ -136,6 +137,7 @@ class _Rows:
             "label": part.labels,
             "timestamp": None if times is None else ["" if time == "NaT" else time for time in times],
             "topic": main,
+            "topic_name": self.names and ["" if topic is None else self.names[topic] for topic in main],
             "topic_words": ["" if topic is None else self.words[topic] for topic in main],
         }
         shares = part.theta.astype(np.float64).round(6)

@@ -2,7 +2,7 @@
 
 It needs chromium and chromedriver (Debian: chromium, chromium-driver), and the extras `browser` and `viz`.
 
-    python examples/explorer_screenshots.py docs/figures
+    python examples/screenshots/explorer.py docs/figures
 """
 
 from __future__ import annotations
