@@ -359,7 +359,7 @@ def test_edits_of_another_model_follow_their_topics(model, caplog):
     ]
     assert result.left_out == [
         "the old topic 2, which has no counterpart, is not dropped",
-        "no topic has the name of these old ones, as none resembles them: b (5)",
+        'no topic has the name of these old ones, as none resembles them: 5 "b"',
     ]
     with caplog.at_level("WARNING", logger="topicloom"):
         edited = model.apply(edits, CORPUS, matching=[4, 2, None, 0, None, None])

@@ -101,7 +101,8 @@ def write_documents(
     """Write documents with their topics, part by part.
 
     The columns are id; label, timestamp (where they are known); topic, the main topic; its name, if any topic was given
-    one; its words; the share of each topic; and text (where it is known). A document without a known word has no main topic.
+    one; its words; the share of each topic; and text (where it is known). A document without a known word has no main
+    topic.
 
     Args:
         target: a file, .parquet or else CSV; or an open stream, for CSV.
