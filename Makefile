@@ -1,4 +1,4 @@
-.PHONY: figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve explorer-screenshots
+.PHONY: figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve explorer-screenshots stories
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -24,6 +24,9 @@ test-browser: setup  ## run the tests of the explorer in chromium, if it is inst
 
 explorer-screenshots: setup  ## draw the screenshots of docs/explorer.md
 	$(BIN)/python examples/screenshots/explorer.py docs/figures
+
+stories: setup  ## run the stories of docs/ with your own files TITLES (cnews10k) and ARTICLES (bbc-news), and compare
+	$(BIN)/python examples/screenshots/stories.py docs $(TITLES) $(ARTICLES)
 
 explorer: explorer/node_modules  ## build the explorer's page: src/topicloom/reports/explorer/explorer.js and .css
 	cd explorer && npm run --silent check && npm run --silent build
