@@ -93,7 +93,7 @@ def test_lines_that_no_command_printed_are_found() -> None:
 
 def test_invented_dates_are_those_that_the_page_says(folder: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(folder)
-    parts = runpy.run_path(str(ROOT / "examples" / "date_articles.py"))["main"]("corpus.tsv")
+    parts = runpy.run_path(str(ROOT / "examples" / "stories" / "date_articles.py"))["main"]("corpus.tsv")
     rows = [row for part in parts for row in csv.DictReader(part.open(encoding="utf-8", newline=""))]
     assert len(rows) == 400
     early = {name: np.mean([row["date"] < "2024-04" for row in rows if row["section"] == name]) for name in SUBJECTS}

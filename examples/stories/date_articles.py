@@ -1,6 +1,6 @@
 """Give articles dates, so that a collection without any can show what topics over time look like.
 
-    python examples/date_articles.py corpus.tsv
+    python examples/stories/date_articles.py corpus.tsv
 
 reads the articles of BBC News in the form of the OCTIS collection: a text, a part and a section, separated by tabs. It
 writes articles.csv, with dates from January to May 2024, and june.csv, with dates in June. The dates are drawn at
@@ -20,8 +20,8 @@ import numpy as np
 SLOPES = {"entertainment": -0.9, "politics": 0.9}
 
 
-def main(source: str = "", folder: str = ".", epochs: int = 0) -> list[Path]:
-    lines = Path(source).read_text(encoding="utf-8").splitlines() if source else ["a text\ttrain\tpolitics"] * 9
+def main(source: str, folder: str = ".") -> list[Path]:
+    lines = Path(source).read_text(encoding="utf-8").splitlines()
     random = np.random.default_rng(0)
     rows = []
     for line in lines:
