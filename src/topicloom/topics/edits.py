@@ -257,10 +257,10 @@ def translated(edits: Sequence[Edit], numbers: Mapping[int, int], n_old: int, n_
             old_parts += into - 1
         elif kind == "rename":
             names = {known[topic]: name for topic, name in edit["rename"].items() if topic in known}
-            missing = [f'{topic} "{name}"' for topic, name in edit["rename"].items() if topic not in known and name]
-            if missing:
+            nameless = [f'{topic} "{name}"' for topic, name in edit["rename"].items() if topic not in known and name]
+            if nameless:
                 result.left_out.append(
-                    "no topic has the name of these old ones, as none resembles them: " + ", ".join(missing)
+                    "no topic has the name of these old ones, as none resembles them: " + ", ".join(nameless)
                 )
             result.edits.extend([{"rename": names}] if names else [])
         elif kind == "reduce_to":
