@@ -39,7 +39,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "spare topics": {"spare_topics": 1.0},
     "separation term": {"min_diversity": 0.77},
 }
-DEFAULTS = "default settings"  # of everything but the norm and the weight, also the prior, the epochs and the rate
+DEFAULTS = "default settings"  # of everything but the norm, the weight, the warm-up and the prior
 VARIANTS = [(change, "none") for change in CHANGES] + [(DEFAULTS, "none"), (DEFAULTS, "mean")]
 DIRICHLET = [("none", 1, 0), ("none", 1, WARMUP), ("none", 10, 0), ("mean", 1, 0), ("mean", 10, 0)]
 UNITS = range(0, N_TOPICS + 1, 5)  # the ticks of the figures
@@ -78,7 +78,9 @@ def all_jobs() -> list[jobs.Job]:
 def make(job: jobs.Job) -> tl.TopicModel:
     """Return the unfitted model of a job."""
     settings: dict[str, Any] = {"code_norm": job["norm"], "kl_weight": job["weight"], "kl_warmup": job["warmup"]}
-    if job["change"] != DEFAULTS:
+    if job["change"] == DEFAULTS:
+        settings["prior"] = "laplace"
+    else:
         settings |= MODELS[job["model"]] | PLAIN | CHANGES[job["change"]]
     model: tl.TopicModel = getattr(tl, job["model"])(N_TOPICS, random_state=job["seed"], **settings)
     return model
