@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 import typer
 from rich.console import Console
 from rich.table import Table
-from typer.core import TyperGroup
 
 from .._version import __version__
 from ..errors import InputError, TrainingDivergedError, on_command_line
@@ -26,26 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
-# The commands in the order of a newcomer's work, under headings.
-_PANELS = {
-    "Start": ("demo", "prepare", "train"),
-    "Look at topics": ("topics", "explore", "documents", "tokens", "find", "figures", "nearest", "hierarchy"),
-    "Compare periods, groups and runs": ("trends", "by", "match"),
-    "Change topics": ("edit", "name"),
-    "Use a run": ("infer", "evaluate", "export", "serve"),
-    "Choose a model": ("models", "compare", "select-topics", "tune", "vectors"),
-}
-
-
-class _Commands(TyperGroup):
-    """The commands in the order of the panels."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [name for names in _PANELS.values() for name in names]
-
-
 app = typer.Typer(
-    cls=_Commands,
     help="Neural topic models: from raw text to topics a person can read, trust and use.",
     no_args_is_help=True,
     add_completion=False,
@@ -107,9 +87,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
-    name = function.__name__.replace("_", "-")
-    panel = next(title for title, names in _PANELS.items() if name in names)
-    return app.command(name, rich_help_panel=panel)(run)
+    return app.command()(run)
 
 
 @app.callback(invoke_without_command=True)
