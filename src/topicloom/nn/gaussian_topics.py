@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from .decoders import EmbeddedTopics
 
-_SCALE_GAIN = 0.5  # of the logarithmic scales, against the means: a step changes all dimensions of a word at once
+_SCALE_GAIN = 0.1  # of the logarithmic scales, against the means: a step changes all dimensions of a word at once
 
 
 class GaussianTopics(EmbeddedTopics):
