@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -17,33 +19,11 @@ class GaussianTopics(EmbeddedTopics):
     the vocabulary. Here Sigma_k is diagonal. All scales are 1 at the start, where the topics are those of
     `EmbeddedTopics` with t_k = mu_k.
 
-    Args: as for `EmbeddedTopics`.
+    The arguments are those of `EmbeddedTopics`.
     """
 
-    def __init__(
-        self,
-        background: Tensor,
-        n_topics: int,
-        n_dimensions: int,
-        generator: torch.Generator,
-        *,
-        seeds: Tensor | None = None,
-        word_vectors: Tensor | None = None,
-        fixed: bool = False,
-        gain: float = 0.2,
-        scale: float | None = 0.5,
-    ) -> None:
-        super().__init__(
-            background,
-            n_topics,
-            n_dimensions,
-            generator,
-            seeds=seeds,
-            word_vectors=word_vectors,
-            fixed=fixed,
-            gain=gain,
-            scale=scale,
-        )
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
         self.log_scale = nn.Parameter(torch.zeros_like(self.weight))  # (K, L)
 
     @property
