@@ -211,6 +211,13 @@ def test_the_best_weights_come_back():
     assert len(set(watcher.weights)) == 5
 
 
+def test_patience_begins_after_the_warm_up():
+    network = Line(scripted([1, 5, 4, 6, 7, 1]))  # the lowest loss is that of an epoch whose divergence weighs little
+    state, watcher = run(network, epochs=10, patience=2, kl_warmup=2, validation=documents(2), schedule="constant")
+    assert [row["validation_loss"] for row in state.history] == [2, 6, 5, 7, 8]
+    assert network.weight.item() == watcher.weights[2]
+
+
 def test_without_a_patience_nothing_stops():
     state, watcher = run(Line(scripted([1, 2, 3, 4])), epochs=4, validation=documents(2))
     assert len(state.history) == 4

@@ -94,7 +94,8 @@ class NeuralTopicModel(TopicModel):
         weight_decay: the L2 penalty on all weights.
         beta1: Adam's decay rate of the mean gradient. A high rate such as .99 makes a high learning rate more stable.
         patience: stop after this many epochs without a lower loss on held-out documents, and restore the best weights.
-            None trains for all epochs on all documents.
+            Epochs in which topics are removed or the divergence's weight rises do not count. None trains for all epochs
+            on all documents.
         validation_fraction: the share of the documents that are held out if there is a patience.
     """
 
@@ -196,7 +197,7 @@ class NeuralTopicModel(TopicModel):
     def training_plan(self) -> TrainingPlan:
         """Return the plan of the last stage of training, which the settings describe."""
         return TrainingPlan(
-            epochs=self.epochs,
+            epochs=self.n_history_rows,
             learning_rate=self.learning_rate,
             schedule=self.schedule,
             weight_decay=self.weight_decay,

@@ -98,7 +98,7 @@ def _train_stage(
                 state.history.append(row)
             for callback in seen:
                 callback.on_epoch(row)
-            if validation is not None and plan.patience is not None and state.network.may_end():
+            if validation is not None and _may_end(state, plan):
                 _keep_best(state, row["validation_loss"])
             for callback in callbacks:
                 callback.on_state(state)
@@ -241,6 +241,14 @@ def _keep_best(state: TrainingState, loss: float) -> None:
         state.stale_epochs = 0
     else:
         state.stale_epochs += 1
+
+
+def _may_end(state: TrainingState, plan: TrainingPlan) -> bool:
+    """Return whether the loss on the held-out documents decides when training ends.
+
+    It does not during the warm-up, in which training minimises another loss.
+    """
+    return plan.patience is not None and state.epoch >= plan.kl_warmup and state.network.may_end()
 
 
 def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: BatchReader | None) -> bool:

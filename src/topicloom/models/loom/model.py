@@ -14,7 +14,7 @@ topics, are removed early in the counting stage. docs/models/loom.md has the mat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral
 from typing import Annotated, Any, Literal
@@ -33,7 +33,7 @@ from ...settings import (
     Share,
 )
 from ...training.batches import BatchReader
-from ...training.state import TrainingPlan, TrainingState
+from ...training.state import TrainingState
 from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
@@ -117,12 +117,9 @@ class Loom(VariationalTopicModel):
         needed = min(1.0, max(_MIN_PRETRAINING, (_SHORT_DOCUMENT / max(mean_length, 1.0)) ** 0.5))
         return max(1, round(needed * pretraining)), self.epochs - pretraining
 
-    def training_plan(self) -> TrainingPlan:
-        return replace(super().training_plan(), epochs=sum(self._stage_epochs(self.word_statistics().mean_length)))
-
     @property
     def n_history_rows(self) -> int:
-        return self.training_plan().epochs
+        return sum(self._stage_epochs(self.word_statistics().mean_length))
 
     def build_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         return LoomNetwork(self, words, 0, generator)
