@@ -180,7 +180,7 @@ class GMNTM(VariationalTopicModel):
     def predict(self, X: Any) -> Array:
         """Return the mixture component of each document, (n_docs,) int64. Component k is that of topic k.
 
-        A document without a known word gets component 0.
+        A document without a known word gets the component with the greatest prior probability.
 
         Args:
             X: as for `infer`.
@@ -189,7 +189,7 @@ class GMNTM(VariationalTopicModel):
         assert isinstance(network, GMNTMNetwork)
         found = each_batch(network, corpus, lambda batch: network.components(batch).argmax(1))
         component: Array = np.concatenate([np.empty(0, np.int64), *found])
-        component[corpus.is_empty] = 0  # all components have the same prior probability
+        component[corpus.is_empty] = int(network.prior.log_pi.argmax())
         return component
 
     @property

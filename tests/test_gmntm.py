@@ -1,0 +1,31 @@
+"""The components of GMNTM, as `predict` returns them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from topicloom import GMNTM
+from topicloom.datasets import synthetic_lda
+
+N_TOPICS = 3
+DRAWN = synthetic_lda(400, N_TOPICS, 60, 40, alpha=0.05, shares=[0.15, 0.7, 0.15], random_state=0)
+MODEL = GMNTM(N_TOPICS, epochs=20, pretrain_epochs=10, random_state=1, device="cpu").fit(DRAWN.corpus)
+
+
+def test_a_component_is_that_of_a_topic():
+    components = MODEL.predict(DRAWN.corpus)
+    assert components.shape == (400,)
+    assert np.mean(components == MODEL.transform(DRAWN.corpus).argmax(1)) > 0.9
+
+
+def test_a_document_without_a_known_word_gets_the_most_probable_component():
+    largest = int(np.bincount(MODEL.predict(DRAWN.corpus)).argmax())
+    assert largest > 0  # which is not merely the first one
+    network = MODEL.network_
+    torch.testing.assert_close(network.prior.log_pi.exp().sum(), torch.tensor(1.0))
+    assert MODEL.predict([["unheard"], []]).tolist() == [largest, largest]
+
+
+def test_no_documents_have_no_components():
+    assert MODEL.predict([]).shape == (0,)
