@@ -9,11 +9,16 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import topicloom as tl
 from topicloom.cli import app
+from topicloom.errors import InputError
+from topicloom.models.gsm import GSMNetwork
 from topicloom.models.portable import portable_inference
+from topicloom.models.registry import REGISTRY
+from topicloom.nn.posteriors import GaussianPosterior
 from topicloom.reports import run
 from topicloom.reports.explorer import PageOptions, explorer_page, write_page
 from topicloom.reports.explorer.packing import pack, unpack
@@ -145,21 +150,81 @@ def test_numbers_of_topics_are_the_columns_of_theta(page, topics):
     assert words["vocabulary"] == topics.vocabulary
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("Loom", {}), ("GSM", {}), ("GSM", {"prior": "standard", "latent_size": 5, "encoder_input": "tfidf"}),
-        ("ETM", {"embedding_size": 10}), ("ProdLDA", {}), ("NVLDA", {"encoder_input": "l1"}), ("WLDA", {}),
-        ("GMNTM", {"pretrain_epochs": 2}), ("DirichletVAE", {"sparsity": 0.3}),
-        ("DirichletVAE", {"estimator": "weibull"}), ("DirichletVAE", {"code_norm": "shift", "activation": "relu"}),
-        ("BATM", {"activation": "tanh"}), ("NVDM", {}), ("LDA", {}),
-    ],
-)  # fmt: skip
+PORTABLE: list[tuple[str, dict]] = [
+    ("Loom", {}), ("GSM", {}), ("GSM", {"prior": "standard", "latent_size": 5, "encoder_input": "tfidf"}),
+    ("ETM", {"embedding_size": 10}), ("ProdLDA", {}), ("NVLDA", {"encoder_input": "l1"}), ("WLDA", {}),
+    ("GMNTM", {"pretrain_epochs": 2}), ("DirichletVAE", {"sparsity": 0.3}), ("DirichletVAE", {"estimator": "weibull"}),
+    ("DirichletVAE", {"code_norm": "shift", "activation": "relu"}), ("BATM", {"activation": "tanh"}),
+    ("GaussianBATM", {"embedding_size": 10}), ("NVDM", {}), ("LDA", {}), ("LDA", {"method": "gibbs"}),
+]  # fmt: skip
+
+
+def test_every_model_of_the_package_has_a_case():
+    assert {name for name, _ in PORTABLE} == set(REGISTRY)
+
+
+@pytest.mark.parametrize(("name", "settings"), PORTABLE)
 def test_portable_inference_is_that_of_the_model(name, settings, corpus):
     model = getattr(tl, name)(n_topics=4, epochs=2, random_state=0, **settings).fit(corpus)
     theta, portable = model.transform(corpus), portable_inference(model)
     assert portable.error(corpus.counts, theta) < 1e-4
     assert portable.halved().error(corpus.counts, theta) < 0.01
+
+
+class TurningNetwork(GSMNetwork):
+    """Weights of its own that are in none of its modules."""
+
+    def __init__(self, settings, words, generator):
+        super().__init__(settings, words, generator)
+        self.turn = torch.nn.Parameter(torch.randn(8, 8, generator=generator))
+
+    def code(self, batch):
+        mean, log_var = self.head(self.encoder(batch, self.noise) @ self.turn)
+        return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
+
+
+class NeedsWordsNetwork(GSMNetwork):
+    """A posterior that cannot be computed without words."""
+
+    def code(self, batch):
+        batch.counts.values.max()
+        return super().code(batch)
+
+
+class UsesLengthNetwork(GSMNetwork):
+    """A posterior that depends on more than the encoder's hidden vector."""
+
+    def code(self, batch):
+        code = super().code(batch)
+        return GaussianPosterior(code.mean * batch.counts.totals[:, None], code.log_var, self.prior, self.to_theta)
+
+
+def of_network(kind: type[GSMNetwork], corpus: tl.Corpus) -> tl.GSM:
+    """Return a fitted model of the user's with a network."""
+
+    class Own(tl.GSM):
+        def build_network(self, words, generator):
+            return kind(self, words, generator)
+
+    return Own(n_topics=3, epochs=2, hidden_size=8, random_state=0).fit(corpus)
+
+
+def test_the_network_of_a_user_with_weights_in_no_module_is_portable(corpus):
+    model = of_network(TurningNetwork, corpus)
+    assert portable_inference(model).error(corpus.counts, model.transform(corpus)) < 1e-4
+
+
+@pytest.mark.parametrize("kind", [NeedsWordsNetwork, UsesLengthNetwork])
+def test_a_network_that_is_not_portable_has_a_page_without_inference(corpus, kind):
+    model = of_network(kind, corpus)
+    parts = parts_of(explorer_page(Topics(model, corpus)))
+    assert "inference" not in parts
+    assert "the inference of" in parts["core"][0]["no_inference"]
+
+
+def test_a_model_without_a_network_is_not_portable():
+    with pytest.raises(InputError, match="object cannot be written as arrays"):
+        portable_inference(object())
 
 
 def test_portable_inference_of_an_edited_model(topics, corpus):

@@ -43,12 +43,17 @@ def portable_inference(model: Any) -> PortableInference:
     """Return the inference of a fitted model as arrays.
 
     Raises:
-        InputError: it cannot be written as arrays, because the network has an encoder of its own or reads fields.
+        InputError: it cannot be written as arrays, because the network has an encoder of its own, reads fields, or
+            uses more of a document than the encoder's hidden vector.
     """
     network = getattr(model, "network_", None)
     if not isinstance(network, TopicNetwork):
-        raise InputError(f"the inference of {type(model).__name__} cannot be written as arrays")
+        raise _not_portable(model)
     return _of_network(network)
+
+
+def _not_portable(owner: object) -> InputError:
+    return InputError(f"the inference of {type(owner).__name__} cannot be written as arrays")
 
 
 def _of_network(network: TopicNetwork) -> PortableInference:
@@ -60,7 +65,7 @@ def _of_network(network: TopicNetwork) -> PortableInference:
         return PortableInference(average, topics=_mean_field(network))
     encoder = getattr(network, "encoder", None)
     if type(encoder) is not BagEncoder or network.fields:
-        raise InputError(f"the inference of {type(network).__name__} cannot be written as arrays")
+        raise _not_portable(network)
     topics = None
     if isinstance(network, LoomNetwork) and network.counting.started:
         counting = network.counting
@@ -104,37 +109,56 @@ class _Given(nn.Module):
         return self.hidden
 
 
+_SHARED = ("encoder", "decoder", "counting")  # parts that are large, and that theta does not need given h
+
+
 def _readout(network: TopicNetwork, encoder: BagEncoder) -> PortableReadout:
     """Find the affine map from h to the posterior by applying the network to 0 and to each unit vector."""
     n_hidden = len(encoder.bias)
+    probe = _in_double_precision(network)
+    probe._modules["encoder"] = _Given(torch.cat([torch.zeros(1, n_hidden), torch.eye(n_hidden)]).double())
+    empty = torch.zeros(0, dtype=torch.int64)
+    batch = Batch(SparseCounts(empty, torch.zeros(0), torch.zeros(n_hidden + 2, dtype=torch.int64), len(encoder.idf)))
+    infer: Callable[[Batch], Posterior] = probe.code if isinstance(probe, GSMNetwork) else probe.posterior
+    try:
+        with torch.inference_mode():
+            return _readout_of(infer(batch), getattr(probe, "head", None))
+    except Exception as error:  # a network of the user's may need more than h, and can then fail in any way
+        raise _not_portable(network) from error
+
+
+def _in_double_precision(network: TopicNetwork) -> TopicNetwork:
+    """Return a copy in double precision on the CPU, which shares the large parts."""
     probe = copy.copy(network)
     probe._modules = {
-        name: part if name in ("encoder", "decoder", "counting") else copy.deepcopy(part)
+        name: part if part is None or name in _SHARED else copy.deepcopy(part).double().cpu()
         for name, part in network._modules.items()
     }
-    probe._modules["encoder"] = _Given(torch.cat([torch.zeros(1, n_hidden), torch.eye(n_hidden)]).double())
-    for name, part in probe._modules.items():
-        if part is not None and name not in ("encoder", "decoder", "counting"):
-            part.double().cpu()
-    empty = torch.zeros(0, dtype=torch.int64)
-    counts = SparseCounts(empty, torch.zeros(0), torch.zeros(n_hidden + 2, dtype=torch.int64), len(encoder.idf))
-    infer: Callable[[Batch], Posterior] = probe.code if isinstance(probe, GSMNetwork) else probe.posterior
-    with torch.inference_mode():
-        posterior = infer(Batch(counts))
-        gate = None
-        if isinstance(posterior, SparsePosterior):
-            gate = _affine(posterior.logits)
-            posterior = posterior.weights
-        head = getattr(probe, "head", None)
-        head = head.mean if isinstance(head, WeibullHead) else head
-        if isinstance(head, DirichletHead):
-            alpha = posterior.log_point().exp() if isinstance(posterior, WeibullPosterior) else posterior.alpha  # type: ignore[attr-defined]
-            above = (alpha - head.floor).clamp_min(1e-300)  # (1 + H, K)
-            map_ = _affine(torch.expm1(above).log() if head.plain else above.log())
-            return PortableReadout(*map_, "softplus" if head.plain else "exp", head.floor, gate)
-        logits = posterior.log_point() if isinstance(posterior, LaplacePosterior) else posterior.point().log()
-        # A softmax is the same for logits that differ by a constant, so that this is the same map.
-        return PortableReadout(*_affine(logits - logits.mean(1, keepdim=True)), "softmax", gate=gate)
+    for kind in ("_parameters", "_buffers"):
+        own = getattr(network, kind).items()
+        doubled = {
+            name: each.detach().double().cpu() if each is not None and each.is_floating_point() else each
+            for name, each in own
+        }
+        setattr(probe, kind, doubled)
+    return probe
+
+
+def _readout_of(posterior: Posterior, head: nn.Module | None) -> PortableReadout:
+    """Return the map, given the posterior of h = 0 and of each unit vector, and the network's head."""
+    gate = None
+    if isinstance(posterior, SparsePosterior):
+        gate = _affine(posterior.logits)
+        posterior = posterior.weights
+    head = head.mean if isinstance(head, WeibullHead) else head
+    if isinstance(head, DirichletHead):
+        alpha = posterior.log_point().exp() if isinstance(posterior, WeibullPosterior) else posterior.alpha  # type: ignore[attr-defined]
+        above = (alpha - head.floor).clamp_min(1e-300)  # (1 + H, K)
+        map_ = _affine(torch.expm1(above).log() if head.plain else above.log())
+        return PortableReadout(*map_, "softplus" if head.plain else "exp", head.floor, gate)
+    logits = posterior.log_point() if isinstance(posterior, LaplacePosterior) else posterior.point().log()
+    # A softmax is the same for logits that differ by a constant, so that this is the same map.
+    return PortableReadout(*_affine(logits - logits.mean(1, keepdim=True)), "softmax", gate=gate)
 
 
 def _affine(values: Tensor) -> tuple[Array, Array]:
