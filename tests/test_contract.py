@@ -35,7 +35,6 @@ from topicloom.models import (
     MODELS,
     NVDM,
     WLDA,
-    GaussianBATM,
     Loom,
     ProdLDA,
 )
@@ -442,7 +441,7 @@ def test_callbacks_see_the_history(make):
 
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)])
 def test_history_adds_up(kind):
-    name = {BATM: "critic_weight", GaussianBATM: "critic_weight", WLDA: "mmd_weight"}.get(kind, "kl_weight")
+    name = next(name for name in ("kl_weight", "critic_weight", "mmd_weight") if name in settings_of(kind))
     constant = {"kl_warmup": 0.0} if issubclass(kind, VariationalTopicModel) else {}
     history = small(kind, **{name: 0.3}, **constant).fit(CORPUS).history_
     assert [row["epoch"] for row in history] == [1, 2, 3]
@@ -639,8 +638,6 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"code_norm": "fixed"},
         {"code_norm": "affine"},
         {"code_norm": "none"},
-        {"learn_shares": False},
-        {"spare_topics": 0.0},
         {"min_diversity": 0.0},
         {"topic_gain": 2.0},
         {"topic_scale": 0.1},
@@ -709,8 +706,7 @@ INERT: dict[str, set[str]] = {
     "TopicModel": {"n_topics", "random_state", "device", "fractional_counts", "verbose"},  # tried elsewhere
     "Loom": {"refine"},
 }
-# Values of shared settings that a model refuses.
-# Values that a model refuses, or that mean the same as its default: the codes of these two have no variance.
+# Values of shared settings that a model refuses, or that mean the same as its default because its code has no variance.
 REFUSED: dict[str, list[dict[str, Any]]] = {
     "Loom": [{"target": "tfidf"}],
     "WLDA": [{"code_norm": "fixed"}],

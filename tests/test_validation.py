@@ -31,7 +31,7 @@ def test_the_loss_of_held_out_documents_is_recorded_and_changes_nothing():
 def test_patience_stops_by_the_given_documents():
     """Documents of noise get no better for long, whatever the training documents do; all of these are trained on."""
     noise = tl.Corpus.from_counts(np.random.default_rng(0).poisson(1, (60, 40)), CORPUS.vocabulary)
-    model = tl.GSM(**SMALL, epochs=200, patience=2, spare_topics=0).fit(TRAIN, validation=noise)
+    model = tl.GSM(**SMALL, epochs=200, patience=2, spare_topics=0, kl_warmup=0).fit(TRAIN, validation=noise)
     losses = [row["validation_loss"] for row in model.history_]
     assert len(losses) < 200
     assert int(np.argmin(losses)) == len(losses) - 3

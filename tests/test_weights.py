@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 from functools import partial
 
 import pytest
 
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import on_command_line
-from topicloom.models import BATM, GMNTM, GSM, MODELS, NVDM, WLDA, DirichletVAE
+from topicloom.models import BATM, GMNTM, GSM, MODELS, NVDM, WLDA, DirichletVAE, Loom
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.models.variational import VariationalTopicModel
 from topicloom.settings import describe_settings
@@ -46,6 +47,28 @@ def test_the_collapse_watch_knows_these_weights(kind, name):
     assert f"`{name}={2 * getattr(model, name)!r}`" in sentence
     model.set_params(**{name: 0.01})
     assert f"try `{name}={getattr(kind(5), name)!r}`" in next(watch.advice(model, row))
+
+
+@pytest.mark.parametrize("kind", [GSM, DirichletVAE])
+def test_by_default_the_weight_rises_in_the_first_quarter_of_the_epochs(kind):
+    model = kind(**SMALL | {"epochs": 12, "kl_weight": 2.0}).fit(CORPUS)
+    weights = [row["divergence_weight"] for row in model.history_]  # at the last batch of each epoch
+    assert 0 < weights[0] < weights[1] < weights[2] < 2
+    assert weights[3:] == [2] * 9
+
+
+def test_a_stream_has_no_warm_up_by_default():
+    model = GSM(**SMALL).partial_fit(CORPUS)
+    assert model.history_[-1]["divergence_weight"] == 1
+    assert GSM(**SMALL, kl_warmup=2.0).partial_fit(CORPUS).history_[-1]["divergence_weight"] < 1
+
+
+@pytest.mark.parametrize("length", [10, 400])
+def test_the_warm_up_of_loom_ends_before_its_pretraining(length):
+    model = Loom(**SMALL | {"epochs": 16}).fit(synthetic_lda(40, 3, 60, length).corpus)
+    weights = [row["divergence_weight"] for row in model.history_]
+    assert weights.index(1) == math.ceil(len(weights) / 4)
+    assert weights.index(1) <= len(weights) - 8  # of which the last eight count
 
 
 class _State:
