@@ -96,7 +96,7 @@ def test_what_cannot_be_used(gsm):
         gsm.interpolate(CORPUS[:2], CORPUS[0])
     with pytest.raises(InputError, match="`b` contains no word that the model knows"):
         gsm.interpolate(CORPUS[0], empty)
-    with pytest.raises(SettingError, match="`steps` should be a whole number from 2; it is 1"):
+    with pytest.raises(SettingError, match="`steps=1` should be a whole number from 2"):
         gsm.interpolate(CORPUS[0], CORPUS[1], steps=1)
-    with pytest.raises(SettingError, match="`top_n` should be a whole number from 1; it is 0"):
+    with pytest.raises(SettingError, match="`top_n=0` should be a whole number from 1"):
         gsm.interpolate(CORPUS[0], CORPUS[1], top_n=0)

@@ -177,7 +177,7 @@ def test_recent_documents_are_the_last(run):
         bare.documents_of(topic, kind="recent")
     with pytest.raises(tl.InputError, match="`kind` should be one of typical, diverse, recent; it is 'old'"):
         topics.documents_of(topic, kind="old")
-    with pytest.raises(tl.InputError, match="`n` should be a whole number from 1; it is 0"):
+    with pytest.raises(tl.InputError, match="`n=0` should be a whole number from 1"):
         topics.documents_of(topic, n=0)
 
 
@@ -312,7 +312,7 @@ def test_words_and_texts_find_topics(run):
     with pytest.raises(tl.InputError, match=r"the model knows no word of 'qqqqqqq'; give other words$"):
         topics.find_topics("qqqqqqq")  # no list of the vocabulary
     for n in (0, -1, True):
-        with pytest.raises(tl.InputError, match="`n` should be a whole number from 1"):
+        with pytest.raises(tl.InputError, match=f"`n={n}` should be a whole number from 1"):
             topics.find_topics("money", n)
     with pytest.raises(tl.InputError, match="there is nothing to find"):
         topics.find_topics("  ")

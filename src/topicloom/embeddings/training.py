@@ -14,9 +14,10 @@ from ..corpus import Corpus
 from ..corpus.frames import read_frame
 from ..corpus.inputs import kind_of
 from ..errors import InputError, MissingExtraError, SettingError
+from ..settings import require_whole
 from ..text import AnyTokenizer, Pretokenized, make_tokenizer
 from ..text.counting import Text
-from .word_vectors import WordVectors, require_whole
+from .word_vectors import WordVectors
 
 _LONGEST_SENTENCE = 10_000  # tokens; gensim ignores the rest of a longer one
 

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..display import html_table
-from ..errors import InputError, SettingError
+from ..errors import InputError
 from ..files import atomic_file
+from ..settings import require_whole
 
 logger = logging.getLogger("topicloom")
 
@@ -177,12 +178,6 @@ def nearest_rows(rows: npt.ArrayLike, vector: npt.ArrayLike, top_n: int) -> list
     cosine = matrix @ point / np.where(lengths > 0, lengths, 1)
     nearest: list[int] = np.argsort(-cosine, kind="stable")[:top_n].tolist()
     return nearest
-
-
-def require_whole(name: str, value: object) -> None:
-    """Raise SettingError for a value that is not a whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise SettingError(f"`{name}={value!r}` should be a whole number from 1")
 
 
 def _fits_text_format(word: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +11,11 @@ import torch
 from torch import Tensor
 
 from ..corpus import Corpus
-from ..errors import InputError, SettingError
+from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.posteriors import Posterior
 from ..ranking import top_words, word_scores
+from ..settings import require_whole
 from ..topics.document_topics import DocumentTopics
 from .inference import Array, device_of, each_batch
 
@@ -55,9 +55,8 @@ class Interpolation:
 
 def interpolate(model: FittedTopics, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
     """Return the path between two documents; the arguments are those of `FittedTopics.interpolate`."""
-    for name, value, least in (("steps", steps, 2), ("top_n", top_n, 1)):
-        if not isinstance(value, Integral) or value < least:
-            raise SettingError(f"`{name}` should be a whole number from {least}; it is {value!r}")
+    require_whole("steps", steps, 2)
+    require_whole("top_n", top_n)
     network = model.network_
     ends = [_single(model, document, name) for document, name in ((a, "a"), (b, "b"))]
     found: list[Posterior] = []

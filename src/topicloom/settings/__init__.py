@@ -10,6 +10,7 @@ from .checks import (
     check_settings,
     from_text,
     refuse_unknown,
+    require_whole,
 )
 from .descriptions import describe_settings
 from .values import describe_value, settings_as_json, settings_as_text
@@ -26,6 +27,7 @@ __all__ = [
     "describe_value",
     "from_text",
     "refuse_unknown",
+    "require_whole",
     "settings_as_json",
     "settings_as_text",
 ]

@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Mapping
 from functools import cache
+from numbers import Integral
 from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
 import numpy as np
@@ -85,6 +86,12 @@ def refuse_unknown(kind: type[Any], names: list[str]) -> None:
         if ours in known:
             raise SettingError(f"{kind.__name__} has no setting {name!r}; it is called `{ours}` here")
         raise SettingError(f"{kind.__name__} has no setting {name!r}; {nearest(name, known)}")
+
+
+def require_whole(name: str, value: object, least: int = 1) -> None:
+    """Raise SettingError for an argument that is not a whole number from `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise SettingError(f"`{name}={value!r:.60}` should be a whole number from {least}")
 
 
 def from_text(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:

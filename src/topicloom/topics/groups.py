@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus.fields import Categories, Fields
-from ..errors import InputError, SettingError, nearest
+from ..errors import InputError, nearest
 from ..metrics.correction import holm
-from .shares import GroupShares, group_shares
+from ..settings import require_whole
+from .shares import GroupShares, group_shares, share_cells
 from .table import Table
-from .trends import chosen_topics, names_or_numbers, share_cells
+from .words import chosen_topics, names_or_numbers
 
 Array = npt.NDArray[Any]
 
@@ -164,8 +165,7 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt
         InputError: the documents have no classes or no such covariate, or no document has a value.
         SettingError: `n_groups` is not a whole number from 2.
     """
-    if isinstance(n_groups, bool) or not isinstance(n_groups, int) or n_groups < 2:
-        raise SettingError(f"`n_groups={n_groups!r}` should be a whole number from 2")
+    require_whole("n_groups", n_groups, 2)
     if by in fields.covariates:
         values = fields.covariates[by]
         groups = (

@@ -13,8 +13,7 @@ from scipy.spatial.distance import squareform
 
 from ..errors import SettingError
 from .table import Table
-from .trends import names_or_numbers
-from .words import topic_word_ids
+from .words import names_or_numbers, topic_word_ids
 
 Array = npt.NDArray[Any]
 Method = Literal["average", "complete", "single"]

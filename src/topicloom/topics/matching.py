@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from ..errors import InputError, SettingError
 from ..metrics import jensen_shannon
 from .table import Table
-from .trends import names_or_numbers
+from .words import names_or_numbers
 
 Array = npt.NDArray[Any]
 

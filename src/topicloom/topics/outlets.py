@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..embeddings.word_vectors import WordVectors
-from ..errors import InputError, SettingError, similar
+from ..errors import InputError, similar
 from ..files import atomic_file
+from ..settings import require_whole
 from . import export
 from .base import View
 from .similarity import distributional_vectors, free_names, nearest_of
@@ -142,8 +142,7 @@ class Outlets(View):
             InputError: there is no such word or topic.
             SettingError: `n` is not a whole number from 1.
         """
-        if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-            raise SettingError(f"`n={n!r}` should be a whole number from 1")
+        require_whole("n", n)
         words, topics = self.vectors()
         word = self.vocabulary.index(item) if isinstance(item, str) and item in self.vocabulary else None
         if word is None and isinstance(item, str) and item not in self.names:

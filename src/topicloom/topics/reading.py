@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from ..corpus import Corpus
 from ..errors import InputError, SettingError, similar
 from ..metrics import document_npmi
+from ..settings import require_whole
 from ..text import Pretokenized
 from ..text.markup import strip_html
 from ..text.spans import excerpt, token_spans
@@ -91,7 +92,7 @@ class Reading(View):
             SettingError: `n` or `kind` cannot have its value.
         """
         k = self.number_of(topic)
-        _check_number(n)
+        require_whole("n", n)
         choices: dict[str, Callable[[int, int], Array]] = {
             "typical": lambda k, n: self._typical(k)[:n],
             "diverse": self._diverse,
@@ -157,7 +158,7 @@ class Reading(View):
             InputError: the model knows no word of the query.
             SettingError: `n` is not a whole number from 1.
         """
-        _check_number(n)
+        require_whole("n", n)
         if not isinstance(query, str) or not query.strip():
             raise InputError("there is nothing to find; give a word or a text")
         word = self._known_word(query)
@@ -334,8 +335,3 @@ class Reading(View):
     @cached_property
     def _rows(self) -> dict[str, int]:
         return {name: row for row, name in reversed(list(enumerate(self.documents.ids)))}
-
-
-def _check_number(n: Any) -> None:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise SettingError(f"`n` should be a whole number from 1; it is {n!r}")

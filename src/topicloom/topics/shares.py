@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..errors import SettingError
+from ..settings import require_whole
 
 Array = npt.NDArray[Any]
 
@@ -58,8 +60,7 @@ def group_shares(
     """
     if not isinstance(level, float) or not 0 < level < 1:
         raise SettingError(f"`level={level!r}` should be a number between 0 and 1, such as 0.95")
-    if not isinstance(n_samples, int) or n_samples < 20:
-        raise SettingError(f"`n_samples={n_samples!r}` should be a whole number from 20")
+    require_whole("n_samples", n_samples, 20)
     random = np.random.default_rng(random_state)
     n_topics = theta.shape[1]
     mean, low, high = (np.full((n_groups, n_topics), np.nan) for _ in range(3))
@@ -75,6 +76,14 @@ def group_shares(
             ends = np.quantile(deviations, [(1 - level) / 2, (1 + level) / 2], axis=0)
             low[group], high[group] = np.clip(mean[group] + ends, 0, 1)
     return GroupShares(mean, low, high, np.diff(bounds))
+
+
+def share_cells(shares: GroupShares, group: int, topic: int, names: Sequence[str]) -> dict[str, Any]:
+    """Return the cells of a group's share of a topic; None stands for what is not defined."""
+    mean, low, high = (float(each[group, topic]) for each in (shares.mean, shares.low, shares.high))
+    known = {"share": mean, "low": low, "high": high}
+    cells = {name: None if np.isnan(value) else value for name, value in known.items()}
+    return {"topic": topic, "name": names[topic], **cells, "documents": int(shares.n_docs[group])}
 
 
 def _bootstrap_deviations(rows: Array, n_samples: int, random: np.random.Generator) -> Array:

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import SettingError
 from ..metrics.correction import holm
 from .periods import period_name, periods_of
-from .shares import GroupShares, group_shares
+from .shares import GroupShares, group_shares, share_cells
 from .table import Table
+from .words import chosen_topics, names_or_numbers
 
 Array = npt.NDArray[Any]
 Direction = Literal["rising", "falling", "steady"]
@@ -207,29 +207,3 @@ def _slope(place: Array, series: Array) -> float | None:
         return None
     first, second = np.triu_indices(n, 1) if n <= _ALL_PAIRS else (np.arange(n - n // 2), np.arange(n // 2, n))
     return float(np.median((series[second] - series[first]) / (place[second] - place[first])))
-
-
-def names_or_numbers(names: Sequence[str] | None, n_topics: int) -> list[str]:
-    """Return the names of topics, or their numbers if they have none."""
-    return [str(topic) for topic in range(n_topics)] if names is None else list(names)
-
-
-def chosen_topics(topics: Sequence[int] | None, n_topics: int) -> list[int]:
-    """Return the given topics, or all.
-
-    Raises:
-        SettingError: there is no such topic.
-    """
-    chosen = list(range(n_topics)) if topics is None else [int(topic) for topic in topics]
-    for topic in chosen:
-        if not 0 <= topic < n_topics:
-            raise SettingError(f"there is no topic {topic}; topics are numbered 0 to {n_topics - 1}")
-    return chosen
-
-
-def share_cells(shares: GroupShares, group: int, topic: int, names: Sequence[str]) -> dict[str, Any]:
-    """Return the cells of a group's share of a topic; None stands for what is not defined."""
-    mean, low, high = (float(each[group, topic]) for each in (shares.mean, shares.low, shares.high))
-    known = {"share": mean, "low": low, "high": high}
-    cells = {name: None if np.isnan(value) else value for name, value in known.items()}
-    return {"topic": topic, "name": names[topic], **cells, "documents": int(shares.n_docs[group])}
