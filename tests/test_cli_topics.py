@@ -151,6 +151,9 @@ def test_next_months_topics_get_last_months_names(run, tmp_path):
     may = train(corpus_file(tmp_path / "may", 7), tmp_path / "may-run", "--seed", 3)
     found = json.loads(shown("edit", may, "--replay", named, "--out", tmp_path / "may-named", "--json"))
     assert found["topics"][topic_of(may, "goal")]["name"] == "sports"
+    tl.load(named).save(tmp_path / "model")  # the edited run needs no documents
+    shown("edit", may, "--replay", tmp_path / "model", "--out", tmp_path / "y", "--quiet")
+    assert "sports" in tl.Topics.from_run(tmp_path / "y").names
     refused("edit", may, "--replay", run, "--out", tmp_path / "x", says=["have neither names nor other edits"])
     refused("edit", may, "--replay", named, "--drop", 0, "--out", tmp_path / "x", says=["cannot be combined"])
 

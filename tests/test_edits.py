@@ -218,8 +218,9 @@ def test_edits_are_replayed_on_next_months_model(model, tmp_path):
     assert sorted(name for name in replayed.model.given_names if name) == ["both", "three"]
     last.model.save(tmp_path / "last")
     assert topics.replay(tmp_path / "last").edits == replayed.edits
-    nothing = tl.Topics(model, CORPUS)
-    assert topics.replay(nothing).edits == []
+    for unedited in (model, tl.Topics(model, CORPUS)):
+        with pytest.raises(tl.InputError, match="the topics of the other model have neither names nor other edits"):
+            topics.replay(unedited)
 
 
 def test_empty_documents_have_the_average_shares_after_edits(model):

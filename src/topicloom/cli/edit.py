@@ -64,13 +64,7 @@ def edit(
     from ..topics.view import Topics
 
     topics = Topics.from_run(run, device=device, allow=allow or ())
-    if replay is not None:
-        other = Topics.from_run(replay, device=device, allow=allow or ())
-        if not other.edits:
-            raise InputError(f"the topics of {replay} have neither names nor other edits; edit or name them first")
-        edited = topics.replay(other)
-    else:
-        edited = edited_topics(topics, edits, given)
+    edited = edited_topics(topics, edits, given) if replay is None else topics.replay(replay, allow=allow or ())
     _write(run, out, edited, words, quiet, as_json)
 
 
@@ -131,7 +125,7 @@ def _direct_edits(
     rename: list[str] | None,
     reduce_to: int | None,
 ) -> list[dict[str, Any]]:
-    """Return the edits that options name, in the order of a list: names before the merges that keep them."""
+    """Return the edits that options name. Names come before `reduce_to`, so that merged topics keep them."""
     edits: list[dict[str, Any]] = [{"merge": _numbers(text, "--merge")} for text in merge or []]
     edits += [{"drop": _numbers(text, "--drop")} for text in drop or []]
     for text in split or []:

@@ -224,7 +224,7 @@ class Topics(Reading, Analyses, Outlets):
         )
         return self.rename(names)
 
-    def replay(self, other: Any, *, threshold: float = DEFAULT_THRESHOLD) -> Topics:
+    def replay(self, other: Any, *, threshold: float = DEFAULT_THRESHOLD, allow: Iterable[str] = ()) -> Topics:
         """Return a view with the edits of another model, such as those that last month's topics were given.
 
         The topics of both trained models are matched. Edits of topics without a counterpart are left out, and a warning
@@ -233,13 +233,17 @@ class Topics(Reading, Analyses, Outlets):
         Args:
             other: an edited run, as a path, or an edited view or model.
             threshold: as for `match`.
+            allow: as for `topicloom.load`, if `other` is a path.
 
         Raises:
-            InputError: there is no such run, or the two have no word in common.
+            InputError: there is no such run, it was not edited, or the two have no word in common.
         """
+        what = other if isinstance(other, str | Path) else "the other model"
         if isinstance(other, str | Path):
-            other = _load_model(Path(other), "cpu", ())
+            other = _load_model(Path(other), "cpu", allow)
         edited = other.model if isinstance(other, Topics) else other
+        if not edited.edits:
+            raise InputError(f"the topics of {what} have neither names nor other edits; edit or name them first")
         matching: list[int | None] = [None] * len(edited.origin.components_)
         for pair in self.match(edited.origin, threshold=threshold).pairs:
             if pair.old is not None:
