@@ -83,6 +83,17 @@ def test_the_ends_of_the_threshold(threshold):
     assert len(found.new) == (0 if threshold == 0 else 3)
 
 
+@pytest.mark.parametrize(("n_shared", "warns"), [(60, False), (35, False), (20, True)])
+def test_few_shared_words_are_a_warning(caplog, n_shared, warns):
+    even = np.full((2, 60), 1 / 60)
+    words = [f"w{n}" for n in range(60)]
+    with caplog.at_level("WARNING", logger="topicloom"):
+        found = match(even, words, even, [*words[:n_shared], *(f"old{n}" for n in range(60 - n_shared))])
+    assert found.n_shared == n_shared
+    assert ("only 20 words in common, with 33 % of the probability in the new topics" in caplog.text) == warns
+    assert bool(caplog.records) == warns
+
+
 def test_one_topic():
     beta, words = topics(1)
     found = match(beta, words, beta, words)

@@ -173,7 +173,7 @@ def test_recent_documents_are_the_last(run):
     assert times[0].month == 9
     assert times[0].year == 2021
     bare = tl.Topics(topics.model, [PETS, MONEY])
-    with pytest.raises(tl.InputError, match="the documents have no times, so none is recent"):
+    with pytest.raises(tl.InputError, match="no document has a time, so none is recent"):
         bare.documents_of(topic, kind="recent")
     with pytest.raises(tl.InputError, match="`kind` should be one of typical, diverse, recent; it is 'old'"):
         topics.documents_of(topic, kind="old")
@@ -316,6 +316,27 @@ def test_words_and_texts_find_topics(run):
             topics.find_topics("money", n)
     with pytest.raises(tl.InputError, match="there is nothing to find"):
         topics.find_topics("  ")
+
+
+def test_a_search_names_the_words_of_a_text_that_it_leaves_out(run, caplog):
+    topics = tl.Topics.from_run(run)
+    with caplog.at_level("WARNING", logger="topicloom"):
+        topics.find_topics(MONEY)
+        topics.find_topics("money")
+        assert caplog.records == []
+        topics.find_topics("zebras have money and zebras have quaggas")
+    (record,) = caplog.records
+    assert record.getMessage() == "words that the model does not know are left out: 'zebras', 'quaggas'"
+
+
+def test_a_view_may_have_no_documents(run):
+    view = tl.Topics(tl.load(run), [])
+    assert view.shares.tolist() == [0, 0, 0]
+    assert len(view.table()) == 3
+    assert len(view.documents_of(0)) == 0
+    assert len(view.merge([0, 1])) == 2
+    with pytest.raises(tl.InputError, match=r"there is no document 0; this view has none$"):
+        view.topics_of(0)
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,9 @@ class _Editor:
             if "groups" not in edit:
                 edit = edit | {"groups": self._similar(edit["reduce_to"])}
             assign = self.numbering.grouped([[self.numbering.column(n) for n in group] for group in edit["groups"]])
-        known = self.documents is not None and not self.documents.empty.all()
-        shares = torch.from_numpy(self.documents.shares) if self.documents and known else self.network.prior_theta()
+        documents = self.documents
+        known = None if documents is None or documents.empty.all() else documents.shares
+        shares = self.network.prior_theta() if known is None else torch.from_numpy(known)
         device = device_of(self.network.base)
         self._add(Regroup(torch.from_numpy(assign).to(device), shares.float().clone().to(device)))
         self.names = _names_after(self.names, assign)

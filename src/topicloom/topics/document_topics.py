@@ -60,9 +60,9 @@ class DocumentTopics(WithFields):
 
     @property
     def shares(self) -> npt.NDArray[Any]:
-        """(K,) the mean of theta over the documents that are not empty; zeros where all are."""
-        known = self.theta[~self.empty]
-        mean: npt.NDArray[Any] = known.mean(axis=0) if len(known) else np.zeros(self.theta.shape[1], np.float32)
+        """(K,) float64, the mean of theta over the documents that are not empty; zeros where all are."""
+        known = self.theta[~self.empty] if self.empty.any() else self.theta
+        mean: npt.NDArray[Any] = known.mean(axis=0, dtype=np.float64) if len(known) else np.zeros(self.theta.shape[1])
         return mean
 
     def parts(self, n_docs: int) -> Iterator[DocumentTopics]:

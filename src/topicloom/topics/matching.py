@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +16,15 @@ from ..metrics import jensen_shannon
 from .table import Table
 from .words import names_or_numbers
 
+logger = logging.getLogger("topicloom")
+
 Array = npt.NDArray[Any]
 
 # Models with 10 and 30 topics (Loom, GSM, ProdLDA, ETM) were fitted to both halves of a corpus, news and documentation.
 # Of the pairs of topics without a common word among their eight best, 99 % had a similarity below .19. Of the partners
 # with three such words or more, 90 % were above .17 to .43, depending on the model and the texts.
 DEFAULT_THRESHOLD = 0.2
+_LEAST_SHARED = 0.5  # of the probability of the topics, that the shared words should have
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,8 @@ def match(
     similar.
 
     Two topics can be partners only if their similarity is at least `threshold`. Among all such assignments, the one
-    with the greatest sum of similarities above the threshold is chosen.
+    with the greatest sum of similarities above the threshold is chosen. A warning says so if the shared words have less
+    than half of the probability in the topics of either run.
 
     Args:
         components: (K, V) the topics of the new run.
@@ -154,6 +159,18 @@ def match(
             "the two runs have no word in common, so their topics cannot be matched; match runs of one language"
         )
     ours, theirs = map(list, zip(*shared, strict=True))
+    new_part, old_part = (
+        float(topics[:, columns].sum() / topics.sum())
+        for topics, columns in ((components, ours), (old_components, theirs))
+    )
+    if min(new_part, old_part) < _LEAST_SHARED:
+        logger.warning(
+            "the two runs have only %s words in common, with %.0f %% of the probability in the new topics and %.0f %% "
+            "in the old ones, so that partners may be wrong; match runs of similar texts",
+            f"{len(shared):,}",
+            100 * new_part,
+            100 * old_part,
+        )
     similarity = 1 - jensen_shannon(_characteristic(components[:, ours]), _characteristic(old_components[:, theirs]))
     gains = np.where(similarity >= threshold, similarity - threshold + 1e-9, 0)
     rows, columns = linear_sum_assignment(gains, maximize=True)

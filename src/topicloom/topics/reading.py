@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from ..corpus import Corpus
 from ..errors import InputError, SettingError, similar
@@ -22,7 +22,10 @@ from .coloured import ColouredText, Token
 from .document_topics import DocumentTopics
 from .naming import Namer, Phrase, Rule, names_by_function, names_by_phrase, names_by_words, phrases_of
 from .saved import SavedTopics
+from .similarity import diverse
 from .table import Table
+
+logger = logging.getLogger("topicloom")
 
 Array = npt.NDArray[Any]
 Kind = Literal["typical", "diverse", "recent"]
@@ -32,6 +35,7 @@ _SHORT = 10.0  # tokens; the shares of documents of this length count half
 _CANDIDATES = 20  # times n documents, among which diverse ones are chosen
 _NAMING_WORDS, _NAMING_DOCUMENTS = 50, 100  # of a topic, from which its name is made
 _SPEAKING = 8  # words of a document that speak for a topic
+_NAMED = 10  # unknown words in a message
 
 
 class Reading(View):
@@ -144,7 +148,7 @@ class Reading(View):
         return self._coloured(self.corpus, self.documents, row)
 
     def find_topics(self, query: str, n: int = 5) -> Table:
-        """Return the topics of a word or of a text.
+        """Return the topics of a word or of a text. A warning names the words of a text that the model does not know.
 
         Args:
             query: a word that the model knows, or a text.
@@ -167,6 +171,7 @@ class Reading(View):
             if found.empty[0]:
                 clue = similar(query.strip(), self._topics.vocabulary) or "give other words"
                 raise InputError(f"the model knows no word of {query.strip()!r:.60}; {clue}")
+            self._warn_of_unknown(query)
             weights = found.theta[0]
         else:
             likely = self._topics.components[:, word] * np.maximum(self.shares, 1e-12)
@@ -230,29 +235,16 @@ class Reading(View):
         rows = self._typical(k)[: _CANDIDATES * n]
         if not len(rows):
             return rows
-        relevance = self._relevance(rows, k)
-        vectors = sp.csr_array(np.log1p(self.corpus.counts[rows].astype(np.float64)))
-        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
-        vectors = sp.csr_array(sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors)
-
-        def alike(place: int) -> Array:  # cosines with one of the documents
-            found: Array = (vectors @ vectors[[place]].T).toarray().ravel()
-            return found
-
-        chosen = [0]
-        nearest_chosen = alike(0)
-        while len(chosen) < min(n, len(rows)):
-            score = 0.5 * relevance / relevance[0] - 0.5 * nearest_chosen
-            score[chosen] = -np.inf
-            chosen.append(int(score.argmax()))
-            nearest_chosen = np.maximum(nearest_chosen, alike(chosen[-1]))
-        picked: Array = rows[chosen]
+        picked: Array = rows[diverse(self.corpus.counts[rows], self._relevance(rows, k), n)]
         return picked
 
     def _recent(self, k: int, n: int) -> Array:
         times = self.documents.times
         if times is None or np.isnat(times).all():
-            raise InputError("the documents have no times, so none is recent; name their column with `timestamp`")
+            raise InputError(
+                "no document has a time, so none is recent; times are given when the corpus is made: --timestamp "
+                "COLUMN of train, or timestamps=... of Corpus"
+            )
         mains = np.asarray(self.documents.theta).argmax(axis=1)
         rows = np.flatnonzero((mains == k) & ~self.documents.empty & ~np.isnat(times))
         latest: Array = rows[np.argsort(-times[rows].astype(np.int64), kind="stable")][:n]
@@ -313,6 +305,13 @@ class Reading(View):
         tokens = self._split(written)
         return self._places.get(tokens[0]) if tokens is not None and len(tokens) == 1 else None
 
+    def _warn_of_unknown(self, text: str) -> None:
+        tokens = dict.fromkeys(self._split(text) or ())
+        unknown = [token for token in tokens if token not in self._places]
+        if unknown:
+            named = ", ".join(map(repr, unknown[:_NAMED])) + (", ..." if unknown[_NAMED:] else "")
+            logger.warning("words that the model does not know are left out: %s", named)
+
     def _split(self, text: str) -> list[str] | None:
         """Return the tokens of a text; None if the tokenizer is not here, or takes tokens only."""
         if isinstance(self.corpus.tokenizer, Pretokenized):
@@ -329,7 +328,8 @@ class Reading(View):
         if isinstance(document, bool) or not isinstance(document, int | np.integer):
             raise SettingError(f"`document` should be a number, an id or a text; it is {document!r:.60}")
         if not 0 <= document < len(self.documents):
-            raise InputError(f"there is no document {document}; the documents are 0 to {len(self.documents) - 1}")
+            known = f"the documents are 0 to {len(self.documents) - 1}" if len(self.documents) else "this view has none"
+            raise InputError(f"there is no document {document}; {known}")
         return int(document)
 
     @cached_property

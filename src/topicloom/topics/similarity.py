@@ -1,4 +1,4 @@
-"""Words and topics as vectors of one space, and which of them are near each other."""
+"""Which words and topics are near each other as vectors of one space, and which documents differ."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 Array = npt.NDArray[Any]
 
@@ -59,6 +60,35 @@ def nearest_of(rows: Array, vector: Array, top_n: int, without: int | None = Non
     cosine = cosines(rows, vector)
     order = [int(row) for row in np.argsort(-cosine, kind="stable")[: top_n + 1] if row != without]
     return [(row, float(cosine[row])) for row in order[:top_n]]
+
+
+def diverse(counts: sp.csr_array, relevance: Array, n: int) -> list[int]:
+    """Return documents that are relevant and differ from one another, the best first.
+
+    This is maximal marginal relevance (Carbonell & Goldstein 1998). Relevance, divided by that of the first document,
+    and the largest cosine with a document that is chosen already have equal weights.
+
+    Args:
+        counts: (D, V) the documents.
+        relevance: (D,) positive, the largest first.
+        n: how many.
+    """
+    vectors = sp.csr_array(np.log1p(counts.astype(np.float64)))
+    lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+    vectors = sp.csr_array(sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors)
+
+    def alike(row: int) -> Array:  # (D,) cosines with one of the documents
+        found: Array = (vectors @ vectors[[row]].T).toarray().ravel()
+        return found
+
+    chosen = [0]
+    nearest = alike(0)
+    while len(chosen) < min(n, counts.shape[0]):
+        score = 0.5 * relevance / relevance[0] - 0.5 * nearest
+        score[chosen] = -np.inf
+        chosen.append(int(score.argmax()))
+        nearest = np.maximum(nearest, alike(chosen[-1]))
+    return chosen
 
 
 def free_names(n_topics: int, words: Sequence[str]) -> list[str]:
