@@ -1,6 +1,6 @@
 """Measure the service: its speed with 8 clients at once, and whether it withstands minutes of mixed requests.
 
-    python benchmarks/serve.py [--minutes 10] [RUN]
+    python benchmarks/serve.py [--minutes 10] [--seconds 10] [RUN]
 
 The load stays on this machine and is bounded. The figures are written to benchmarks/serve.md.
 """
@@ -122,7 +122,7 @@ def post(path: str, value: Any) -> Request:
 
 @dataclass
 class Load:
-    """What clients found: the seconds of each answer, the statuses, and the failures."""
+    """What clients found: the seconds of each answer, the statuses and the failures; and the CPU seconds of the server."""
 
     seconds: float
     times: list[float] = field(default_factory=list)
@@ -139,7 +139,7 @@ class Load:
 
 def drive(
     server: Server,
-    draw: Callable[[random.Random], Request],
+    draw: Draw,
     seconds: float,
     n: int = CLIENTS,
     rate: float | None = None,
@@ -224,9 +224,7 @@ def measure(server: Server, run: Path, seconds: float, soak: float) -> list[str]
         drive(server, one, seconds, n=1).row("one text, one client"),
         drive(server, one, seconds, rate=200).row("one text, 200 requests per second"),
         drive(server, one, seconds).row("one text, as fast as answers come"),
-        drive(server, lambda chance: post("/api/infer", {"texts": chance.choices(texts, k=20)}), seconds).row(
-            "20 texts"
-        ),
+        drive(server, twenty, seconds).row("20 texts"),
         drive(server, search, seconds).row("documents of a topic with a word"),
         "",
         "CPU time includes that of waiting for caches and cores that other processes use.",

@@ -19,6 +19,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from topicloom.service import edits as edits_module  # noqa: E402
 from topicloom.service import live as live_module  # noqa: E402
 from topicloom.service import static as static_module  # noqa: E402
 from topicloom.service.guard import Guard  # noqa: E402
-from topicloom.service.index import build_index, is_current  # noqa: E402
+from topicloom.service.index import DocumentIndex, build_index, is_current  # noqa: E402
 from topicloom.service.live import Live  # noqa: E402
 from topicloom.service.measures import Measures  # noqa: E402
 from topicloom.service.pages import Key  # noqa: E402
@@ -173,18 +174,21 @@ def test_topics(client, run):
     assert [(word["word"], word["probability"]) for word in answer["topics"][1]["words"]] == view.words_of(1)
 
 
-@pytest.mark.parametrize("query", ["", "topic=1", "q=dog", "q=DOG&topic=1"])
+@pytest.mark.parametrize("query", ["", "topic=1", "q=dog", "q=DOG&topic=1", "id=d7&topic=1", "id=d8&q=dog"])
 def test_pages_have_every_document_once(client, run, query):
     theta, empty = tl.Topics.from_run(run).documents.theta, tl.Topics.from_run(run).documents.empty
     rows, after = [], ""
     while True:
         answer = client.get(f"/api/documents?{query}&limit=7{after}").json()
+        assert answer["documents"]
         rows += [each["row"] for each in answer["documents"]]
         if answer["next"] is None:
             break
         after = f"&after={answer['next']}"
     dogs = [n for n in range(60) if n % 2 == 0] + [61]
     expected = dogs if "q=" in query else [n for n in range(62) if "topic" not in query or not empty[n]]
+    if "id=" in query:
+        expected = [int(query[4])]
     assert sorted(rows) == expected
     assert answer["total"] == len(expected)
     if "topic" in query:
@@ -216,7 +220,6 @@ def test_documents(client, run):
         ("/api/documents/62", 404, "there is no document 62; the documents are 0 to 61"),
         ("/api/documents/" + "9" * 30, 404, "there is no document 999"),
         ("/api/documents?topic=" + "9" * 30, 422, "there is no topic 999"),
-        ("/api/documents?after=1:" + "9" * 15, 200, ""),
         ("/api/documents/-1", 404, "there is no document -1"),
         ("/api/documents/d7", 422, "row: Input should be a valid integer"),
         ("/api/documents?topic=3", 422, "there is no topic 3; the topics are 0 to 2"),
@@ -260,6 +263,12 @@ def test_bodies_that_cannot_be_used(client, body, status, message):
     answer = client.post("/api/infer", content=body, headers=JSON)
     assert answer.status_code == status, answer.text
     assert message in answer.json()["error"]
+
+
+def test_only_get_and_post_are_answered(client):
+    for method in ("HEAD", "PUT", "OPTIONS"):
+        answer = client.request(method, "/api/topics")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, POST")
 
 
 def test_a_body_without_a_length_is_limited_too(client):
@@ -511,6 +520,9 @@ def test_edits_are_applied_and_stored(run, tmp_path):
         assert "the topics are 0 to 1" in client.get("/api/documents?topic=2").json()["error"]
         conflict = edit(client, {"rename": {0: "money"}}, version=first["version"])
         assert conflict.status_code == 409
+        current = {"if-match": f'"{topics["version"]}"'}  # both have to be the present version
+        body = {"edits": [{"rename": {0: "money"}}], "version": first["version"]}
+        assert client.post("/api/edits", json=body, headers=current).status_code == 409
         for version, status in ((first["version"], 412), (topics["version"], 200)):
             assert client.get("/api/documents?topic=1", headers={"if-match": f'"{version}"'}).status_code == status
         assert edit(client, {"rename": {1: "animals"}}).status_code == 200  # the topic that was number 2
@@ -561,6 +573,20 @@ def test_edits_of_another_model_and_of_a_run_that_cannot_be_written(run, texts, 
         assert "edits.yaml cannot be written" in answer.json()["error"]
         assert client.get("/api/topics").json()["topics"][0]["name"] != "money"
     opened.close()
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({"texts": 0}, "`texts` of Limits should be"),
+        ({"documents": 2.5}, "`documents` of Limits should be"),
+        ({"seconds": float("nan")}, "`seconds` of Limits should be"),
+        ({"text": 5}, "Limits has no setting 'text'; did you mean texts"),
+    ],
+)
+def test_limits_that_cannot_be(limits, says):
+    with pytest.raises(InputError, match=says):
+        Limits(**limits)
 
 
 def test_only_so_many_edits_are_stored(run, tmp_path):
@@ -670,9 +696,32 @@ def test_chinese(tmp_path):
 
 @pytest.mark.parametrize("text", ["", ":", "1:", ":1", "nan:1", "inf:1", "1:-1", "--1:1", "1:1:1", "1.5:" + "9" * 40])
 def test_cursors_that_nobody_gave(text):
-    with pytest.raises(InputError, match="an earlier answer"):
-        Key.parse(text)
-    assert Key.parse(str(Key(-1.5e-07, 3))) == Key(-1.5e-07, 3)
+    mark = Key(0.0, 0).written("a list").partition(":")[0]
+    for given in (text, f"{mark}:{text}"):
+        with pytest.raises(InputError, match="an earlier answer"):
+            Key.parse(given, "a list")
+    assert Key.parse(Key(-1.5e-07, 3).written("a list"), "a list") == Key(-1.5e-07, 3)
+
+
+def test_a_page_of_another_list_is_refused(client):
+    after = client.get("/api/documents?topic=1&limit=5").json()["next"]
+    for query in ("", "topic=0", "q=dog", "topic=1&q=dog"):
+        answer = client.get(f"/api/documents?{query}&after={after}")
+        assert answer.status_code == 422
+        assert "an earlier answer to the same topic, q and id" in answer.json()["error"]
+
+
+def test_documents_with_the_same_id_are_all_found(live, tmp_path):
+    corpus = live.snapshot.topics.corpus
+    same = replace(corpus, fields=replace(corpus.fields, ids=["same"] * 62))
+    build_index(tmp_path / "same.sqlite", "", same, None)
+    opened = Live(live.run, live.snapshot, DocumentIndex(tmp_path / "same.sqlite"), LIMITS)
+    page = opened.documents(None, None, "same", None, 40)
+    rest = opened.documents(None, None, "same", page["next"], 40)
+    assert page["total"] == rest["total"] == 62
+    assert [each["row"] for each in page["documents"] + rest["documents"]] == list(range(62))
+    assert rest["next"] is None
+    opened.close()
 
 
 def test_many_requests_do_not_wait_for_a_long_one(server):

@@ -18,7 +18,6 @@ from .access import Access
 from .edits import ConflictError, NotWritableError
 from .guard import App, Guard
 from .index import SlowQueryError
-from .limits import Limits
 from .live import Live, NoSuchDocumentError, NotKeptError
 from .measures import Measures
 from .schemas import DocumentPage, EditList, InferredList, NewEdits, Problem, Texts, TopicList, WholeDocument
@@ -39,19 +38,20 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def make_app(live: Live, access: Access | None = None, limits: Limits | None = None) -> App:
+def make_app(live: Live, access: Access | None = None) -> App:
     """Return the service as an ASGI application.
 
     Args:
-        live: the run.
+        live: the run, with the limits of what may be asked.
         access: who may ask; by default everyone who reaches the application, by the name of this machine only.
-        limits: what may be asked.
     """
-    limits, measures = limits or live.limits, Measures()
-    return Guard(_application(live, limits, measures), access or Access(), limits, measures)
+    measures = Measures()
+    return Guard(_application(live, measures), access or Access(), live.limits, measures)
 
 
-def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
+def _application(live: Live, measures: Measures) -> FastAPI:
+    limits = live.limits
+
     async def check_version(if_match: IfMatch = None) -> None:
         if if_match is not None and live.snapshot.version not in _versions(if_match):
             raise HTTPException(412, "the topics were edited in the meantime; load them again")
@@ -111,10 +111,12 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
         topic: Annotated[int | None, Query(description="Sort by the share of this topic, largest first.")] = None,
         q: Annotated[str | None, Query(max_length=1000, description="Only documents with all of these words.")] = None,
         id: Annotated[str | None, Query(max_length=1000, description="Only documents with this id.")] = None,
-        after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
+        after: Annotated[
+            str | None, Query(max_length=100, description="`next` of the page before; the rest stays the same.")
+        ] = None,
         limit: Annotated[int, Query(ge=1, le=limits.documents, description="Documents on a page.")] = 20,
     ) -> Response:
-        """Return documents, page by page: sorted by a topic's share, by how well they match a query, or by row."""
+        """Return a page of documents, sorted by their share of a topic, by how well they match a query, or by row."""
         return await in_thread(lambda: as_json(live.documents(topic, q, id, after, limit)))
 
     @app.get("/api/documents/{row}", tags=["documents"], summary="One document", response_model=WholeDocument)
@@ -133,7 +135,7 @@ def _application(live: Live, limits: Limits, measures: Measures) -> FastAPI:
     @app.post("/api/edits", tags=["edits"], summary="Edit topics", response_model=EditList)
     async def edit(given: NewEdits, if_match: IfMatch = None) -> Response:
         """Merge, drop and rename topics. The edits are stored in edits.yaml in the run directory."""
-        version = given.version if if_match is None else _versions(if_match)[0]
+        version = given.version if given.version is not None or if_match is None else _versions(if_match)[0]
         return await in_thread(lambda: as_json(live.edit(given.edits, version, given.replace)))
 
     @app.get("/health", tags=["service"], summary="Whether the service runs")

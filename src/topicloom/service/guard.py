@@ -35,7 +35,7 @@ _HEADERS: dict[bytes, bytes] = {
     b"cache-control": b"no-store",
 }
 _OPEN = "/health"  # the one path that needs no token
-_METHODS = ("GET", "HEAD", "POST")
+_METHODS = ("GET", "POST")
 
 
 class Refusal(Exception):
@@ -123,7 +123,7 @@ class Guard:
                 [(b"www-authenticate", challenge) for challenge in challenges],
             )
         if scope["method"] not in _METHODS:
-            raise Refusal(405, "only GET and POST are answered", [(b"allow", b"GET, HEAD, POST")])
+            raise Refusal(405, "only GET and POST are answered", [(b"allow", ", ".join(_METHODS).encode())])
         if scope["method"] == "POST":
             _check_origin(host, headers)
 

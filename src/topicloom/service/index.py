@@ -69,14 +69,13 @@ class DocumentIndex:
         by_row = {each[0]: StoredDocument(*each) for each in found}
         return [by_row[row] for row in rows if row in by_row]
 
-    def rows_of_id(self, id: str, n: int) -> list[int]:
-        """Return the rows of the first `n` documents that have an id."""
-        return [row for (row,) in self._read("SELECT row FROM documents WHERE id = ? ORDER BY row LIMIT ?", (id, n))]
+    def having_id(self, id: str) -> npt.NDArray[np.intp]:
+        """Return the rows of all documents that have an id, in ascending order."""
+        return self._rows("SELECT row FROM documents WHERE id = ? ORDER BY row", id)
 
     def matching(self, words: Sequence[str]) -> npt.NDArray[np.intp]:
         """Return the rows of all documents that have all words, in ascending order."""
-        found = self._read("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", (match(words),))
-        return np.array([row for (row,) in found], np.intp)
+        return self._rows("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", match(words))
 
     def count(self, words: Sequence[str]) -> int:
         """Return the number of documents that have all words."""
@@ -107,6 +106,9 @@ class DocumentIndex:
             self._is_open = False
             while self._free:
                 self._free.pop().close()
+
+    def _rows(self, query: str, value: str) -> npt.NDArray[np.intp]:
+        return np.array([row for (row,) in self._read(query, (value,))], np.intp)
 
     def _read(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self._connection() as connection:

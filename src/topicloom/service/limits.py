@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from ..errors import SettingError
+from ..settings import AtLeastOne, Positive, ReadableSettings, check_settings
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(ReadableSettings):
     """Limits of the service.
 
     Attributes:
@@ -20,18 +20,19 @@ class Limits:
         requests: the most requests that are worked on at a time. Further ones are told to come back later (503).
         connections: the most open connections.
         seconds: the longest time in which a request has to arrive, and then to be answered.
+
+    Raises:
+        SettingError: there is no such limit, or it cannot have the value.
     """
 
-    body: int = 4_000_000
-    texts: int = 256
-    characters: int = 100_000
-    documents: int = 200
-    edits: int = 1_000
-    requests: int = 64
-    connections: int = 512
-    seconds: float = 20.0
+    body: AtLeastOne = 4_000_000
+    texts: AtLeastOne = 256
+    characters: AtLeastOne = 100_000
+    documents: AtLeastOne = 200
+    edits: AtLeastOne = 1_000
+    requests: AtLeastOne = 64
+    connections: AtLeastOne = 512
+    seconds: Positive = 20.0
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if not getattr(self, field.name) > 0:
-                raise SettingError(f"`{field.name}` should be greater than 0; it is {getattr(self, field.name)!r}")
+        check_settings(self)

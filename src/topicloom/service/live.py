@@ -18,13 +18,13 @@ from ..files import file_digest
 from ..reports.place import INDEX
 from ..text import AnyTokenizer
 from ..topics.saved import find_model
-from ..topics.stored import DOCUMENTS
+from ..topics.stored import DOCUMENTS, read_stored
 from ..topics.tables import read_shares
 from ..topics.view import Topics
 from .edits import ConflictError, applied, new_edits, store_edits, stored_edits
 from .index import DocumentIndex, build_index, is_current
 from .limits import Limits
-from .pages import Key, largest
+from .pages import Key, following, largest
 from .snapshot import Snapshot
 from .words import Tokenize, query_words
 
@@ -98,9 +98,9 @@ class Live:
             logger.warning("%s keeps no documents, so the service infers and shows topics only", run)
             shares = read_shares(run / "topics.csv", len(model.components_))
             return cls(run, Snapshot(Topics(model, []), shares), None, limits).edited()
-        stored = Topics.from_run(run, device=device, allow=allow)
-        corpus = replace(stored.corpus, tokenizer=model.tokenizer_)  # which may be a function that was given
-        topics = Topics.of(model, corpus, stored.documents)
+        corpus, documents = read_stored(run, model.vocabulary_, len(model.components_))
+        corpus = replace(corpus, tokenizer=model.tokenizer_)  # which may be a function that was given
+        topics = Topics.of(model, corpus, documents)
         if topics.corpus.texts is None:
             logger.warning("the texts of %s were not kept: documents have no text, and words are searched", run)
         path, temporary = _index_of(run, topics, _tokenize(model.tokenizer_))
@@ -158,46 +158,42 @@ class Live:
     ) -> dict[str, Any]:
         """Return a page of documents.
 
-        With a topic, those with its largest shares come first; otherwise, with a query, those that match it best. Empty
-        documents belong to no topic.
+        With a topic, those with its largest shares come first, and empty documents are left out. With a query alone,
+        those that match it best come first. Otherwise they are in the order of the run.
 
         Args:
             topic: the number of a topic.
             query: words that each document has.
             id: the id that each document has.
-            after: where the page begins: `next` of an earlier page.
+            after: where the page begins: `next` of an earlier page of the same topic, query and id.
             n: the most documents on the page.
 
         Raises:
             NotKeptError: the run keeps no documents.
-            InputError: there is no such topic, or `after` is not from an earlier answer.
+            InputError: there is no such topic, or `after` is not from such a page.
         """
         now, index = self.snapshot, self._documents()
-        key = None if after is None else Key.parse(after)
         k = None if topic is None else now.topics.number_of(topic)
         words = None if query is None else query_words(query, _tokenize(now.model.tokenizer_))
+        question = (k, words, id)
+        key = None if after is None else Key.parse(after, question)
+        most = n + 1  # one more than is shown, to know whether there is another page
         if words == []:
             keys, total = [], 0
-        elif id is not None:
-            keys = [Key(0.0, row) for row in index.rows_of_id(id, n)]
-            total = len(keys)
-        elif k is not None:
-            rows = now.rows
+        elif words is not None and k is None and id is None:
+            keys, total = [Key(*each) for each in index.ranked(words, key, most)], index.count(words)
+        else:
+            rows = np.arange(len(now.theta)) if k is None else now.rows
+            if id is not None:
+                rows = np.intersect1d(rows, index.having_id(id), assume_unique=True)
             if words is not None:
                 rows = np.intersect1d(rows, index.matching(words), assume_unique=True)
+            keys = following(rows, key, most) if k is None else largest(now.theta[rows, k], rows, key, most)
             total = len(rows)
-            keys = largest(now.theta[rows, k], rows, key, n)
-        elif words is not None:
-            keys = [Key(*each) for each in index.ranked(words, key, n)]
-            total = index.count(words)
-        else:
-            start = 0 if key is None else key.row + 1
-            keys = [Key(0.0, row) for row in range(start, min(start + n, len(now.theta)))]
-            total = len(now.theta)
-        found = index.documents([key.row for key in keys])
+        found = index.documents([key.row for key in keys[:n]])
         return {
             "total": total,
-            "next": str(keys[-1]) if len(keys) == n and id is None else None,
+            "next": keys[n - 1].written(question) if len(keys) > n else None,
             "words": words,
             "version": now.version,
             "documents": [self._shown(now, each, _EXCERPT) for each in found],

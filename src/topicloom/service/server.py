@@ -69,7 +69,7 @@ def serve(
         live = Live.open(run, limits, device=device, allow=allow, tokenizer=tokenizer)
         try:
             with _own_process():
-                _run(make_app(live, access, limits), listener, limits, started)
+                _run(make_app(live, access), listener, limits, started)
         finally:
             live.close()
 
