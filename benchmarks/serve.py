@@ -122,7 +122,7 @@ def post(path: str, value: Any) -> Request:
 
 @dataclass
 class Load:
-    """What clients found: the seconds of each answer, the statuses and the failures; and the CPU seconds of the server."""
+    """The seconds of each answer, the statuses and the failures, and the CPU seconds of the server."""
 
     seconds: float
     times: list[float] = field(default_factory=list)
