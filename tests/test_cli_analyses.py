@@ -186,13 +186,19 @@ def test_a_tokenizer_of_ones_own(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "halves.py").write_text("def cut(text):\n    return [word[:3] for word in text.split()]\n", "utf-8")
-    fast = ("--model", "lda", "--topics", 2, "--epochs", 2, "--quiet", "--monitor", "none", "--no-documents")
+    fast = ("--model", "lda", "--topics", 2, "--epochs", 2, "--quiet", "--monitor", "none", "--no-explorer")
     made = call("train", folder / "news.jsonl", "--tokenizer", "halves:cut", *fast, "--out", "own")
     assert made.exit_code == 0, made.output
     assert "kit" in tl.load("own").vocabulary_
     refused("infer", "own", folder / "news.jsonl", says=["your own tokenizer 'halves:cut'", "--allow halves"])
     inferred = call("infer", "own", folder / "news.jsonl", "--allow", "halves")
     assert inferred.exit_code == 0, inferred.output
+    for command, text in (("find", "kitten puppy"), ("tokens", "kitten puppy")):
+        refused(command, "own", text, says=["your own tokenizer 'halves:cut'", "--allow halves"])
+        found = call(command, "own", text, "--allow", "halves", "--json")
+        assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["text"] == "kitten puppy"
+    assert json.loads(call("tokens", "own", 0, "--allow", "halves", "--json").stdout)["text"] is not None
     assert tl.load("own", allow=["halves"]).transform(["kitten"]).shape == (1, 2)
     corpus = tl.Corpus.from_texts(["kitten puppy"] * 6, tokenizer="halves:cut", max_df=1.0)
     assert corpus.vocabulary == ["kit", "pup"]

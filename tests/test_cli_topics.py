@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +143,22 @@ def test_edits_from_a_file(run, tmp_path):
     assert on_edited["topics"] == found["topics"]
     refused("edit", other, "--edits", edits, "--out", tmp_path / "f", says=["belongs to another model", "--replay"])
     assert not (tmp_path / "f").exists()
+
+
+def test_edits_that_the_service_stored_are_mentioned(run, tmp_path):
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    stored = copy / "edits.yaml"
+    stored.write_text("edits:\n- merge: [0, 1]\n", encoding="utf-8")
+    hint = f"topicloom edit {copy} --edits {stored} --out NEW_RUN writes a run with them"
+    for command in (("topics",), ("documents", 0), ("find", "bank"), ("hierarchy",), ("name",)):
+        assert hint in call(command[0], copy, *command[1:]).stderr
+    assert hint in call("edit", copy, "--drop", 3, "--out", tmp_path / "dropped").stderr
+    made = call("edit", copy, "--edits", stored, "--out", tmp_path / "made")
+    assert (made.exit_code, hint in made.stderr) == (0, False)
+    for text in ("edits: []\n", "no edits"):
+        stored.write_text(text, encoding="utf-8")
+        result = call("topics", copy)
+        assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_next_months_topics_get_last_months_names(run, tmp_path):

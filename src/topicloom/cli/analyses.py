@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
-from .options import Allow, AsJson, Overwrite, Quiet, Run
+from .files import check_new, check_table, mention_edits, open_topics
+from .options import Allow, AsJson, Overwrite, Quiet, Run, number_or_name
 from .shell import command, print_json, print_table
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def hierarchy(
     as_json: AsJson = False,
 ) -> None:
     """Show which topics belong together, as a tree. Each join has its distance, from 0 to 1."""
-    view = _view(run, out, overwrite)
+    check_table(out, overwrite)
+    view = open_topics(run)
     tree = view.hierarchy(word_weight=word_weight, method=method.value, n_words=words)
     cut = None if groups is None else tree.cut(groups)
     if as_json:
@@ -99,10 +101,11 @@ def trends(
     The test of trends (Mann-Kendall) is corrected for the number of topics after Holm. The file of --out has the share
     of every topic in every period, with its interval.
     """
-    view = _view(run, out, overwrite)
+    check_table(out, overwrite)
+    view = open_topics(run)
     found = view.over_time(period.value, level=level, n_samples=samples, random_state=seed)
     if topic is not None:
-        k = view.number_of(_number_or_name(topic))
+        k = view.number_of(number_or_name(topic))
         table, of_words = found.table([k]), view.words_over_time(k, found.period, words)
         _show_group_shares(run, table, "period", of_words, view.names[k], k, as_json)
     elif as_json:
@@ -160,11 +163,12 @@ def by(
     The test of differences (Kruskal-Wallis) is corrected for the number of topics after Holm. The file of --out has the
     share of every topic in every group, with its interval.
     """
-    view = _view(run, out, overwrite)
+    check_table(out, overwrite)
+    view = open_topics(run)
     found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)
     differences = found.difference_table()
     if topic is not None:
-        k = view.number_of(_number_or_name(topic))
+        k = view.number_of(number_or_name(topic))
         of_words = view.words_by(k, covariate, words, groups)
         _show_group_shares(run, found.table([k]), found.column, of_words, view.names[k], k, as_json)
     elif as_json:
@@ -216,6 +220,7 @@ def match(
     """Match the topics of a run with those of an older run: the same, new, or gone."""
     check_new(edits, overwrite)
     check_table(out, overwrite)
+    mention_edits(run)
     from ..topics.matching import match as match_topics
     from ..topics.saved import read_topics
 
@@ -253,36 +258,10 @@ def match(
         logger.info("wrote %s, which topicloom edit %s --edits %s --out RUN applies", edits, run, edits)
 
 
-def check_new(path: Path | None, overwrite: bool) -> None:
-    """Raise InputError if a file exists that may not be replaced."""
-    if path is not None and path.exists() and not overwrite:
-        raise InputError(f"{path} already exists; give another name, or --overwrite to replace it")
-
-
-def check_table(path: Path | None, overwrite: bool) -> None:
-    """Check the file of a table before anything takes time."""
-    if path is not None:
-        from ..topics.table import require_format
-
-        require_format(path)
-        check_new(path, overwrite)
-
-
-def _view(run: Path, out: Path | None, overwrite: bool) -> Any:
-    check_table(out, overwrite)
-    from ..topics.view import Topics
-
-    return Topics.from_run(run)
-
-
 def _write(table: Table, out: Path | None) -> None:
     if out is not None:
         table.save(out)
         logger.info("wrote %s", out)
-
-
-def _number_or_name(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
 
 
 def _show_group_shares(

@@ -14,6 +14,7 @@ import typer
 
 from ..errors import InputError
 from .corpora import check_source
+from .files import check_new, mention_edits
 from .options import Allow, AsJson, Device, Excel, Overwrite, Quiet, Reading, Run, Source, read_names
 from .shell import command, print_evaluation, print_json
 from .train import reading_of
@@ -52,12 +53,12 @@ def infer(
     """Find the topics of new documents: a row for each, in their order, with the share of every topic."""
     if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{out} ends in neither .csv nor .parquet; give a name that does")
-    if out is not None and out.exists() and not overwrite:
-        raise InputError(f"{out} already exists; give another name, or --overwrite to replace it")
+    check_new(out, overwrite)
     from ..topics.saved import find_model
 
     find_model(run)
     check_source(file, options)
+    mention_edits(run)
     from ..models.persistence import load
     from ..topics.tables import write_documents
 
@@ -102,6 +103,7 @@ def evaluate(
     """Measure a run (coherence, diversity, completion perplexity, ...); print a table and add it to metrics.json."""
     if texts is not None:
         check_source(texts, options)
+    mention_edits(run)
     from ..reports.evaluation import Request, evaluate_run
 
     names = None if measures is None else read_names(measures)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
-from .options import Allow, AsJson, Device, Overwrite, Quiet, Run, Words, read_names
+from .files import mention_edits, open_topics
+from .options import Allow, AsJson, Device, Overwrite, Quiet, Run, Words, number_or_name, read_names
 from .shell import command, print_json, show_topics
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def edit(
     from ..reports.edited_run import edited_topics
     from ..topics.view import Topics
 
+    if edits is None:
+        mention_edits(run)
     topics = Topics.from_run(run, device=device, allow=allow or ())
     edited = edited_topics(topics, edits, given) if replay is None else topics.replay(replay, allow=allow or ())
     _write(run, out, edited, words, quiet, as_json)
@@ -92,11 +95,9 @@ def name(
         from ..reports.place import require_place
 
         require_place(out, overwrite)
-    from ..topics.view import Topics
-
     namer: Any = _function(rule) if ":" in rule else rule
-    view = Topics.from_run(run, device=device, allow=allow or ())
-    chosen = None if topics is None else [_topic(each) for each in read_names(topics)]
+    view = open_topics(run, allow, device)
+    chosen = None if topics is None else [number_or_name(each) for each in read_names(topics)]
     _write(run, out, view.name(namer, topics=chosen), words, quiet, as_json)
 
 
@@ -154,10 +155,6 @@ def _number(text: str, where: str) -> int:
     if not text.strip().isdecimal():
         raise InputError(f"{where}: {text.strip()!r} is not the number of a topic")
     return int(text)
-
-
-def _topic(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
 
 
 def _function(text: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
+from .files import check_new, open_topics
 from .options import Allow, Overwrite, Quiet, Run
 from .shell import command
 
@@ -36,12 +37,10 @@ def explore(
     place = out or run / PAGE
     if place.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{place} does not end in .html; give a name that does")
-    if out is not None and place.exists() and not overwrite:
-        raise InputError(f"{place} already exists; give another name, or --overwrite to replace it")
+    check_new(out, overwrite)
     from ..reports.explorer import PageOptions, read_metrics, write_page
-    from ..topics.view import Topics
 
-    topics = Topics.from_run(run, device="cpu", allow=allow or ())
+    topics = open_topics(run, allow)
     options = PageOptions(title or run.resolve().name, texts=texts, most_documents=documents)
     size = write_page(place, topics, options, read_metrics(run))
     logger.info("wrote %s (%.1f MB)", place, size / 1e6)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
+from .files import open_topics
 from .options import Allow, AsJson, Device, Overwrite, Quiet, Run, read_names
 from .shell import command, print_json
 
@@ -70,9 +71,7 @@ def figures(
     as_json: AsJson = False,
 ) -> None:
     """Draw the pictures of a run: maps, word clouds, interpolation, sparsity, similarity and topics over time."""
-    from ..topics.view import Topics
-
-    topics = Topics.from_run(run, device=device, allow=allow or ())
+    topics = open_topics(run, allow, device)
     from ..reports import figures as pictures
 
     options = pictures.Options(

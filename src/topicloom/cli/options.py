@@ -210,6 +210,11 @@ def read_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def number_or_name(text: str) -> int | str:
+    """'3' -> 3, 'shipping' -> 'shipping': a topic by its number or its name."""
+    return int(text) if text.isdecimal() else text
+
+
 def read_setting(text: str) -> tuple[str, Any]:
     """'name=value': the value is read as JSON or as a Python literal, and is else the string that it is."""
     name, equals, value = text.partition("=")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from .analyses import check_new, check_table
 from .corpora import check_source, open_corpus
+from .files import check_new, check_table, open_topics
 from .options import Allow, AsJson, Excel, Overwrite, Preparing, Quiet, Run, Source
 from .shell import command, print_json, print_table
 
@@ -73,9 +73,7 @@ def export(
         check_new(out, overwrite)
     else:
         check_table(out, overwrite)
-    from ..topics.view import Topics
-
-    _export(Topics.from_run(run, device="cpu", allow=allow or ()), to, out, words, texts, excel)
+    _export(open_topics(run, allow), to, out, words, texts, excel)
     logger.info("wrote %s", out)
 
 
@@ -93,9 +91,7 @@ def nearest(
     The space is that of the word vectors of an ETM. For any other model, words are near each other if they occur in the
     same topics. A number is a topic if there is one of this number.
     """
-    from ..topics.view import Topics
-
-    view = Topics.from_run(run, device="cpu", allow=allow or ())
+    view = open_topics(run, allow)
     is_topic = item.isdecimal() and int(item) < view.n_topics
     found = view.nearest(int(item) if is_topic else item, words)
     if as_json:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ..text.characters import printable
-from .options import AsJson, Run
+from .files import open_topics
+from .options import Allow, AsJson, Run, number_or_name
 from .shell import command, print_json, print_table
 
 Topic = Annotated[str, typer.Argument(help="The number or the name of a topic.")]
@@ -36,10 +37,8 @@ def documents(
     as_json: AsJson = False,
 ) -> None:
     """Show documents of a topic, with the words in them that speak for it."""
-    from ..topics.view import Topics
-
-    topics = Topics.from_run(run)
-    number = topics.number_of(int(topic) if topic.isdecimal() else topic)
+    topics = open_topics(run)
+    number = topics.number_of(number_or_name(topic))
     found = topics.documents_of(number, n, kind.value, length=length)
     if as_json:
         print_json({"run": str(run), "topic": number, "name": topics.names[number], "documents": found.to_dicts()})
@@ -53,14 +52,13 @@ def documents(
 def tokens(
     run: Run,
     document: Annotated[str, typer.Argument(help="The number or the id of a document, or a new text.")],
+    allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a document with its tokens in the colours of their topics."""
     from rich.console import Console
 
-    from ..topics.view import Topics
-
-    topics = Topics.from_run(run)
+    topics = open_topics(run, allow)
     known = document in topics.documents.ids
     found = topics.topics_of(int(document) if document.isdecimal() and not known else document)
     if as_json:
@@ -76,12 +74,11 @@ def find(
     run: Run,
     query: Annotated[str, typer.Argument(metavar="WORD|TEXT", help="A word, or a text in quotation marks.")],
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of topics.")] = 5,
+    allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the topics of a word or of a text."""
-    from ..topics.view import Topics
-
-    topics = Topics.from_run(run)
+    topics = open_topics(run, allow)
     found = topics.find_topics(query, n)
     if as_json:
         print_json({"run": str(run), "query": query, "topics": found.to_dicts()})

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from .files import mention_edits
 from .options import AsJson, Run, Words
 from .shell import command, print_json, print_table, show_topics
 
@@ -54,6 +55,7 @@ def topics(
     from ..topics.saved import read_topics
     from ..topics.tables import describe, read_shares
 
+    mention_edits(run)
     saved = read_topics(run)
     found = describe(saved, read_shares(run / "topics.csv", len(saved.components)), words, relevance)
     if as_json:

@@ -17,6 +17,7 @@ from ..files import check_digests, read_json, read_lines
 from ..imports import import_named, is_allowed
 from ..settings import from_text
 from ..text import CustomTokenizer
+from ..text.custom import with_allowed
 from ..topics.saved import CONFIG, VOCABULARY, WEIGHTS, find_model
 from ..training.batches import choose_device
 from .base import TopicModel
@@ -124,8 +125,8 @@ def load(
         raise _damaged(folder, error) from error
     if tokenizer is not None:
         model.tokenizer_ = CustomTokenizer.of(tokenizer, getattr(model.tokenizer_, "stop_words", ()))
-    elif isinstance(model.tokenizer_, CustomTokenizer) and is_allowed(model.tokenizer_.module or "", allowed):
-        model.tokenizer_ = CustomTokenizer.named(model.tokenizer_.name, model.tokenizer_.stop_words)
+    else:
+        model.tokenizer_ = with_allowed(model.tokenizer_, allowed)
     return model
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from ..errors import InputError
-from ..imports import import_named
+from ..imports import import_named, is_allowed
 from .characters import describe
 
+T = TypeVar("T")
 _EXAMPLE = "module:function, such as my_tokenizer:split"
 
 
@@ -78,6 +79,19 @@ class CustomTokenizer(BaseModel):
     @cached_property
     def _dropped(self) -> frozenset[str]:
         return frozenset(self.stop_words)
+
+
+def with_allowed(tokenizer: T, allow: Iterable[str]) -> T | CustomTokenizer:
+    """Return a saved tokenizer with its function, if the function's module may be imported; else as it is.
+
+    Args:
+        tokenizer: a tokenizer of any kind.
+        allow: the modules that may be imported, or one of them.
+    """
+    allowed = {allow} if isinstance(allow, str) else set(allow)
+    if isinstance(tokenizer, CustomTokenizer) and is_allowed(tokenizer.module or "", allowed):
+        return CustomTokenizer.named(tokenizer.name, tokenizer.stop_words)
+    return tokenizer
 
 
 class Pretokenized(BaseModel):

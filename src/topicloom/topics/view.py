@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from numbers import Integral
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from ..corpus import Corpus
 from ..display import html_table
 from ..errors import InputError, SettingError, nearest
+from ..text.custom import with_allowed
 from .analyses import Analyses
 from .document_topics import DocumentTopics
 from .matching import DEFAULT_THRESHOLD
@@ -76,9 +78,10 @@ class Topics(Reading, Analyses, Outlets):
         Raises:
             InputError: the directory holds no run, one without documents, or a damaged one.
         """
-        run = Path(run)
+        run, allow = Path(run), allow if isinstance(allow, str) else tuple(allow)
         topics = read_topics(run)
         corpus, documents = read_stored(run, topics.vocabulary, len(topics.components))
+        corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
         view = cls.__new__(cls)
         view._set(lambda: _load_model(run, device, allow), topics, corpus, documents)
         return view
