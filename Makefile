@@ -1,4 +1,4 @@
-.PHONY: figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve explorer-screenshots stories
+.PHONY: audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve explorer-screenshots stories
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -53,6 +53,24 @@ check: setup  ## run the linter, the formatter and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+dist: setup  ## build the wheel and the source distribution of the last commit into dist/, reproducibly
+	rm -rf dist && mkdir -p dist/source && git archive HEAD | tar x -C dist/source
+	cd dist/source && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) ../../$(BIN)/python -c \
+		"from setuptools import build_meta as b; b.build_wheel('..'); b.build_sdist('..')" >/dev/null
+	rm -rf dist/source && ls dist
+
+test-install: setup  ## install the wheel alone and with each extra into fresh environments: tests/install/results.md
+	$(BIN)/python tests/install/run.py
+
+audit: .venv-audit/ready  ## ask the advisory databases of PyPI and of npm about the pinned versions; needs the network
+	.venv-audit/bin/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt; python=$$?; \
+	cd explorer && npm audit --package-lock-only && exit $$python
+
+.venv-audit/ready:
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet pip-audit
+	touch $@
 
 figures: setup  ## draw the pictures of docs/figures.md
 	$(BIN)/python examples/figures.py docs/figures

@@ -13,7 +13,7 @@ if ! npm ci --no-audit --no-fund --silent; then
   exit 0
 fi
 EXPLORER_OUT=$built npm run --silent build >"$built/log" 2>&1 || { cat "$built/log"; exit 1; }
-for name in explorer.js explorer.css; do
+for name in explorer.js explorer.css explorer.licences.md; do
   cmp "$built/$name" "../src/topicloom/reports/explorer/$name" || { echo "$name is not that of explorer/; run make explorer"; exit 1; }
 done
 echo "the explorer's page is that of explorer/"

@@ -10,6 +10,7 @@ export default defineConfig({
     target: ["chrome111", "firefox115", "safari16.4"],
     cssTarget: ["chrome111", "firefox115", "safari16.4"],
     modulePreload: false,
+    license: { fileName: "explorer.licences.md" },
     lib: { entry: "src/main.ts", formats: ["iife"], name: "topicloomExplorer", fileName: () => "explorer.js", cssFileName: "explorer" },
   },
 });

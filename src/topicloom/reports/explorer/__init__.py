@@ -1,7 +1,8 @@
 """The explorer: the topics of a model and its documents as one HTML file that works offline.
 
 `page.py` puts the file together, `payload.py` its data, in the format of `packing.py`. The program of the page is built
-from explorer/ at the root of the repository (`make explorer`); explorer.js and explorer.css are its result.
+from explorer/ at the root of the repository (`make explorer`), whose result is explorer.js, explorer.css and
+explorer.licences.md, the licences of what the program contains.
 """
 
 from .page import explorer_page, read_metrics, write_page

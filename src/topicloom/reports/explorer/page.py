@@ -21,7 +21,7 @@ from .payload import PageOptions, page_parts
 if TYPE_CHECKING:
     from ...topics.view import Topics
 
-SCRIPT, STYLE = "explorer.js", "explorer.css"
+SCRIPT, STYLE, LICENCES = "explorer.js", "explorer.css", "explorer.licences.md"
 
 
 def explorer_page(topics: Topics, options: PageOptions | None = None, metrics: Mapping[str, Any] | None = None) -> str:
@@ -90,6 +90,7 @@ def _html(parts: Mapping[str, str], options: PageOptions) -> str:
 <div id="app"></div>
 <noscript>This page needs JavaScript. 此页面需要 JavaScript。</noscript>
 {data}
+<script type="text/plain" id="licences">{_asset(LICENCES)}</script>
 <script>{script}</script>
 </body>
 </html>

@@ -1,0 +1,111 @@
+"""Install the wheel into fresh environments, once alone and once with each extra, and try what was installed.
+
+    python tests/install/run.py [EXTRA ...]
+
+Every Python from 3.11 that is found on PATH is used. The versions are those of constraints.txt. The outcome is written
+to tests/install/results.md.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+TARGET = HERE / "results.md"
+VERSIONS = range(11, 20)  # of Python 3
+FOR_DEVELOPERS = {"dev", "all"}  # `make setup` installs them
+BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
+
+
+def main() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = sys.argv[1:] or ["", *(each for each in project["optional-dependencies"] if each not in FOR_DEVELOPERS)]
+    found = pythons()
+    rows, failed = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = build(Path(folder))
+        for version, python in found.items():
+            for extra in extras:
+                began = time.perf_counter()
+                said = installed(python, wheel, extra, Path(folder) / "environment")
+                seconds = time.perf_counter() - began
+                failed += said != "works"
+                rows.append(f"| {version} | {extra or 'none'} | {said} | {seconds:.0f} |")
+                print(rows[-1], flush=True)
+    lines = [
+        "# Installed in fresh environments",
+        "",
+        f"`make test-install` on {platform.machine()}, with the versions of constraints.txt: "
+        f"{len(rows) - failed} of {len(rows)} environments work. Every Python from 3.11 on this machine was used: "
+        f"{', '.join(found)}. In each environment, `pip check` finds nothing wrong. smoke.py fits, saves, loads and "
+        "transforms there, calls the command line, and uses what the extra adds. Whatever needs another extra ends in "
+        "an error that names it.",
+        "",
+        "| Python | extra | outcome | seconds |",
+        "|---|---|---|---|",
+        *rows,
+    ]
+    if not sys.argv[1:]:
+        TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sys.exit(failed > 0)
+
+
+def pythons() -> dict[str, str]:
+    """The Pythons that are here, by their version."""
+    candidates = [sys.executable, *filter(None, (shutil.which(f"python3.{minor}") for minor in VERSIONS))]
+    found: dict[str, str] = {}
+    for candidate in candidates:
+        script = "import platform, venv, ensurepip; print(platform.python_version())"
+        done = subprocess.run([candidate, "-c", script], capture_output=True, text=True)
+        if done.returncode == 0:
+            found.setdefault(done.stdout.strip(), candidate)
+    return found
+
+
+def build(folder: Path) -> Path:
+    """Build the wheel from a copy of what it is made from, so that nothing is left here."""
+    copy = folder / "source"
+    copy.mkdir()
+    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "NOTICE"):
+        shutil.copy(ROOT / name, copy)
+    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    subprocess.run([sys.executable, "-c", BUILD, folder], cwd=copy, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+def installed(python: str, wheel: Path, extra: str, environment: Path) -> str:
+    """Install the wheel with an extra into a fresh environment, try it, and return "works" or what went wrong."""
+    own = environment / "bin" / "python"
+    wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"}
+    runs = environment / "runs"
+    for command in (
+        [python, "-m", "venv", "--clear", environment],
+        [own, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wanted],
+        [own, "-m", "pip", "check"],
+        [own, "-c", "import sys; from pathlib import Path; Path(sys.argv[1]).mkdir()", runs],
+        [own, "-P", HERE / "smoke.py", runs, *([extra] if extra else [])],
+    ):
+        done = subprocess.run(
+            list(map(str, command)), cwd=environment.parent, env=clean, capture_output=True, text=True
+        )
+        if done.returncode:
+            print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
+            last = (done.stderr or done.stdout).strip().splitlines()
+            return f"failed: {last[-1] if last else done.returncode}"
+    print(done.stdout, end="", flush=True)
+    shutil.rmtree(environment)
+    return "works"
+
+
+if __name__ == "__main__":
+    main()
