@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import sys
 from datetime import date
 
 import joblib
@@ -15,10 +17,11 @@ import scipy.sparse as sp
 
 import topicloom as tl
 from topicloom.corpus import Corpus
-from topicloom.errors import InputError, SettingError
+from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.topics.export import document_map, unique_names
 from topicloom.topics.similarity import distributional_vectors, free_names, nearest_of
 from topicloom.topics.table import Table
+from topicloom.topics.tables import describe, write_documents, write_topics
 
 HOSTILE = '<script>alert("1")</script> & 50 % | $x_1$ #{a}~^\\ 中文'
 TEXTS = [
@@ -129,8 +132,51 @@ def test_a_table_as_a_file(tmp_path, kind):
 def test_files_that_cannot_be_written(tmp_path):
     with pytest.raises(InputError, match=r"should end in one of \.csv"):
         table().save(tmp_path / "table.doc")
-    table().save(tmp_path / "excel.csv", excel=True)
-    assert (tmp_path / "excel.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+
+
+@pytest.mark.parametrize(("kind", "missing"), [(".parquet", "pyarrow"), (".xlsx", "openpyxl")])
+def test_a_file_that_needs_an_extra(tmp_path, monkeypatch, kind, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(MissingExtraError, match=rf"needs {missing}: pip install 'topicloom\[io\]'"):
+        table().save(tmp_path / f"table{kind}")
+    assert list(tmp_path.iterdir()) == []
+
+
+FORMULAS = ["=1+1", "+1", "-2+3", "@SUM(A1)", "\t=1", " \r\n=cmd|' /C calc'!A0", "＝1+1", "\x00=1"]
+HARMLESS = ["", "cat", "a=b", "'=1", "3-4", "中文", "\u202e", "e@x.org"]
+
+
+def test_a_spreadsheet_finds_no_formula(tmp_path):
+    texts = [*FORMULAS, *HARMLESS]
+    odd = Table({"=HYPERLINK(1)": texts, "share": [-0.5] * len(texts)})
+    for name, excel in (("plain.csv", False), ("excel.csv", True), ("excel.tsv", True), ("excel.xlsx", False)):
+        odd.save(tmp_path / name, excel=excel)
+
+    def rows(name: str) -> list[list[str]]:
+        with (tmp_path / name).open(encoding="utf-8", newline="") as file:
+            return list(csv.reader(file, delimiter="\t" if name.endswith(".tsv") else ","))
+
+    assert rows("plain.csv") == [["=HYPERLINK(1)", "share"], *([text, "-0.5"] for text in texts)]
+    expected = [["\ufeff'=HYPERLINK(1)", "share"], *([f"'{text}", "-0.5"] for text in FORMULAS)]
+    assert rows("excel.csv") == rows("excel.tsv") == [*expected, *([text, "-0.5"] for text in HARMLESS)]
+    sheet = openpyxl.load_workbook(tmp_path / "excel.xlsx").active
+    assert [cell.data_type for cell in sheet["A"] if cell.value] == ["s"] * (len(texts))
+    assert sheet["A2"].value == "=1+1"
+
+
+def test_tables_of_documents_have_no_formula(tmp_path):
+    texts = [*FORMULAS, "cat dog"]
+    ids = [f"{text} {n}" for n, text in enumerate(texts)]
+    corpus = tl.Corpus.from_counts(np.ones((9, 2), int), ["=cat", "@dog"], ids=ids, labels=texts, texts=texts)
+    named = tl.GSM(2, epochs=1, random_state=0).fit(corpus).rename({0: "=1+1"})
+    write_documents(tmp_path / "d.csv", [named.infer(corpus)], named, excel=True)
+    write_topics(tmp_path / "t.csv", describe(named, None, 3), named.infer(corpus), excel=True)
+    for name in ("d.csv", "t.csv"):
+        with (tmp_path / name).open(encoding="utf-8-sig", newline="") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        texts = [cell for cell in cells if not re.fullmatch(r"-?[0-9.e-]+", cell)]
+        assert not [text for text in texts if text.lstrip()[:1] in set("=+-@＝\x00") and text]
+        assert "'=1+1" in texts
 
 
 def test_a_table_without_rows(tmp_path):

@@ -179,7 +179,10 @@ Allow = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
 Excel = Annotated[
-    bool, typer.Option("--excel", help="Begin CSV files with a byte order mark, so that Excel recognises UTF-8.")
+    bool,
+    typer.Option(
+        "--excel", help="Make CSV files safe to open in Excel: it recognises UTF-8, and no text is a formula."
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]

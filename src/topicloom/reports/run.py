@@ -66,7 +66,7 @@ class RunOptions:
         doc_topics: the format of the table of documents.
         texts: whether that table and documents/ hold the texts, if they are known.
         documents: whether documents/ is written; None writes it unless the counts and theta take more than 1 GiB.
-        excel: begins CSV files with a byte order mark, which Excel needs for Chinese.
+        excel: makes CSV files safe to open in Excel: with a byte order mark, and no text that is a formula.
         explorer: whether explorer.html is written.
         font: a font family or file for the pictures; None chooses one that has the characters.
     """

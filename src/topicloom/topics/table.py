@@ -13,9 +13,9 @@ from typing import Any
 from ..display import as_text, html_table
 from ..errors import InputError, MissingExtraError
 from ..files import atomic_file
+from .spreadsheets import BOM, as_text_cell
 
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html")
-_BOM = "\ufeff"  # by which Excel recognises UTF-8
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -135,7 +135,8 @@ class Table:
 
         Args:
             path: the file, which is replaced.
-            excel: begins a .csv or .tsv file with a byte order mark, which Excel needs for Chinese.
+            excel: makes a .csv or .tsv file safe to open in Excel: it begins with a byte order mark, which Excel needs
+                for Chinese, and a text that would be a formula gets a "'". Without it, texts are written as they are.
 
         Raises:
             InputError: the name ends in something else.
@@ -146,18 +147,18 @@ class Table:
         require_format(target)
         with atomic_file(target) as temporary:
             if kind == ".parquet":
+                arrow = self.to_arrow()
                 from pyarrow import parquet
 
-                parquet.write_table(self.to_arrow(), temporary)
+                parquet.write_table(arrow, temporary)
             elif kind == ".xlsx":
                 self._write_excel(temporary)
             else:
-                mark = _BOM if excel and kind in (".csv", ".tsv") else ""
-                temporary.write_text(mark + self._text(kind), encoding="utf-8", newline="\n")
+                temporary.write_text(self._text(kind, excel), encoding="utf-8", newline="\n")
 
-    def _text(self, kind: str) -> str:
+    def _text(self, kind: str, excel: bool) -> str:
         if kind in (".csv", ".tsv"):
-            return _delimited(self, "," if kind == ".csv" else "\t")
+            return _delimited(self, "," if kind == ".csv" else "\t", excel)
         if kind == ".json":
             return json.dumps(self.to_dicts(), ensure_ascii=False, indent=1) + "\n"
         if kind == ".jsonl":
@@ -179,7 +180,6 @@ class Table:
             raise MissingExtraError.of("an .xlsx file", "openpyxl", "io") from None
         book = Workbook(write_only=True)
         sheet = book.create_sheet("topics")
-        sheet.append(list(self.columns))
 
         def cell(value: Any) -> Any:
             if not isinstance(value, list | str):
@@ -188,8 +188,8 @@ class Table:
             written.data_type = "s"  # a text that begins with "=" is no formula, which Excel would run
             return written
 
-        for row in self.to_dicts():
-            sheet.append([cell(value) for value in row.values()])
+        for row in ([*self.columns], *(row.values() for row in self.to_dicts())):
+            sheet.append([cell(value) for value in row])
         book.save(path)
 
     def _sides(self) -> list[str]:
@@ -212,14 +212,15 @@ def require_format(path: Path) -> None:
         raise InputError(f"{path} should end in one of {', '.join(FORMATS)}, which says how the table is written")
 
 
-def _delimited(table: Table, delimiter: str) -> str:
+def _delimited(table: Table, delimiter: str, excel: bool) -> str:
     from io import StringIO
 
     file = StringIO()
+    file.write(BOM if excel else "")
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(table.columns)
-    for row in table.to_dicts():
-        writer.writerow([" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values()])
+    for row in ([*table.columns], *(row.values() for row in table.to_dicts())):
+        cells = [" ".join(map(str, value)) if isinstance(value, list) else value for value in row]
+        writer.writerow(map(as_text_cell, cells) if excel else cells)
     return file.getvalue()
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from ..errors import InputError, MissingExtraError
 from ..files import atomic_file
+from .spreadsheets import BOM, as_text_cell
 
 if TYPE_CHECKING:
     from .document_topics import DocumentTopics
 
-_BOM = "\ufeff"  # by which Excel recognises UTF-8
 _WORDS_OF_MAIN_TOPIC = 5
 
 
@@ -61,17 +61,19 @@ def write_topics(path: Path, topics: Sequence[Topic], documents: DocumentTopics,
     """Write topics.csv: topic, share, documents whose main topic it is, words, and names if there are any.
 
     Args:
-        excel: begins the file with a byte order mark, which Excel needs for Chinese.
+        excel: makes the file safe to open in Excel: it begins with a byte order mark, which Excel needs for Chinese,
+            and a text that would be a formula gets a "'".
     """
     counts = Counter(documents.main_topics)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write(_BOM if excel else "")
+        file.write(BOM if excel else "")
         table = csv.writer(file, lineterminator="\n")
         named = any(topic["name"] is not None for topic in topics)
         table.writerow(["topic", "share", "documents", "words", *(["name"] if named else [])])
         for topic in topics:
             row = [topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])]
-            table.writerow([*row, *([topic["name"]] if named else [])])
+            row += [topic["name"]] if named else []
+            table.writerow(map(as_text_cell, row) if excel else row)
 
 
 def read_shares(path: Path, n_topics: int) -> list[float] | None:
@@ -108,7 +110,7 @@ def write_documents(
         target: a file, .parquet or else CSV; or an open stream, for CSV.
         topics: whose words stand for the main topics.
         texts: whether the texts are written.
-        excel: begins a CSV file with a byte order mark, which Excel needs for Chinese.
+        excel: for CSV, as in `write_topics`.
 
     Raises:
         MissingExtraError: a .parquet file without pyarrow.
@@ -148,13 +150,14 @@ class _Rows:
 
 
 def _write_csv(file: IO[str], parts: Iterable[DocumentTopics], rows: _Rows, excel: bool) -> None:
-    file.write(_BOM if excel else "")
+    file.write(BOM if excel else "")
     table = csv.writer(file, lineterminator="\n")
     for number, part in enumerate(parts):
         columns = rows.columns(part)
         if number == 0:
             table.writerow(columns)
-        table.writerows(zip(*columns.values(), strict=True))
+        cells = (map(as_text_cell, column) if excel else column for column in columns.values())
+        table.writerows(zip(*cells, strict=True))
 
 
 def _write_parquet(path: Path, parts: Iterable[DocumentTopics], rows: _Rows) -> None:
