@@ -108,6 +108,8 @@ def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path):
     with pytest.raises(OSError, match="model") as caught, atomic_directory(tmp_path / "model", "mark"):
         raise full
     assert caught.value.filename == str(tmp_path / "model")
+    with pytest.raises(OSError, match=r"No space left.*a\.npy"), atomic_file(tmp_path / "a.npy"):
+        raise OSError("4001 requested and 2032 written")  # as NumPy says it
     with pytest.raises(OSError, match="absent") as caught, atomic_directory(tmp_path / "model", "mark") as folder:
         (folder / "absent").read_text()
     assert caught.value.filename == str(tmp_path / "model" / "absent")

@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 from topicloom.errors import InputError
-from topicloom.experiments import jobs
+from topicloom.experiments import jobs, workers
 
 WORK = """
 import os, signal, time
@@ -31,6 +31,12 @@ def die(job):
     if job["n"] == 2:
         os._exit(3)
     time.sleep(0.3)
+    return square(job)
+
+def die_once(job):
+    if job["n"] == 1 and not os.path.exists("died"):
+        open("died", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
     return square(job)
 
 def surroundings(job):
@@ -74,6 +80,26 @@ def test_an_exception_is_a_row_with_an_error(work, tmp_path, n_jobs):
 def test_a_process_that_dies_costs_its_own_job_alone(work, tmp_path):
     found = done(work.die, tmp_path, 2)
     assert found == {0: 0, 1: "its process died (out of memory?)", 2: "its process died (exit code 3)", 3: 9}
+
+
+def test_a_job_whose_process_died_is_done_again(work, tmp_path, caplog):
+    assert done(work.die_once, tmp_path, 2) == {0: 0, 1: 1, 2: 4, 3: 9}
+    assert caplog.messages == ["n 1: its process died (out of memory?); it is done again"]
+    assert [row["n"] for row in jobs.read(tmp_path / "rows.jsonl")].count(1) == 1
+
+
+def test_processes_that_are_killed_before_their_first_job_are_replaced(work, tmp_path, monkeypatch):
+    start, killed = workers._Worker.__init__, []
+
+    def start_and_kill(self, payload):
+        start(self, payload)
+        if len(killed) < 2:
+            killed.append(self.process.pid)
+            self.process.kill()
+
+    monkeypatch.setattr(workers._Worker, "__init__", start_and_kill)
+    assert done(work.square, tmp_path, 2) == {0: 0, 1: 1, 2: 4, 3: 9}
+    assert len(killed) == 2
 
 
 def test_processes_have_one_thread_each_and_this_one_keeps_its_environment(work, tmp_path, monkeypatch):

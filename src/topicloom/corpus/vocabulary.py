@@ -6,7 +6,7 @@ import numbers
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from scipy import sparse
 
 from ..errors import InputError, SettingError
 from ..text.counting import Counts, remap
+from ..text.storage import ArrayWriter
 
 
 @dataclass(frozen=True)
@@ -132,31 +133,28 @@ class Tally:
         columns[kept] = np.arange(len(kept))
         n_entries = int(self._document_counts[kept].sum())
         index = index_type(n_entries)
-        data = _new_array(folder, "data", n_entries, np.float32)
-        indices = _new_array(folder, "indices", n_entries, index)
-        indptr = _new_array(folder, "indptr", self.n_docs + 1, index)
-        row = entry = 0
+        data = ArrayWriter(folder, "data", n_entries, np.float32)
+        indices = ArrayWriter(folder, "indices", n_entries, index)
+        indptr = ArrayWriter(folder, "indptr", self.n_docs + 1, index)
+        entry = 0
         self._spool.seek(0)
-        for _ in range(self._n_parts):
-            arrays = tuple(np.load(self._spool) for _ in range(3))
-            part = remap(sparse.csr_array(arrays, shape=(len(arrays[2]) - 1, n_all)), columns, len(kept))
-            data[entry : entry + part.nnz] = part.data
-            indices[entry : entry + part.nnz] = part.indices
-            indptr[row + 1 : row + len(part.indptr)] = part.indptr[1:] + index(entry)
-            row, entry = row + part.shape[0], entry + part.nnz
-        counts = sparse.csr_array((data, indices, indptr), shape=(self.n_docs, len(kept)))
+        with data, indices, indptr:
+            indptr.append(np.zeros(1, index))
+            for _ in range(self._n_parts):
+                arrays = tuple(np.load(self._spool) for _ in range(3))
+                part = remap(sparse.csr_array(arrays, shape=(len(arrays[2]) - 1, n_all)), columns, len(kept))
+                data.append(part.data)
+                indices.append(part.indices)
+                indptr.append(part.indptr[1:] + index(entry))
+                entry += part.nnz
+        arrays = (data.array, indices.array, indptr.array)
+        counts = sparse.csr_array(arrays, shape=(self.n_docs, len(kept)))
         return counts, [words[place] for place in kept]
 
 
 def index_type(n_entries: int) -> type[np.int32] | type[np.int64]:
     """Return the type of column numbers and of row starts. SciPy would copy one of them if their types differed."""
     return np.int32 if n_entries < 2**31 else np.int64
-
-
-def _new_array(folder: Path | None, name: str, length: int, dtype: Any) -> npt.NDArray[Any]:
-    if folder is None:
-        return np.zeros(length, dtype)
-    return np.lib.format.open_memmap(folder / f"{name}.npy", "w+", dtype, (length,))
 
 
 def _threshold(value: float, n_docs: int) -> float:

@@ -1,4 +1,4 @@
-"""Worker processes that do jobs. If one of them dies, for example for lack of memory, only its own job is lost."""
+"""Worker processes that do jobs. If one of them dies, for example for lack of memory, its job is done again."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
 from ..errors import InputError
+from ..processes import ATTEMPTS, cause_of, end_with
 
 Job = dict[str, Any]
 Row = dict[str, Any]
 Work = Callable[[Job], Row]
 
 _log = logging.getLogger("topicloom")
+_own_log = logging.getLogger("topicloom.workers")  # the command line mutes the other one while models are fitted
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 _SPIN_COUNT = "3000"  # as on the command line: waiting threads soon sleep, and leave the processor to others
 _LONGEST = 300  # characters of an error
@@ -47,8 +48,9 @@ def described(error: Exception) -> str:
 def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:
     """Do jobs in worker processes of one thread each, and yield the row of each job as soon as it is done.
 
-    Workers are fresh interpreters ("spawn"). They search the current directory for modules, too. All of them end when
-    the iterator is closed, or when this process dies.
+    A job whose process dies is begun again when all others have been begun, three times at most. Workers are fresh
+    interpreters ("spawn"). They search the current directory for modules, too. All of them end when the iterator is
+    closed, or when this process dies.
 
     Args:
         jobs: the jobs; they are started in this order.
@@ -63,6 +65,7 @@ def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row,
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InputError(f"{_CANNOT_BE_SENT} ({described(error)}); {_ADVICE}") from None
     waiting = deque(jobs)
+    n_deaths: Counter[int] = Counter()  # by the identity of the job, or of None before the first job
     workers = [_Worker(payload) for _ in range(min(n_jobs, len(jobs)))]
     try:
         while workers:
@@ -71,7 +74,13 @@ def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row,
                     message = worker.connection.recv()
                 except (EOFError, OSError, pickle.UnpicklingError):
                     workers.remove(worker)
-                    yield worker.died()
+                    job, cause = worker.job, worker.died()
+                    n_deaths[id(job)] += 1
+                    if n_deaths[id(job)] == ATTEMPTS:
+                        yield worker.row(cause)
+                    elif job is not None:
+                        _own_log.warning("%s: %s; it is done again", _name_of(job), cause)
+                        waiting.append(job)
                     if waiting:
                         workers.append(_Worker(payload))
                     continue
@@ -113,29 +122,34 @@ class _Worker:
         with suppress(OSError):  # the process has died, which the next read shows
             self.connection.send(job)
 
-    def died(self) -> Row:
-        """Return the row of the job whose process died.
+    def died(self) -> str:
+        """Return in words how the process died."""
+        self.process.join(_PATIENCE)
+        cause = cause_of(self.process.exitcode)
+        self.end()
+        return f"its process died ({cause})"
+
+    def row(self, error: str) -> Row:
+        """Return the row of the job with an error.
 
         Raises:
-            InputError: it died before it had started.
+            InputError: the process died before it was given a job.
         """
-        self.process.join(_PATIENCE)
-        code = self.process.exitcode
-        self.end()
         if self.job is None:
             raise InputError(
-                f"a worker process could not start (exit code {code}); if a script makes this call, put it under "
+                f"a worker process could not start: {error}; if a script makes this call, put it under "
                 "if __name__ == '__main__':, or use `n_jobs=1`"
             )
-        killed = code == -getattr(signal, "SIGKILL", 9)
-        reason = "out of memory?" if killed else f"signal {-code}" if code and code < 0 else f"exit code {code}"
-        seconds = round(time.perf_counter() - self._given, 3)
-        return self.job | {"error": f"its process died ({reason})", "job_seconds": seconds}
+        return self.job | {"error": error, "job_seconds": round(time.perf_counter() - self._given, 3)}
 
     def end(self) -> None:
         self.connection.close()
         self.process.terminate()
         self.process.join()
+
+
+def _name_of(job: Job) -> str:
+    return ", ".join(f"{name} {value}" for name, value in job.items())
 
 
 def _ready(workers: Sequence[_Worker]) -> list[_Worker]:
@@ -165,7 +179,7 @@ def _serve(connection: Connection, parent: int, directory: str, payload: bytes, 
     """Do the jobs that arrive, until the connection is closed."""
     _log.setLevel(log_level)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # after Ctrl-C, the parent process ends this one
-    _end_with(parent)
+    end_with(parent)
     try:
         work = _read_work(payload, directory)
     except Exception as error:
@@ -187,14 +201,3 @@ def _read_work(payload: bytes, directory: str) -> Work:
         if directory not in sys.path:
             sys.path.append(directory)  # for imports inside functions
     return work
-
-
-def _end_with(parent: int) -> None:
-    """End this process when the process that started it was killed, because no other process would end it."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

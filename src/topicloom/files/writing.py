@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from ..errors import InputError
 from .exchange import exchange
 from .leftovers import moved_aside, remove_leftovers, temporary_name
 
+_NUMPY_WROTE_LESS = re.compile(r"\d+ requested and \d+ written")  # an array, without the system's error
 _DISK_IS_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
@@ -138,6 +140,8 @@ def _errors_name(path: Path, temporary: Path) -> Iterator[None]:
         name = "" if error.filename is None else os.fsdecode(error.filename)
         if error.filename is None and error.errno in _DISK_IS_FULL:
             raise OSError(error.errno, error.strerror, str(path)) from error
+        if error.errno is None and _NUMPY_WROTE_LESS.fullmatch(str(error)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
         if name.startswith(str(temporary)):
             raise OSError(error.errno, error.strerror, str(path) + name[len(str(temporary)) :]) from error
         raise

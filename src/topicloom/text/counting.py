@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,9 +16,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import InputError, SettingError
+from ..processes import ATTEMPTS, cause_in, end_with
 from .characters import is_utf8, replace_surrogates
 from .custom import Pretokenized
 from .tokenizers import AnyTokenizer
+
+logger = logging.getLogger("topicloom")
 
 Counts: TypeAlias = "sparse.csr_array"
 Text: TypeAlias = "str | Iterable[str]"  # raw text, or a list of tokens
@@ -107,10 +113,11 @@ def count_chunks(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, n_jobs: int |
         chunks: The documents.
         tokenizer: The tokenizer that splits them.
         n_jobs: The number of worker processes, or -1 for one on each core. None starts workers once 20 million
-            characters have been counted.
+            characters have been counted. Chunks whose worker was killed are counted again.
 
     Raises:
-        InputError: The tokenizer does not take a document; the message names its row.
+        InputError: The tokenizer does not take a document, and the message names its row; or worker processes are
+            killed again and again.
         SettingError: `n_jobs` is 0.
     """
     if n_jobs == 0:
@@ -126,9 +133,34 @@ def count_chunks(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, n_jobs: int |
         characters += chunk.n_characters
         yield count_chunk(chunk, tokenizer)
     # Chunks are read here, in batches, because joblib's own streaming would wrap an error of the reader.
-    with joblib.Parallel(workers) as pool:
-        while batch := list(islice(chunks, 4 * workers)):
-            yield from pool(joblib.delayed(count_chunk)(chunk, tokenizer) for chunk in batch)
+    while batch := list(islice(chunks, 4 * workers)):
+        yield from _counted_by_workers(batch, tokenizer, workers)
+
+
+def _counted_by_workers(batch: Sequence[Chunk], tokenizer: AnyTokenizer, workers: int) -> list[Part]:
+    """Count chunks in worker processes, and count all of them again if a process died."""
+    rows = f"documents {batch[0].first_row} to {batch[-1].first_row + len(batch[-1].texts) - 1}"
+    cause = ""
+    for attempt in range(1, ATTEMPTS + 1):
+        pool = joblib.Parallel(workers, backend="loky")
+        try:
+            parts: list[Part] = pool(joblib.delayed(_count_for)(os.getpid(), chunk, tokenizer) for chunk in batch)
+        except BrokenProcessPool as error:
+            cause = cause_in(str(error))
+            if attempt < ATTEMPTS:
+                logger.warning("a worker process that counted %s died (%s); they are counted again", rows, cause)
+        else:
+            return parts
+    raise InputError(
+        f"worker processes that counted {rows} died {ATTEMPTS} times ({cause}); use `n_jobs=1`, which starts none"
+    )
+
+
+def _count_for(parent: int, chunk: Chunk, tokenizer: AnyTokenizer) -> Part:
+    """Count one chunk in a worker of the process `parent`, which does not outlive it."""
+    if os.getpid() != parent:
+        end_with(parent)
+    return count_chunk(chunk, tokenizer)
 
 
 def count_chunk(chunk: Chunk, tokenizer: AnyTokenizer) -> Part:

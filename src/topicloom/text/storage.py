@@ -103,6 +103,56 @@ class TextWriter:
         return StoredTexts.load(self._folder, self._name, len(offsets) - 1)
 
 
+class ArrayWriter:
+    """A one-dimensional array that is filled from its start, in a .npy file, or in memory if no folder is given.
+
+    The file is written and not memory-mapped, because writing to mapped memory ends the process by a signal if the disk
+    is full.
+
+    Args:
+        folder: The folder of the file.
+        name: The file's name without its suffix.
+        length: The length of the array.
+        dtype: The type of its numbers.
+
+    Attributes:
+        array: The array, once all of it is written; an array on disk is memory-mapped.
+    """
+
+    array: npt.NDArray[Any]
+
+    def __init__(self, folder: Path | None, name: str, length: int, dtype: Any) -> None:
+        self._path, self._dtype, self._length = folder and folder / f"{name}.npy", np.dtype(dtype), length
+
+    def __enter__(self) -> ArrayWriter:
+        self._n_written = 0
+        if self._path is None:
+            self.array = np.empty(self._length, self._dtype)
+        else:
+            self._file = self._path.open("wb")
+            descr = np.lib.format.dtype_to_descr(self._dtype)
+            header = {"descr": descr, "fortran_order": False, "shape": (self._length,)}
+            np.lib.format.write_array_header_1_0(self._file, header)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._path is not None:
+            self._file.close()
+            if kind is None:
+                self.array = load_array(self._path, mmap=True)
+
+    def append(self, part: npt.NDArray[Any]) -> None:
+        """Write the next numbers."""
+        part = part.astype(self._dtype, copy=False)
+        if self._path is None:
+            self.array[self._n_written : self._n_written + len(part)] = part
+        else:
+            self._file.write(part.tobytes())
+        self._n_written += len(part)
+
+
 def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
     """Write strings to the files that StoredTexts.load opens."""
     with TextWriter(folder, name) as writer:

@@ -1,0 +1,38 @@
+"""What all worker processes have in common: how often a job is given again, and their end with this process."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import signal
+import threading
+import time
+
+ATTEMPTS = 3  # so often a job is begun whose worker process dies
+_SECONDS = 1  # between two looks at the parent process
+
+
+@functools.cache
+def end_with(parent: int) -> None:
+    """End this process when the process that started it was killed, because no other process would end it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def cause_of(code: int | None) -> str:
+    """Return in words why a process with this exit code has died."""
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    return "out of memory?" if code == -getattr(signal, "SIGKILL", 9) else f"signal {-code}"
+
+
+def cause_in(message: str) -> str:
+    """Return in words why the processes died whose exit codes are in a message of joblib, such as {SIGKILL(-9)}."""
+    codes = re.findall(r"\((-?\d+)\)", message)
+    return ", ".join(dict.fromkeys(cause_of(int(code)) for code in codes)) or "exit code unknown"
