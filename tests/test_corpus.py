@@ -12,7 +12,8 @@ import pytest
 from scipy import sparse
 
 from topicloom.corpus import Corpus
-from topicloom.errors import InputError, SettingError
+from topicloom.errors import CorpusFileError, InputError, SettingError
+from topicloom.files import write_manifest
 from topicloom.text import (
     CustomTokenizer,
     Pretokenized,
@@ -323,22 +324,32 @@ def test_load_faults(tmp_path):
         corpus.save(folder, overwrite=True)
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content[:-4])
-        with pytest.raises(
-            InputError, match=f"{name.partition('.')[0]}.* is damaged or cut short; make the corpus again"
-        ):
-            Corpus.load(folder)
+        for verify, said in ((None, "its content has changed"), (False, "cut short")):
+            with pytest.raises(CorpusFileError, match=f"{name} is damaged.*{said}.*; make the corpus again"):
+                Corpus.load(folder, verify=verify)
         (folder / name).unlink()
-        with pytest.raises(InputError, match=f"{name.partition('.')[0]}.* is missing; make the corpus again"):
+        with pytest.raises(CorpusFileError, match=f"{name} is missing; make the corpus again"):
             Corpus.load(folder)
     corpus.save(folder, overwrite=True)
-    about = json.loads((folder / "corpus.json").read_text())
-    (folder / "corpus.json").write_text(json.dumps(about | {"format_version": 99}))
-    with pytest.raises(InputError, match="was written by a newer topicloom; upgrade"):
+    path = folder / "corpus.json"
+    about = json.loads(path.read_text())
+    write_manifest(path, about | {"format_version": 99})
+    with pytest.raises(CorpusFileError, match=r"corpus.json was written by a newer topicloom; upgrade"):
         Corpus.load(folder)
     del about["n_docs"]
-    (folder / "corpus.json").write_text(json.dumps(about))
-    with pytest.raises(InputError, match=r"corpus.json is damaged"):
+    write_manifest(path, about)
+    with pytest.raises(CorpusFileError, match=r"corpus.json is damaged or cut short"):
         Corpus.load(folder)
+
+
+def test_large_files_are_checked_on_request(tmp_path, monkeypatch):
+    monkeypatch.setattr("topicloom.corpus.saving._CHECKED_BYTES", 10)
+    Corpus.from_texts(TEXTS, **OPEN).save(tmp_path)
+    content = (tmp_path / "texts.utf8").read_bytes()
+    (tmp_path / "texts.utf8").write_bytes(b"C" + content[1:])
+    assert Corpus.load(tmp_path).texts[0][0] == "C"
+    with pytest.raises(CorpusFileError, match=r"texts\.utf8 is damaged"):
+        Corpus.load(tmp_path, verify=True)
 
 
 def test_from_file(tmp_path):

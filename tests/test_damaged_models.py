@@ -15,8 +15,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import topicloom as tl
-from topicloom.errors import InputError
-from topicloom.files import file_digest
+from topicloom.errors import InputError, ModelFileError
+from topicloom.files import write_manifest
 from topicloom.nn.network import TopicNetwork
 from topicloom.topics.saved import read_topics
 
@@ -39,7 +39,7 @@ def saved(original, tmp_path):
 
 def refused(folder: Path, *names: str) -> str:
     """Loading fails with one sentence that has these names; return it."""
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(ModelFileError) as caught:
         tl.load(folder, device="cpu")
     assert "\n" not in str(caught.value)
     assert str(folder) in str(caught.value)
@@ -50,9 +50,7 @@ def refused(folder: Path, *names: str) -> str:
 
 def edit(folder: Path, **changes: Any) -> None:
     """Change entries of config.json, and note the checksums of the files as they are now."""
-    config = json.loads((folder / CONFIG).read_text()) | changes
-    config["sha256"] = {name: file_digest(folder / name) for name in (WEIGHTS, WORDS)} | changes.get("sha256", {})
-    (folder / CONFIG).write_text(json.dumps(config))
+    write_manifest(folder / CONFIG, json.loads((folder / CONFIG).read_text()) | changes, (WEIGHTS, WORDS))
 
 
 def edit_settings(folder: Path, **changes: Any) -> None:
@@ -89,8 +87,8 @@ def test_every_flipped_bit_is_noticed(saved, name):
     tl.load(saved)
 
 
-def test_a_model_without_checksums_is_read(saved):
-    config = json.loads((saved / CONFIG).read_text())
+def test_a_model_of_the_first_format_has_no_checksums(saved):
+    config = json.loads((saved / CONFIG).read_text()) | {"format_version": 1}
     del config["sha256"]
     (saved / CONFIG).write_text(json.dumps(config))
     assert tl.load(saved).topics(3) == [words[:3] for words in read_topics(saved).topics(5)]
@@ -99,7 +97,7 @@ def test_a_model_without_checksums_is_read(saved):
 @pytest.mark.parametrize("name", [WEIGHTS, WORDS])
 def test_a_lost_file_is_named(saved, name):
     (saved / name).unlink()
-    refused(saved, f"{name} cannot be read (No such file or directory)")
+    refused(saved, f"{name} is missing")
 
 
 # Contents that no model has, with the right checksums.
@@ -178,8 +176,10 @@ def test_a_class_that_is_not_there(saved):
     ],
 )
 def test_entries_of_another_kind(saved, entry, value):
-    config = json.loads((saved / CONFIG).read_text()) | {entry: value}
-    (saved / CONFIG).write_text(json.dumps(config))
+    if entry == "sha256":
+        (saved / CONFIG).write_text(json.dumps(json.loads((saved / CONFIG).read_text()) | {entry: value}))
+    else:
+        edit(saved, **{entry: value})
     refused(saved, CONFIG, entry)
 
 
@@ -187,7 +187,7 @@ def test_entries_of_another_kind(saved, entry, value):
 def test_entries_that_are_lost(saved, entry):
     config = json.loads((saved / CONFIG).read_text())
     del config[entry]
-    (saved / CONFIG).write_text(json.dumps(config))
+    write_manifest(saved / CONFIG, config, (WEIGHTS, WORDS))
     refused(saved, CONFIG, f"it has no '{entry}'")
 
 

@@ -11,7 +11,8 @@ import pytest
 from topicloom.corpus import Corpus
 from topicloom.corpus.fields import Categories
 from topicloom.corpus.times import parse_times
-from topicloom.errors import InputError
+from topicloom.errors import CorpusFileError, InputError
+from topicloom.files import write_manifest
 
 TEXTS = ["the cat sat", "dog and cat", "", "mouse and dog"]
 OPEN = {"min_df": 1, "max_df": 1.0}
@@ -189,13 +190,13 @@ def test_the_order_of_words_is_that_of_texts_or_tokens():
 
 
 def damage(folder, **changes):
-    """Change corpus.json, given by the name "about", or the arrays of other names."""
+    """Change corpus.json, given by the name "about", or the arrays of other names; the checksums fit."""
+    path = folder / "corpus.json"
     for name, change in changes.items():
-        if name == "about":
-            path = folder / "corpus.json"
-            path.write_text(json.dumps(json.loads(path.read_text()) | change))
-        else:
+        if name != "about":
             np.save(folder / f"{name.replace('_', '-')}.npy", change)
+    about = json.loads(path.read_text()) | changes.get("about", {})
+    write_manifest(path, about, about["sha256"].keys() - {"corpus.json"})
 
 
 WRONG = [
@@ -212,5 +213,5 @@ WRONG = [
 def test_fields_on_disk_that_are_damaged(tmp_path, changes):
     full().save(tmp_path / "corpus")
     damage(tmp_path / "corpus", **changes)
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(CorpusFileError, match="is damaged"):
         Corpus.load(tmp_path / "corpus")

@@ -17,7 +17,7 @@ import pytest
 from safetensors import SafetensorError
 
 from topicloom.corpus import Corpus
-from topicloom.errors import InputError
+from topicloom.errors import InputError, ModelFileError
 from topicloom.files import (
     atomic_directory,
     atomic_file,
@@ -27,6 +27,7 @@ from topicloom.files import (
     require_free,
     write_json,
     write_lines,
+    write_manifest,
 )
 from topicloom.models import GSM
 from topicloom.models.persistence import load, model_class
@@ -413,7 +414,8 @@ def saved(model, tmp_path) -> Path:
 
 
 def edit(file: Path, **changes: object) -> None:
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    content = json.loads(file.read_text()) | changes
+    write_manifest(file, content, content["sha256"].keys() - {file.name})
 
 
 def cut_short(file: Path) -> None:
@@ -430,9 +432,9 @@ DAMAGE = {
     "unknown setting": (lambda folder: edit(folder / "config.json", settings={"n_topics": 2, "mood": 1}), "'mood'"),
     "unknown model": (lambda folder: edit(folder / "config.json", model="GSN"), "no model 'GSN'; did you mean gsm"),
     "weights cut": (lambda folder: cut_short(folder / "model.safetensors"), "damaged"),
-    "weights lost": (lambda folder: (folder / "model.safetensors").unlink(), "damaged"),
+    "weights lost": (lambda folder: (folder / "model.safetensors").unlink(), "is missing"),
     "other shapes": (lambda folder: edit(folder / "config.json", settings={"n_topics": 3}), "damaged"),
-    "words lost": (lambda folder: (folder / "vocabulary.txt").unlink(), "damaged"),
+    "words lost": (lambda folder: (folder / "vocabulary.txt").unlink(), "is missing"),
     "a word too few": (lambda folder: (folder / "vocabulary.txt").write_text("red\ngreen\n"), "damaged"),
     "words not text": (lambda folder: (folder / "vocabulary.txt").write_bytes(b"\xff\n"), "damaged"),
 }
@@ -442,7 +444,7 @@ DAMAGE = {
 def test_a_damaged_model_is_refused_in_a_sentence(saved, kind):
     damage, said = DAMAGE[kind]
     damage(saved)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(ModelFileError, match=said) as caught:
         load(saved)
     assert "\n" not in str(caught.value)
     assert str(saved.parent) in str(caught.value) or kind.startswith("unknown")

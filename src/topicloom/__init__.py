@@ -17,7 +17,9 @@ if _TYPE_CHECKING:
     from .embeddings import WordVectors as WordVectors
     from .embeddings import read_word_vectors as read_word_vectors
     from .embeddings import train_word_vectors as train_word_vectors
+    from .errors import CorpusFileError as CorpusFileError
     from .errors import InputError as InputError
+    from .errors import ModelFileError as ModelFileError
     from .errors import TrainingDivergedError as TrainingDivergedError
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
@@ -57,7 +59,9 @@ _MODULES = {
     "WordVectors": ".embeddings",
     "read_word_vectors": ".embeddings",
     "train_word_vectors": ".embeddings",
+    "CorpusFileError": ".errors",
     "InputError": ".errors",
+    "ModelFileError": ".errors",
     "TrainingDivergedError": ".errors",
     "Evaluation": ".evaluation",
     "evaluate": ".evaluation",

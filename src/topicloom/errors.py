@@ -10,7 +10,8 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterable
-from typing import Self
+from os import PathLike
+from typing import ClassVar, Self
 
 
 class InputError(ValueError):
@@ -28,6 +29,37 @@ class MissingExtraError(InputError, ImportError):
     def of(cls, what: str, package: str, extra: str) -> Self:
         """Return the error that `what` needs `package`, which the extra `extra` installs."""
         return cls(f"{what} needs {package}: pip install 'topicloom[{extra}]'")
+
+
+class SavedFileError(InputError):
+    """A file that topicloom wrote cannot be read again; the message names the file."""
+
+    advice: ClassVar[str] = "copy the directory again"
+
+    @classmethod
+    def of(cls, path: str | PathLike[str], problem: str) -> Self:
+        """Return the error that the file at `path` has a problem, such as "is missing"."""
+        return cls(f"{path} {problem}; {cls.advice}")
+
+    @classmethod
+    def newer(cls, path: str | PathLike[str]) -> Self:
+        """Return the error that the file at `path` has a newer format."""
+        return cls(f"{path} was written by a newer topicloom; upgrade with pip install -U topicloom")
+
+
+class ModelFileError(SavedFileError):
+    """A file of a saved model, or of a run, is missing, damaged or of a newer format; the message names the file."""
+
+    advice = "train the model again, or copy the directory again"
+
+
+class CorpusFileError(SavedFileError):
+    """A file of a saved corpus, or of the documents of a run, is missing, damaged or of a newer format.
+
+    The message names the file.
+    """
+
+    advice = "make the corpus again, or copy the directory again"
 
 
 class TrainingDivergedError(ArithmeticError):

@@ -337,14 +337,16 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             save_into(self, folder)
 
     @classmethod
-    def load(cls, directory: str | Path, mmap: bool = True) -> Corpus:
+    def load(cls, directory: str | Path, mmap: bool = True, *, verify: bool | None = None) -> Corpus:
         """Read a corpus that `save` wrote.
 
         Args:
             directory: where the corpus was saved.
             mmap: whether counts, vectors and texts stay on disk and are read when they are needed.
+            verify: whether files are checked against their checksums: all (True), none, or those of up to 64 MiB
+                (None). Sizes, and the range of counts and indices, are checked always.
 
         Raises:
-            InputError: the directory holds no corpus, one of a newer version, or a damaged one.
+            CorpusFileError: a file is missing, damaged or of a newer format; the message names it.
         """
-        return cls(**load_parts(Path(directory), mmap))
+        return cls(**load_parts(Path(directory), mmap, verify))

@@ -1,6 +1,6 @@
 """A corpus as a directory of arrays, texts and JSON, which can be memory-mapped.
 
-corpus.json          sizes, the names of the fields, the filters and the tokenizer
+corpus.json          sizes, the names of the fields, the filters, the tokenizer, and the checksums of all files
 vocabulary.txt       a word on each line
 data.npy, indices.npy, indptr.npy      the counts as CSR
 ids, labels, texts   NAME.utf8 and NAME.offsets.npy
@@ -9,6 +9,7 @@ times.npy, vectors.npy, covariate-0.npy, ...
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +17,25 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ..errors import InputError
-from ..files import read_json, read_lines, write_json, write_lines
-from ..text import tokenizer_from_settings
+from ..errors import CorpusFileError, InputError
+from ..files import check_digests, plain_file, read_lines, read_manifest, write_lines, write_manifest
+from ..text import AnyTokenizer, tokenizer_from_settings
 from ..text.storage import StoredTexts, damaged, load_array, write_texts
 from .fields import Categories, Covariate, Fields, numbers
 
 if TYPE_CHECKING:
     from .corpus import Corpus
 
-FORMAT_VERSION = 1
+MANIFEST, VOCABULARY = "corpus.json", "vocabulary.txt"
+FORMAT_VERSION = 2  # the first has no checksums
+_CHECKED_BYTES = 1 << 26  # of a file that is checked against its checksum without being asked for
 _AT_ONCE = 1 << 24  # entries of a memory-mapped array that are checked at a time
 
 
 def save_into(corpus: Corpus, folder: Path) -> None:
     """Write a corpus to a folder. Counts and texts that are there already, because it was built there, stay.
+
+    The checksums of all files in the folder are noted, also of those that others wrote there.
 
     Args:
         corpus: the corpus.
@@ -40,7 +45,7 @@ def save_into(corpus: Corpus, folder: Path) -> None:
     for name in ("data", "indices", "indptr"):
         if not (folder / f"{name}.npy").exists():
             np.save(folder / f"{name}.npy", getattr(corpus.counts, name))
-    write_lines(folder / "vocabulary.txt", corpus.vocabulary)
+    write_lines(folder / VOCABULARY, corpus.vocabulary)
     strings = {"ids": fields.ids, "labels": fields.labels, "texts": fields.texts}
     if fields.ids == numbers(corpus.n_docs):
         strings["ids"] = None
@@ -64,35 +69,36 @@ def save_into(corpus: Corpus, folder: Path) -> None:
         "settings": corpus.settings,
         "tokenizer": corpus.tokenizer.model_dump(mode="json"),
     }
-    write_json(folder / "corpus.json", about)
+    write_manifest(folder / MANIFEST, about, sorted(entry.name for entry in folder.iterdir()))
 
 
-def load_parts(folder: Path, mmap: bool) -> dict[str, Any]:
+def load_parts(folder: Path, mmap: bool, verify: bool | None = None) -> dict[str, Any]:
     """Return the arguments of the `Corpus` that was saved in `folder`.
 
     Args:
         folder: where the corpus was saved.
         mmap: whether arrays and texts stay on disk and are read when they are needed.
+        verify: as for `Corpus.load`.
 
     Raises:
-        InputError: the folder holds no corpus, one of a newer version, or a damaged one; the message names the file.
+        CorpusFileError: the folder holds no corpus, one of a newer format, or a damaged one; the message names the
+            file.
     """
-    if not (folder / "corpus.json").is_file():
-        raise InputError(f"{folder} is not a saved corpus (it has no corpus.json); check the path")
-    about = read_json(folder / "corpus.json")
-    if not isinstance(about, dict) or not isinstance(about.get("format_version"), int):
-        raise damaged(folder / "corpus.json")
-    if about["format_version"] > FORMAT_VERSION:
-        raise InputError(f"{folder} was written by a newer topicloom; upgrade with pip install -U topicloom")
+    if not (folder / MANIFEST).is_file():
+        raise CorpusFileError(f"{folder} is not a saved corpus (it has no {MANIFEST}); check the path")
+    about = read_manifest(folder / MANIFEST, CorpusFileError, FORMAT_VERSION, sealed=2)
     if not _is_sound(about):
-        raise damaged(folder / "corpus.json")
+        raise damaged(folder / MANIFEST)
+    if verify is not False:
+        check_digests(folder, about["sha256"], CorpusFileError, None if verify else _CHECKED_BYTES)
     n_docs, n_words = about["n_docs"], about["n_words"]
+    path = plain_file(folder, VOCABULARY, CorpusFileError)
     try:
-        words = read_lines(folder / "vocabulary.txt")
-    except (OSError, UnicodeDecodeError):
-        raise damaged(folder / "vocabulary.txt") from None
+        words = read_lines(path)
+    except UnicodeDecodeError:
+        raise damaged(path) from None
     if len(words) != n_words or len(set(words)) != n_words:
-        raise damaged(folder / "vocabulary.txt")
+        raise damaged(path)
     ids, labels, texts = (
         StoredTexts.load(folder, name, n_docs, mmap) if about["fields"].get(name) else None
         for name in ("ids", "labels", "texts")
@@ -114,14 +120,29 @@ def load_parts(folder: Path, mmap: bool) -> dict[str, Any]:
         "counts": _counts(folder, n_docs, n_words, mmap),
         "vocabulary": words,
         "fields": fields,
-        "tokenizer": tokenizer_from_settings(about["tokenizer"]),
+        "tokenizer": _tokenizer(folder, about["tokenizer"]),
         "settings": about["settings"],
     }
 
 
+def _tokenizer(folder: Path, settings: dict[str, Any]) -> AnyTokenizer:
+    try:
+        return tokenizer_from_settings(settings)
+    except InputError as error:
+        raise CorpusFileError.of(folder / MANIFEST, f"is damaged: {error}") from None
+
+
 def _is_sound(about: dict[str, Any]) -> bool:
     """Return whether the contents of corpus.json have the types that they should have."""
-    kinds = {"n_docs": int, "n_words": int, "fields": dict, "covariates": list, "settings": dict, "tokenizer": dict}
+    kinds = {
+        "format_version": int,
+        "n_docs": int,
+        "n_words": int,
+        "fields": dict,
+        "covariates": list,
+        "settings": dict,
+        "tokenizer": dict,
+    }
     return all(isinstance(about.get(name), kind) for name, kind in kinds.items()) and all(
         isinstance(each, dict)
         and isinstance(each.get("name"), str)
@@ -145,11 +166,11 @@ def _counts(folder: Path, n_docs: int, n_words: int, mmap: bool) -> sparse.csr_a
         "indices.npy": indices.ndim == 1
         and indices.dtype.kind == "i"
         and len(indices) == indptr[-1]
-        and all(part.min() >= 0 and part.max() < n_words for part in _pieces(indices)),
+        and all(part.min() >= 0 and part.max() < n_words for part in pieces(indices)),
         "data.npy": data.ndim == 1
         and data.dtype.kind == "f"
         and len(data) == indptr[-1]
-        and all(part.min() > 0 and np.isfinite(part.max()) for part in _pieces(data)),
+        and all(part.min() > 0 and np.isfinite(part.max()) for part in pieces(data)),
     }
     for name, is_sound in sound.items():
         if not is_sound:
@@ -157,8 +178,10 @@ def _counts(folder: Path, n_docs: int, n_words: int, mmap: bool) -> sparse.csr_a
     return sparse.csr_array((data, indices, indptr), shape=(n_docs, n_words))
 
 
-def _pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    return [array[start : start + _AT_ONCE] for start in range(0, len(array), _AT_ONCE)]
+def pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Return an array in pieces of so many rows that they can be checked one after another."""
+    rows = max(1, _AT_ONCE // max(1, math.prod(array.shape[1:])))
+    return [array[start : start + rows] for start in range(0, len(array), rows)]
 
 
 def _column(path: Path, n_docs: int, mmap: bool, kind: str, n_axes: int = 1) -> npt.NDArray[Any]:
@@ -171,6 +194,8 @@ def _column(path: Path, n_docs: int, mmap: bool, kind: str, n_axes: int = 1) -> 
     column = load_array(path, mmap)
     if column.ndim != n_axes or len(column) != n_docs or column.dtype.kind != kind:
         raise damaged(path)
+    if n_axes == 2 and not all(np.isfinite(part).all() for part in pieces(column)):
+        raise CorpusFileError.of(path, "is damaged: it contains a number that is not finite")
     return column
 
 

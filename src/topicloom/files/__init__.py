@@ -1,7 +1,7 @@
 """Files and directories: written whole or not at all, by one process at a time; JSON, lists of lines, checksums."""
 
 from .content import read_json, read_lines, write_json, write_lines
-from .digests import check_digests, file_digest
+from .digests import check_digests, file_digest, plain_file, read_manifest, write_manifest
 from .locks import lock_directory
 from .writing import atomic_directory, atomic_file, require_free
 
@@ -11,9 +11,12 @@ __all__ = [
     "check_digests",
     "file_digest",
     "lock_directory",
+    "plain_file",
     "read_json",
     "read_lines",
+    "read_manifest",
     "require_free",
     "write_json",
     "write_lines",
+    "write_manifest",
 ]

@@ -21,8 +21,12 @@ def write_json(path: Path, value: Any) -> None:
         temporary.write_bytes(text.encode("utf-8", "backslashreplace"))  # which is JSON's own way of escaping
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, error: type[InputError] = InputError) -> Any:
     """Read JSON.
+
+    Args:
+        path: the file.
+        error: what is raised.
 
     Raises:
         InputError: the file does not exist, or it is not JSON.
@@ -30,9 +34,9 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist; check the path") from None
-    except (ValueError, RecursionError) as error:  # numbers with too many digits, and nesting too deep, included
-        raise InputError(f"{path} is not readable JSON: {error}") from None
+        raise error(f"{path} does not exist; check the path") from None
+    except (ValueError, RecursionError) as fault:  # numbers with too many digits, and nesting too deep, included
+        raise error(f"{path} is not readable JSON: {fault}") from None
 
 
 def write_lines(path: Path, lines: list[str]) -> None:

@@ -12,29 +12,15 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from ..errors import InputError, nearest
-from ..files import check_digests, read_json, read_lines
+from ..errors import InputError, ModelFileError, nearest
 from ..imports import import_named, is_allowed
 from ..settings import from_text
 from ..text import CustomTokenizer
 from ..text.custom import with_allowed
-from ..topics.saved import CONFIG, VOCABULARY, WEIGHTS, find_model
+from ..topics.saved import CONFIG, WEIGHTS, find_model, read_config, read_vocabulary
 from ..training.batches import choose_device
 from .base import TopicModel
 from .registry import REGISTRY, load_model
-from .saving import FORMAT_VERSION
-
-# The entries of config.json and their types.
-_ENTRIES = {
-    "format_version": int,
-    "model": str,
-    "settings": dict,
-    "tokenizer": dict,
-    "history": list,
-    "n_documents": int,
-    "named_columns": bool,
-    "sha256": dict,
-}
 
 
 def model_class(name: str) -> type[TopicModel]:
@@ -97,20 +83,20 @@ def load(
             Importing a module runs its code, so none is imported that is not named here.
 
     Raises:
-        InputError: the directory has no model; the model is damaged, of a newer version, or of a module that is not
-            allowed; or there is no such device.
+        ModelFileError: there is no model, or one of its files is missing, damaged, of a newer format, or a link to a
+            file elsewhere; the message names the file.
+        InputError: the model is of a module that is not allowed, or there is no such device.
     """
     choose_device(device)
     folder = find_model(directory)
-    config = _read_config(folder / CONFIG)
+    config = read_config(folder)
     allowed = {allow} if isinstance(allow, str) else set(allow)
     kind = _saved_class(folder, config, allowed)
-    check_digests(folder, config["sha256"])
     try:
         tensors = load_file(folder / WEIGHTS)
-        words = read_lines(folder / VOCABULARY)
-    except (OSError, UnicodeDecodeError, SafetensorError) as error:
-        raise _damaged(folder, error) from error
+    except (OSError, SafetensorError) as error:
+        raise _damaged(folder / WEIGHTS, error) from error
+    words = read_vocabulary(folder)
     config["settings"]["device"] = device
     try:
         if "edited" in config:
@@ -120,28 +106,14 @@ def load(
         else:
             model = kind.from_saved(config, words, tensors)
     except InputError as error:
-        raise InputError(f"{folder / CONFIG} cannot be used: {error}") from error
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        raise ModelFileError(f"{folder / CONFIG} cannot be used: {error}") from error
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise _damaged(folder, error) from error
     if tokenizer is not None:
         model.tokenizer_ = CustomTokenizer.of(tokenizer, getattr(model.tokenizer_, "stop_words", ()))
     else:
         model.tokenizer_ = with_allowed(model.tokenizer_, allowed)
     return model
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    config = read_json(path)
-    if not isinstance(config, dict):
-        raise InputError(f"{path} is damaged: it is not a JSON object; copy the directory again")
-    config.setdefault("sha256", {})  # there were no checksums at first
-    for name, kind in _ENTRIES.items():
-        if not isinstance(config.get(name), kind):
-            problem = f"{name!r} is {config[name]!r:.60}" if name in config else f"it has no {name!r}"
-            raise InputError(f"{path} is damaged: {problem}; copy the directory again")
-    if config["format_version"] > FORMAT_VERSION:
-        raise InputError(f"{path.parent} was written by a newer topicloom; upgrade with pip install -U topicloom")
-    return config
 
 
 def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> type[TopicModel]:
@@ -151,7 +123,7 @@ def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> typ
         try:
             return model_class(name)
         except InputError as error:
-            raise InputError(f"{folder / CONFIG} cannot be used: {error}") from None
+            raise ModelFileError(f"{folder / CONFIG} cannot be used: {error}") from None
     if not is_allowed(module, allowed):
         raise InputError(
             f"{folder} holds a model of the class {name} in the module {module!r}, whose code would be run; "
@@ -172,8 +144,6 @@ def _imported(name: str) -> type[TopicModel]:
     return kind
 
 
-def _damaged(folder: Path, error: Exception) -> InputError:
+def _damaged(path: Path, error: Exception) -> ModelFileError:
     reason = f"there is no {error}" if isinstance(error, KeyError) else (str(error) or type(error).__name__)
-    return InputError(
-        f"{folder} is damaged: {reason.splitlines()[0]}; train the model again, or copy the directory again"
-    )
+    return ModelFileError.of(path, f"is damaged: {reason.splitlines()[0]}")

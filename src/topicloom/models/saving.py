@@ -1,7 +1,7 @@
 """A fitted model as a directory of plain files. Nothing in them is executed when they are read.
 
-config.json           the model's class, settings, tokenizer and history, and the checksums of the other two files; for
-                      an edited model, those of the trained model, and the edits
+config.json           the model's class, settings, tokenizer and history, and the checksums of all files; for an edited
+                      model, the class and settings of the trained model, and the edits
 model.safetensors     the network's weights, the counts of words, and components_
 vocabulary.txt        one word on each line
 """
@@ -19,10 +19,10 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ..files import file_digest, write_json, write_lines
-from ..settings import check_settings, from_text
+from ..files import write_lines, write_manifest
+from ..settings import check_settings, from_text, path_settings
 from ..text import tokenizer_from_settings
-from ..topics.saved import COMPONENTS, CONFIG, VOCABULARY, WEIGHTS
+from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, VOCABULARY, WEIGHTS
 from ..training.batches import choose_device
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
-FORMAT_VERSION = 2
 COUNTS = ("word_counts_", "document_counts_")
 Model = TypeVar("Model", bound="TopicModel")
 
@@ -41,10 +40,9 @@ def save_into(model: TopicModel, folder: Path) -> None:
     learned = {name: torch.from_numpy(np.ascontiguousarray(getattr(model, name))) for name in (*COUNTS, COMPONENTS)}
     save_file(weights | learned, folder / WEIGHTS)
     write_lines(folder / VOCABULARY, model.vocabulary_)
-    further = model.further_config()
     kind = type(model.origin)
     config = {
-        "format_version": 2 if further else 1,  # the first version knows no edits
+        "format_version": FORMAT_VERSION,
         "model": kind.__name__,
         "module": kind.__module__,
         "settings": _as_json(model.origin.settings_),
@@ -52,9 +50,8 @@ def save_into(model: TopicModel, folder: Path) -> None:
         "tokenizer": model.tokenizer_.model_dump(mode="json"),
         "history": model.history_,
         "named_columns": hasattr(model, "feature_names_in_"),
-        "sha256": {name: file_digest(folder / name) for name in (WEIGHTS, VOCABULARY)},
     }
-    write_json(folder / CONFIG, config | further)
+    write_manifest(folder / CONFIG, config | model.further_config(), (WEIGHTS, VOCABULARY))
 
 
 def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Model:
@@ -70,6 +67,7 @@ def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], te
         ValueError: the files do not fit together, or contain what no model can have.
         SettingError: the class does not have a setting, or a setting cannot have its value.
     """
+    _refuse_paths(kind, config["settings"])
     model = kind(**from_text(kind, config["settings"]))
     check_settings(model)
     _check_vocabulary(vocabulary)
@@ -93,6 +91,13 @@ def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], te
         raise ValueError(f"{WEIGHTS} does not fit the network that {kind.__name__} builds: {reason}") from None
     model.adopt_network(network.on(choose_device(model.device), seed=0))
     return model
+
+
+def _refuse_paths(kind: type[TopicModel], settings: Mapping[str, Any]) -> None:
+    """Refuse a setting that makes a model of this package read a file elsewhere; a model is saved without any."""
+    for name in path_settings(kind) if kind.__module__.split(".")[0] == "topicloom" else ():
+        if settings.get(name) is not None:
+            raise ValueError(f"the setting {name!r} is {settings[name]!r:.60}, and a saved model reads no other file")
 
 
 def _check_vocabulary(vocabulary: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from .checks import (
     require_whole,
 )
 from .descriptions import describe_settings
-from .values import describe_value, settings_as_json, settings_as_text
+from .values import describe_value, path_settings, settings_as_json, settings_as_text
 
 __all__ = [
     "AtLeastOne",
@@ -26,6 +26,7 @@ __all__ = [
     "describe_settings",
     "describe_value",
     "from_text",
+    "path_settings",
     "refuse_unknown",
     "require_whole",
     "settings_as_json",

@@ -31,10 +31,10 @@ class Summarised(Protocol):
 
 def settings_as_text(estimator: Any) -> dict[str, str]:
     """Return each setting of an estimator as `describe_value` gives it, and the path of a file by its content."""
-    types = limited_types(type(estimator))
+    paths = path_settings(type(estimator))
     described = {}
     for name, value in estimator.get_params(deep=False).items():
-        is_file = isinstance(value, str) and _allows_path(types.get(name)) and Path(value).is_file()
+        is_file = isinstance(value, str) and name in paths and Path(value).is_file()
         described[name] = describe_value(Path(value) if is_file else value)
     return described
 
@@ -45,6 +45,11 @@ def settings_as_json(estimator: Any) -> dict[str, Any]:
     A value that JSON cannot express, or only at great length, is replaced by its summary or its description.
     """
     return {name: _as_json(value) for name, value in estimator.get_params(deep=False).items()}
+
+
+def path_settings(kind: type) -> list[str]:
+    """Return the settings of a class that may be the path of a file."""
+    return [name for name, hint in limited_types(kind).items() if _allows_path(hint)]
 
 
 def describe_value(value: Any) -> str:

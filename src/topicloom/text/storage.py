@@ -12,7 +12,8 @@ from typing import IO, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import CorpusFileError
+from ..files import plain_file
 from .characters import replace_surrogates
 
 
@@ -41,11 +42,14 @@ class StoredTexts(Sequence[str]):
             mmap: Leave the strings on disk.
 
         Raises:
-            InputError: A file is missing or cut short, or the number of strings is not `count`.
+            CorpusFileError: A file is missing or damaged, or the number of strings is not `count`.
         """
+        path = plain_file(folder, f"{name}.utf8", CorpusFileError)
         offsets = load_array(folder / f"{name}.offsets.npy", mmap)
-        path = folder / f"{name}.utf8"
-        if not path.is_file() or len(offsets) != count + 1 or path.stat().st_size != offsets[-1]:
+        rising = offsets.ndim == 1 and offsets.dtype.kind == "i" and bool((np.diff(offsets) >= 0).all())
+        if not rising or len(offsets) != count + 1 or offsets[0] != 0:
+            raise damaged(folder / f"{name}.offsets.npy")
+        if path.stat().st_size != offsets[-1]:
             raise damaged(path)
         # An empty file cannot be mapped.
         blob = np.memmap(path, np.uint8, "r") if mmap and offsets[-1] > 0 else np.fromfile(path, np.uint8)
@@ -162,19 +166,21 @@ def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
 
 
 def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
-    """Read a .npy file.
+    """Read a .npy file, which cannot contain objects.
 
     Raises:
-        InputError: The file is missing or cut short.
+        CorpusFileError: The file is missing, cut short or of another format.
     """
+    plain_file(path.parent, path.name, CorpusFileError)
     try:
-        loaded: npt.NDArray[Any] = np.load(path, mmap_mode="r" if mmap else None)
-    except (OSError, ValueError, EOFError):
-        raise damaged(path) from None
+        loaded = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+    except (OSError, ValueError, EOFError, TypeError, OverflowError, MemoryError, SyntaxError, LookupError):
+        raise damaged(path) from None  # a damaged header is evaluated as a literal, which can raise any of these
+    if not isinstance(loaded, np.ndarray) or not loaded.dtype.isnative:
+        raise damaged(path)
     return loaded
 
 
-def damaged(path: Path) -> InputError:
-    """The error for a file of a saved corpus that is missing or damaged."""
-    fault = "is damaged or cut short" if path.exists() else "is missing"
-    return InputError(f"{path} {fault}; make the corpus again")
+def damaged(path: Path) -> CorpusFileError:
+    """The error for a damaged file of a saved corpus."""
+    return CorpusFileError.of(path, "is damaged or cut short")

@@ -10,13 +10,25 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from ..errors import InputError
-from ..files import check_digests, read_json, read_lines
+from ..errors import ModelFileError
+from ..files import check_digests, plain_file, read_lines, read_manifest
 from .words import complete_names, topic_word_ids
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
 MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
 COMPONENTS = "components_"
+FORMAT_VERSION = 3  # the first knows no edits, and the first two no checksum of config.json
+
+# The entries of config.json and their types.
+_ENTRIES = {
+    "format_version": int,
+    "model": str,
+    "settings": dict,
+    "tokenizer": dict,
+    "history": list,
+    "n_documents": int,
+    "named_columns": bool,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,38 +70,69 @@ def find_model(directory: str | Path) -> Path:
     """Return the folder of a saved model: `directory`, or model/ in a run directory.
 
     Raises:
-        InputError: there is no model.
+        ModelFileError: there is no model.
     """
     folder = Path(directory)
     if not (folder / CONFIG).is_file() and (folder / "model").is_dir():
         folder = folder / "model"
     if not (folder / CONFIG).is_file():
-        raise InputError(f"{folder} holds no saved model (no {CONFIG}); check the path")
+        raise ModelFileError(f"{folder} holds no saved model (no {CONFIG}); check the path")
     return folder
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return config.json of a saved model, after a check of all files against their checksums.
+
+    Raises:
+        ModelFileError: a file is missing or damaged, or the model is of a newer format.
+    """
+    path = folder / CONFIG
+    config = read_manifest(path, ModelFileError, FORMAT_VERSION, sealed=3)
+    for name, kind in _ENTRIES.items():
+        if not isinstance(config.get(name), kind):
+            problem = f"{name!r} is {config[name]!r:.60}" if name in config else f"it has no {name!r}"
+            raise ModelFileError.of(path, f"is damaged: {problem}")
+    missing = {WEIGHTS, VOCABULARY} - config["sha256"].keys()
+    if missing and config["format_version"] >= 3:
+        raise ModelFileError.of(path, f"is damaged: it has no checksum of {min(missing)}")
+    check_digests(folder, config["sha256"], ModelFileError)
+    for name in missing:
+        plain_file(folder, name, ModelFileError)
+    return config
+
+
+def read_vocabulary(folder: Path) -> list[str]:
+    """Return the words of a saved model.
+
+    Raises:
+        ModelFileError: they cannot be read.
+    """
+    try:
+        return read_lines(folder / VOCABULARY)
+    except UnicodeDecodeError as error:
+        raise ModelFileError.of(folder / VOCABULARY, f"is damaged: byte {error.start} is not UTF-8") from None
 
 
 def read_topics(directory: str | Path) -> SavedTopics:
     """Read the topics of a saved model or of a run.
 
     Raises:
-        InputError: there is no model, or it is damaged.
+        ModelFileError: there is no model, or it is damaged.
     """
     folder = find_model(directory)
-    config = read_json(folder / CONFIG)
-    digests = config.get("sha256") if isinstance(config, dict) else None
-    check_digests(folder, digests if isinstance(digests, dict) else {})
+    config = read_config(folder)
     try:
         with safe_open(folder / WEIGHTS, framework="numpy") as file:
             components, counts = file.get_tensor(COMPONENTS), file.get_tensor("word_counts_")
-        words = read_lines(folder / VOCABULARY)
-    except (OSError, UnicodeDecodeError, SafetensorError) as error:
+    except (OSError, SafetensorError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"{folder} is damaged ({reason}); train or copy it again") from None
+        raise ModelFileError.of(folder / WEIGHTS, f"is damaged: {reason}") from None
+    words = read_vocabulary(folder)
     if components.ndim != 2 or components.shape[1] != len(words) or counts.shape != (len(words),):
-        raise InputError(f"{folder} is damaged (its words and its topics have different sizes); train or copy it again")
+        raise ModelFileError.of(folder / WEIGHTS, f"is damaged: its words are not the {len(words)} of {VOCABULARY}")
     if not np.isfinite(components).all() or not np.isfinite(counts).all():
-        raise InputError(f"{folder / 'model.safetensors'} holds a number that is not finite; train or copy it again")
+        raise ModelFileError.of(folder / WEIGHTS, "is damaged: it contains a number that is not finite")
     names = config.get("topic_names")
     if names is not None and (not isinstance(names, list) or len(names) != len(components)):
-        raise InputError(f"{folder / CONFIG} is damaged (its topics and their names differ in number); copy it again")
+        raise ModelFileError.of(folder / CONFIG, "is damaged: its topics and their names differ in number")
     return SavedTopics(components, words, counts, names)

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
-from ..errors import InputError
+from ..corpus.saving import pieces, save_into
+from ..errors import CorpusFileError
+from ..files import atomic_directory
 from ..text.storage import load_array
 from .document_topics import DocumentTopics
 
@@ -47,8 +49,9 @@ def write_stored(folder: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts
         texts: whether the texts are written, if they are known.
     """
     kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
-    kept.save(folder)
-    np.save(folder / THETA, np.asarray(theta, np.float32))
+    with atomic_directory(folder, "corpus.json") as staged:
+        np.save(staged / THETA, np.asarray(theta, np.float32))
+        save_into(kept, staged)
 
 
 def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus, DocumentTopics]:
@@ -60,16 +63,18 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
         n_topics: the number of topics of its model.
 
     Raises:
-        InputError: the run keeps no documents, or they are damaged or of another model.
+        CorpusFileError: the run keeps no documents, or they are damaged or of another model.
     """
     folder = run / DOCUMENTS
     if not (folder / "corpus.json").is_file():
-        raise InputError(
+        raise CorpusFileError(
             f"{run} does not hold its documents (no {DOCUMENTS}/corpus.json); train it again without "
             "--no-documents, or give the documents in Python: topicloom.Topics(model, documents)"
         )
     corpus = Corpus.load(folder)
     theta = load_array(folder / THETA, mmap=True)
-    if corpus.vocabulary != vocabulary or theta.shape != (corpus.n_docs, n_topics):
-        raise InputError(f"{folder} does not belong to the model in {run}; train the run again")
+    if corpus.vocabulary != vocabulary or theta.shape != (corpus.n_docs, n_topics) or theta.dtype.kind != "f":
+        raise CorpusFileError(f"{folder} does not belong to the model in {run}; train the run again")
+    if not all(np.isfinite(part).all() for part in pieces(theta)):
+        raise CorpusFileError.of(folder / THETA, "is damaged: it contains a number that is not finite")
     return corpus, DocumentTopics(theta, corpus.is_empty, corpus.fields)
