@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -120,8 +121,8 @@ def test_a_folder_of_the_users_own_documents_is_not_replaced(news, tmp_path):
 
 def test_documents_of_another_model_are_refused(run, tmp_path, news):
     call("train", news, *FAST, "--topics", 2, "--out", tmp_path / "two")
-    (tmp_path / "two" / "documents" / "theta.npy").write_bytes((run / "documents" / "theta.npy").read_bytes())
-    with pytest.raises(tl.InputError, match="does not belong to the model"):
+    shutil.copytree(run / "documents", tmp_path / "two" / "documents", dirs_exist_ok=True)
+    with pytest.raises(tl.CorpusFileError, match="does not belong to the model"):
         tl.Topics.from_run(tmp_path / "two")
 
 

@@ -338,13 +338,11 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
     @classmethod
     def load(cls, directory: str | Path, mmap: bool = True, *, verify: bool | None = None) -> Corpus:
-        """Read a corpus that `save` wrote.
+        """Read a corpus that `save` wrote to a directory.
 
         Args:
-            directory: where the corpus was saved.
             mmap: whether counts, vectors and texts stay on disk and are read when they are needed.
-            verify: whether files are checked against their checksums: all (True), none, or those of up to 64 MiB
-                (None). Sizes, and the range of counts and indices, are checked always.
+            verify: which files are checked by checksum: all, none, or (None) those of up to 64 MiB.
 
         Raises:
             CorpusFileError: a file is missing, damaged or of a newer format; the message names it.
