@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import topicloom as tl
-from topicloom.display import as_text, html_table
+from topicloom.display import as_text, html_table, printable
 from topicloom.experiments.comparison import Comparison
 from topicloom.experiments.recommendation import Recommendation
 from topicloom.experiments.tune import Tuning
+from topicloom.topics.table import Table
 
 HOSTILE = "<script>alert(1)</script>&\"'"
 HARMLESS = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "pre", "span", "details", "summary", "style"}
@@ -120,6 +121,30 @@ def test_comparisons_tunings_and_recommendations(model):
 def test_cells():
     cells = [None, 1.0, 0.123456, float("nan"), ["a", "b"], 3, "x"]
     assert [as_text(cell) for cell in cells] == ["", "1", "0.1235", "", "a b", "3", "x"]
-    html = html_table(["a"], [[n] for n in range(100)], limit=10)
-    assert html.count("<tr>") == 11
-    assert "and 90 more rows" in html
+    html = html_table(["a"], [[n] for n in range(100)])
+    assert html.count("<tr>") == 61
+    assert "and 40 more rows" in html
+    assert html_table(["a"], [[n] for n in range(100)], whole=True).count("<tr>") == 101
+
+
+def test_long_texts_are_cut_where_people_look_and_whole_in_files(tmp_path):
+    long = Table({"text": ["x" * 1_000_000, "y"], "words": [["w"] * 1_000_000, []]}, "t" * 1_000_000)
+    assert len(long._repr_html_()) < 5_000
+    assert len(repr(long)) < 10_000
+    for name in ("table.html", "table.md", "table.csv"):
+        long.save(tmp_path / name)
+        assert "x" * 1_000_000 in (tmp_path / name).read_text(encoding="utf-8")
+
+
+AWKWARD = "a\x00b\x1b[31mc\x9b31md\x7f\u202ee\u2066f\ud800g\u2028h\ri"
+
+
+def test_what_is_shown_cannot_change_a_page_or_a_terminal():
+    assert printable(AWKWARD) == "a b [31mc 31md ef g h i"
+    assert printable("中文　é\xa0\u200d\t\n🏳️‍🌈") == "中文　é\xa0\u200d\t\n🏳️‍🌈"
+    found = Table({AWKWARD: [AWKWARD, "x"]}, AWKWARD)
+    corpus = tl.Corpus.from_counts(np.ones((4, 2)), [AWKWARD.split("\ud800")[0], "<b>"], labels=[AWKWARD] * 4)
+    view = tl.Topics(tl.GSM(2, epochs=1, random_state=0).fit(corpus), corpus)
+    for value in (found, corpus, view, view.model, view.table(), view.hierarchy(), view.topics_of(0)):
+        for text in (value._repr_html_(), repr(value)):
+            assert not set(text) & set("\x00\x1b\x9b\x7f\u202e\u2066\ud800\u2028\r"), type(value)

@@ -1,15 +1,41 @@
-"""HTML for notebooks. Whatever comes from texts is escaped, so that a document cannot become markup."""
+"""Text for people to look at: HTML for notebooks, and text without what could change a terminal or a page.
+
+Whatever comes from texts is escaped, so that a document cannot become markup.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
 _ROWS = 60  # of a table; more are left out, and the last line says how many
+_LONGEST = 1_000  # characters of a cell
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")  # these change the direction of what follows
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Return a text without what could change how a terminal or a page shows the text around it.
+
+    Control characters, other ends of lines than \\n and lone surrogates become blanks, and characters that change the
+    direction of text are left out. Lines and tabs stay.
+    """
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub(" ", _DIRECTION.sub("", text))
+
+
+def as_markup(text: str) -> str:
+    """Return a text as HTML that shows it, without what `printable` removes."""
+    return escape(printable(text))
 
 
 def html_table(
-    head: Sequence[str], rows: Iterable[Sequence[object]], title: str = "", note: str = "", limit: int = _ROWS
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    title: str = "",
+    note: str = "",
+    *,
+    whole: bool = False,
 ) -> str:
     """Return a table as HTML.
 
@@ -18,14 +44,16 @@ def html_table(
         rows: the cells, as text, numbers or None.
         title: a line above the table.
         note: a line below it.
-        limit: the number of rows that are shown.
+        whole: whether all rows and long texts are shown, as in a file; otherwise, the first 60 rows and the beginning
+            of each text are.
     """
     lines = list(rows)
-    more = f"and {len(lines) - limit:,} more rows" if len(lines) > limit else ""
-    cells = "".join(f"<tr>{''.join(_cell(value) for value in line)}</tr>" for line in lines[:limit])
-    names = "".join(f'<th style="text-align:left">{escape(name)}</th>' for name in head)
-    notes = "".join(f"<p>{escape(line)}</p>" for line in (more, note) if line)
-    caption = f"<p><b>{escape(title)}</b></p>" if title else ""
+    more = f"and {len(lines) - _ROWS:,} more rows" if len(lines) > _ROWS and not whole else ""
+    shown = lines if whole else lines[:_ROWS]
+    cells = "".join(f"<tr>{''.join(_cell(value, whole) for value in line)}</tr>" for line in shown)
+    names = "".join(f'<th style="text-align:left">{as_markup(_cut(name, whole))}</th>' for name in head)
+    notes = "".join(f"<p>{as_markup(line)}</p>" for line in (more, note) if line)
+    caption = f"<p><b>{as_markup(_cut(title, whole))}</b></p>" if title else ""
     table = f'<table class="dataframe"><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>'
     return f"<div>{caption}{table if lines or head else ''}{notes}</div>"
 
@@ -41,6 +69,15 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-def _cell(value: object) -> str:
+def as_cell(value: object) -> str:
+    """Return a cell on one line, for the text of a table: a long text is cut."""
+    return " ".join(printable(_cut(as_text(value))).splitlines())
+
+
+def _cut(text: str, whole: bool = False) -> str:
+    return text if whole or len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _cell(value: object, whole: bool) -> str:
     side = "right" if isinstance(value, int | float) and not isinstance(value, bool) else "left"
-    return f'<td style="text-align:{side}">{escape(as_text(value))}</td>'
+    return f'<td style="text-align:{side}">{as_markup(_cut(as_text(value), whole))}</td>'

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..text.characters import printable
+from ..display import printable
 from .files import open_topics
 from .options import Allow, AsJson, Run, number_or_name
 from .shell import command, print_json, print_table

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .._version import __version__
+from ..display import printable
 from ..errors import InputError, TrainingDivergedError, on_command_line
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from ..topics.tables import Topic
 
 logger = logging.getLogger("topicloom")
+
+# Characters that could change a terminal, and that JSON may contain as they are.
+_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 app = typer.Typer(
     help="Neural topic models: from raw text to topics a person can read, trust and use.",
@@ -113,7 +117,7 @@ def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int =
     for column in table.columns[:n_numbers]:
         column.justify = "right"
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     Console(markup=False, highlight=False).print(table)
 
 
@@ -123,12 +127,12 @@ def print_evaluation(found: Evaluation) -> None:
     table.columns[1].justify = "right"
     table.title, table.title_justify, table.title_style = found.title, "left", ""
     for line in found.lines():
-        table.add_row(*line)
+        table.add_row(*map(printable, line))
     Console(markup=False, highlight=False).print(table)
 
 
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False))
+    typer.echo(json.dumps(value, ensure_ascii=False).translate(_ESCAPES))
 
 
 @contextmanager
@@ -148,7 +152,7 @@ class _Stderr(logging.Handler):
         self.options = options
 
     def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(on_command_line(record.getMessage(), self.options), err=True)
+        typer.echo(printable(on_command_line(record.getMessage(), self.options)), err=True)
 
 
 def log_to_stderr(quiet: bool, options: list[str]) -> None:
@@ -157,5 +161,5 @@ def log_to_stderr(quiet: bool, options: list[str]) -> None:
 
 
 def stop(message: str, code: int) -> NoReturn:
-    typer.echo(f"topicloom: error: {message}", err=True)
+    typer.echo(printable(f"topicloom: error: {message}"), err=True)
     raise typer.Exit(code)

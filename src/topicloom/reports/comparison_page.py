@@ -6,12 +6,12 @@ import csv
 import io
 import logging
 from contextlib import suppress
-from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ..display import as_markup
 from ..errors import InputError, MissingExtraError
 from ..metrics import CATALOGUE
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
+# The plots have style attributes. The page has no script, and loads nothing.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
@@ -117,7 +119,7 @@ def page(found: Comparison) -> str:
     body = [
         "<h1>Comparison of topic models</h1>",
         f"<p>{_size(found)}; documents: "
-        f"{escape(parts)}. Mean ± standard deviation over seeds; the best mean of each number of topics is bold. "
+        f"{as_markup(parts)}. Mean ± standard deviation over seeds; the best mean of each number of topics is bold. "
         "No single column says which model is better: C_v alone, for example, rewards topics that are all alike.</p>",
         *_versions(found),
         *_failed(found),
@@ -132,6 +134,7 @@ def page(found: Comparison) -> str:
     ]  # fmt: skip
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Comparison of topic models</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
 
@@ -150,7 +153,7 @@ def _size(found: Comparison) -> str:
 def _versions(found: Comparison) -> list[str]:
     if not found.versions:
         return []
-    said = f"Fitted by topicloom {escape(' and '.join(found.versions))}."
+    said = f"Fitted by topicloom {as_markup(' and '.join(found.versions))}."
     if len(found.versions) > 1:
         said = f"<strong>{said}</strong> Figures of different versions may not be comparable."
     return [f'<p class="note">{said}</p>']
@@ -160,7 +163,7 @@ def _failed(found: Comparison) -> list[str]:
     if not found.failed:
         return []
     items = "".join(
-        f"<li>{escape(row['model'])}, {row['n_topics']} topics, seed {row['seed']}: {escape(row['error'])}</li>"
+        f"<li>{as_markup(row['model'])}, {row['n_topics']} topics, seed {row['seed']}: {as_markup(row['error'])}</li>"
         for row in found.failed
     )
     return [f"<p>{len(found.failed)} of {len(found.rows)} fits ended in an error:</p><ul>{items}</ul>"]
@@ -168,7 +171,7 @@ def _failed(found: Comparison) -> list[str]:
 
 def _table(found: Comparison, part: str) -> str:
     lines = found.table(part)
-    head = "".join(f"<th>{escape(CATALOGUE[name].title)}</th>" for name in found.measures)
+    head = "".join(f"<th>{as_markup(CATALOGUE[name].title)}</th>" for name in found.measures)
     rows = []
     for line in lines:
         columns = []
@@ -179,7 +182,7 @@ def _table(found: Comparison, part: str) -> str:
             best = line[name] is not None and len(known) > 1 and line[name] * better == max(known)
             text = figure(name, line[name], line[f"{name}_sd"])
             columns.append(f'<td class="best">{text}</td>' if best else f"<td>{text}</td>")
-        rows.append(f"<tr><td>{escape(line['model'])}</td><td>{line['n_topics']}</td>{''.join(columns)}</tr>")
+        rows.append(f"<tr><td>{as_markup(line['model'])}</td><td>{line['n_topics']}</td>{''.join(columns)}</tr>")
     return _scrolled(f"<th>model</th><th>topics</th>{head}", rows)
 
 
@@ -194,7 +197,7 @@ def _paired(found: Comparison) -> list[str]:
             interval = "-" if line["low"] is None else f"{low} to {high}"
             p, p_holm = ("-" if line[each] is None else f"{line[each]:.3f}" for each in ("p", "p_holm"))
             rows.append(
-                f"<tr><td>{escape(CATALOGUE[name].title)}</td><td>{escape(line['model'])}</td><td>{escape(line['against'])}</td>"
+                f"<tr><td>{as_markup(CATALOGUE[name].title)}</td><td>{as_markup(line['model'])}</td><td>{as_markup(line['against'])}</td>"
                 f"<td>{figure(name, line['difference'])}</td><td>{interval}</td><td>{line['pairs']}</td>"
                 f"<td>{p}</td><td>{p_holm}</td></tr>"
             )
@@ -219,10 +222,10 @@ def _topics(found: Comparison) -> list[str]:
         if "error" in row or row["seed"] != 0:
             continue
         words = "".join(
-            f'<tr><td>{number}</td><td class="words">{escape(" ".join(topic))}</td></tr>'
+            f'<tr><td>{number}</td><td class="words">{as_markup(" ".join(topic))}</td></tr>'
             for number, topic in enumerate(row["words"])
         )
-        name = f"{escape(row['model'])}, {row['n_topics']} topics"
+        name = f"{as_markup(row['model'])}, {row['n_topics']} topics"
         blocks.append(f"<details><summary>{name}</summary><table>{words}</table></details>")
     return blocks
 
@@ -233,7 +236,7 @@ def _plots(found: Comparison) -> str:
     except ImportError:
         error = MissingExtraError.of("the plots of a comparison", "matplotlib", "viz")
         logger.warning("%s", error)
-        return f'<p class="note">{escape(str(error))}</p>'
+        return f'<p class="note">{as_markup(str(error))}</p>'
 
 
 def _drawn(found: Comparison) -> str:
@@ -254,7 +257,9 @@ def _n_topics(found: Comparison) -> list[str]:
     """Return the curve over numbers of topics and the recommendation for each model, if there are several numbers."""
     if len(found.n_topics) < 2:
         return []
-    items = "".join(f"<li>{escape(model)}: {escape(said.reason)}</li>" for model, said in _recommended(found).items())
+    items = "".join(
+        f"<li>{as_markup(model)}: {as_markup(said.reason)}</li>" for model, said in _recommended(found).items()
+    )
     try:
         from . import figures
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import re
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,6 +10,7 @@ from importlib.resources import files
 
 from fastapi import FastAPI, HTTPException, Response
 
+from ..display import as_markup
 from ..reports.explorer import PageOptions, explorer_page, read_metrics
 from .guard import NO_SOURCES
 from .live import Live
@@ -109,8 +109,8 @@ class _Explorer:
 def _plain(title: str, now: Snapshot) -> bytes:
     """Return the page of a run without documents: its topics as a table."""
     rows = "".join(
-        f"<tr><td>{row['topic']}<td>{html.escape(row['name'])}<td>"
-        f"{html.escape(' '.join(word['word'] for word in row['words']))}"
+        f"<tr><td>{row['topic']}<td>{as_markup(row['name'])}<td>"
+        f"{as_markup(' '.join(word['word'] for word in row['words']))}"
         for row in now.table
     )
-    return _PAGE.format(name=html.escape(title), rows=rows).encode("utf-8", "replace")
+    return _PAGE.format(name=as_markup(title), rows=rows).encode("utf-8", "replace")

@@ -26,11 +26,6 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def printable(text: str) -> str:
-    """Replace control characters, which could change a terminal, by blanks; lines and tabs stay."""
-    return "".join(" " if unicodedata.category(each) == "Cc" and each not in "\n\t" else each for each in text)
-
-
 def is_utf8(text: str) -> bool:
     """Whether a text can be written as UTF-8, which is true unless it contains a surrogate."""
     if text.isascii():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..text.characters import printable
+from ..display import as_markup, printable
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -87,7 +86,7 @@ class ColouredText:
 
     def __repr__(self) -> str:
         largest = ", ".join(f"{k} ({name}) {share:.0%}" for k, name, share in self._shown())
-        return f"ColouredText({len(self.tokens)} tokens; topics {largest})"
+        return printable(f"ColouredText({len(self.tokens)} tokens; topics {largest})")
 
     def __rich__(self) -> Text:
         from rich.style import Style
@@ -95,7 +94,7 @@ class ColouredText:
 
         shown = Text()
         for k, name, share in self._shown():
-            shown.append(f" {k} {name} {share:.0%} ", Style(color="black", bgcolor=self.colour(k)))
+            shown.append(f" {k} {printable(name)} {share:.0%} ", Style(color="black", bgcolor=self.colour(k)))
             shown.append(" ")
         shown.append("\n")
         for piece, token in self.pieces():
@@ -106,7 +105,7 @@ class ColouredText:
 
     def _repr_html_(self) -> str:
         legend = " ".join(
-            f'<span style="{_css(self.colour(k), 1)}">{k} {escape(name)} {share:.0%}</span>'
+            f'<span style="{_css(self.colour(k), 1)}">{k} {as_markup(name)} {share:.0%}</span>'
             for k, name, share in self._shown()
         )
         body = "".join(self._html(piece, token) for piece, token in self.pieces())
@@ -114,9 +113,9 @@ class ColouredText:
 
     def _html(self, piece: str, token: Token | None) -> str:
         if token is None or token.topic is None:
-            return escape(piece)
-        title = escape(f"topic {token.topic} ({self.names[token.topic]}), {token.weight:.0%}", quote=True)
-        return f'<span style="{_css(self.colour(token.topic), token.weight)}" title="{title}">{escape(piece)}</span>'
+            return as_markup(piece)
+        title = as_markup(f"topic {token.topic} ({self.names[token.topic]}), {token.weight:.0%}")
+        return f'<span style="{_css(self.colour(token.topic), token.weight)}" title="{title}">{as_markup(piece)}</span>'
 
     def _shown(self) -> Sequence[tuple[int, str, float]]:
         return [each for each in self.topics[: len(_COLOURS)] if each[2] >= _SMALLEST] or self.topics[:1]

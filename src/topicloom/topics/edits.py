@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..display import printable
 from ..errors import InputError, SettingError, nearest
-from ..text.characters import printable, replace_surrogates
+from ..text.characters import replace_surrogates
 
 Edit = dict[str, Any]
 FEWEST = 2  # topics that a model can have

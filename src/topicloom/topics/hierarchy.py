@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
+from ..display import as_markup, printable
 from ..errors import SettingError
 from .table import Table
 from .words import names_or_numbers, topic_word_ids
@@ -147,7 +148,7 @@ class Hierarchy:
             branches = [(child, below + "├─ ", below + "│  ") for child in children[:-1]]
             branches.append((children[-1], below + "└─ ", below + "   "))
             todo += reversed(branches)
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _line(self, node: int, n_words: int) -> str:
         words, share = " ".join(self.words[node][:n_words]), f"{self.shares[node]:.1%}"
@@ -164,9 +165,7 @@ class Hierarchy:
         return self.tree()
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(self.tree())}</pre>"
+        return f"<pre>{as_markup(self.tree())}</pre>"
 
 
 def hierarchy(

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from ..display import as_text, html_table
+from ..display import as_cell, as_text, html_table
 from ..errors import InputError, MissingExtraError
 from ..files import atomic_file
 from .spreadsheets import BOM, as_text_cell
@@ -68,7 +68,7 @@ class Table:
         return [[as_text(value) for value in row.values()] for row in self.rows()]
 
     def __repr__(self) -> str:
-        lines = [list(self.columns), *self.lines()]
+        lines = [list(map(as_cell, line)) for line in (self.columns, *(row.values() for row in self.rows()))]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
         return "\n".join(line.rstrip() for line in text)
@@ -168,7 +168,7 @@ class Table:
         if kind == ".md":
             return self.to_markdown()
         rows = [list(row.values()) for row in self.rows()]
-        table = html_table(list(self.columns), rows, self.title, limit=len(rows))
+        table = html_table(list(self.columns), rows, self.title, whole=True)
         return f'<!doctype html>\n<meta charset="utf-8">\n{table}\n'
 
     def _write_excel(self, path: Path) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...display import as_markup
 from ...errors import InputError
 from ...files import atomic_file, read_json
 from .payload import PageOptions, page_parts
@@ -82,7 +82,7 @@ def _html(parts: Mapping[str, str], options: PageOptions) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
-<title>{escape(options.title or "topicloom")}</title>
+<title>{as_markup(options.title or "topicloom")}</title>
 <link rel="icon" href="data:,">
 <style>{style}</style>
 </head>
