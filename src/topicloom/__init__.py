@@ -21,6 +21,7 @@ if _TYPE_CHECKING:
     from .errors import InputError as InputError
     from .errors import ModelFileError as ModelFileError
     from .errors import TrainingDivergedError as TrainingDivergedError
+    from .errors import TrainingInterrupted as TrainingInterrupted
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
     from .experiments.compare import compare as compare
@@ -49,6 +50,7 @@ if _TYPE_CHECKING:
     from .topics.document_topics import DocumentTopics as DocumentTopics
     from .topics.view import Topics as Topics
     from .training.callbacks import Callback as Callback
+    from .training.checkpoints import Checkpoints as Checkpoints
 
 # Each public name and the module that it is loaded from; datasets, figures and metrics are modules themselves.
 _MODULES = {
@@ -63,6 +65,7 @@ _MODULES = {
     "InputError": ".errors",
     "ModelFileError": ".errors",
     "TrainingDivergedError": ".errors",
+    "TrainingInterrupted": ".errors",
     "Evaluation": ".evaluation",
     "evaluate": ".evaluation",
     "compare": ".experiments.compare",
@@ -90,6 +93,7 @@ _MODULES = {
     "DocumentTopics": ".topics.document_topics",
     "Topics": ".topics.view",
     "Callback": ".training.callbacks",
+    "Checkpoints": ".training.checkpoints",
 }
 
 __all__ = ["__version__", *_MODULES]  # names that are loaded below

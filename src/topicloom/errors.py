@@ -69,6 +69,18 @@ class TrainingDivergedError(ArithmeticError):
     """
 
 
+class TrainingInterrupted(KeyboardInterrupt):
+    """Training was stopped by a signal, after the state was written as a checkpoint.
+
+    Attributes:
+        signal: the number of the signal.
+    """
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.signal = signal
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return a clause that offers the names most like `name`, or lists up to a hundred if none is similar."""
     known = sorted(names)

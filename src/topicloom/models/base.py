@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,7 +25,8 @@ from ..nn.network import TopicNetwork
 from ..settings import ReadableSettings, check_settings
 from ..text import AnyTokenizer
 from ..training.batches import BatchReader
-from ..training.callbacks import Callback
+from ..training.callbacks import Callback, check_callbacks
+from ..training.checkpoints import Checkpoints
 from ..training.collapse import CollapseWatch
 from ..training.loop import Monitor, evaluated
 from ..training.monitors import TopicMonitor, check_monitors
@@ -122,7 +124,11 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
     @property
     def n_history_rows(self) -> int:
         """The greatest number of rows that `history_` can have after `fit`."""
-        return int(getattr(self, "epochs", None) or 0)
+        return self.rows_of(int(getattr(self, "epochs", None) or 0))
+
+    def rows_of(self, epochs: int) -> int:
+        """Return how many rows so many epochs have in `history_`."""
+        return epochs
 
     # Learning.
 
@@ -137,6 +143,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         monitor_every: int = 5,
         validation: Any = None,
         resume_from: Snapshot | None = None,
+        checkpoint: str | Path | Checkpoints | None = None,
     ) -> Self:
         """Learn the topics of documents.
 
@@ -154,24 +161,39 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
                 out `validation_fraction` of X. Models without a loss by epoch do not take them.
             resume_from: the state of an earlier fit with the same documents, settings and seed, which a callback took
                 in `Callback.on_state`. Training continues from it and gives the result of a fit that never stopped.
+            checkpoint: a directory for the state of the fit, which is written every minute and at the end; or
+                `topicloom.Checkpoints`, which has settings. If the directory has a checkpoint of the same fit, training
+                goes on from it.
 
         Returns:
             the model itself.
 
         Raises:
-            InputError: X or a setting cannot be used. An earlier fit is kept.
+            InputError: X or a setting cannot be used, or the checkpoints are of another fit. An earlier fit is kept.
             TrainingDivergedError: a loss is not finite. The model has the state of the last complete epoch.
+            TrainingInterrupted: a signal stopped the training, and there is a checkpoint.
         """
-        _check_callbacks(callbacks)
+        check_callbacks(callbacks)
+        if checkpoint is not None and resume_from is not None:
+            raise SettingError("a fit goes on from `checkpoint` or from `resume_from`; give one of them")
         names = check_monitors(monitor, monitor_every)
-        with self._kept_on_mistakes():
-            corpus = self._begin(X, vocabulary)
-            held_out = None if validation is None else self._held_out(validation, vocabulary)
-            reference = CorpusReference(corpus, "the training corpus")
-            watcher = TopicMonitor(
-                names, monitor_every, self.n_history_rows, reference, self.vocabulary_, self.word_counts_
-            )
-        self.fit_corpus(corpus, callbacks, [watcher] if watcher.names else [], resume_from, held_out)
+        with ExitStack() as stack:
+            with self._kept_on_mistakes():
+                corpus = self._begin(X, vocabulary)
+                held_out = None if validation is None else self._held_out(validation, vocabulary)
+                snapshot = resume_from
+                if checkpoint is not None:
+                    checkpoints = Checkpoints.of(checkpoint)
+                    snapshot = stack.enter_context(checkpoints.watching(self, corpus, held_out))
+                    callbacks = [*callbacks, checkpoints]
+                done = 0 if snapshot is None else len(snapshot.values["history"])
+                n_rows = self.n_history_rows
+                if snapshot is not None and snapshot.continued is not None:
+                    n_rows = done + self.rows_of(snapshot.continued.epochs)
+                reference = CorpusReference(corpus, "the training corpus")
+                watcher = TopicMonitor(names, monitor_every, n_rows, reference, self.vocabulary_, self.word_counts_)
+                watcher.seen = done
+            self.fit_corpus(corpus, callbacks, [watcher] if watcher.names else [], snapshot, held_out)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Sequence[str] | None = None) -> Self:
@@ -321,13 +343,3 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)  # for get_feature_names_out
-
-
-def _check_callbacks(callbacks: Any) -> None:
-    if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
-        raise SettingError("callbacks should be a list; give [callback]")
-    for callback in callbacks:
-        if not isinstance(callback, Callback):
-            raise SettingError(
-                f"callbacks should contain objects of a subclass of topicloom.Callback; {callback!r:.60} is none"
-            )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..errors import SettingError
 
 if TYPE_CHECKING:
     from ..nn.network import TopicNetwork
@@ -44,9 +46,10 @@ class Callback:
 
         model.fit(corpus, callbacks=[FirstTopic()])
 
-    `on_start` is called first, `on_batch` after every batch, `on_epoch` and then `on_state` after every epoch, and
-    `on_end` last. Some models begin with a stage that is not recorded in `history_`, such as a pretraining. In such a
-    stage, only `on_state` is called. While a model trains, it may have more topics than it will have in the end.
+    `on_start` is called first, `on_batch` and then `on_step` after every batch, `on_epoch` and then `on_state` after
+    every epoch, `on_finish` after the last epoch, and `on_end` at last. Some models begin with a stage that is not
+    recorded in `history_`, such as a pretraining. In such a stage, only `on_step` and `on_state` are called. LDA has no
+    batches here. While a model trains, it may have more topics than it will have in the end.
     """
 
     def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
@@ -61,6 +64,9 @@ class Callback:
 
     def on_batch(self) -> None:
         """Called after each batch."""
+
+    def on_step(self, state: RunState) -> None:
+        """Called after each batch with the state of the run, as `on_state` is after each epoch."""
 
     def on_epoch(self, row: dict[str, Any]) -> None:
         """Called after each epoch.
@@ -77,8 +83,27 @@ class Callback:
                 continue from here with `fit(resume_from=...)`.
         """
 
+    def on_finish(self, state: RunState) -> None:
+        """Called after the last epoch, if training neither failed nor was interrupted.
+
+        Args:
+            state: as for `on_state`. With a `patience`, its network has the weights of the last epoch; the best ones
+                are restored afterwards.
+        """
+
     def on_end(self) -> None:
-        """Called after the last epoch, or when training fails or is interrupted."""
+        """Called at last, even if training fails or is interrupted."""
+
+
+def check_callbacks(callbacks: Any) -> None:
+    """Raise SettingError unless these are callbacks."""
+    if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
+        raise SettingError("callbacks should be a list; give [callback]")
+    for callback in callbacks:
+        if not isinstance(callback, Callback):
+            raise SettingError(
+                f"callbacks should contain objects of a subclass of topicloom.Callback; {callback!r:.60} is none"
+            )
 
 
 @contextmanager

@@ -48,7 +48,8 @@ def train_stages(
             many epochs without a lower loss on them, and the best weights are restored.
         monitors: each measures the network after each epoch of a recorded stage, for the epoch's row of the history.
         after_epoch: changes the state after each epoch, such as by removing topics, before it is measured.
-        callbacks: objects that watch the run. In stages that are not recorded, only their `on_state` is called.
+        callbacks: objects that watch the run. In stages that are not recorded, only their `on_step` and `on_state` are
+            called.
         model: the estimator, which the callbacks receive.
 
     Raises:
@@ -80,9 +81,16 @@ def _train_stage(
     """Train until `state.epoch` is the plan's number of epochs, or the loss on `validation` no longer improves."""
     plan = stage.plan
     seen = callbacks if stage.recorded else ()
+
+    def after_batch() -> None:
+        for callback in seen:
+            callback.on_batch()
+        for callback in callbacks:
+            callback.on_step(state)
+
     with _denormals_flushed(), _suitable_threads(state.network):
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
-            row = _epoch(state, reader, plan, seen)
+            row = _epoch(state, reader, plan, after_batch)
             state.network.end_pass()
             if after_epoch is not None:
                 after_epoch(state)
@@ -102,6 +110,8 @@ def _train_stage(
                 _keep_best(state, row["validation_loss"])
             for callback in callbacks:
                 callback.on_state(state)
+        for callback in seen:
+            callback.on_finish(state)
     if validation is not None and state.best_weights is not None:
         state.network.load_state_dict(state.best_weights)
         state.best_weights = None  # later training must not be undone
@@ -135,7 +145,7 @@ def _mean_loss(network: TopicNetwork, reader: BatchReader, divergence_weight: fl
     return float(torch.stack(totals).sum()) / reader.n_docs
 
 
-def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callbacks: Sequence[Callback]) -> Row:
+def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_batch: Callable[[], None]) -> Row:
     """Train for one epoch, or for the rest of one that has begun, and return its row of the history."""
     network = state.network
     players = list(zip(network.players(), state.optimizers, strict=True))
@@ -144,11 +154,11 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
     started = time.perf_counter()
     network.train()
     # The values of the last batch, for a state in which all batches of the epoch are done already.
-    rate = plan.learning_rate * _rate_factor(plan, (state.step - 1) / (plan.epochs * len(reader)))
+    rate = plan.learning_rate * _rate_factor(plan, state.step - 1, len(reader))
     weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (state.batch - 1) / len(reader))
     batches = reader.ordered(state.draw_order(reader.n_docs), skip=state.batch)
     for number, batch in enumerate(batches, start=state.batch + 1):
-        rate = plan.learning_rate * _rate_factor(plan, state.step / (plan.epochs * len(reader)))
+        rate = plan.learning_rate * _rate_factor(plan, state.step, len(reader))
         weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (number - 1) / len(reader))
         for player, optimizer in players:
             if state.step % player.every:
@@ -168,8 +178,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, callba
                 raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
             _add(state.sums, terms, batch.n_docs)
         state.step, state.batch = state.step + 1, number
-        for callback in callbacks:
-            callback.on_batch()
+        after_batch()
     means = {name: float(total) / n_docs for name, (total, n_docs) in state.sums.items()}
     state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
     elapsed = time.perf_counter() - started
@@ -206,14 +215,16 @@ def _move(
     return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}, problem
 
 
-def _rate_factor(plan: TrainingPlan, progress: float) -> float:
+def _rate_factor(plan: TrainingPlan, step: int, n_batches: int) -> float:
     """Return the learning rate relative to the highest one.
 
     With "one_cycle", it rises along a cosine in the first tenth of the stage, and then falls along another cosine to
-    almost zero (Smith 2018).
+    almost zero (Smith 2018). Epochs that are added to a finished fit have a cycle of their own, which is a warm restart
+    (Loshchilov & Hutter 2017).
     """
     if plan.schedule == "constant":
         return 1.0
+    progress = (step - plan.first_epoch * n_batches) / ((plan.epochs - plan.first_epoch) * n_batches)
     if progress < 0.1:
         return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2
     return 1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2

@@ -22,6 +22,7 @@ class TrainingPlan:
     """How a stage is trained. `NeuralTopicModel` and `VariationalTopicModel` describe the settings of these names.
 
     In a model without `kl_weight`, that field is the weight of whatever takes the place of the divergence.
+    `first_epoch` is the number of epochs that were trained by an earlier plan; the schedule begins after them.
     """
 
     epochs: int
@@ -32,6 +33,7 @@ class TrainingPlan:
     kl_weight: float = 1.0
     kl_warmup: float = 0.0
     patience: int | None = None
+    first_epoch: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,16 +52,36 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Continuation:
+    """Epochs that are trained after a fit has finished.
+
+    Attributes:
+        after: the number of epochs that the fit had; of a Gibbs sampler, its iterations.
+        epochs: how many are added.
+    """
+
+    after: int
+    epochs: int
+
+    @property
+    def end(self) -> int:
+        """The number of epochs in the end."""
+        return self.after + self.epochs
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """The state of a run at one moment, on the CPU.
 
     Attributes:
         tensors: tensors by name. No two share memory, so that safetensors can write them.
         values: values by name that JSON can express.
+        continued: the epochs that are added to those of the settings, or None.
     """
 
     tensors: dict[str, Tensor]
     values: dict[str, Any]
+    continued: Continuation | None = None
 
 
 @dataclass

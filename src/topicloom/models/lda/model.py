@@ -83,7 +83,9 @@ class LDA(TopicModel):
     ) -> None:
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         counts = corpus.counts[np.diff(corpus.counts.indptr) > 0]
-        epochs = self.epochs or _EPOCHS[self.method]
+        epochs = self._epochs
+        if snapshot is not None and snapshot.continued is not None:
+            epochs = snapshot.continued.end
         watch = self.collapse_watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
         run: OnlineRun | GibbsRun
         if self.method == "gibbs":
@@ -107,11 +109,20 @@ class LDA(TopicModel):
                     watcher.on_epoch(row)
                 for watcher in watchers:
                     watcher.on_state(run)
+            for watcher in watchers:
+                watcher.on_finish(run)
         self.warn_of_collapse(watch)
 
     @property
     def n_history_rows(self) -> int:
-        return -(-(self.epochs or _EPOCHS[self.method]) // (1 if self.method == "variational" else _SAMPLER_STEP))
+        return self.rows_of(self._epochs)
+
+    @property
+    def _epochs(self) -> int:
+        return self.epochs or _EPOCHS[self.method]
+
+    def rows_of(self, epochs: int) -> int:
+        return epochs if self.method == "variational" else -(-epochs // _SAMPLER_STEP)
 
     def partial_fit_corpus(self, corpus: Corpus) -> None:
         if self.method == "gibbs":

@@ -1,0 +1,242 @@
+"""Checkpoints: a fit that is killed or stopped goes on where it was, and ends as the fit that was never stopped."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ..corpus import Corpus
+from ..errors import InputError, ModelFileError, SettingError, TrainingInterrupted
+from ..files import lock_directory
+from .callbacks import Callback, RunState
+from .checkpoint_files import Checkpoint, Identity, read_checkpoint
+from .state import Continuation, Snapshot
+
+logger = logging.getLogger("topicloom")
+
+DEFAULT_EVERY = "1min"
+_KEPT = 2
+_GREATEST_COST = 0.01  # the share of the training time that writing may take, unless checkpoints are counted in epochs
+_NAME = re.compile(r"checkpoint-(\d+)\.safetensors")
+_EVERY = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|seconds?|min|minutes?|h|hours?|epochs?)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+class Checkpoints(Callback):
+    """Writes the whole state of a fit into a directory while the model is trained, and goes on from it.
+
+    Give it to `fit`, or give only the directory: `fit(corpus, checkpoint="checkpoints/news")`. If the directory already
+    has a checkpoint of the same fit, training goes on from there. On a CPU the result is the same, bit for bit, as that
+    of a fit that never stopped. After the fit the directory keeps its final state, from which `more_epochs` goes on.
+
+    On SIGINT (Ctrl-C) and SIGTERM, training stops after the current batch, or after the current pass of LDA, writes a
+    checkpoint and raises TrainingInterrupted, which is a KeyboardInterrupt. A second signal ends the process at once.
+    Signals are handled in the main thread alone, and only where they have Python's own handlers.
+
+    The last two checkpoints are kept. Each is written beside its place and then renamed. If one cannot be written, for
+    example because the disk is full, a warning says so, training goes on, and the earlier ones stay.
+
+    Args:
+        directory: where the checkpoints are. One fit at a time may use it.
+        every: how often one is written: a time such as "90s", "10min" or "2h", or a number of epochs such as
+            "5 epochs". With a time, writing takes at most about one hundredth of the training: where a checkpoint takes
+            long to write, there are fewer.
+        more_epochs: go on from the state of a finished fit, and train for so many epochs more. Learning rates begin a
+            new cycle; the optimizer keeps what it knows.
+
+    Attributes:
+        resumed_from: the checkpoint from which the fit went on, or None.
+
+    Raises:
+        SettingError: `every` or `more_epochs` cannot be understood.
+    """
+
+    def __init__(self, directory: str | Path, every: str = DEFAULT_EVERY, more_epochs: int | None = None) -> None:
+        self.directory = Path(directory)
+        self._every_seconds, self._every_epochs = _read_interval(every)
+        if more_epochs is not None and (isinstance(more_epochs, bool) or more_epochs < 1):
+            raise SettingError(f"`more_epochs={more_epochs!r}` should be a whole number from 1")
+        self.more_epochs = more_epochs
+        self.resumed_from: Checkpoint | None = None
+        self._signal: int | None = None
+        self._damaged: list[Path] = []
+
+    @classmethod
+    def of(cls, checkpoint: str | Path | Checkpoints) -> Checkpoints:
+        """Return the checkpoints that `fit` was given, with the default settings for a directory."""
+        return checkpoint if isinstance(checkpoint, Checkpoints) else cls(checkpoint)
+
+    @contextmanager
+    def watching(self, model: Any, corpus: Corpus, validation: Corpus | None) -> Iterator[Snapshot | None]:
+        """Prepare for a fit, and yield the state from which it goes on, if there is one.
+
+        Args:
+            model: the estimator, whose settings have been checked.
+            corpus: its documents.
+            validation: the held-out documents that were given, if any.
+
+        Raises:
+            InputError: the directory belongs to another fit, or another process is using it.
+            ModelFileError: the directory has checkpoints, but all of them are damaged.
+        """
+        with lock_directory(self.directory / "checkpoint"):
+            self._identity = Identity.of(model, corpus, validation)
+            found = self._newest()
+            self._require_same(found)
+            snapshot = None if found is None else found.snapshot
+            if self.more_epochs is not None:
+                snapshot = self._continued(found)
+            self.resumed_from = found
+            self._continuation = None if snapshot is None else snapshot.continued
+            self._written = found  # the last one that is on disk
+            self._began = self._last = time.monotonic()
+            self._cost, self._epochs_since = 0.0, 0
+            if found is not None:
+                logger.info("going on after epoch %s from %s", found.epoch, self.directory)
+            with self._handling_signals():
+                yield snapshot
+
+    # What the training loop calls.
+
+    def on_step(self, state: RunState) -> None:
+        if self._signal is not None or (
+            self._every_seconds is not None
+            and time.monotonic() - self._last >= max(self._every_seconds, self._cost / _GREATEST_COST)
+        ):
+            self._write(state)
+            self._stop_on_signal()
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        self._epochs_since += 1
+
+    def on_state(self, state: RunState) -> None:
+        if self._every_epochs is not None and self._epochs_since >= self._every_epochs:
+            self._write(state)
+            self._stop_on_signal()
+        else:
+            self.on_step(state)
+
+    def on_finish(self, state: RunState) -> None:
+        if (
+            self._written is None
+            or not self._written.finished
+            or self._continuation != self._written.snapshot.continued
+        ):
+            self._write(state, finished=True)
+
+    # Helpers.
+
+    def _write(self, state: RunState, finished: bool = False) -> None:
+        """Write a checkpoint, or warn that it cannot be written."""
+        began = time.monotonic()
+        taken = state.snapshot()
+        snapshot = Snapshot(taken.tensors, taken.values, self._continuation)
+        before = 0.0 if self.resumed_from is None else self.resumed_from.seconds
+        checkpoint = Checkpoint(self._identity, snapshot, finished, before + began - self._began)
+        numbered = _checkpoints_in(self.directory)
+        number = 1 + max(numbered, default=0)
+        try:
+            checkpoint.write(self.directory / f"checkpoint-{number}.safetensors")
+        except OSError as error:
+            last = f"the last one is of epoch {self._written.epoch}" if self._written else "there is none yet"
+            reason = error.strerror or str(error)
+            logger.warning("no checkpoint can be written in %s (%s); %s", self.directory, reason, last)
+        else:
+            self._written = checkpoint
+            good = [number for number in sorted(numbered) if numbered[number] not in self._damaged]
+            for path in (*self._damaged, *(numbered[number] for number in good[: 1 - _KEPT])):
+                with suppress(OSError):
+                    path.unlink()
+            self._damaged = []
+        self._last = time.monotonic()
+        self._cost, self._epochs_since = self._last - began, 0
+
+    def _stop_on_signal(self) -> None:
+        if self._signal is None:
+            return
+        if self._written is None:
+            message = f"training was stopped, and {self.directory} has no checkpoint to go on from"
+        else:
+            message = f"training was stopped; {self.directory} has its state after epoch {self._written.epoch}"
+        raise TrainingInterrupted(message, self._signal)
+
+    def _newest(self) -> Checkpoint | None:
+        """Return the newest checkpoint that is not damaged, if there is any."""
+        problem: ModelFileError | None = None
+        self._damaged = []
+        for _, path in sorted(_checkpoints_in(self.directory).items(), reverse=True):
+            try:
+                return read_checkpoint(path)
+            except ModelFileError as error:
+                logger.warning("%s; an earlier checkpoint is used if there is one", error)
+                problem = error
+                self._damaged.append(path)
+        if problem is not None:
+            raise ModelFileError(f"{problem}, and there is no other; delete {self.directory} to start again")
+        return None
+
+    def _require_same(self, found: Checkpoint | None) -> None:
+        difference = None if found is None else self._identity.difference(found.identity)
+        if difference is not None:
+            raise InputError(f"the checkpoint in {self.directory} {difference}; delete it to start again")
+
+    def _continued(self, found: Checkpoint | None) -> Snapshot:
+        """Return the final state of a finished fit, with the epochs that are to be added."""
+        assert self.more_epochs is not None
+        if found is None or not found.finished:
+            what = "holds no finished fit" if found is None else "holds a fit that has not finished"
+            raise InputError(f"{self.directory} {what}, so no epochs can be added to it; fit the model first")
+        taken = found.snapshot
+        values = taken.values | {"stale_epochs": 0}  # which a fit with a patience has exhausted
+        return Snapshot(taken.tensors, values, Continuation(found.epoch, self.more_epochs))
+
+    @contextmanager
+    def _handling_signals(self) -> Iterator[None]:
+        """Note a first SIGINT or SIGTERM, and let a second one end the process as usual."""
+        usual: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+        self._signal = None
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        ours = [number for number, handler in usual.items() if signal.getsignal(number) is handler]
+
+        def note(number: int, frame: FrameType | None) -> None:
+            self._signal = number
+            for each in ours:
+                signal.signal(each, usual[each])
+
+        try:
+            for number in ours:
+                signal.signal(number, note)
+            yield
+        finally:
+            for number in ours:
+                signal.signal(number, usual[number])
+
+
+def _read_interval(every: str) -> tuple[float | None, int | None]:
+    """Return the seconds, or the epochs, from one checkpoint to the next."""
+    found = _EVERY.fullmatch(str(every).strip())
+    number = float(found[1]) if found else 0.0
+    if found is None or not number or (found[2].startswith("epoch") and not number.is_integer()):
+        raise SettingError(
+            f"`every={every!r}` should be a time or a number of epochs, such as '10min', '90s' or '5 epochs'"
+        )
+    if found[2].startswith("epoch"):
+        return None, int(number)
+    return number * _SECONDS[found[2][0]], None
+
+
+def _checkpoints_in(directory: Path) -> dict[int, Path]:
+    """Return the checkpoints in a directory by their numbers."""
+    if not directory.is_dir():
+        return {}
+    return {int(found[1]): path for path in directory.iterdir() if (found := _NAME.fullmatch(path.name))}
