@@ -7,6 +7,8 @@
     explorer.html     the topics and documents as one page, for a browser
     metrics.json      sizes, times, measures, settings, versions and the source; `evaluate` adds what it finds
     log.jsonl         a line for each epoch, written while training
+    checkpoints/      the state of training, from which a run that was stopped goes on; only until it is complete
+    state.safetensors the state at the end of training, from which `train --continue` goes on
     loss.png, collapse.png, quality.png (coherence and diversity), topics.png (and topics-2.png, ... for many topics)
 
 A run is first written beside its place, and then moved there as a whole, so that an earlier run stays until the new one
@@ -47,8 +49,9 @@ from ..topics.stored import DOCUMENTS, is_too_large, write_stored
 from ..topics.tables import describe, write_documents, write_topics
 from ..topics.view import Topics
 from ..training.callbacks import JsonLines
+from ..training.checkpoints import Checkpoints
 from .explorer import PageOptions, write_page
-from .place import EDITS, LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, is_run_file
+from .place import EDITS, LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, STATE, is_run_file
 
 logger = logging.getLogger("topicloom")
 
@@ -85,11 +88,13 @@ def fit(
     folder: Path | None = None,
     monitor: Sequence[str] = (),
     monitor_every: int = 5,
+    checkpoints: Checkpoints | None = None,
 ) -> float:
     """Train a model, write log.jsonl in `folder` meanwhile, and return the seconds that training took.
 
     Args:
         monitor, monitor_every: what to measure while training, as for `TopicModel.fit`.
+        checkpoints: writes the state of training, and goes on from it. The seconds include those before it.
 
     Raises:
         InputError: the settings or the corpus cannot be used; the folder is as it was.
@@ -97,15 +102,16 @@ def fit(
     """
     began = time.perf_counter()
     try:
-        log = [] if folder is None else [_Log(folder)]
-        model.fit(corpus, callbacks=log, monitor=monitor, monitor_every=monitor_every)
+        log = [] if folder is None else [_Log(folder, checkpoints)]
+        model.fit(corpus, callbacks=log, monitor=monitor, monitor_every=monitor_every, checkpoint=checkpoints)
     except TrainingDivergedError as error:
         if folder is None or not hasattr(model, "components_"):
             raise
         with _new_run(folder) as staged:
             model.save(staged / "model")
         raise TrainingDivergedError(f"{error}; the model of the last whole epoch is in {folder / 'model'}") from None
-    return time.perf_counter() - began
+    earlier = None if checkpoints is None else checkpoints.resumed_from
+    return time.perf_counter() - began + (0.0 if earlier is None else earlier.seconds)
 
 
 def write(
@@ -116,6 +122,7 @@ def write(
     seconds: float,
     options: RunOptions | None = None,
     source: dict[str, Any] | None = None,
+    state: Path | None = None,
 ) -> dict[str, Any]:
     """Write the run of a model, and return the contents of metrics.json.
 
@@ -123,6 +130,7 @@ def write(
         model: fitted to `corpus` in so many seconds.
         documents: the documents of the corpus with their topics.
         source: the "path" that the corpus was read from, and how ("reading"), so that it can be read again.
+        state: a file with the final state of training, which the run keeps.
     """
     options = options or RunOptions()
     measured = measure(model, corpus, seconds) | {"source": source}
@@ -136,10 +144,20 @@ def write(
         _keep_documents(staged, corpus, documents, options)
         write_json(staged / "metrics.json", measured)
         _draw(staged, model, documents, options.font)
+        if state is not None:
+            _link(state, staged / STATE)
         if options.explorer:
             _write_page(staged, folder.resolve().name, Topics.of(model, corpus, documents), options, measured)
     _set_edits_aside(folder, model)
     return measured
+
+
+def _link(file: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no links."""
+    try:
+        os.link(file, target)
+    except OSError:
+        shutil.copyfile(file, target)
 
 
 def _set_edits_aside(folder: Path, model: TopicModel) -> None:
@@ -216,12 +234,17 @@ def _perplexity(model: TopicModel, corpus: Corpus, method: Perplexity) -> float 
 class _Log(JsonLines):
     """The log of a run under way. It has another name beside an earlier run, which stays until this one is complete."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, checkpoints: Checkpoints | None) -> None:
         super().__init__(folder / (NEW_LOG if (folder / "model").exists() else LOG))
+        self.checkpoints = checkpoints
 
     def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
+        """Begin the log with the epochs that were trained before a checkpoint."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
+        if self.checkpoints is not None and self.checkpoints.resumed_from is not None:
+            for row in self.checkpoints.resumed_from.history:
+                self.on_epoch(row)
 
 
 @contextmanager

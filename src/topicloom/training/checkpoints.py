@@ -37,7 +37,7 @@ class Checkpoints(Callback):
     has a checkpoint of the same fit, training goes on from there. On a CPU the result is the same, bit for bit, as that
     of a fit that never stopped. After the fit the directory keeps its final state, from which `more_epochs` goes on.
 
-    On SIGINT (Ctrl-C) and SIGTERM, training stops after the current batch, or after the current pass of LDA, writes a
+    On SIGINT (Ctrl-C) and SIGTERM, training stops after the current batch (of models without batches, epoch), writes a
     checkpoint and raises TrainingInterrupted, which is a KeyboardInterrupt. A second signal ends the process at once.
     Signals are handled in the main thread alone, and only where they have Python's own handlers.
 
@@ -68,6 +68,15 @@ class Checkpoints(Callback):
         self.resumed_from: Checkpoint | None = None
         self._signal: int | None = None
         self._damaged: list[Path] = []
+        self._written: Checkpoint | None = None  # the last one that is on disk
+
+    @property
+    def finished_file(self) -> Path | None:
+        """The file with the final state, if training has finished and the state could be written."""
+        if self._written is None or not self._written.finished:
+            return None
+        files = _checkpoints_in(self.directory)
+        return files[max(files)] if files else None
 
     @classmethod
     def of(cls, checkpoint: str | Path | Checkpoints) -> Checkpoints:
@@ -96,7 +105,7 @@ class Checkpoints(Callback):
                 snapshot = self._continued(found)
             self.resumed_from = found
             self._continuation = None if snapshot is None else snapshot.continued
-            self._written = found  # the last one that is on disk
+            self._written = found
             self._began = self._last = time.monotonic()
             self._cost, self._epochs_since = 0.0, 0
             if found is not None:
