@@ -97,7 +97,13 @@ def similar(name: str, names: Iterable[str]) -> str:
 
 
 # Arguments whose options have other names on the command line.
-_RENAMED = {"n_topics": "topics", "random_state": "seed", "n_jobs": "jobs", "top_n": "words"}
+_RENAMED = {
+    "n_topics": "topics",
+    "random_state": "seed",
+    "n_jobs": "jobs",
+    "top_n": "words",
+    "every": "checkpoint_every",
+}
 _LISTED = 100  # names in a message
 _ARGUMENT = re.compile(r"`([A-Za-z_]\w*)(?:=([^`]+))?`")
 

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from .._version import __version__
 from ..display import printable
-from ..errors import InputError, TrainingDivergedError, on_command_line
+from ..errors import InputError, TrainingDivergedError, TrainingInterrupted, on_command_line
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
@@ -82,6 +82,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             stop(on_command_line(str(error), options), 2)
         except TrainingDivergedError as error:
             stop(on_command_line(str(error), options), 1)
+        except TrainingInterrupted as stopped:
+            stop(str(stopped), 128 + stopped.signal)
         except KeyboardInterrupt:
             stop("interrupted", 130)
         except BrokenPipeError:

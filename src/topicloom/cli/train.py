@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
+from .continuing import continue_run
 from .corpora import check_source, need_order, open_corpus, with_covariates
 from .options import (
+    Allow,
     AsJson,
     Config,
     Device,
@@ -33,32 +33,13 @@ from .options import (
     read_names,
     read_setting,
 )
-from .shell import command, print_json, show_topics
+from .outcome import MONITORED, Outcome, train_run
+from .shell import command, print_json
 
 if TYPE_CHECKING:
-    from ..corpus import Corpus
     from ..models.base import TopicModel
 
 logger = logging.getLogger("topicloom")
-
-_MONITORED = "document_npmi"  # which needs only the counts
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What a training command writes and shows."""
-
-    out: Path | None
-    doc_topics: DocTopics = DocTopics.csv
-    texts: bool = True
-    documents: bool | None = None
-    excel: bool = False
-    explorer: bool = False
-    font: str | None = None
-    words: int = 10
-    quiet: bool = False
-    as_json: bool = False
-    overwrite: bool = False
 
 
 @command
@@ -77,15 +58,15 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Train on the documentation of this Python's standard library, and show the topics."""
-    outcome = _Outcome(out, words=words, quiet=quiet, as_json=as_json, overwrite=overwrite)
-    _require_place(outcome)
+    outcome = Outcome(out, words=words, quiet=quiet, as_json=as_json, overwrite=overwrite)
+    outcome.require_place()
     chosen = _model(model, {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}, epochs)
     from ..datasets import python_docs
 
-    with _locked(outcome):
+    with outcome.locked():
         corpus = python_docs()
         logger.info("%s: the documentation of this Python's standard library", corpus)
-        _train(chosen, corpus, outcome)
+        train_run(chosen, corpus, outcome)
 
 
 @command
@@ -167,19 +148,50 @@ def train(
     ] = None,
     monitor: Annotated[
         str, typer.Option(metavar="NAME,NAME", help="Measures of the topics while training, such as c_npmi; or none.")
-    ] = _MONITORED,
+    ] = MONITORED,
     monitor_every: Annotated[int, typer.Option(min=1, help="Epochs between two such measurements.")] = 5,
     words: Words = 10,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped; the other options stay as they were.")
+    ] = False,
+    continued: Annotated[
+        Path | None,
+        typer.Option("--continue", metavar="RUN", help="Train a finished run for more epochs, such as --epochs +50."),
+    ] = None,
+    checkpoint_every: Annotated[
+        str,
+        typer.Option(metavar="TIME|EPOCHS", help="How often the state is written: 10min, '5 epochs' or none."),
+    ] = "1min",
+    allow: Allow = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a model, write its run directory, and show the topics."""
+    outcome = Outcome(
+        continued or out,
+        doc_topics,
+        texts,
+        documents,
+        excel,
+        explorer,
+        font,
+        words,
+        quiet,
+        as_json,
+        overwrite,
+        resume,
+        None if checkpoint_every == "none" else checkpoint_every,
+    )
+    if continued is not None:
+        own = {"out": out, "model": model != "loom", "topics": topics != 20, "seed": seed, "set": settings or config}
+        if given := [f"--{name}" for name, value in own.items() if value]:
+            raise InputError(f"a run is continued where it is and with its own settings; leave out {', '.join(given)}")
+        return continue_run(outcome, source, options, epochs, allow or [], _monitored(monitor), monitor_every)
     if source is None:
         raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
-    place = out or _default_place(source)
-    outcome = _Outcome(place, doc_topics, texts, documents, excel, explorer, font, words, quiet, as_json, overwrite)
-    _require_place(outcome)
+    outcome = replace(outcome, out=out or _default_place(source))
+    outcome.require_place()
     given = config | dict(read_setting(text) for text in settings or [])
     for name, option in {"n_topics": "topics", "random_state": "seed", "epochs": "epochs", "device": "device"}.items():
         if name in given:
@@ -188,13 +200,13 @@ def train(
     check_source(source, options)
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
-    with _locked(outcome):
+    with outcome.locked():
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
         add = with_covariates(source, options, covariate or [])
         corpus = add(open_corpus(source, options, progress=not quiet, keep_texts=keep_texts))
         logger.info("%s", corpus)
         read_from = None if source == "-" else {"path": str(Path(source).resolve()), "reading": reading_of(options)}
-        _train(chosen, corpus, outcome, read_from, monitored, monitor_every)
+        train_run(chosen, corpus, outcome, read_from, monitored, monitor_every)
 
 
 def reading_of(options: Reading) -> dict[str, Any]:
@@ -207,43 +219,6 @@ def _monitored(text: str) -> list[str]:
     from ..metrics.catalogue import known_measures, measures_of
 
     return [] if text == "none" else known_measures(read_names(text), measures_of("monitor"), "`monitor`")
-
-
-def _train(
-    model: TopicModel,
-    corpus: Corpus,
-    outcome: _Outcome,
-    source: dict[str, Any] | None = None,
-    monitor: Sequence[str] = (_MONITORED,),
-    monitor_every: int = 5,
-) -> None:
-    from ..reports import run
-    from ..topics.tables import describe
-
-    out = outcome.out
-    seconds = run.fit(model, corpus, out, monitor, monitor_every)
-    documents = model.infer(corpus)
-    found = describe(model, documents.shares, outcome.words)
-    measured = None
-    if out is not None:
-        options = run.RunOptions(
-            outcome.doc_topics.value, outcome.texts, outcome.documents, outcome.excel, outcome.explorer, outcome.font
-        )
-        measured = run.write(out, model, corpus, documents, seconds, options, source)
-    if outcome.as_json:
-        print_json(
-            {
-                "run": None if out is None else str(out),
-                "n_documents": corpus.n_docs,
-                "n_words": corpus.n_words,
-                "seconds": round(seconds, 3),
-                "topics": found,
-                "metrics": measured,
-            }
-        )
-    elif not outcome.quiet:
-        show_topics(found)
-    logger.info("trained in %.1f seconds%s", seconds, "" if out is None else f"; the run is in {out}")
 
 
 def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Recipe = Recipe.default) -> TopicModel:
@@ -286,21 +261,3 @@ def _source_of(run: Path) -> str | None:
 def _stem(source: str) -> str:
     """'data/news.txt.gz' -> 'news'"""
     return "stdin" if source == "-" else Path(source).resolve().name.split(".")[0] or "run"
-
-
-def _require_place(outcome: _Outcome) -> None:
-    """Check that the run can be written, without loading PyTorch."""
-    from ..reports.place import require_place
-
-    if outcome.out is not None:
-        require_place(outcome.out, outcome.overwrite)
-
-
-def _locked(outcome: _Outcome) -> ExitStack:
-    """A context in which no other process writes to the run's directory."""
-    from ..files import lock_directory
-
-    stack = ExitStack()
-    if outcome.out is not None:
-        stack.enter_context(lock_directory(outcome.out))
-    return stack

@@ -48,8 +48,8 @@ class Callback:
 
     `on_start` is called first, `on_batch` and then `on_step` after every batch, `on_epoch` and then `on_state` after
     every epoch, `on_finish` after the last epoch, and `on_end` at last. Some models begin with a stage that is not
-    recorded in `history_`, such as a pretraining. In such a stage, only `on_step` and `on_state` are called. Models that
-    another package trains have no batches here. While a model trains, it may have more topics than in the end.
+    recorded in `history_`, such as a pretraining. In such a stage, only `on_step` and `on_state` are called. Models
+    that other packages train have no batches here. While a model trains, it may have more topics than in the end.
     """
 
     def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:

@@ -18,6 +18,7 @@ from ..errors import InputError, ModelFileError, SettingError, TrainingInterrupt
 from ..files import lock_directory
 from .callbacks import Callback, RunState
 from .checkpoint_files import Checkpoint, Identity, read_checkpoint
+from .intervals import read_interval
 from .state import Continuation, Snapshot
 
 logger = logging.getLogger("topicloom")
@@ -26,8 +27,6 @@ DEFAULT_EVERY = "1min"
 _KEPT = 2
 _GREATEST_COST = 0.01  # the share of the training time that writing may take, unless checkpoints are counted in epochs
 _NAME = re.compile(r"checkpoint-(\d+)\.safetensors")
-_EVERY = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|seconds?|min|minutes?|h|hours?|epochs?)")
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 class Checkpoints(Callback):
@@ -61,7 +60,7 @@ class Checkpoints(Callback):
 
     def __init__(self, directory: str | Path, every: str = DEFAULT_EVERY, more_epochs: int | None = None) -> None:
         self.directory = Path(directory)
-        self._every_seconds, self._every_epochs = _read_interval(every)
+        self._every_seconds, self._every_epochs = read_interval(every)
         if more_epochs is not None and (isinstance(more_epochs, bool) or more_epochs < 1):
             raise SettingError(f"`more_epochs={more_epochs!r}` should be a whole number from 1")
         self.more_epochs = more_epochs
@@ -99,7 +98,8 @@ class Checkpoints(Callback):
         with lock_directory(self.directory / "checkpoint"):
             self._identity = Identity.of(model, corpus, validation)
             found = self._newest()
-            self._require_same(found)
+            if found is not None:
+                _require_same(self._identity, found, self.directory)
             snapshot = None if found is None else found.snapshot
             if self.more_epochs is not None:
                 snapshot = self._continued(found)
@@ -192,11 +192,6 @@ class Checkpoints(Callback):
             raise ModelFileError(f"{problem}, and there is no other; delete {self.directory} to start again")
         return None
 
-    def _require_same(self, found: Checkpoint | None) -> None:
-        difference = None if found is None else self._identity.difference(found.identity)
-        if difference is not None:
-            raise InputError(f"the checkpoint in {self.directory} {difference}; delete it to start again")
-
     def _continued(self, found: Checkpoint | None) -> Snapshot:
         """Return the final state of a finished fit, with the epochs that are to be added."""
         assert self.more_epochs is not None
@@ -231,17 +226,20 @@ class Checkpoints(Callback):
                 signal.signal(number, usual[number])
 
 
-def _read_interval(every: str) -> tuple[float | None, int | None]:
-    """Return the seconds, or the epochs, from one checkpoint to the next."""
-    found = _EVERY.fullmatch(str(every).strip())
-    number = float(found[1]) if found else 0.0
-    if found is None or not number or (found[2].startswith("epoch") and not number.is_integer()):
-        raise SettingError(
-            f"`every={every!r}` should be a time or a number of epochs, such as '10min', '90s' or '5 epochs'"
-        )
-    if found[2].startswith("epoch"):
-        return None, int(number)
-    return number * _SECONDS[found[2][0]], None
+def require_same_fit(file: Path, model: Any, corpus: Corpus) -> None:
+    """Check that a checkpoint is of a fit of this estimator to these documents, without held-out ones.
+
+    Raises:
+        InputError: it is of another fit.
+        ModelFileError: the file is missing or damaged.
+    """
+    _require_same(Identity.of(model, corpus, None), read_checkpoint(file), file)
+
+
+def _require_same(wanted: Identity, found: Checkpoint, place: Path) -> None:
+    difference = wanted.difference(found.identity)
+    if difference is not None:
+        raise InputError(f"the checkpoint in {place} {difference}; `overwrite=True` or another place starts again")
 
 
 def _checkpoints_in(directory: Path) -> dict[int, Path]:

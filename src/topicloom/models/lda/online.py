@@ -100,7 +100,7 @@ class OnlineRun:
             "order": self._order.bit_generator.state,
             "history": [dict(row) for row in self.history],
         }
-        return Snapshot({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}, values)
+        return Snapshot({name: torch.from_numpy(np.array(array, order="C")) for name, array in arrays.items()}, values)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Return to the state in which a snapshot was taken."""

@@ -1,0 +1,106 @@
+"""`train --continue`: more epochs for a run that has finished."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from .corpora import check_source, open_corpus
+from .options import Preparing
+from .outcome import Outcome, train_run
+
+if TYPE_CHECKING:
+    from ..corpus import Corpus
+    from ..models.base import TopicModel
+
+
+def continue_run(
+    outcome: Outcome,
+    source: str | None,
+    options: Preparing,
+    epochs: int | None,
+    allow: Sequence[str],
+    monitor: Sequence[str],
+    monitor_every: int,
+) -> None:
+    """Train the run in `outcome.out` for more epochs, and replace it.
+
+    Args:
+        source, options: the documents of the run, if it does not hold them.
+        epochs: how many epochs are added.
+        allow: modules of the user's own that may be imported for the model's class.
+        monitor, monitor_every: as for `train_run`.
+    """
+    from ..reports.place import is_stopped
+
+    run = outcome.out
+    assert run is not None
+    if epochs is None:
+        raise InputError(f"give the number of epochs to add to {run}, such as --epochs +50")
+    if outcome.checkpoint_every is None:
+        raise InputError("`continue` needs checkpoints; leave out --checkpoint-every none")
+    with outcome.locked():
+        goes_on = is_stopped(run) and outcome.resume
+        if is_stopped(run) and not (outcome.resume or outcome.overwrite):
+            raise InputError(
+                f"{run} was being continued and was stopped; `resume=True` goes on, `overwrite=True` starts again"
+            )
+        model, about = _estimator(run, allow, outcome)
+        corpus = _documents(run, model.vocabulary_, model.n_topics, source, options, quiet=outcome.quiet)
+        if not goes_on:
+            _begin_from_final_state(run)
+        train_run(
+            type(model)(**model.get_params(deep=False)),
+            corpus,
+            outcome,
+            about.get("source"),
+            monitor,
+            monitor_every,
+            None if goes_on else epochs,
+        )
+
+
+def _estimator(run: Path, allow: Sequence[str], outcome: Outcome) -> tuple[TopicModel, Mapping[str, Any]]:
+    """The run's model, whose settings the fit has, and the content of metrics.json."""
+    from ..files import read_json
+    from ..models.persistence import load
+
+    model = load(run, allow=allow)
+    if model.edits:
+        raise InputError(f"the model in {run} was edited, and an edited model cannot be trained further")
+    model.set_params(verbose=not outcome.quiet)
+    return model, read_json(run / "metrics.json")
+
+
+def _documents(
+    run: Path, vocabulary: list[str], n_topics: int, source: str | None, options: Preparing, *, quiet: bool
+) -> Corpus:
+    """The documents that the run was trained on: those that are given, or those that it holds."""
+    from ..topics.stored import read_stored
+
+    if source is not None:
+        check_source(source, options)
+        return open_corpus(source, options, progress=not quiet)
+    return read_stored(run, vocabulary, n_topics)[0]
+
+
+def _begin_from_final_state(run: Path) -> None:
+    """Make the final state of a run the first checkpoint."""
+    from ..reports.place import CHECKPOINTS, STATE
+
+    if not (run / STATE).is_file():
+        raise InputError(
+            f"{run} has no {STATE}, so it cannot be continued; runs have it if they are trained with checkpoints"
+        )
+    folder = run / CHECKPOINTS
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    first = folder / "checkpoint-1.safetensors"
+    try:
+        os.link(run / STATE, first)
+    except OSError:
+        shutil.copyfile(run / STATE, first)

@@ -1,0 +1,294 @@
+"""Checkpoints: a fit that is stopped goes on from its directory, and refuses what is not its own."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import topicloom as tl
+from topicloom.errors import InputError, ModelFileError, SettingError, TrainingInterrupted
+from topicloom.training import checkpoint_files, checkpoints
+from topicloom.training.checkpoint_files import read_checkpoint
+
+CORPUS = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
+SMALL: dict[str, Any] = {"n_topics": 3, "hidden_size": 8, "batch_size": 20, "epochs": 4, "random_state": 3}
+WHOLE = tl.GSM(**SMALL).fit(CORPUS)
+
+
+class Stops(tl.Callback):
+    """Raises, or sends a signal to this process, after so many batches."""
+
+    def __init__(self, batches: int, number: int | None = None) -> None:
+        self.left, self.number = batches, number
+
+    def on_step(self, state: Any) -> None:
+        self.left -= 1
+        if self.left == 0:
+            if self.number is None:
+                raise ZeroDivisionError
+            signal.raise_signal(self.number)
+
+
+def stopped(folder: Path, batches: int = 12, every: str = "1 epoch", **settings: Any) -> Path:
+    """Return the directory with the checkpoints of a fit that failed after so many batches, of five in an epoch."""
+    with pytest.raises(ZeroDivisionError):
+        tl.GSM(**SMALL | settings).fit(
+            CORPUS, checkpoint=tl.Checkpoints(folder, every=every), callbacks=[Stops(batches)]
+        )
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_last_two_are_kept_and_the_fit_goes_on(tmp_path):
+    folder = stopped(tmp_path / "new" / "ck", 18)
+    assert names(folder) == ["checkpoint-2.safetensors", "checkpoint-3.safetensors"]
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder)
+    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    assert names(folder) == ["checkpoint-3.safetensors", "checkpoint-4.safetensors"]
+    assert read_checkpoint(folder / "checkpoint-4.safetensors").finished
+    again = tl.GSM(**SMALL).fit(CORPUS, checkpoint=str(folder))  # there is nothing left to do
+    np.testing.assert_array_equal(again.components_, WHOLE.components_)
+    assert names(folder) == ["checkpoint-3.safetensors", "checkpoint-4.safetensors"]
+
+
+def test_a_checkpoint_within_an_epoch(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "_GREATEST_COST", 1e9)
+    folder = stopped(tmp_path, 12, "0.000001s")
+    newest = read_checkpoint(folder / "checkpoint-13.safetensors")  # two ends of epochs are written as well
+    assert (newest.epoch, newest.snapshot.values["batch"]) == (2, 1)
+    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder).components_, WHOLE.components_)
+
+
+def test_writing_takes_a_hundredth_of_the_time(tmp_path, monkeypatch):
+    """With a clock that counts its calls, a write takes one second and the next is a hundred seconds later."""
+    clock = iter(range(100_000))
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: next(clock))
+    every = tl.Checkpoints(tmp_path, every="1s")
+    tl.GSM(**SMALL | {"epochs": 60}).fit(CORPUS, checkpoint=every)
+    assert 3 < max(checkpoints._checkpoints_in(tmp_path)) < 6  # of some 370 readings of the clock
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_writes_a_checkpoint_and_stops(number, tmp_path):
+    before = signal.getsignal(number)
+    with pytest.raises(TrainingInterrupted, match=r"its state after epoch 1") as caught:
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path, callbacks=[Stops(7, number)])
+    assert caught.value.signal == number
+    assert signal.getsignal(number) is before
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    assert signal.getsignal(number) is before
+
+
+def test_handlers_of_the_user_stay(tmp_path):
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+    try:
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path, callbacks=[Stops(7, signal.SIGTERM)])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == [signal.SIGTERM]
+
+
+def test_a_fit_in_another_thread(tmp_path):
+    model = tl.GSM(**SMALL)
+    thread = threading.Thread(target=model.fit, args=(CORPUS,), kwargs={"checkpoint": tmp_path})
+    thread.start()
+    thread.join()
+    np.testing.assert_array_equal(model.components_, WHOLE.components_)
+
+
+@pytest.mark.parametrize(
+    ("model", "corpus", "message"),
+    [
+        (tl.ETM(**SMALL), CORPUS, r"is a fit of topicloom\.models\.gsm\.GSM, not of topicloom\.models\.etm\.ETM"),
+        (tl.GSM(**SMALL | {"hidden_size": 9}), CORPUS, "has another setting: hidden_size is 8, not 9"),
+        (tl.GSM(**SMALL), CORPUS[:89], "is a fit of other documents"),
+    ],
+)
+def test_another_fit_is_refused(model, corpus, message, tmp_path):
+    stopped(tmp_path)
+    with pytest.raises(InputError, match=message):
+        model.fit(corpus, checkpoint=tmp_path)
+    assert not hasattr(model, "components_")
+    resumed = tl.GSM(**SMALL | {"device": "cpu", "verbose": 0}).fit(CORPUS, checkpoint=tmp_path)  # the same fit
+    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+
+
+def test_other_held_out_documents_and_versions_are_refused(tmp_path, monkeypatch):
+    stopped(tmp_path)
+    with pytest.raises(InputError, match="has other documents for validation"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path, validation=CORPUS[:20])
+    monkeypatch.setattr(checkpoint_files, "_versions", lambda: {"torch": "99.0"})
+    with pytest.raises(InputError, match=r"was written with \w+ .*, and here it is"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+
+
+def test_a_damaged_checkpoint_leaves_the_one_before_it(tmp_path, caplog):
+    stopped(tmp_path, 18)
+    newest = tmp_path / "checkpoint-3.safetensors"
+    newest.write_bytes(newest.read_bytes()[:1000])
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    assert f"{newest} is damaged" in caplog.text
+    assert names(tmp_path) == ["checkpoint-2.safetensors", "checkpoint-4.safetensors"]
+    for path in tmp_path.glob("checkpoint-*"):
+        path.write_bytes(b"")
+    with pytest.raises(ModelFileError, match=r"is damaged: .*and there is no other; delete"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+
+
+def test_every_damage_is_noticed(tmp_path):
+    """A file that is cut anywhere, or has a flipped byte anywhere, is refused or read as it was."""
+    path = stopped(tmp_path) / "checkpoint-2.safetensors"
+    whole, right = path.read_bytes(), read_checkpoint(path)
+    random = np.random.default_rng(0)
+    damaged = [whole[:length] for length in random.integers(0, len(whole), 20)]
+    for place in random.integers(0, len(whole), 100):
+        damaged.append(whole[:place] + bytes([whole[place] ^ (1 + random.integers(255))]) + whole[place + 1 :])
+    refused = 0
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            found = read_checkpoint(path)
+        except ModelFileError as error:
+            refused += str(path) in str(error)
+        else:
+            assert found.snapshot.values == right.snapshot.values
+    assert refused > 110
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch, caplog):
+    written = checkpoint_files.save_file
+
+    def full(tensors: Any, place: Any, metadata: Any) -> None:
+        if "checkpoint-2" in str(place):
+            Path(place).write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written(tensors, place, metadata)
+
+    monkeypatch.setattr(checkpoint_files, "save_file", full)
+    with pytest.raises(ZeroDivisionError):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, every="1 epoch"), callbacks=[Stops(13)])
+    assert names(tmp_path) == ["checkpoint-1.safetensors"]
+    assert "no checkpoint can be written" in caplog.text
+    assert "No space left on device" in caplog.text
+    monkeypatch.undo()
+    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path).components_, WHOLE.components_)
+
+
+def test_more_epochs(tmp_path):
+    tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+    more = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=3))
+    assert [row["epoch"] for row in more.history_] == [1, 2, 3, 4, 5, 6, 7]
+    assert [row["loss"] for row in more.history_[:4]] == [row["loss"] for row in WHOLE.history_]
+    rates = [row["learning_rate"] for row in more.history_]
+    assert rates[4] > 0.005 > 0.0005 > rates[6]  # a cycle of its own
+    assert not np.array_equal(more.components_, WHOLE.components_)
+    again = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=1))
+    assert len(again.history_) == 8
+
+
+def test_more_epochs_go_on_after_a_stop(tmp_path):
+    for folder in ("whole", "stopped"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path / folder)
+    whole = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path / "whole", more_epochs=3))
+    more = tl.Checkpoints(tmp_path / "stopped", every="1 epoch", more_epochs=3)
+    with pytest.raises(ZeroDivisionError):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=more, callbacks=[Stops(8)])
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path / "stopped")
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        tl.LDA(3, epochs=3, random_state=0),
+        tl.Loom(3, hidden_size=8, epochs=6, random_state=0),
+        tl.GSM(**SMALL | {"patience": 1, "epochs": 30, "kl_warmup": 0.0}),  # whose patience begins anew
+    ],
+    ids=["LDA", "Loom", "patience"],
+)
+def test_more_epochs_of_other_methods(model, tmp_path):
+    done = len(model.fit(CORPUS, checkpoint=tmp_path).history_)
+    more = model.fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=2))
+    rows = [row["epoch"] for row in more.history_]
+    assert rows == list(range(1, len(rows) + 1))
+    assert len(rows) == done + 2 or (getattr(model, "patience", None) and len(rows) == done + 1)
+
+
+def test_epochs_are_added_to_finished_fits_alone(tmp_path):
+    with pytest.raises(InputError, match="holds no finished fit"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=3))
+    stopped(tmp_path)
+    with pytest.raises(InputError, match="holds a fit that has not finished"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=3))
+
+
+def test_one_fit_at_a_time(tmp_path):
+    class Second(tl.Callback):
+        def on_step(self, state: Any) -> None:
+            with pytest.raises(InputError, match="is being written by"):
+                tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+            self.tried = True
+
+    second = Second()
+    tl.GSM(**SMALL | {"epochs": 1}).fit(CORPUS, checkpoint=tmp_path, callbacks=[second])
+    assert second.tried
+
+
+def test_monitored_epochs_are_the_same_after_a_stop(tmp_path):
+    watched = {"monitor": ["document_npmi"], "monitor_every": 3}
+    settings = SMALL | {"epochs": 7}
+    whole = tl.GSM(**settings).fit(CORPUS, **watched)
+    stopped(tmp_path, 22, epochs=7)
+    resumed = tl.GSM(**settings).fit(CORPUS, checkpoint=tmp_path, **watched)
+    measured = [[row["epoch"] for row in each.history_ if "document_npmi" in row] for each in (whole, resumed)]
+    assert measured == [[3, 6, 7], [6, 7]]  # the stopped fit did not measure
+
+
+@pytest.mark.parametrize("every", ["", "5", "0 epochs", "1.5 epochs", "0s", "ten minutes", "-1min"])
+def test_intervals_that_are_refused(every, tmp_path):
+    with pytest.raises(SettingError, match="should be a time or a number of epochs"):
+        tl.Checkpoints(tmp_path, every=every)
+
+
+def test_a_fit_goes_on_from_one_state(tmp_path):
+    stopped(tmp_path)
+    state = read_checkpoint(tmp_path / "checkpoint-2.safetensors").snapshot
+    with pytest.raises(SettingError, match="give one of them"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path, resume_from=state)
+
+
+KILLED = """
+import os, signal, sys, topicloom as tl
+class Kill(tl.Callback):
+    left = 13
+    def on_step(self, state):
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+corpus = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
+model = tl.GSM(3, hidden_size=8, batch_size=20, epochs=4, random_state=3)
+model.fit(corpus, checkpoint=tl.Checkpoints(sys.argv[1], every="1 epoch"), callbacks=[Kill()])
+"""
+
+
+def test_a_killed_process(tmp_path):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
