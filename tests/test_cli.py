@@ -16,7 +16,16 @@ from topicloom.reports import run as runs
 
 PETS = "the cat and the dog see a vet , animals and pets eat fish"
 MONEY = "the stock and the bond market move , banks and money earn interest"
-RUN_FILES = {"state.safetensors", "model", "documents", "topics.csv", "doc_topics.csv", "metrics.json", "log.jsonl", "explorer.html"}
+RUN_FILES = {
+    "state.safetensors",
+    "model",
+    "documents",
+    "topics.csv",
+    "doc_topics.csv",
+    "metrics.json",
+    "log.jsonl",
+    "explorer.html",
+}
 PICTURES = {"loss.png", "collapse.png", "quality.png", "topics.png"}
 
 

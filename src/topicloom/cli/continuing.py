@@ -51,10 +51,11 @@ def continue_run(
             )
         model, about = _estimator(run, allow, outcome)
         corpus = _documents(run, model.vocabulary_, model.n_topics, source, options, quiet=outcome.quiet)
+        fresh = type(model)(**model.get_params(deep=False))
         if not goes_on:
-            _begin_from_final_state(run)
+            _begin_from_final_state(run, fresh, corpus)
         train_run(
-            type(model)(**model.get_params(deep=False)),
+            fresh,
             corpus,
             outcome,
             about.get("source"),
@@ -88,14 +89,16 @@ def _documents(
     return read_stored(run, vocabulary, n_topics)[0]
 
 
-def _begin_from_final_state(run: Path) -> None:
-    """Make the final state of a run the first checkpoint."""
+def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus) -> None:
+    """Make the final state of a run the first checkpoint, if it is that of the model and the documents."""
     from ..reports.place import CHECKPOINTS, STATE
+    from ..training.checkpoints import require_same_fit
 
     if not (run / STATE).is_file():
         raise InputError(
             f"{run} has no {STATE}, so it cannot be continued; runs have it if they are trained with checkpoints"
         )
+    require_same_fit(run / STATE, model, corpus)
     folder = run / CHECKPOINTS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -154,7 +154,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             raise ModelFileError(f"{path} is damaged: its content has changed since it was written")
         content = json.loads(text)
         if content["format_version"] > FORMAT_VERSION:
-            raise ModelFileError(f"{path} was written by a newer topicloom; upgrade with pip install -U topicloom")
+            raise ModelFileError.newer(path)
         continued = content["continued"]
         snapshot = Snapshot(tensors, content["values"], None if continued is None else Continuation(**continued))
         return Checkpoint(Identity(**content["identity"]), snapshot, content["finished"], content["seconds"])

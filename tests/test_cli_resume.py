@@ -1,0 +1,117 @@
+"""`train --resume` and `train --continue`."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+import topicloom as tl
+from test_cli import MONEY, PETS, call, refused
+from topicloom.training.checkpoints import Checkpoints
+
+FAST = ("--model", "gsm", "--topics", 2, "--epochs", 6, "--set", "hidden_size=8", "--set", "kl_warmup=0", "--min-df", 1)
+EVERY = ("--checkpoint-every", "1 epoch", "--no-explorer")
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.txt"
+    path.write_text(f"{PETS}\n{MONEY}\n" * 30, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def stop_after(monkeypatch):
+    """Returns a function after whose call the next training gets a signal after so many epochs."""
+    usual = Checkpoints.on_state
+
+    def arrange(epochs: int) -> None:
+        left = [epochs]
+
+        def on_state(self, state):
+            left[0] -= 1
+            if left[0] == 0:
+                signal.raise_signal(signal.SIGTERM)
+            usual(self, state)
+
+        monkeypatch.setattr(Checkpoints, "on_state", on_state)
+
+    return arrange
+
+
+def weights(run: Path) -> bytes:
+    return (run / "model" / "model.safetensors").read_bytes()
+
+
+def epochs_in(run: Path) -> list[int]:
+    return [json.loads(line)["epoch"] for line in (run / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_stopped_run_goes_on(texts, tmp_path, stop_after):
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    assert call("train", texts, *FAST, *EVERY, "--out", whole).exit_code == 0
+    stop_after(3)
+    refused("train", texts, *FAST, *EVERY, "--out", run, says=["after epoch 3", "go on with: topicloom"], code=143)
+    assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "log.jsonl"]
+    refused("train", texts, *FAST, "--out", run, says=["was stopped", "--resume goes on", "--overwrite starts again"])
+    refused("train", texts, *FAST, "--seed", 5, "--out", run, "--resume", says=["random_state is 0, not 5"])
+    assert call("train", texts, *FAST, *EVERY, "--out", run, "--resume").exit_code == 0
+    assert weights(run) == weights(whole)
+    assert epochs_in(run) == [1, 2, 3, 4, 5, 6]
+    assert not (run / "checkpoints").exists()
+    again = call("train", texts, *FAST, *EVERY, "--out", run, "--resume")  # nothing is left to do
+    assert (again.exit_code, "has finished" in again.stderr) == (0, True)
+    refused("train", texts, *FAST, "--seed", 5, "--out", run, "--resume", says=["random_state is 0, not 5"])
+
+
+def test_a_new_run_forgets_the_stopped_one(texts, tmp_path, stop_after):
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    assert call("train", texts, *FAST, "--seed", 5, "--no-explorer", "--out", whole).exit_code == 0
+    stop_after(3)
+    assert call("train", texts, *FAST, *EVERY, "--out", run).exit_code == 143
+    assert call("train", texts, *FAST, "--seed", 5, "--no-explorer", "--out", run, "--overwrite").exit_code == 0
+    assert weights(run) == weights(whole)
+
+
+def test_a_finished_run_is_continued(texts, tmp_path, stop_after):
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    for out in (whole, run):
+        assert call("train", texts, *FAST, *EVERY, "--out", out).exit_code == 0
+    before = weights(run)
+    assert call("train", "--continue", whole, "--epochs", "+4", *EVERY).exit_code == 0
+    assert epochs_in(whole) == list(range(1, 11))
+    assert weights(whole) != before
+    metrics = json.loads((whole / "metrics.json").read_text(encoding="utf-8"))
+    assert (metrics["epochs"], metrics["source"]["path"]) == (10, str(texts))
+    stop_after(2)
+    more = ("train", "--continue", run, "--epochs", "+4", *EVERY)
+    refused(*more, says=["after epoch 8", "--resume"], code=143)
+    assert weights(run) == before  # the earlier run stays until the new one is complete
+    refused(*more, says=["was being continued and was stopped", "--resume goes on"])
+    assert call(*more, "--resume").exit_code == 0
+    assert weights(run) == weights(whole)
+
+
+def test_what_cannot_be_continued(texts, tmp_path):
+    run = tmp_path / "run"
+    assert call("train", texts, *FAST, "--no-explorer", "--no-documents", "--out", run).exit_code == 0
+    refused("train", "--continue", run, says=["give the number of epochs to add", "--epochs +50"])
+    refused("train", "--continue", run, "--epochs", 2, "--topics", 3, says=["leave out --topics"])
+    refused("train", "--continue", run, "--epochs", 2, says=["does not hold its documents"])
+    other = tmp_path / "other.txt"
+    other.write_text(f"{PETS}\n{MONEY}\n" * 31, encoding="utf-8")
+    refused("train", other, "--continue", run, "--epochs", 2, "--min-df", 1, says=["is a fit of other documents"])
+    assert call("train", texts, "--continue", run, "--epochs", 2, "--min-df", 1, "--no-explorer").exit_code == 0
+    (run / "state.safetensors").unlink()
+    refused("train", texts, "--continue", run, "--epochs", 2, "--min-df", 1, says=["has no state.safetensors"])
+
+
+def test_a_run_without_checkpoints(texts, tmp_path):
+    run = tmp_path / "run"
+    assert call("train", texts, *FAST, "--checkpoint-every", "none", "--no-explorer", "--out", run).exit_code == 0
+    assert not (run / "state.safetensors").exists()
+    assert tl.load(run).transform([PETS]).shape == (1, 2)
+    refused("train", texts, *FAST, "--checkpoint-every", "often", "--out", tmp_path / "new", says=["'10min'"])
