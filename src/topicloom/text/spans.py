@@ -28,7 +28,8 @@ def token_spans(text: str, tokens: Iterable[str]) -> list[Span | None]:
             spans.append(None)
             continue
         end = begin + len(token)
-        spans.append((places[begin], places[end]))
+        # One character may stand for several words, such as U+FDFA; a word that begins and ends inside it has no place.
+        spans.append((places[begin], places[end]) if places[begin] < places[end] else None)
     return spans
 
 

@@ -203,13 +203,21 @@ def resolve_stop_words(
     elif isinstance(given, (str, Path)):
         own = _read_list(given, "`stop_words`")
     else:
-        own = map(replace_surrogates, given)
+        own = _checked_words(given)
     if language is None:  # the user's own tokens are compared as they are spelled
         return tuple(sorted(set(own)))
     listed: frozenset[str] = frozenset() if replace else stop_words(language)
     if language == "zh" and not replace:
         listed |= stop_words("en")
     return tuple(sorted({normalise(word).casefold() for word in {*own, *listed}}))
+
+
+def _checked_words(given: Iterable[str]) -> list[str]:
+    words = list(given) if isinstance(given, Iterable) else [given]
+    for word in words:
+        if not isinstance(word, str):
+            raise InputError(f"`stop_words` contains {word!r:.60}, which is not a word; give a list of strings")
+    return [replace_surrogates(word) for word in words]
 
 
 @cache
@@ -240,6 +248,8 @@ def _read_list(path: str | Path, argument: str) -> list[str]:
         raise InputError(f"{argument}: {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{argument}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    except ValueError:  # the name contains NUL
+        raise InputError(f"{argument}: {str(path)!r:.60} cannot be the name of a file; check it") from None
 
 
 def _is_unspaced(piece: str) -> bool:

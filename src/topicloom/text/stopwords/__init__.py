@@ -27,5 +27,5 @@ def listed_languages() -> frozenset[str]:
 
 def read_words(path: Path) -> list[str]:
     """Read one entry from each line, without blank lines and lines that begin with #."""
-    lines = (line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
+    lines = (line.strip() for line in path.read_text(encoding="utf-8-sig").split("\n"))
     return [line for line in lines if line and not line.startswith("#")]

@@ -1,0 +1,8 @@
+"""The targets, by name."""
+
+from __future__ import annotations
+
+from ..campaign import Target
+from . import readers, words
+
+TARGETS: dict[str, Target] = {**readers.TARGETS, **words.TARGETS}
