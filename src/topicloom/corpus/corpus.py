@@ -104,7 +104,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             raise InputError("`texts` is a single string; give a list with a string for each document")
         if is_frame(texts):
             raise InputError("`texts` is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
-        if not isinstance(texts, Iterable):
+        if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
             raise InputError(f"`texts` is {texts!r:.60}; give a list with a string for each document")
         documents: Iterator[Document] = (Document(cast(Any, text)) for text in texts)
         filters = Filters(min_df, max_df, max_features, remove_top)

@@ -103,10 +103,8 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
         raise InputError(f"counts have shape {counts.shape}; give (documents, words), with at least one of each")
     if counts.dtype.kind not in "biuf":
         raise InputError(f"counts are of type {counts.dtype}; give numbers")
-    _check_indices(counts)
-    if counts.dtype == np.float16:
-        counts = counts.astype(np.float32)  # SciPy has no sparse matrices of this type
-    matrix = sparse.csr_array(counts).astype(np.float32)  # always a copy
+    with np.errstate(all="ignore"):  # a number that is too large becomes infinite, and is refused below
+        matrix = _as_csr(counts)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     faults = {
@@ -139,6 +137,8 @@ def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[s
         InputError: the number of words is not the number of columns, or a word occurs twice, is blank, or contains a
             line break.
     """
+    if isinstance(vocabulary, str) or not isinstance(vocabulary, Iterable | None):
+        raise InputError(f"`vocabulary` is {vocabulary!r:.60}; give a list with the word of each column")
     words = [f"word{i}" for i in range(n_words)] if vocabulary is None else [str(word) for word in vocabulary]
     if len(words) != n_words:
         raise InputError(f"the vocabulary has {len(words)} words, and the counts have {n_words} columns")
@@ -150,29 +150,60 @@ def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[s
     return words
 
 
-def _check_indices(counts: Any) -> None:
-    """Refuse a damaged sparse matrix. SciPy trusts its indices, and would read any memory that a wrong one points to.
+def _as_csr(counts: Any) -> Counts:
+    """Copy a matrix as CSR, float32. SciPy trusts the arrays of a sparse matrix, so they are checked before and after.
 
     Raises:
         InputError: an index is out of range, or the arrays of the matrix do not fit together.
     """
-    kind = getattr(counts, "format", None)
-    if kind == "coo":
-        axes = {"rows": (counts.row, counts.shape[0]), "columns": (counts.col, counts.shape[1])}
-    elif kind in ("csr", "csc"):
-        axis = 1 if kind == "csr" else 0
-        axes = {"columns" if axis else "rows": (counts.indices, counts.shape[axis])}
-        starts = counts.indptr
-        rising = len(starts) == counts.shape[1 - axis] + 1 and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
-        if not rising or starts[-1] > len(counts.indices):
-            raise InputError("the sparse matrix is damaged: its indptr does not fit its indices; make it again")
-    else:
+    if not sparse.issparse(counts):
+        return sparse.csr_array(counts.astype(np.float32))
+    _check_arrays(counts)
+    try:
+        # Converted first, because entries that occur several times may have a sum too large for the given type.
+        matrix = sparse.csr_array(counts.astype(np.float32))
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError):
+        raise _damaged("its arrays do not fit together") from None
+    _check_arrays(matrix)
+    return matrix
+
+
+def _check_arrays(counts: Any) -> None:
+    kind, (n_rows, n_columns) = counts.format, counts.shape
+    if kind not in ("coo", "dia", "csr", "csc", "bsr"):
         return
-    for name, (indices, size) in axes.items():
-        if len(indices) != len(counts.data):
-            raise InputError("the sparse matrix is damaged: it has more indices than counts, or fewer; make it again")
-        if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < size:
-            raise InputError(
-                f"the sparse matrix is damaged: its indices go from {indices.min()} to {indices.max()}, and it has "
-                f"{size} {name}; make it again"
-            )
+    data = counts.data
+    if kind == "coo":
+        _check_indices(counts.row, n_rows, "rows", len(data))
+        _check_indices(counts.col, n_columns, "columns", len(data))
+    elif kind == "dia":
+        if data.ndim != 2 or counts.offsets.ndim != 1 or len(counts.offsets) != len(data):
+            raise _damaged("it has more offsets than diagonals, or fewer")
+        if len(data) and not -n_rows < int(counts.offsets.min()) <= int(counts.offsets.max()) < n_columns:
+            raise _damaged("an offset is out of range")
+    else:
+        height, width = data.shape[1:] if kind == "bsr" and data.ndim == 3 else (1, 1)
+        if data.ndim != (3 if kind == "bsr" else 1) or n_rows % height or n_columns % width:
+            raise _damaged("its counts have another shape")
+        n_starts, size = (n_columns, n_rows) if kind == "csc" else (n_rows // height, n_columns // width)
+        starts = counts.indptr
+        if (
+            starts.dtype.kind not in "iu"
+            or starts.shape != (n_starts + 1,)
+            or starts[0] != 0
+            or (starts[1:] < starts[:-1]).any()
+            or starts[-1] > len(counts.indices)
+        ):
+            raise _damaged("its indptr does not fit its indices")
+        _check_indices(counts.indices, size, "rows" if kind == "csc" else "columns", len(data))
+
+
+def _check_indices(indices: Any, size: int, name: str, n_counts: int) -> None:
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or len(indices) != n_counts:
+        raise _damaged("it has more indices than counts, or fewer")
+    if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < size:
+        raise _damaged(f"its indices go from {indices.min()} to {indices.max()}, and it has {size} {name}")
+
+
+def _damaged(fault: str) -> InputError:
+    return InputError(f"the sparse matrix is damaged: {fault}; make it again")

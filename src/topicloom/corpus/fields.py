@@ -224,7 +224,8 @@ def _vectors(values: Any) -> npt.NDArray[np.float32]:
 def _covariates(given: Mapping[str, Iterable[Any]] | None) -> dict[str, Covariate]:
     if given is not None and not isinstance(given, Mapping):
         raise InputError(f'`covariates` is a {type(given).__name__}; give a dictionary such as {{"price": [1.5, 2.0]}}')
-    return {str(name): _covariate(str(name), values) for name, values in (given or {}).items()}
+    names = {name: replace_surrogates(str(name)) for name in given or {}}
+    return {names[name]: _covariate(names[name], values) for name, values in (given or {}).items()}
 
 
 def _covariate(name: str, values: Iterable[Any]) -> Covariate:
@@ -241,7 +242,8 @@ def _covariate(name: str, values: Iterable[Any]) -> Covariate:
         raise InputError(
             f"the covariate {name!r} contains a list or a dictionary; give each document a number or a string"
         )
-    names = tuple(sorted({str(value) for value in known}))
+    as_text = ["" if is_missing(value) else replace_surrogates(str(value)) for value in column]
+    names = tuple(sorted({text for text, value in zip(as_text, column, strict=True) if not is_missing(value)}))
     place = {each: code for code, each in enumerate(names)}
-    codes = [-1 if is_missing(value) else place[str(value)] for value in column]
+    codes = [-1 if is_missing(value) else place[text] for text, value in zip(as_text, column, strict=True)]
     return Categories(np.array(codes, np.int32), names)

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ..campaign import Target
-from . import readers, words
+from . import corpora, readers, words
 
-TARGETS: dict[str, Target] = {**readers.TARGETS, **words.TARGETS}
+TARGETS: dict[str, Target] = {**readers.TARGETS, **words.TARGETS, **corpora.TARGETS}
