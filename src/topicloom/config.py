@@ -15,7 +15,8 @@ from .errors import InputError
 def read_config(path: Path) -> dict[str, Any]:
     """Return the names and values in a .toml, .yaml or .yml file.
 
-    YAML is read by the core schema of version 1.2, in which 1e-3 is a number and `no` is a string (Norwegian).
+    YAML is read by the core schema of version 1.2, in which 1e-3 is a number and `no` is a string (Norwegian). An alias
+    may stand for a single value only.
 
     Raises:
         InputError: the file does not exist or cannot be read; the message names the line and the column.
@@ -35,7 +36,7 @@ def read_config(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise InputError(f"{path}{where} is not valid YAML: {error.problem}") from None
+        raise InputError(f"{path}{where} is not valid YAML: {error.problem:.200}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # forbidden characters, huge numbers, deep nesting
         kind = "TOML" if suffix == ".toml" else "YAML"
         raise InputError(f"{path} is not valid {kind}: {str(error).splitlines()[0]}") from None
@@ -54,12 +55,22 @@ class _Loader(yaml.SafeLoader):
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # the name is PyYAML's; it is filled below
 
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        is_alias = self.check_event(yaml.events.AliasEvent)
+        node = super().compose_node(parent, index)
+        if is_alias and node is not None and not isinstance(node, yaml.nodes.ScalarNode):
+            # Aliases of lists could stand for billions of values, and for a list inside itself.
+            problem = "an alias may stand for a single value only; write the list or the names out"
+            raise yaml.composer.ComposerError(None, None, problem, node.start_mark)
+        return node
+
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        names = [name.value for name, _ in node.value]
-        for place, (name, _) in enumerate(node.value):
-            if name.value in names[:place]:
-                problem = f"the name {name.value!r} occurs a second time"
+        seen = set()
+        for name, _ in node.value:
+            if isinstance(name.value, str) and name.value in seen:
+                problem = f"the name {name.value!r:.60} occurs a second time"
                 raise yaml.constructor.ConstructorError(None, None, problem, name.start_mark)
+            seen.add(name.value if isinstance(name.value, str) else None)
         return super().construct_mapping(node, deep)
 
 

@@ -67,9 +67,9 @@ def report(results: dict[str, Result], seed: int, seconds: float) -> list[str]:
         "# Fuzzing",
         "",
         f"`make fuzz FUZZ_SECONDS={seconds:.0f}`, seed {seed}, one process, Python {platform.python_version()}. A case "
-        "is one call of a target, which writes or makes something hostile, reads it, and compares the result with a slow "
-        "reference. Where a case holds many lines, rows or texts, each counts as an input only if its own result is "
-        "compared.",
+        "is one call of a target, which writes or makes something hostile, reads it, and compares the result with a "
+        "slow reference. Where a case holds many lines, rows or texts, each counts as an input only if its own result "
+        "is compared.",
         "",
         "| target | an input is | cases | inputs | inputs per second | faults |",
         "|---|---|---|---|---|---|",

@@ -15,24 +15,37 @@ from typing import TypeVar
 SEEDS = Path(__file__).parent / "seeds"
 T = TypeVar("T")
 
-WORDS = """the cat dog and stocks market don't l'homme über naïve 北京 天气 很好 我们 東京 です ありがとう ภาษาไทย กรุงเทพ
-    ກະລຸນາ မြန်မာ ភាសាខ្មែរ привет мир γειά שלום مرحبا हिन्दी தமிழ் 안녕하세요 co-operate rock'n'roll 3.14 2024 x_y a1 I""".split()
+WORDS = [
+    "the", "cat", "dog", "and", "stocks", "market", "don't", "l'homme", "über", "naïve", "привет", "мир", "γειά",
+    "co-operate", "rock'n'roll", "北京", "天气", "很好", "我们", "東京", "です", "ありがとう", "안녕하세요", "ภาษาไทย",
+    "กรุงเทพ", "ກະລຸນາ", "မြန်မာ", "ភាសាខ្មែរ", "हिन्दी", "தமிழ்", "שלום", "مرحبا", "3.14", "2024", "x_y", "a1", "I",
+]  # fmt: skip
 MARKS = [
-    "\0", "\x01", "\x1a", "\x1b[31m", "\x7f", "\x85", "\xa0", "\xad", "\u200b", "\u200d", "\u2028", "\u2029", "\u202e",
-    "\ufeff", "\ufffd", "\uffff", "\U0010ffff", "\u0301", "\u0e33", "\u0e4d\u0e32", "\u20e3", "İ", "ß", "ﬁ", "ﷺ", "ŉ", "ǰ",
-    "Ⅷ", "①", "🙂", "👩\u200d👩\u200d👧", "🇨🇳", "𠮷", "𝔘", "々", "ー", "ｶﾞ", "가", "ㄱ", "’", "ʼ", "'", "-", "–", ".", "_",
-    "'s", "--", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\t", " ", "   ", "e\u0301" * 3, "a" * 40, "中" * 30, "@",
-    "<b>", "</b>", "<", ">", "<!--", "-->", "<script>", "</script >", "<style a>", "<a href='x'>", "<![CDATA[", "<?xml",
-    "<o:p>", "&amp;", "&amp;nbsp;", "&#0;", "&#x110000;", "&#xD800;", "&#9999999;", "&notit;", "&", "&lt;b&gt;", "http://a.b/c",
-    "www.x", "ftp://", "a@b.co", "a.b+c@d-e.fg.h", "@@", "%s", "{0}", "\\", "\\n", "\\ud800", "null", "NaN", "-1", "1e309",
+    "\0", "\x01", "\x1a", "\x1b[31m", "\x7f", "\x85", "\xa0", "\xad", "\u200b", "\u200d", "\u2028", "\u2029",
+    "\u202e",
+    "\ufeff", "\ufffd", "\uffff", "\U0010ffff", "\u0301", "\u0e33", "\u0e4d\u0e32", "\u20e3", "İ", "ß", "ﬁ",
+    "ﷺ", "ŉ", "ǰ",
+    "Ⅷ", "①", "🙂", "👩\u200d👩\u200d👧", "🇨🇳", "𠮷", "𝔘", "々", "ー", "ｶﾞ", "가", "ㄱ", "’", "ʼ", "'", "-",
+    "–", ".", "_",
+    "'s", "--", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\t", " ", "   ", "e\u0301" * 3, "a" * 40,
+    "中" * 30, "@",
+    "<b>", "</b>", "<", ">", "<!--", "-->", "<script>", "</script >", "<style a>", "<a href='x'>", "<![CDATA[",
+    "<?xml",
+    "<o:p>", "&amp;", "&amp;nbsp;", "&#0;", "&#x110000;", "&#xD800;", "&#9999999;", "&notit;", "&", "&lt;b&gt;",
+    "http://a.b/c",
+    "www.x", "ftp://", "a@b.co", "a.b+c@d-e.fg.h", "@@", "%s", "{0}", "\\", "\\n", "\\ud800", "null", "NaN",
+    "-1", "1e309",
     "=cmd()", "../..", "[", "]", "{", "}", ":", "#", "*", "!", "|", "`", "~",
 ]  # fmt: skip
 SEPARATORS = [",", ";", "\t", "|", '"', '""', "'", " ", "\n", "\r", "\r\n", "\n\n"]
 SURROGATES = ["\ud800", "\udfff", "\udc80", "\ud83d\ude00", "\ude00\ud83d"]
 HOSTILE_BYTES = [
-    b"\0", b"\xff", b"\xfe", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
-    b"\x80", b"\xe4\xb8", b"\n", b"\r", b"\r\n", b"\x1a", b'"', b'""', b",", b"\t", b"{", b"[", b"\\u", b"\x00\x00\x00\x80",
-    b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"9" * 20, b"-1", b"nan", b"1e999", b"\xe2\x80\xa8", b" " * 9, b"\x1f\x8b",
+    b"\0", b"\xff", b"\xfe", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\xc0\x80", b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\x80", b"\xe4\xb8", b"\n", b"\r", b"\r\n", b"\x1a", b'"', b'""', b",", b"\t", b"{", b"[", b"\\u",
+    b"\x00\x00\x00\x80",
+    b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"9" * 20, b"-1", b"nan", b"1e999", b"\xe2\x80\xa8", b" " * 9,
+    b"\x1f\x8b",
 ]  # fmt: skip
 
 

@@ -112,7 +112,8 @@ def _is_text(block: bytes, size: int) -> bool:
     line = block.split(b"\n", 1)[0]
     if b"\0" in line or any(byte < 32 and byte not in b"\t\r" for byte in line):
         return False
-    return len(line.split()) > 1 or size == 1
+    fields = line.split()
+    return len(fields) > 1 and any(map(_is_number, fields[1:]))
 
 
 class _Rest:
@@ -216,6 +217,7 @@ def _fasttext_binary(file: Path, wanted: set[str] | None) -> WordVectors:
         from gensim.models.fasttext import load_facebook_vectors
     except ImportError:
         raise MissingExtraError.of("reading a fastText .bin file", "gensim", "vectors") from None
+    _check_dictionary(file)
     try:
         loaded = load_facebook_vectors(str(file))
     except Exception as error:  # a damaged file leads to errors of many kinds in gensim
@@ -226,6 +228,29 @@ def _fasttext_binary(file: Path, wanted: set[str] | None) -> WordVectors:
     if not kept:
         raise InputError(f"{file} contains no word of the vocabulary ({len(wanted):,} words); {OTHER_WORDS}")
     return WordVectors(kept, np.stack(list(kept.values())))
+
+
+def _check_dictionary(file: Path) -> None:
+    """Check that a fastText .bin file has as many words as it announces: gensim reads on for ever if it has fewer.
+
+    A head of 64 bytes is followed by the number of words (int32), 24 further bytes, and for each word its bytes, a zero
+    and 9 further bytes.
+    """
+    with _opened(file) as stream:
+        head = stream.read(92)
+        block, place = b"", 0
+        for number in range(int.from_bytes(head[64:68], "little", signed=True)):
+            end = block.find(b"\0", place)
+            while end < 0 or end + 10 > len(block):
+                more = stream.read(_BLOCK)
+                if not more or len(block) - place > _LONGEST_WORD + _BLOCK:
+                    raise InputError(
+                        f"{file} cannot be read as fastText: it ends in word {number + 1:,} of its dictionary; "
+                        "download it again"
+                    )
+                block, place = block[place:] + more, 0
+                end = block.find(b"\0")
+            place = end + 10
 
 
 @contextmanager

@@ -13,6 +13,7 @@ have the next numbers that no topic has: K, K + 1, ... in a model of K topics.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -53,10 +54,10 @@ def _checked(number: int, edit: Any) -> Edit:
         raise SettingError(f'edit {number} should be a dictionary such as {{"merge": [3, 7]}}; it is {edit!r:.60}')
     kinds = [kind for kind in KINDS if kind in edit]
     if len(kinds) != 1:
-        names = ", ".join(map(repr, edit))
+        names = reprlib.repr(list(edit)).strip("[]")
         raise SettingError(f"edit {number} has the entries {names}; give each edit one of {', '.join(KINDS)}")
     kind = kinds[0]
-    unknown = [str(name) for name in edit if name != kind and name not in _FURTHER.get(kind, ())]
+    unknown = [f"{name!s:.60}" for name in edit if name != kind and name not in _FURTHER.get(kind, ())]
     if unknown:
         known = [kind, *_FURTHER.get(kind, ())]
         raise SettingError(f"edit {number} ({kind}) has no entry {unknown[0]!r}; {nearest(unknown[0], known)}")

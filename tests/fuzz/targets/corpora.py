@@ -23,14 +23,53 @@ from ..case import SURROGATES, WORDS, Case, same
 from .readers import json_value
 from .words import PIECES, anything, tokenizer
 
-TYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "g", "?", "c16", "O", "U2", "M8[s]", "m8[s]", "V4"]
-ODD_NUMBERS = [-1, 0.5, math.nan, math.inf, -math.inf, 1e39, 1e300, 2**31, 2**53 + 1, 3.4e38, 1e-46, -1e-46, -0.0, 16777217]
+TYPES = [
+    "i1",
+    "u1",
+    "i2",
+    "u2",
+    "i4",
+    "u4",
+    "i8",
+    "u8",
+    "f2",
+    "f4",
+    "f8",
+    "g",
+    "?",
+    "c16",
+    "O",
+    "U2",
+    "M8[s]",
+    "m8[s]",
+    "V4",
+]
+ODD_NUMBERS = [
+    -1,
+    0.5,
+    math.nan,
+    math.inf,
+    -math.inf,
+    1e39,
+    1e300,
+    2**31,
+    2**53 + 1,
+    3.4e38,
+    1e-46,
+    -1e-46,
+    -0.0,
+    16777217,
+]
 FORMATS = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"]
 
 
 def matrix(case: Case) -> np.ndarray[Any, Any]:
     """A small matrix, most often of whole numbers."""
-    shape = (case.below(5), case.below(5)) if case.chance(0.9) else case.pick([(3,), (), (2, 2, 2), (0, 3), (1, 1), (40, 1)])
+    shape = (
+        (case.below(5), case.below(5))
+        if case.chance(0.9)
+        else case.pick([(3,), (), (2, 2, 2), (0, 3), (1, 1), (40, 1)])
+    )
     size = math.prod(shape)
     values: list[Any] = [case.below(4) if case.chance(0.6) else 0 for _ in range(size)]
     if size and case.chance(0.3):
@@ -88,7 +127,9 @@ def doubled(case: Case, given: Any) -> tuple[Any, np.ndarray[Any, Any]]:
         return sparse.coo_array((data, (row, column)), shape=given.shape), dense
     rows = row if given.format == "csr" else column
     order = np.argsort(rows, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=given.shape[0 if given.format == "csr" else 1]))])
+    starts = np.concatenate(
+        [[0], np.cumsum(np.bincount(rows, minlength=given.shape[0 if given.format == "csr" else 1]))]
+    )
     made = sparse.csr_array if given.format == "csr" else sparse.csc_array
     other = (column if given.format == "csr" else row)[order]
     return made((data[order], other, starts), shape=given.shape), dense
@@ -111,7 +152,9 @@ def damaged_counts(case: Case) -> int:
         )
         if case.chance(0.3) and made.format == "csr":
             made = sparse.bsr_array(made, blocksize=(2, 1))
-        names = [name for name in ("indices", "indptr", "data", "offsets", "row", "col", "coords") if hasattr(made, name)]
+        names = [
+            name for name in ("indices", "indptr", "data", "offsets", "row", "col", "coords") if hasattr(made, name)
+        ]
         if made.format == "lil":
             made.rows[case.below(4)] = case.pick([[-1], [5], [0, 1, 2, 3], [2, 0], [0.5], [2**40], ["a"]])
         for _ in range((1 + case.below(2)) if names else 0):
@@ -269,8 +312,10 @@ def anything_as_texts(case: Case) -> int:
     given: Any = case.pick([
         lambda: anything(case), lambda: [anything(case) for _ in range(3)], lambda: [case.text(), anything(case)],
         lambda: [[case.text(), anything(case)]], lambda: [["a"], "b"], lambda: json_value(case), lambda: matrix(case),
-        lambda: (text for text in WORDS), lambda: np.array(WORDS), lambda: np.array([["a", "b"]]), lambda: [np.str_("a b")],
-        lambda: [["a", "b"], None], lambda: dict.fromkeys(WORDS), lambda: set(WORDS), lambda: "text", lambda: [[]], lambda: [[[]]],
+        lambda: (text for text in WORDS), lambda: np.array(WORDS), lambda: np.array([["a", "b"]]),
+        lambda: [np.str_("a b")],
+        lambda: [["a", "b"], None], lambda: dict.fromkeys(WORDS), lambda: set(WORDS), lambda: "text",
+        lambda: [[]], lambda: [[[]]],
     ])()  # fmt: skip
     call = case.below(4)
     if call == 0:
@@ -318,7 +363,9 @@ def frame(case: Case) -> int:
 
 def file(case: Case) -> int:
     """Files of all formats, built in memory or on disk: the same corpus, with a row for each document."""
-    ending = case.pick(["csv", "jsonl", "txt", "csv.gz", "parquet", "xlsx"] if case.chance(0.5) else ["csv", "jsonl", "txt"])
+    ending = case.pick(
+        ["csv", "jsonl", "txt", "csv.gz", "parquet", "xlsx"] if case.chance(0.5) else ["csv", "jsonl", "txt"]
+    )
     data = case.seed_bytes({"txt": ".csv"}.get(ending, f".{ending}"))
     path = case.write(f"input.{ending}", case.mutated(data) if case.chance(0.7) else data)
     options: dict[str, Any] = {"min_df": 1, "max_df": 1.0, "language": "en", "errors": case.pick(["strict", "replace"])}
@@ -334,8 +381,10 @@ def file(case: Case) -> int:
 def saved(case: Case) -> int:
     """A corpus with one file damaged: refused, or equal to the one that was saved."""
     corpus = Corpus.from_texts(
-        ["a cat and a dog", "stocks, rates", "dogs", "", "a cat"], min_df=1, max_df=1.0, language="en", labels=list("xyxy") + [None],
-        timestamps=range(2000, 2005), vectors=np.eye(5), covariates={"price": [1.5, 2, None, 0, 1], "kind": list("abcab")}, ids=list("vwxyz"),
+        ["a cat and a dog", "stocks, rates", "dogs", "", "a cat"], min_df=1, max_df=1.0, language="en",
+        labels=[*list("xyxy"), None],
+        timestamps=range(2000, 2005), vectors=np.eye(5), covariates={"price": [1.5, 2, None, 0, 1],
+        "kind": list("abcab")}, ids=list("vwxyz"),
     )  # fmt: skip
     folder = case.folder / "corpus"
     corpus.save(folder)

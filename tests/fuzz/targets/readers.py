@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +24,8 @@ from ..campaign import Target
 from ..case import HOSTILE_BYTES, MARKS, SEPARATORS, SURROGATES, Case, same
 
 ENCODINGS = ["utf-8"] * 6 + [
-    "utf-16", "utf-16-le", "utf-16-be", "utf-32", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "latin-1",
+    "utf-16", "utf-16-le", "utf-16-be", "utf-32", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr",
+    "cp1252", "latin-1",
     "iso2022_jp", "cp037", "utf-8-sig", "ascii", "koi8-r", "cp949", "big5hkscs", "utf-7",
 ]  # fmt: skip
 ERRORS = ["strict", "strict", "replace", "ignore"]
@@ -241,7 +242,9 @@ def json_lines(case: Case) -> int:
     dumped = [json.dumps(row, ensure_ascii=case.chance(0.5) or not _is_utf8(row)) for row in rows]
     blank = ["", "  "] if case.chance(0.2) else []
     data = case.pick(["\n", "\r\n"]).join([*dumped, *blank]).encode("utf-8", "replace")
-    return compare(documents_of(case, data, "jsonl", case.chance(0.05)), [document_of(json.loads(row)) for row in dumped], None)
+    return compare(
+        documents_of(case, data, "jsonl", case.chance(0.05)), [document_of(json.loads(row)) for row in dumped], None
+    )
 
 
 def _is_utf8(value: Any) -> bool:
@@ -300,7 +303,9 @@ def folder(case: Case) -> int:
     os.mkdir(root)
     expected: dict[bytes, bytes] = {}
     for number in range(1 + case.below(12)):
-        stem = case.pick([b"a", b"\xff\xfe", "文".encode(), b"a\nb", b" ", b"%s", b"-", b"*", b"[a]", b".", b"\xed\xa0\x80"])
+        stem = case.pick(
+            [b"a", b"\xff\xfe", "文".encode(), b"a\nb", b" ", b"%s", b"-", b"*", b"[a]", b".", b"\xed\xa0\x80"]
+        )
         name = stem + str(number).encode() + case.pick([b".txt", b".txt", b".md", b".TXT", b".csv", b"", b".txt.gz"])
         inside = root
         if case.chance(0.3):
@@ -377,7 +382,9 @@ def options(case: Case) -> int:
     for name in ("header", "quoting"):
         if case.chance(0.2):
             given[name] = case.chance(0.5)
-    source: Any = path if case.chance(0.9) else case.pick(["", "\0", os.fsdecode(b"\xff"), "a" * 5000, ".", "/dev/null"])
+    source: Any = (
+        path if case.chance(0.9) else case.pick(["", "\0", os.fsdecode(b"\xff"), "a" * 5000, ".", "/dev/null"])
+    )
     if source == "-":
         source = path
     if source == ".":
@@ -404,7 +411,11 @@ def large(case: Case) -> int:
     elif kind == 4:
         data, ending, expected = b'text,id\n"' + b"a\n," * (n // 3), "csv", None
     elif kind == 5:
-        data, ending, expected = b'{"text": "a", "b": ' + case.pick([b"[", b'{"a":', b'"', b"9"]) * 100_000, "jsonl", None
+        data, ending, expected = (
+            b'{"text": "a", "b": ' + case.pick([b"[", b'{"a":', b'"', b"9"]) * 100_000,
+            "jsonl",
+            None,
+        )
     elif kind == 6:
         data, ending, expected = b'{"text": "' + b"a" * n + b'"}\n' + b"\n" * 100_000, "jsonl", 1
     else:
@@ -429,10 +440,8 @@ def garbage(case: Case) -> int:
     for ending in ("txt", "md", "csv", "tsv", "jsonl"):
         documents_of(case, data, ending, errors=case.pick(ERRORS))
     for ending in ("parquet", "xlsx", "txt.gz"):
-        try:
+        with suppress(InputError):
             list(read(case.write(f"input.{ending}", data)))
-        except InputError:
-            pass
     return 8
 
 

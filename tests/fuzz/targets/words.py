@@ -65,7 +65,9 @@ def html(case: Case) -> int:
 
 def segmented(case: Case, language: str, user_dictionary: tuple[str, ...] = ()) -> int:
     """Languages without spaces: the segmenter loses no character, and the tokens are those of its pieces."""
-    of = Tokenizer(language=language, user_dictionary=user_dictionary, min_length=1, keep_numbers=True, strip_html=False)
+    of = Tokenizer(
+        language=language, user_dictionary=user_dictionary, min_length=1, keep_numbers=True, strip_html=False
+    )
     cut = segmenter(language, user_dictionary)
     assert cut is not None
     for _ in range(10):
@@ -92,7 +94,9 @@ def icu(case: Case) -> int:
 
 def anything(case: Case) -> Any:
     """A value that is no text."""
-    return case.pick([None, 3, 2.5, float("nan"), b"bytes", True, object(), [], {}, {"a"}, ["a", 1], np.str_("a b"), range(3)])
+    return case.pick(
+        [None, 3, 2.5, float("nan"), b"bytes", True, object(), [], {}, {"a"}, ["a", 1], np.str_("a b"), range(3)]
+    )
 
 
 def custom(case: Case) -> int:
@@ -118,7 +122,9 @@ def make(case: Case) -> int:
     words = case.some(lambda: case.text(PIECES, 3), 5)
     data = case.mutated("\n".join([*WORDS, *words]).encode("utf-8", "replace"))
     path = case.write("words.txt", data)
-    stop_words = case.pick([words, path, str(path), "none", "auto", None, case.folder / "no", case.folder, "\0", [1, None]])
+    stop_words = case.pick(
+        [words, path, str(path), "none", "auto", None, case.folder / "no", case.folder, "\0", [1, None]]
+    )
     language = case.pick([*languages(), "auto", "zh-TW", "EN_us", "", "\ud800", "中文", case.text(PIECES, 2)])
     dictionary = path if case.chance(0.05) and language_or_none(language) == "zh" else None
     of = make_tokenizer(
@@ -209,15 +215,19 @@ def times(case: Case) -> int:
         kind = case.below(4)
         if kind == 0:
             zone = dt.timezone(dt.timedelta(minutes=case.below(1440) - 720))
-            written: Any = moment.replace(tzinfo=dt.UTC).astimezone(zone).isoformat() if 1 < moment.year < 9999 else moment
+            written: Any = (
+                moment.replace(tzinfo=dt.UTC).astimezone(zone).isoformat() if 1 < moment.year < 9999 else moment
+            )
             same(parse_times([written]).tolist(), [moment])
         elif kind == 1:
             written = case.pick([moment, moment.isoformat(" "), np.datetime64(moment), str(moment)])
             same(parse_times([written, None]).tolist(), [moment, None])
         else:
             digits = "".join(case.random.choices("0123456789-:/.T年月日 +eZ", k=case.below(14)))
-            odd = case.pick([digits, digits, case.text(PIECES), case.random.random() * 10.0 ** case.below(309), 10 ** case.below(25),
-                             float("inf"), -1e300, b"2021", anything(case), np.float64(1e18), np.datetime64(10**18, "D")])  # fmt: skip
+            odd = case.pick([digits, digits, case.text(PIECES), case.random.random() * 10.0 ** case.below(309),
+                10 ** case.below(25),
+                             float("inf"), -1e300, b"2021", anything(case), np.float64(1e18),
+                             np.datetime64(10**18, "D")])  # fmt: skip
             try:
                 found = parse_times([odd])
             except InputError as error:
