@@ -1,5 +1,7 @@
-.PHONY: audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve explorer-screenshots stories
+.PHONY: audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve fuzz explorer-screenshots stories
 PYTHON ?= python3
+FUZZ_SECONDS ?= 600
+FUZZ_SEED ?= 0
 BIN = .venv/bin
 
 setup: .venv/ready  ## make a virtual environment with all extras, with pinned versions
@@ -127,6 +129,9 @@ bench-unseen: setup  ## compare Loom with the Gibbs sampler on corpora from inst
 
 bench-loom: setup  ## measure the effect of each part of Loom on held-out training documents: benchmarks/loom.md
 	$(BIN)/python benchmarks/loom.py
+
+fuzz: setup  ## feed hostile input to all that reads input, for FUZZ_SECONDS: benchmarks/fuzz.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report benchmarks/fuzz.md
 
 soak-serve: setup  ## measure the service, and send it mixed requests for ten minutes: benchmarks/serve.md
 	$(BIN)/python benchmarks/serve.py

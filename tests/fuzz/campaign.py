@@ -14,6 +14,7 @@ import mmap
 import os
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -65,32 +66,44 @@ class Result:
     faults: list[dict[str, Any]] = field(default_factory=list)
 
 
-def work(target: Target, name: str, seed: int, start: int, cases: int | None, seconds: float, state: Any) -> None:
+def work(
+    target: Target, name: str, seed: int, start: int, cases: int | None, seconds: float, state: Any, folder: Path
+) -> None:
     """Run cases in this process, until `cases` are done or `seconds` are over, and print each fault as JSON."""
     quiet()
     begin = time.monotonic()
     number, done, inputs = start, 0, 0
     seen: dict[str, int] = {}
-    folder = Path(tempfile.mkdtemp(dir=_MEMORY_DISK if _MEMORY_DISK.is_dir() else None))
-    try:
-        while (cases is None or done < cases) and time.monotonic() - begin < seconds:
-            state[:] = _STATE.pack(number, done, inputs, time.monotonic() - begin)
-            fault, checked = one(target, Case(name, seed, number, folder))
-            inputs += checked
-            if fault is not None:
-                place = fault["place"]
-                seen[place] = seen.get(place, 0) + 1
-                if seen[place] <= 3:
-                    print(json.dumps({"target": name, "seed": seed, "number": number, **fault}), flush=True)
-            for entry in os.scandir(os.fsencode(folder)):
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path)
-                else:
-                    os.unlink(entry.path)
-            number, done = number + 1, done + 1
-        state[:] = _STATE.pack(-1, done, inputs, time.monotonic() - begin)
-    finally:
-        shutil.rmtree(os.fsencode(folder), ignore_errors=True)
+    while (cases is None or done < cases) and time.monotonic() - begin < seconds:
+        state[:] = _STATE.pack(number, done, inputs, time.monotonic() - begin)
+        fault, checked = one(target, Case(name, seed, number, folder))
+        inputs += checked
+        if fault is not None:
+            place = fault["place"]
+            seen[place] = seen.get(place, 0) + 1
+            if seen[place] <= 3:
+                print(json.dumps({"target": name, "seed": seed, "number": number, **fault}), flush=True)
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            else:
+                os.unlink(entry.path)
+        number, done = number + 1, done + 1
+    state[:] = _STATE.pack(-1, done, inputs, time.monotonic() - begin)
+
+
+def _spoilt(case: Case) -> int:
+    """Crash, hang and fail, so that it can be tested that a campaign notices."""
+    number = case.below(4)
+    if number == 0:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if number == 1:
+        time.sleep(60)
+    assert number == 2, "a wrong result"
+    return 1
+
+
+SPOILT = Target(_spoilt, "a fault", 0)
 
 
 def quiet() -> None:
@@ -127,7 +140,9 @@ def child(target: Target, name: str, seed: int, start: int, cases: int | None, s
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), _STATE.size) as state:
-        work(target, name, seed, start, cases, seconds, state)
+        folder = Path(path).with_name("work")
+        folder.mkdir(exist_ok=True)
+        work(target, name, seed, start, cases, seconds, state, folder)
     gc.collect()
 
 
@@ -135,14 +150,14 @@ def watch(name: str, seed: int, cases: int | None, seconds: float, hang: float =
     """Run a target in child processes."""
     result = Result()
     end = time.monotonic() + seconds
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=_MEMORY_DISK if _MEMORY_DISK.is_dir() else None) as folder:
         path, out, errors = Path(folder, "state"), Path(folder, "out"), Path(folder, "errors")
         while True:
             left = end - time.monotonic()
             todo = None if cases is None else cases - result.cases
             if left <= 0 or (todo is not None and todo <= 0):
                 return result
-            path.write_bytes(_STATE.pack(start, 0, 0, 0.0))
+            path.write_bytes(_STATE.pack(start, -1, 0, 0.0))
             command = [sys.executable, "-m", "tests.fuzz", "--child", name, "--seed", str(seed), "--start", str(start)]
             command += ["--seconds", str(left), "--state", str(path), *([] if todo is None else ["--cases", str(todo)])]
             with out.open("wb") as stdout, errors.open("wb") as stderr:
@@ -153,22 +168,25 @@ def watch(name: str, seed: int, cases: int | None, seconds: float, hang: float =
                     process.kill()
                     process.wait()
             number, done, inputs, spent = _STATE.unpack(path.read_bytes())
-            result.cases, result.inputs, result.seconds = (
-                result.cases + done, result.inputs + inputs, result.seconds + spent,
-            )  # fmt: skip
+            result.cases += max(done, 0)
+            result.inputs += inputs
+            result.seconds += spent
             result.faults += [json.loads(line) for line in out.read_text().splitlines()]
-            if number == -1:
+            if number == -1 and process.returncode == 0:
                 return result
             place = "hang" if hung else f"ended with {process.returncode}"
             tail = errors.read_text(errors="replace")[-1500:]
             result.faults.append({"target": name, "seed": seed, "number": number, "place": place, "message": tail})
+            if number == -1:  # a crash after the last case, as damaged memory causes
+                return result
             result.cases += 1
             start = number + 1
 
 
 def _wait(process: subprocess.Popen[bytes], path: Path, hang: float) -> bool:
     """Wait for a child; return whether it hung."""
-    last, since = None, time.monotonic()
+    first = path.read_bytes()
+    last, since = first, time.monotonic()
     while True:
         try:
             process.wait(0.2)
@@ -177,7 +195,7 @@ def _wait(process: subprocess.Popen[bytes], path: Path, hang: float) -> bool:
             number = path.read_bytes()
             if number != last:
                 last, since = number, time.monotonic()
-            elif time.monotonic() - since > hang:
+            elif time.monotonic() - since > (max(hang, HANG) if number == first else hang):  # it imports much at first
                 return True
 
 

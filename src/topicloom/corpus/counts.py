@@ -170,10 +170,14 @@ def _as_csr(counts: Any) -> Counts:
 
 def _check_arrays(counts: Any) -> None:
     kind, (n_rows, n_columns) = counts.format, counts.shape
-    if kind not in ("coo", "dia", "csr", "csc", "bsr"):
+    if kind == "dok":
         return
     data = counts.data
-    if kind == "coo":
+    if kind == "lil":
+        rows = counts.rows
+        if not rows.shape == data.shape == (n_rows,) or [*map(len, rows)] != [*map(len, data)]:
+            raise _damaged("it has more indices than counts, or fewer")
+    elif kind == "coo":
         _check_indices(counts.row, n_rows, "rows", len(data))
         _check_indices(counts.col, n_columns, "columns", len(data))
     elif kind == "dia":

@@ -87,7 +87,7 @@ def _rows(stream: IO[bytes], name: str, wanted: Container[str] | None, size: int
     block = stream.read(_BLOCK)
     if not block:
         raise InputError(f"{name} ends after its header, which announces {header.n_words:,} words; download it again")
-    if _is_text(block, header.size):
+    if _is_text(block):
         return _text_rows(b"", _Rest(block, stream), name, wanted, header, size)
     return _binary_rows(block, stream, name, wanted, header)
 
@@ -107,13 +107,10 @@ def _header(line: bytes, name: str) -> _Header | None:
     return None
 
 
-def _is_text(block: bytes, size: int) -> bool:
-    """Return whether the first row after a header is a line of text, with a word and `size` printable fields."""
-    line = block.split(b"\n", 1)[0]
-    if b"\0" in line or any(byte < 32 and byte not in b"\t\r" for byte in line):
-        return False
-    fields = line.split()
-    return len(fields) > 1 and any(map(_is_number, fields[1:]))
+def _is_text(block: bytes) -> bool:
+    """Return whether the first row after a header is a line of text, with a number behind a word."""
+    fields = block.split(b"\n", 1)[0].split()
+    return any(map(_is_number, fields[1:]))
 
 
 class _Rest:

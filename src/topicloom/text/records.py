@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from ..errors import InputError, MissingExtraError
-from .characters import printable
 from .opening import Input, opened
 
 
@@ -117,7 +116,7 @@ def resolve_columns(
             return name
         if optional and role != "text":
             return None
-        shown = (" ".join(printable(column).split()) for column in present)  # a name may contain line breaks
+        shown = (" ".join(column.split()) for column in present)  # a name may contain line breaks
         names = ", ".join(f"{column:.30}..." if len(column) > 30 else column for column in shown)
         found = f"its columns are {names}" if present else "it has none"
         advice = f"name the column by `{role}`"

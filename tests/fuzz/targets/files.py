@@ -203,8 +203,8 @@ def markup(case: Case, seed: str) -> bytes:
         place = case.below(len(text) + 1)
         text = text[:place] + case.pick(MARKUP if case.chance(0.7) else MARKS) + text[place:]
     if case.chance(0.02):
-        lists = ["&a0 [x, x, x, x, x, x, x, x]", *(f"&a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10))]
-        text = text.replace(case.pick(["[3, 7]", "20", "gsm", "5", "shipping", "8"]), f"[{', '.join(lists)}]", 1)
+        bomb = case.seed_bytes(".yaml").decode().partition(": ")[2]
+        text = text.replace(case.pick(["[3, 7]", "20", "gsm", "5", "shipping", "8"]), bomb.strip(), 1)
     data = text.encode("utf-8", "replace")
     return case.mutated(data) if case.chance(0.6) else data
 
