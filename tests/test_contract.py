@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import io
 import logging
+import pickle
 import random
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 import torch
@@ -164,8 +169,8 @@ def test_leaves_its_input_alone(make):
     X = sparse.csr_array((data, np.array([3, 1, 0, 2]), np.array([0, 2, 4])), shape=(2, 4))
     before = [array.copy() for array in (X.data, X.indices, X.indptr)]
     make(n_topics=2).fit(X).transform(X)
-    for array, copy in zip((X.data, X.indices, X.indptr), before, strict=True):
-        np.testing.assert_array_equal(array, copy)
+    for array, earlier in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, earlier)
 
 
 @pytest.mark.parametrize(("n_topics", "n_docs"), [(2, 80), (10, 5), (2, 1)])
@@ -244,15 +249,27 @@ def test_global_random_states_are_neither_read_nor_changed(make, fitted):
     assert before == after
 
 
+def test_copies_are_equal(make, fitted):
+    file = io.BytesIO()
+    joblib.dump(fitted, file)
+    file.seek(0)
+    sent = pickle.loads(ForkingPickler.dumps(fitted))  # as multiprocessing sends it
+    for other in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted)), joblib.load(file), sent):
+        assert_same(fitted, other)
+        assert other.perplexity(CORPUS, method="bound") == fitted.perplexity(CORPUS, method="bound")
+    assert_same(sent.fit(CORPUS), fitted)
+    assert_same(make().fit(CORPUS), fitted)  # which did not share its memory
+
+
 # Settings.
 
 
 def test_clone_and_params(make, fitted):
-    copy = clone(fitted)
-    assert copy.get_params() == fitted.get_params() == make().get_params()
+    cloned = clone(fitted)
+    assert cloned.get_params() == fitted.get_params() == make().get_params()
     with pytest.raises(NotFittedError):
-        copy.transform(COUNTS)
-    assert copy.set_params(n_topics=2).fit(CORPUS).components_.shape == (2, 30)
+        cloned.transform(COUNTS)
+    assert cloned.set_params(n_topics=2).fit(CORPUS).components_.shape == (2, 30)
 
 
 def test_settings_changed_after_fit_wait_for_the_next(make, fitted, tmp_path):

@@ -14,6 +14,7 @@ import pytest
 
 import topicloom as tl
 from test_cli import MONEY, PETS, call, refused, table
+from topicloom.errors import InputError
 from topicloom.files import lock_directory
 from topicloom.reports import run as runs
 
@@ -113,7 +114,14 @@ def test_one_writer_at_a_time(news, tmp_path):
         refused("train", news, *FAST, "--out", tmp_path / "run", says=["is being written"])
     with lock_directory(tmp_path / "corpus"):
         refused("prepare", news, "--out", tmp_path / "corpus", says=["is being written"])
+        with pytest.raises(InputError, match="is being written"):
+            tl.Corpus.from_file(news, out=tmp_path / "corpus")
     trained(news, tmp_path / "run")
+    with lock_directory(tmp_path / "run"):
+        refused("evaluate", tmp_path / "run", says=["is being written"])
+        refused("train", news, *FAST, "--out", tmp_path / "run", "--overwrite", says=["is being written"])
+        refused("edit", tmp_path / "run", "--rename", "0=x", "--out", tmp_path / "run", "--overwrite", says=["being"])
+    assert call("evaluate", tmp_path / "run", "--measures", "topic_diversity").exit_code == 0
 
 
 def test_evaluation_knows_the_documents_of_training(news, tmp_path):

@@ -81,15 +81,14 @@ def prepare(
 ) -> None:
     """Turn text into a corpus of word counts, to train on it more than once."""
     from ..corpus import Corpus
-    from ..files import lock_directory, require_free
+    from ..files import require_free
 
     require_free(out, "corpus.json", overwrite)
     if (Path(source) / "corpus.json").is_file():
         raise InputError(f"{source} is a saved corpus already; give the text that it was made of")
-    with lock_directory(out):
-        corpus = Corpus.from_file(
-            source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
-        )
+    corpus = Corpus.from_file(
+        source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
+    )
     logger.info("%s in %s", corpus, out)
     if as_json:
         print_json(

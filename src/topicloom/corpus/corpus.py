@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..files import atomic_directory, require_free
+from ..files import atomic_directory, lock_directory, require_free
 from ..text import AnyTokenizer, Document, Pretokenized, read
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
 from .builder import Built, TokenizerLike, build, choose_tokenizer
@@ -175,7 +175,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             keep_texts, user_dictionary, n_jobs, progress: as for `from_texts`.
 
         Raises:
-            InputError: the file cannot be read, `out` is not empty, or no word passes the filters.
+            InputError: the file cannot be read, `out` is not empty or is being written, or no word passes the filters.
             SettingError: the language or the format is not known, or a filter has a value that it cannot have.
             MissingExtraError: an optional package is needed and not installed.
         """
@@ -191,7 +191,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         )
         if out is None:
             return cls._of_file(build(documents, chosen, filters, keep_texts, n_jobs, progress), chosen, filters)
-        with atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
+        with lock_directory(out), atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
             built = build(documents, chosen, filters, keep_texts, n_jobs, progress, folder)
             save_into(cls._of_file(built, chosen, filters), folder)
         return cls.load(out)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import pickle
+from collections.abc import Callable, Sequence
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -46,6 +48,10 @@ class FittedTopics(InNotebook, Editable):
     word_counts_: Array
     tokenizer_: AnyTokenizer
     fractional_counts: bool
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        ForkingPickler.register(cls, _by_value)
 
     def _matrix(self, X: Any, *, reset: bool = True) -> tuple[Any, Sequence[str] | None]:
         """Check a matrix as scikit-learn does, and return it with the words of its columns if it is a data frame."""
@@ -259,6 +265,15 @@ class FittedTopics(InNotebook, Editable):
         except SafetensorError as error:
             reason = str(error).splitlines()[0]
             raise InputError(f"{directory} cannot be written: {reason}; is the disk full?") from None
+
+
+def _by_value(model: FittedTopics) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+    """Send a model to another process by multiprocessing as pickle does it, which copies the weights.
+
+    Otherwise torch would share their memory: training in the other process would change this model, and a process could
+    not be started with a model in which two tensors share their memory.
+    """
+    return pickle.loads, (pickle.dumps(model),)
 
 
 def theta_of(found: DocumentTopics) -> Array:

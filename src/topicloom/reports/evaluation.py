@@ -17,7 +17,7 @@ from ..corpus.inputs import corpus_of_documents
 from ..embeddings import read_word_vectors
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate
-from ..files import read_json, write_json
+from ..files import lock_directory, read_json, write_json
 from ..models.base import TopicModel
 from ..models.persistence import load
 from ..text import read
@@ -60,13 +60,32 @@ def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | Non
         the evaluation, and the file that has it: None for a model without a run.
 
     Raises:
-        InputError: the run, its documents or a file cannot be read, or a measure that was asked for cannot be taken.
+        InputError: the run, its documents or a file cannot be read, a measure that was asked for cannot be taken, or
+            another process is writing to the run.
     """
-    model = load(folder, device=request.device, allow=request.allow)
-    path = folder / "metrics.json"
+    if not (folder / "model").is_dir():
+        return _evaluated(folder, request), None
+    with lock_directory(folder):
+        found = _evaluated(folder, request)
+        path = folder / "metrics.json"
+        about = _about(path)
+        name = "training" if request.new is None else str(request.new)
+        write_json(path, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
+    return found, path
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """Return the content of metrics.json, if there is one."""
     about = read_json(path) if path.is_file() else {}
     if not isinstance(about, dict):
         raise InputError(f"{path} is damaged; train again, or remove it")
+    return about
+
+
+def _evaluated(folder: Path, request: Request) -> Evaluation:
+    """Evaluate a run or a saved model."""
+    model = load(folder, device=request.device, allow=request.allow)
+    about = _about(folder / "metrics.json")
     training = _training_documents(folder, model, about, request)
     given = training if request.new is None else _read(model, request.new, request.reading or {})
     assert given is not None  # without the run's own documents, an error was raised
@@ -88,11 +107,7 @@ def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | Non
     )
     files = {"documents_from": request.new, "reference_from": request.reference, "vectors_from": request.vectors}
     found.about.update({name: str(file) for name, file in files.items() if file is not None})
-    if not (folder / "model").is_dir():
-        return found, None
-    name = "training" if request.new is None else str(request.new)
-    write_json(path, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
-    return found, path
+    return found
 
 
 def _earlier(about: dict[str, Any]) -> dict[str, Any]:
