@@ -141,3 +141,6 @@ bench-published: setup  ## fit every model with the settings of its paper: bench
 
 bench-digests: setup  ## check that every model learns what an earlier commit learned: benchmarks/digests.json
 	$(BIN)/python benchmarks/digests.py
+
+soak-resume: setup  ## kill runs at random moments and go on with them: benchmarks/resume.md
+	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/resume.py --kills 200 --out benchmarks/resume.md
