@@ -20,7 +20,7 @@ from torch import Tensor, nn
 import topicloom
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
-from topicloom.errors import TrainingDivergedError
+from topicloom.errors import OutOfMemoryError, TrainingDivergedError
 from topicloom.models import GMNTM, GSM, LDA, Loom
 from topicloom.nn.batch import Batch
 from topicloom.nn.network import Loss, Player, TopicNetwork
@@ -250,6 +250,40 @@ def test_training_stops_at_the_first_value_that_is_not_finite(change, what):
     assert state.network.weight.item() == watcher.weights[-1]
     assert (state.epoch, len(state.history)) == (2, 2)
     assert watcher.events[-2:] == ["batch", "end"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried ..."),
+        MemoryError(),
+    ],
+    ids=["device", "cpu", "python"],
+)
+def test_too_little_memory_is_one_sentence(error):
+    def fail(network: Line, loss: Tensor) -> Tensor:
+        if len(network.seen) == 8:
+            raise error
+        return loss
+
+    plan = TrainingPlan(epochs=5, learning_rate=0.1)
+    state = TrainingState.start(Line(fail), plan, 0, CPU)
+    watcher = Watcher(state)
+    where = "epoch 3, batch 2: cpu has too little memory for 3 documents at once; try `batch_size=2`"
+    with pytest.raises(OutOfMemoryError, match=where):
+        train_stages(state, documents(), [Stage("training", plan)], callbacks=[watcher])
+    assert state.network.weight.item() == watcher.weights[-1]
+    assert (state.epoch, state.step, state.batch) == (2, 6, 0)
+
+
+def test_other_errors_of_a_step_stay_what_they_are():
+    def fail(network: Line, loss: Tensor) -> Tensor:
+        raise RuntimeError("shapes cannot be multiplied")
+
+    plan = TrainingPlan(epochs=1, learning_rate=0.1)
+    with pytest.raises(RuntimeError, match=r"^shapes cannot be multiplied$"):
+        train_stages(TrainingState.start(Line(fail), plan, 0, CPU), documents(), [Stage("training", plan)])
 
 
 # Several players.

@@ -20,6 +20,7 @@ if _TYPE_CHECKING:
     from .errors import CorpusFileError as CorpusFileError
     from .errors import InputError as InputError
     from .errors import ModelFileError as ModelFileError
+    from .errors import OutOfMemoryError as OutOfMemoryError
     from .errors import TrainingDivergedError as TrainingDivergedError
     from .errors import TrainingInterrupted as TrainingInterrupted
     from .evaluation import Evaluation as Evaluation
@@ -64,6 +65,7 @@ _MODULES = {
     "CorpusFileError": ".errors",
     "InputError": ".errors",
     "ModelFileError": ".errors",
+    "OutOfMemoryError": ".errors",
     "TrainingDivergedError": ".errors",
     "TrainingInterrupted": ".errors",
     "Evaluation": ".evaluation",

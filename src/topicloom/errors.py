@@ -69,6 +69,13 @@ class TrainingDivergedError(ArithmeticError):
     """
 
 
+class OutOfMemoryError(InputError, MemoryError):
+    """The device has too little memory for a batch; the message says which setting to change.
+
+    The model keeps its state of the last complete epoch.
+    """
+
+
 class TrainingInterrupted(KeyboardInterrupt):
     """Training was stopped by a signal, after the state was written as a checkpoint.
 

@@ -171,6 +171,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         Raises:
             InputError: X or a setting cannot be used, or the checkpoints are of another fit. An earlier fit is kept.
             TrainingDivergedError: a loss is not finite. The model has the state of the last complete epoch.
+            OutOfMemoryError: the device has too little memory for a batch. The model has that state, too.
             TrainingInterrupted: a signal stopped the training, and there is a checkpoint.
         """
         check_callbacks(callbacks)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ..errors import TrainingDivergedError
+from ..errors import OutOfMemoryError, TrainingDivergedError
 from ..nn.batch import Batch
 from ..nn.network import Player, TopicNetwork
 from .batches import BatchReader
@@ -54,6 +54,7 @@ def train_stages(
 
     Raises:
         TrainingDivergedError: a loss or a gradient is not finite. The weights are those of the last complete epoch.
+        OutOfMemoryError: the device has too little memory for a batch. The weights are those of the last complete epoch.
     """
     with watched(callbacks, model, stages[-1].plan.epochs, len(reader)):
         while True:
@@ -165,16 +166,21 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
                 continue
             for group in optimizer.param_groups:
                 group["lr"] = rate
-            terms, problem = _move(player, optimizer, batch, weight)
+            where = f"epoch {state.epoch + 1}, batch {number}"
+            try:
+                terms, problem = _move(player, optimizer, batch, weight)
+            except (RuntimeError, MemoryError) as error:
+                if not _is_out_of_memory(error):
+                    raise
+                _return_to(state, kept, first_step)
+                size = reader.batch_size // 2
+                smaller = f"try `batch_size={size}`" if size else "keep fewer words (`max_features`)"
+                problem = f"{state.device} has too little memory for {batch.n_docs} documents at once"
+                raise OutOfMemoryError(f"training stopped at {where}: {problem}; {smaller}") from None
             if problem:
                 lower = f"try `learning_rate={plan.learning_rate / 3:.1g}`"
                 advice = lower if state.step else "check the counts and the settings"
-                network.load_state_dict(kept)
-                network.eval()
-                state.step, state.batch, state.sums = first_step, 0, {}
-                for _, each in players:
-                    each.state.clear()  # the optimizer's moments led to this value
-                where = f"epoch {state.epoch + 1}, batch {number}"
+                _return_to(state, kept, first_step)
                 raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
             _add(state.sums, terms, batch.n_docs)
         state.step, state.batch = state.step + 1, number
@@ -183,6 +189,20 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
     state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
     elapsed = time.perf_counter() - started
     return {"epoch": state.epoch, **means, "divergence_weight": weight, "learning_rate": rate, "seconds": elapsed}
+
+
+def _return_to(state: TrainingState, kept: dict[str, Tensor], step: int) -> None:
+    """Return to the weights that the network had before the epoch, or before the part of it that was trained here."""
+    state.network.load_state_dict(kept)
+    state.network.eval()
+    state.step, state.batch, state.sums = step, 0, {}
+    for optimizer in state.optimizers:
+        optimizer.state.clear()  # the moments led to what went wrong
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether the error says that there is too little memory; on a CPU, PyTorch has no type for it."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
 def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
