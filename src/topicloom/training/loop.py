@@ -54,7 +54,7 @@ def train_stages(
 
     Raises:
         TrainingDivergedError: a loss or a gradient is not finite. The weights are those of the last complete epoch.
-        OutOfMemoryError: the device has too little memory for a batch. The weights are those of the last complete epoch.
+        OutOfMemoryError: the device has too little memory for a batch. The weights are those of that epoch.
     """
     with watched(callbacks, model, stages[-1].plan.epochs, len(reader)):
         while True:
