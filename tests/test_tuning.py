@@ -135,6 +135,32 @@ def test_an_interrupted_trial_is_no_failure(tmp_path, monkeypatch):
     assert len(tune(PLANTED, MODEL, 3, trials=1, out=tmp_path).trials) == 1
 
 
+def test_an_interrupted_search_gives_what_a_whole_one_gives(tmp_path, monkeypatch):
+    """Twelve trials, because the first ten of TPE are random."""
+    options = {"trials": 12, "space": {"epochs": (1, 2), "learning_rate": (1e-3, 1e-1, "log")}}
+
+    def plain(found):
+        return [{name: value for name, value in trial.items() if name != "seconds"} for trial in found.trials]
+
+    whole = tune(PLANTED, "gsm:hidden_size=4", 3, **options)
+    fit = Evaluator.fit
+    for n_whole in (1, 10):
+        waiting = [None] * n_whole + [KeyboardInterrupt()]
+
+        def interrupted_fit(self, model, waiting=waiting):
+            error = waiting.pop(0) if waiting else None
+            if error is not None:
+                raise error
+            return fit(self, model)
+
+        monkeypatch.setattr(Evaluator, "fit", interrupted_fit)
+        with pytest.raises(KeyboardInterrupt):
+            tune(PLANTED, "gsm:hidden_size=4", 3, out=tmp_path, **options)
+    again = tune(PLANTED, "gsm:hidden_size=4", 3, out=tmp_path, **options)
+    assert plain(again) == plain(whole)
+    np.testing.assert_array_equal(again.best_model.components_, whole.best_model.components_)
+
+
 def test_a_failed_trial_is_reported_and_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(Evaluator, "fit", failing(KeyError("name"), MemoryError()))
     with pytest.raises(InputError, match="every trial failed, the last with MemoryError"):
@@ -149,6 +175,17 @@ def test_a_killed_process_leaves_no_lock_to_wait_for(tmp_path):
     began = time.monotonic()
     tune(PLANTED, MODEL, 3, trials=1, out=tmp_path)
     assert time.monotonic() - began < 20
+
+
+def test_an_incomplete_line_of_the_journal_costs_its_trial_alone(tmp_path):
+    first = tune(PLANTED, MODEL, 3, trials=2, out=tmp_path)
+    journal = tmp_path / "study.journal"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    again = tune(PLANTED, MODEL, 3, trials=2, out=tmp_path)
+    assert [trial["value"] for trial in again.trials] == [trial["value"] for trial in first.trials]
+    journal.write_bytes(b"{}\n" + journal.read_bytes())
+    with pytest.raises(InputError, match=r"study\.journal is damaged"):
+        tune(PLANTED, MODEL, 3, trials=2, out=tmp_path)
 
 
 def test_a_search_under_way_is_not_disturbed(tmp_path):

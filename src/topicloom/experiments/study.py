@@ -7,20 +7,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import MissingExtraError
+from ..errors import InputError, MissingExtraError
 
 Sampler = Literal["tpe", "random"]
-_NEXT_SEED = 7919  # with the first seed, a continued search would repeat its first trials
+_NEXT_SEED = 7919  # each trial has a seed of its own, so that a continued search proposes what a whole one does
 
 
 @contextmanager
-def open_study(folder: Path, sampler: Sampler, random_state: int) -> Iterator[Any]:
+def open_study(folder: Path) -> Iterator[Any]:
     """Yield the study whose journal is in a directory, which this process has locked.
 
     Meanwhile, Optuna logs nothing but warnings.
 
     Raises:
         MissingExtraError: Optuna is not installed.
+        InputError: the journal is damaged.
     """
     try:
         import optuna
@@ -40,14 +41,40 @@ def open_study(folder: Path, sampler: Sampler, random_state: int) -> Iterator[An
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        journal = str(folder / "study.journal")
-        storage = optuna.storages.JournalStorage(JournalFileBackend(journal, Unlocked(journal)))
-        study = optuna.create_study(storage=storage, study_name="topicloom", direction="maximize", load_if_exists=True)
-        kinds = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
-        study.sampler = kinds[sampler](seed=random_state + _NEXT_SEED * len(study.trials))
+        journal = folder / "study.journal"
+        _remove_incomplete_line(journal)
+        try:
+            storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal), Unlocked(str(journal))))
+            study = optuna.create_study(
+                storage=storage, study_name="topicloom", direction="maximize", load_if_exists=True
+            )
+        except (ValueError, LookupError, TypeError, AssertionError) as error:
+            raise InputError(f"{journal} is damaged ({error}); remove it to begin again") from None
+        for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
+            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # its process was killed or interrupted
         yield study
     finally:
         optuna.logging.set_verbosity(level)
+
+
+def _remove_incomplete_line(journal: Path) -> None:
+    """Remove what a killed process left at the end, because Optuna would append its next line to it."""
+    if not journal.is_file():
+        return
+    with journal.open("rb+") as file:
+        content = file.read()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            file.truncate(whole)
+
+
+def ask(study: Any, sampler: Sampler, random_state: int) -> Any:
+    """Return a new trial, which depends on the trials that ended and not on those that were interrupted."""
+    from optuna import samplers
+
+    kinds = {"tpe": samplers.TPESampler, "random": samplers.RandomSampler}
+    study.sampler = kinds[sampler](seed=random_state + _NEXT_SEED * len(finished(study)))
+    return study.ask()
 
 
 def suggest(trial: Any, name: str, values: Sequence[Any]) -> Any:
@@ -67,8 +94,12 @@ def suggest(trial: Any, name: str, values: Sequence[Any]) -> Any:
 
 
 def finished(study: Any) -> list[Any]:
-    """Return the trials that ended, in order. A trial that was interrupted or killed did not."""
-    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.name in ("COMPLETE", "FAIL")]
+    """Return the trials that ended, in order: with a value or an error, which a trial that was interrupted has not."""
+    return [
+        trial
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state.name == "COMPLETE" or (trial.state.name == "FAIL" and "error" in trial.user_attrs)
+    ]
 
 
 def completed(study: Any) -> list[Any]:
@@ -76,6 +107,12 @@ def completed(study: Any) -> list[Any]:
     return [trial for trial in finished(study) if trial.state.name == "COMPLETE"]
 
 
-def row_of(trial: Any) -> dict[str, Any]:
-    """Return a trial as a row: number, value (None after an error), settings, seconds, measures; or the error."""
-    return {"number": trial.number, "value": trial.value, "settings": dict(trial.params), **trial.user_attrs}
+def rows_of(study: Any) -> list[dict[str, Any]]:
+    """Return the trials that ended: number, value (None after an error), settings, seconds, measures; or the error.
+
+    Trials that were interrupted have no number.
+    """
+    return [
+        {"number": number, "value": trial.value, "settings": dict(trial.params), **trial.user_attrs}
+        for number, trial in enumerate(finished(study))
+    ]

@@ -35,7 +35,7 @@ from ..models.registry import REGISTRY
 from ..settings import check_settings, describe_value, refuse_unknown, settings_as_text
 from .compare import estimator
 from .protocol import Evaluator, Parts, split_documents
-from .study import Sampler, completed, finished, open_study, row_of, suggest
+from .study import Sampler, ask, completed, finished, open_study, rows_of, suggest
 from .workers import described
 
 logger = logging.getLogger("topicloom")
@@ -171,11 +171,11 @@ def tune(
         folder = Path(temporary, "tuning") if out is None else Path(out)
         with lock_directory(folder):
             _claim(folder, plan)
-            with open_study(folder, sampler, random_state) as study:
+            with open_study(folder) as study:
                 search = _Search(study, base, searched, weights, evaluator, None if out is None else folder)
-                search.run(trials, on_result)
+                search.run(trials, lambda: ask(study, sampler, random_state), on_result)
                 top, best_model = search.best()
-                rows = [row_of(trial) for trial in finished(study)]
+                rows = rows_of(study)
         best = dict(top.params)
         if out is not None:
             _write_best(folder / "best.yaml", base, best)
@@ -204,10 +204,15 @@ class _Search:
         self.place = None if folder is None else folder / "best_model"
         self.model: TopicModel | None = None  # of the best trial, if this call has made it
 
-    def run(self, trials: int, on_result: Callable[[int, int, dict[str, Any]], None] | None) -> None:
-        """Make trials until there are enough. Trials that fail in this call count too, so that the search ends."""
+    def run(
+        self, trials: int, ask: Callable[[], Any], on_result: Callable[[int, int, dict[str, Any]], None] | None
+    ) -> None:
+        """Make trials, which `ask` proposes, until there are enough.
+
+        Trials that fail in this call count too, so that the search ends.
+        """
         for n_done in range(len(completed(self.study)) + 1, trials + 1):
-            trial = self.study.ask()
+            trial = ask()
             try:
                 value, model = self._tried(trial)
             except Exception as error:
@@ -218,7 +223,7 @@ class _Search:
                     self._keep(model)
                 self.study.tell(trial, value)
             if on_result is not None:
-                on_result(n_done, trials, row_of(self.study.trials[trial.number]))
+                on_result(n_done, trials, rows_of(self.study)[-1])
 
     def best(self) -> tuple[Any, TopicModel]:
         """Return the best trial and its model, which is fitted again if it was not kept.
@@ -228,7 +233,7 @@ class _Search:
         """
         good = completed(self.study)
         if not good:
-            last = finished(self.study)[-1].user_attrs.get("error", "interrupted")
+            last = finished(self.study)[-1].user_attrs["error"]
             raise InputError(f"every trial failed, the last with {last}; check the space and the corpus")
         top = max(good, key=lambda trial: trial.value)
         model = self.model or self._saved(top.params)
