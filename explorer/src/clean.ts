@@ -13,3 +13,25 @@ export function clean(text: string): string {
 export function line(text: string): string {
   return clean(text).replace(/\s+/g, " ").trim();
 }
+
+/** The beginning of a line, at most so wide; a wide character, such as a Chinese one, counts as two. */
+export function shortened(text: string, most: number): string {
+  let width = 0;
+  let kept = "";
+  for (const character of text) {
+    width += widthOf(character);
+    if (width > most) return `${kept.trimEnd()}…`;
+    kept += character;
+  }
+  return kept;
+}
+
+export function widthOf(text: string): number {
+  return [...text].reduce((sum, character) => sum + (character > "\u2e80" ? 2 : 1), 0);
+}
+
+/** The beginning of a long text, which ends between words where they are separated by spaces. */
+export function excerpt(text: string, most: number): string {
+  const start = [...text.slice(0, most + 1)].slice(0, -1).join(""); // no half of a character
+  return `${start.replace(/\s+\S{0,20}$/, "").replace(/\n\s*\n/g, "\n")} …`;
+}

@@ -1,4 +1,4 @@
-// The inference of the model, as models/portable.py in the Python package describes it.
+// The inference of the model, as models/portable/arrays.py in the Python package describes it.
 
 import type { Part } from "./unpack";
 

@@ -41,7 +41,6 @@ from ..files import atomic_directory, write_json
 from ..files.exchange import exchange
 from ..models.base import TopicModel
 from ..models.fitted import Perplexity
-from ..ranking import word_scores
 from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
 from ..topics.edit_files import read_edits
@@ -58,7 +57,6 @@ logger = logging.getLogger("topicloom")
 DocTopics = Literal["csv", "parquet", "none"]
 
 _WORDS_IN_TABLE = 25
-_WORDS_IN_PICTURE = 10
 
 
 @dataclass(frozen=True)
@@ -143,11 +141,12 @@ def write(
             write_documents(target, [documents], model, texts=options.texts, excel=options.excel)
         _keep_documents(staged, corpus, documents, options)
         write_json(staged / "metrics.json", measured)
-        _draw(staged, model, documents, options.font)
+        topics = Topics.of(model, corpus, documents)
+        _draw(staged, topics, options.font)
         if state is not None:
             _link(state, staged / STATE)
         if options.explorer:
-            _write_page(staged, folder.resolve().name, Topics.of(model, corpus, documents), options, measured)
+            _write_page(staged, folder.resolve().name, topics, options, measured)
     _set_edits_aside(folder, model)
     return measured
 
@@ -290,22 +289,17 @@ def _take_log(folder: Path, staged: Path) -> None:
             return
 
 
-def _draw(folder: Path, model: TopicModel, documents: DocumentTopics, font: str | None) -> None:
+def _draw(folder: Path, topics: Topics, font: str | None) -> None:
     try:
         from . import figures
     except ImportError:
         logger.warning("%s", MissingExtraError.of(f"drawing {', '.join(PICTURES)}", "matplotlib", "viz"))
         return
-    best = model.topic_ids(_WORDS_IN_PICTURE)  # (K, 10)
-    scores = np.take_along_axis(word_scores(model.components_, model.word_counts_), best, axis=1)
-    titles = [f"topic {k}" if name is None else f"{k} {name}" for k, name in enumerate(model.given_names)]
-    words = model.topics(_WORDS_IN_PICTURE)
-    pages = figures.topic_pages(words, scores, documents.shares, titles=titles, font=font)
-    figures.save_pages(pages, folder / "topics.png")
-    if model.history_:
-        figures.save(figures.loss_curve(model.history_), folder / "loss.png")
-        figures.save(figures.collapse_curve(model.history_, model.n_topics), folder / "collapse.png")
-        figures.save(figures.quality_curve(model.history_), folder / "quality.png")
+    figures.save_pages(figures.draw(topics, "topics", font=font), folder / "topics.png")
+    if history := topics.model.history_:
+        figures.save(figures.loss_curve(history), folder / "loss.png")
+        figures.save(figures.collapse_curve(history, topics.model.n_topics), folder / "collapse.png")
+        figures.save(figures.quality_curve(history), folder / "quality.png")
 
 
 def _is_endless(value: Any) -> bool:

@@ -45,7 +45,7 @@ def topic_pages(
         InputError: `font` is not installed, or not a font.
     """
     names = list(titles or [f"topic {topic}" for topic in range(len(words))])
-    fonts = fonts_for((word for text in (*words, names) for word in text), font)
+    fonts = fonts_for([word for text in (*words, names) for word in text], font)
     known = np.asarray(scores, np.float64)  # (K, n)
     lengths = np.exp(known - known.max(axis=1, keepdims=True))  # (K, n), 1 for the best word
     pages, panels = panel_pages(names, shares, _NOTE)

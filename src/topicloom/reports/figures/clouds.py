@@ -50,8 +50,8 @@ def word_clouds(
     known = np.asarray(scores, np.float64)  # (K, n)
     sizes = np.exp(known - known.max(axis=1, keepdims=True))  # (K, n), 1 for the best word
     names = list(titles or [f"topic {topic}" for topic in range(len(words))])
-    file = file_for((character for topic in words for word in topic for character in word), font)
-    fonts = fonts_for((character for name in names for character in name), font)
+    file = file_for([word for topic in words for word in topic], font)
+    fonts = fonts_for(names, font)
     pages, panels = panel_pages(names, shares, _NOTE)
     for topic, (axes, title) in enumerate(panels):
         cloud = WordCloud(

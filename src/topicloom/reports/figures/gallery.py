@@ -12,7 +12,7 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from ...errors import InputError, SettingError, nearest
-from ...ranking import word_scores
+from ...ranking import top_words, word_scores
 from ...topics.projection import Projection, project
 from ...topics.view import Topics
 from ...topics.words import topic_word_ids
@@ -189,14 +189,17 @@ def _words(topics: Topics, options: Options) -> list[Figure]:
 
 def _best_words(topics: Topics, top_n: int) -> tuple[list[list[str]], npt.NDArray[Any]]:
     """Return the words that stand for each topic, with their scores (K, n)."""
-    best = topic_word_ids(topics.components, topics.word_counts, top_n)
-    scores = np.take_along_axis(word_scores(topics.components, topics.word_counts), best, axis=1)
+    all_scores = word_scores(topics.components, topics.word_counts)  # (K, V)
+    best = top_words(all_scores, top_n)  # (K, n)
+    scores = np.take_along_axis(all_scores, best, axis=1)
     return [[topics.vocabulary[word] for word in row] for row in best], scores
 
 
 def _bars(topics: Topics, options: Options) -> list[Figure]:
     words, scores = _best_words(topics, _BAR_WORDS)
-    return topic_pages(words, scores, topics.shares, titles=_names(topics), font=options.font)
+    # A topic that was given no name is a number, because the words of the other names are in its bars.
+    titles = [f"topic {k}" if name is None else f"{k} {name}" for k, name in enumerate(topics.given_names)]
+    return topic_pages(words, scores, topics.shares, titles=titles, font=options.font)
 
 
 def _clouds(topics: Topics, options: Options) -> list[Figure]:

@@ -56,7 +56,7 @@ def interpolation_strip(
     colours = dict(zip(shown, colours_of(len(shown)), strict=True))
     labels = [shortened(names[topic], 32) for topic in shown]
     used = (*labels, *titles, *(word for words in path.words for word in words))
-    fonts = fonts_for((character for text in used for character in text), font)
+    fonts = fonts_for(used, font)
     width = _LEFT + _STEP * steps + _NAMES
     figure = noted(width, _TITLES + _BARS + 0.25 + _WORD * n_words, _NOTE)
     height = figure.get_figheight()

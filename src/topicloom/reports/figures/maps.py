@@ -19,6 +19,7 @@ from .style import GREY, LIGHT, MARGIN, colours_of, darker, noted, shortened
 _SIZE = (9.0, 6.6)  # inches
 _FEW_LABELS, _MOST_LABELS = 25, 100  # a few are larger
 _STAR = 9.5  # points, the size of a topic's star
+_SMALL_GROUP = 16  # points, the radius of a group that its name would cover
 _MANY = 2000  # points; more are drawn as an image, so that vector files stay small
 
 
@@ -52,9 +53,7 @@ def document_map(
     if len(members) and not -1 <= members.min() <= members.max() < len(names):
         raise InputError(f"a group is not one of the {len(names)} that have a name")
     labels = [shortened(name) for name in names]
-    fonts = fonts_for((character for text in (*labels, title) for character in text), font)
-    figure = noted(*_SIZE, note, top=0.3 if title else MARGIN)
-    axes = _plane(figure, places, title, fonts)
+    figure, axes, fonts = _plane(places, labels, title, note, font)
     colours = np.array([*colours_of(len(names), order), LIGHT])  # the last is that of the group -1
     in_turn = np.random.default_rng(0).permutation(len(places))  # so that no group covers all others
     x, y = places[in_turn].T
@@ -66,8 +65,10 @@ def document_map(
     for group in np.argsort(-sizes, kind="stable")[:_MOST_LABELS].tolist():
         if sizes[group]:
             texts = (labels[group], _short(labels[group]))
-            middle, colour = _centre(places[members == group]), darker(str(colours[group]))
-            placed.add(middle, texts, colour=colour, size=8 if few else 6.5, bold=few)
+            own, colour = places[members == group], darker(str(colours[group]))
+            middle = _centre(own)
+            gap = _gap_beside(axes, own, middle)
+            placed.add(middle, texts, colour=colour, size=8 if few else 6.5, bold=few, gap=gap)
     return figure
 
 
@@ -104,9 +105,7 @@ def word_map(
             f"{len(centres)} places of topics and {len(names)} names; give one of each"
         )
     shown = [shortened(name) for name in names]
-    fonts = fonts_for((character for text in (*shown, *words, title) for character in text), font)
-    figure = noted(*_SIZE, note, top=0.3 if title else MARGIN)
-    axes = _plane(figure, np.concatenate([places, centres]), title, fonts)
+    figure, axes, fonts = _plane(np.concatenate([places, centres]), [*shown, *words], title, note, font)
     colours = np.array(colours_of(len(names), order))
     axes.scatter(places[:, 0], places[:, 1], 9, colours[topics], alpha=0.7, linewidths=0)
     axes.scatter(
@@ -122,8 +121,15 @@ def word_map(
     return figure
 
 
-def _plane(figure: Figure, places: npt.NDArray[np.float64], title: str, fonts: Sequence[str]) -> Axes:
-    """Return a panel with room around the points and without ticks, whose numbers would mean nothing."""
+def _plane(
+    places: npt.NDArray[np.float64], texts: Sequence[str], title: str, note: str, font: str | PathLike[str] | None
+) -> tuple[Figure, Axes, list[str]]:
+    """Return a figure, its panel, and the fonts of its texts.
+
+    The panel has room around the points (n, 2), and no ticks, because their numbers would mean nothing.
+    """
+    fonts = fonts_for([*texts, title], font)
+    figure = noted(*_SIZE, note, top=0.3 if title else MARGIN)
     axes = figure.add_subplot()
     low, high = (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.zeros(2))
     room = 0.06 * np.where(high > low, high - low, max(1.0, float((high - low).max())))
@@ -133,8 +139,15 @@ def _plane(figure: Figure, places: npt.NDArray[np.float64], title: str, fonts: S
     axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set_color(LIGHT)
-    axes.set_title(title, loc="left", fontsize=10, color=GREY, fontfamily=list(fonts), parse_math=False)
-    return axes
+    axes.set_title(title, loc="left", fontsize=10, color=GREY, fontfamily=fonts, parse_math=False)
+    return figure, axes, fonts
+
+
+def _gap_beside(axes: Axes, places: npt.NDArray[np.float64], middle: npt.NDArray[np.float64]) -> float | None:
+    """Return the distance in points at which a label hides no document of a small group; None for a large group."""
+    apart = axes.transData.transform(places) - axes.transData.transform(middle)  # (n, 2) pixels
+    radius = float(np.quantile(np.hypot(*apart.T), 0.9)) * 72 / axes.figure.dpi
+    return radius + 2 if radius < _SMALL_GROUP else None
 
 
 def _short(name: str) -> str:

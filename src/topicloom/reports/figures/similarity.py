@@ -49,7 +49,7 @@ def similarity_map(
         raise InputError(f"the similarity of {n_topics} topics is a matrix of shape {values.shape}; make it (K, K)")
     merges = _tree(values) if tree is None and n_topics > 1 else tree
     order = [0] if merges is None else leaves_list(np.asarray(merges)).tolist()
-    fonts = fonts_for((character for name in names for character in name), font)
+    fonts = fonts_for(names, font)
     cell = min(max(_FIELD / max(1, n_topics), 0.15 if n_topics <= _MOST_NAMED else 0.05), 0.5)
     side = cell * n_topics
     width, height = _TREE + side + _NAMES + _BAR, side + 0.25 + _NUMBERS
@@ -81,7 +81,10 @@ def similarity_map(
             for leaves, heights in zip(drawn["icoord"], drawn["dcoord"], strict=True)
         ]
         stem.add_collection(LineCollection(segments, colors=GREY, linewidths=0.8))
-        stem.set_xlim(1.03 * max(float(np.max(drawn["dcoord"])), 1e-9), 0)
+        joins = np.asarray(merges)[:, 2]
+        # Topics are far from each other, so that most of an axis that began at 0 would be empty.
+        room = max(0.2 * float(np.ptp(joins)), 0.03 * float(joins.max()), 1e-9)
+        stem.set_xlim(float(joins.max()) + 0.2 * room, max(float(joins.min()) - room, 0))
         stem.set_ylim(10 * n_topics, 0)  # the first leaf on top, as in the map
         stem.axis("off")
     bar = figure.add_axes(

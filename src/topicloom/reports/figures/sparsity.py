@@ -85,7 +85,7 @@ def _draw_counts(axes: Axes, shares: npt.NDArray[np.float64], thresholds: Sequen
                 label = _COUNTS[count].replace(" or more", "+")
                 axes.text(start + part / 2, place, label, ha="center", va="center", color=colour, fontsize=8)
             start += part
-    axes.set_yticks(range(len(thresholds)), [f"{100 * threshold:g} %" for threshold in thresholds])
+    axes.set_yticks(range(len(thresholds)), [f"{100 * threshold:g}%" for threshold in thresholds])
     axes.set_ylim(len(thresholds) - 0.5, -0.5)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -47,7 +47,7 @@ def trend_lines(
     """
     times, values = _checked(periods, shares, names)
     band = None if low is None or high is None else (np.asarray(low, np.float64), np.asarray(high, np.float64))
-    fonts = fonts_for((character for name in names for character in name), font)
+    fonts = fonts_for(names, font)
     order = np.argsort(-np.nan_to_num(np.nanmean(values, axis=0)), kind="stable")
     pages = []
     n_pages = max(1, math.ceil(len(order) / _MOST_PANELS))
@@ -71,7 +71,7 @@ def trend_lines(
                 shortened(names[topic], 28), loc="left", fontsize=8, fontfamily=fonts, color=GREY, parse_math=False
             )
             axes.set_ylim(0, None)
-            _time_axis(axes, times, 3)
+            _time_axis(axes, times, 4)
         pages.append(figure)
     return pages
 
@@ -110,7 +110,7 @@ def trend_stream(
     if len(order) < len(names) and not has_rest:
         part = rest.sum() / max(float(known.sum()), 1e-12)
         note = f"{note} The other {len(names) - len(order)} topics, {part:.0%} of the documents, are left out.".strip()
-    fonts = fonts_for((character for name in labels for character in name), font)
+    fonts = fonts_for(labels, font)
     layers = [*known[:, order].T, *([rest] if has_rest else [])]
     colours = [*colours_of(len(order)), LIGHT][: len(layers)]
     figure = noted(9.5, 4.6, note, left=0.55, top=0.15)
