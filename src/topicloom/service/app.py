@@ -177,7 +177,8 @@ def _add_errors(app: FastAPI) -> None:
         named = [str(part) for part in first["loc"][1:] if not str(part).startswith("list[")]  # no kinds of lists
         where = ".".join(named) or str(first["loc"][0])
         reason = str(first.get("ctx", {}).get("error", "")) if first["type"] == "json_invalid" else ""
-        what = f"the body is not JSON: {reason}" if reason else f"{where}: {first['msg']}"
+        said = first["msg"].removeprefix("Value error, ")
+        what = f"the body is not JSON: {reason}" if reason else f"{where}: {said}"
         return problem(422, f"{what}; /docs shows what is expected")
 
     async def of_input(_: Request, error: Any) -> Response:

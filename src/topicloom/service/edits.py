@@ -63,9 +63,10 @@ def new_edits(given: Iterable[Mapping[str, Any]], most: int) -> list[Edit]:
     Raises:
         InputError: there are too many, an edit has not the form of one, or it takes too long for a request.
     """
+    given = list(given)
+    if len(given) > most:
+        raise InputError(f"there are {len(given):,} edits; send at most {most:,}")
     edits = checked_edits(given)
-    if len(edits) > most:
-        raise InputError(f"there are {len(edits):,} edits; send at most {most:,}")
     if any("split" in edit for edit in edits):
         raise InputError("a topic cannot be split here, because that takes long; use `topicloom edit`")
     return edits

@@ -67,7 +67,7 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         began = time.perf_counter()
-        answer = _Answer(send)
+        answer = _Answer(send, _CLOSE if _has_body(scope) else [])
         self.n_requests += 1
         self.measures.in_progress.inc()
         try:
@@ -79,7 +79,7 @@ class Guard:
             late = "the answer took too long; ask for less, or try again later"
             await answer.refuse(Refusal(503, late, [(b"retry-after", b"5")]))
         except Exception:
-            logger.exception("a request to %s failed", scope["path"])
+            logger.exception("a request to %r failed", scope["path"])
             await answer.refuse(Refusal(500, "an error occurred in the service; its log says more"))
         finally:
             self.n_requests -= 1
@@ -96,6 +96,7 @@ class Guard:
             self.measures.refused.inc()
             raise Refusal(503, "too many requests are worked on; try again in a second", [(b"retry-after", b"1")])
         body = await self._body(headers, receive)
+        answer.unread = []
         given = [body]
 
         async def replay() -> Message:
@@ -130,7 +131,7 @@ class Guard:
     async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
         """Read the body, within the limits of size and time."""
         most = self.limits.body
-        too_large = Refusal(413, f"the body is larger than {most:,} bytes; send less in a request", _CLOSE)
+        too_large = Refusal(413, f"the body is larger than {most:,} bytes; send less in a request")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length[:20]) > most:
             raise too_large
@@ -148,11 +149,15 @@ class Guard:
                         return bytes(body)
         except TimeoutError:
             raise Refusal(
-                408, f"the body did not arrive within {self.limits.seconds:g} seconds; send it faster", _CLOSE
+                408, f"the body did not arrive within {self.limits.seconds:g} seconds; send it faster"
             ) from None
 
 
-_CLOSE: Headers = [(b"connection", b"close")]  # the rest of the body is not read
+_CLOSE: Headers = [(b"connection", b"close")]
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
 def _check_origin(host: str, headers: dict[str, str]) -> None:
@@ -177,10 +182,16 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 class _Answer:
-    """Sends an answer, with the headers that each one has."""
+    """Sends an answer, with the headers that each one has.
 
-    def __init__(self, send: Send) -> None:
-        self.send, self.status = send, 0
+    Args:
+        send: sends a message.
+        unread: headers of an answer that is given before the whole body was read. They close the connection, because a
+            client could otherwise keep it for as long as it likes by sending the rest slowly.
+    """
+
+    def __init__(self, send: Send, unread: Headers) -> None:
+        self.send, self.unread, self.status = send, unread, 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -198,6 +209,7 @@ class _Answer:
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
             *refusal.headers,
+            *self.unread,
         ]
         await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body, "more_body": False})

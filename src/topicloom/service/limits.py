@@ -18,7 +18,7 @@ class Limits(ReadableSettings):
         documents: the most documents on a page of /api/documents.
         edits: the most edits that can be stored.
         requests: the most requests that are worked on at a time. Further ones are told to come back later (503).
-        connections: the most open connections.
+        connections: the most open connections. Beyond it, the one that has been waited for longest is closed.
         seconds: the longest time in which a request has to arrive, and then to be answered.
 
     Raises:

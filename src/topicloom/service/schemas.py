@@ -1,29 +1,69 @@
-"""The bodies of requests and answers, as they are checked and as OpenAPI describes them."""
+"""The bodies of requests and answers, as they are checked and as OpenAPI describes them.
+
+Pydantic collects an error for each wrong element of a list and for each unknown entry. A body of 4 MB can have millions
+of them, which would take gigabytes and a minute. The bodies of requests are therefore checked up to the first error.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
 
 
-class Texts(BaseModel):
-    """Texts whose topics are asked for."""
+def _texts(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError("give a list of texts")
+    of_tokens = bool(value) and isinstance(value[0], list)
+    for number, each in enumerate(value):
+        if not _is_tokens(each) if of_tokens else not isinstance(each, str):
+            wanted = "a list of strings, as the first one is a list" if of_tokens else "a string"
+            raise ValueError(f"text {number} should be {wanted}")
+    return value
+
+
+def _is_tokens(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(token, str) for token in value)
+
+
+def _edits(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError("give a list of edits")
+    for number, each in enumerate(value):
+        if not isinstance(each, dict):
+            raise ValueError(f"edit {number} should be an object")
+    return value
+
+
+class _Body(BaseModel):
+    """The body of a request."""
 
     model_config = ConfigDict(extra="forbid")
 
-    texts: list[str] | list[list[str]] = Field(
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        unknown = value.keys() - cls.model_fields.keys() if isinstance(value, dict) else ()
+        if unknown:
+            raise ValueError(f"there is no entry {min(unknown)!a:.60}")
+        return value
+
+
+class Texts(_Body):
+    """Texts whose topics are asked for."""
+
+    texts: Annotated[
+        list[str] | list[list[str]], PlainValidator(_texts, json_schema_input_type=list[str] | list[list[str]])
+    ] = Field(
         description="The texts; or the tokens of each, for a model that was trained on tokens.",
         examples=[["The ship left the port."]],
     )
 
 
-class NewEdits(BaseModel):
+class NewEdits(_Body):
     """Edits of topics."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    edits: list[dict[str, Any]] = Field(
+    edits: Annotated[list[dict[str, Any]], PlainValidator(_edits, json_schema_input_type=list[dict[str, Any]])] = Field(
         description="Edits, numbered by the topics of /api/topics before the first of them.",
         examples=[[{"merge": [3, 7]}, {"drop": [5]}, {"rename": {"3": "shipping"}}]],
     )

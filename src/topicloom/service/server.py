@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -28,6 +29,7 @@ logger = logging.getLogger("topicloom")
 
 _SWITCH = 0.0005  # seconds; beside a long request, short ones wait for the interpreter ten times as long by default
 _HEAD = 1 << 16  # bytes of a request before its body
+_PIPELINED = 100  # requests of a connection that were sent before earlier ones were answered
 _STOPPING = 5  # seconds for the answers under way, when the server is stopped
 _WAITING = 1024  # connections that wait to be accepted
 
@@ -114,7 +116,7 @@ def _run(app: Any, listener: socket.socket, limits: Limits, started: Callable[[s
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.connections,
+        limit_concurrency=2 * limits.connections,  # `_protocol` closes waiting ones before; this is for busy ones
         timeout_keep_alive=max(1, round(limits.seconds)),
         timeout_graceful_shutdown=_STOPPING,
     )
@@ -142,9 +144,12 @@ def _own_process() -> Iterator[None]:
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     torch.set_num_threads(1)
     sys.setswitchinterval(_SWITCH)
+    gc.collect()
+    gc.freeze()  # otherwise a large body of JSON has all objects of the libraries looked through many times
     try:
         yield
     finally:
+        gc.unfreeze()
         torch.set_num_threads(threads)
         sys.setswitchinterval(interval)
 
@@ -164,29 +169,49 @@ class _quiet_signals:
 
 
 def _protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with limits on the time and the size of what comes before the body of a request."""
+    """Return uvicorn's protocol with limits on what a client may send, how slowly, and on how many connections."""
+    pending: dict[Protocol, None] = {}  # the connections that the server waits for, longest first
 
     class Protocol(HttpToolsProtocol):
-        waiting: asyncio.TimerHandle | None = None
-        n_bytes = 0
+        timer: asyncio.TimerHandle | None = None  # runs until the head of a request has arrived
+        arriving = False  # whether a request has begun and is not complete
+        n_bytes = 0  # of this request
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._wait()
+            if len(self.connections) >= limits.connections:
+                next(iter(pending)).transport.abort()  # so that slow clients do not keep others out
 
         def data_received(self, data: bytes) -> None:
+            self.n_bytes += len(data)
             super().data_received(data)
-            self.n_bytes = 0 if self.waiting is None else self.n_bytes + len(data)
-            if self.n_bytes > _HEAD:
+            # A body in many small pieces has as many bytes again.
+            most = _HEAD if self.timer else _HEAD + 2 * limits.body
+            if self.n_bytes > most or len(self.pipeline) > _PIPELINED:
                 self.transport.abort()
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
+            self.arriving, self.n_bytes = True, 0
             self._wait()
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self.timer:  # and not after the body, where there could be any number of them
+                super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
             self._stop_waiting()
             super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            super().on_message_complete()
+            self.arriving = False
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self.cycle.response_complete and not self.arriving:  # there is nothing more to do for now
+                pending[self] = None
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()
@@ -194,11 +219,13 @@ def _protocol(limits: Limits) -> type[asyncio.Protocol]:
 
         def _wait(self) -> None:
             self._stop_waiting()
-            self.waiting = self.loop.call_later(limits.seconds, self.transport.abort)
+            self.timer = self.loop.call_later(limits.seconds, self.transport.abort)
+            pending[self] = None
 
         def _stop_waiting(self) -> None:
-            if self.waiting is not None:
-                self.waiting.cancel()
-                self.waiting = None
+            pending.pop(self, None)
+            if self.timer is not None:
+                self.timer.cancel()
+                self.timer = None
 
     return Protocol

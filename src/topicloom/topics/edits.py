@@ -14,6 +14,7 @@ have the next numbers that no topic has: K, K + 1, ... in a model of K topics.
 from __future__ import annotations
 
 import reprlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -31,6 +32,9 @@ FEWEST = 2  # topics that a model can have
 _LONGEST_NAME = 200  # characters
 _FURTHER = {"reduce_to": {"groups"}, "split": {"into", "random_state"}}  # entries beside the edit itself
 KINDS = ("merge", "drop", "rename", "reduce_to", "split")
+
+
+_LONGEST_NUMBER = 20  # digits
 
 
 def checked_edits(edits: Any) -> list[Edit]:
@@ -103,7 +107,7 @@ def _numbers(value: Any, kind: str) -> list[int]:
         raise SettingError(f"`{kind}` needs the numbers of topics, such as [3, 7]; it is {value!r:.60}")
     found = [_number(each, kind) for each in value]
     if len(set(found)) < len(found):
-        twice = next(each for each in found if found.count(each) > 1)
+        twice = Counter(found).most_common(1)[0][0]
         raise InputError(f"`{kind}` names topic {twice} twice; name each topic once")
     if not found:
         raise SettingError(f"`{kind}` names no topic; give the numbers of topics, such as [3, 7]")
@@ -111,7 +115,9 @@ def _numbers(value: Any, kind: str) -> list[int]:
 
 
 def _number(value: Any, kind: str) -> int:
-    if isinstance(value, str) and value.strip().isdecimal():  # the keys of JSON are strings
+    if (
+        isinstance(value, str) and value.strip().isdecimal() and len(value) < _LONGEST_NUMBER
+    ):  # keys of JSON are strings
         return int(value)
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 0:
         raise SettingError(f"`{kind}` needs whole numbers from 0; {value!r:.60} is none")
