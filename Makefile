@@ -1,4 +1,4 @@
-.PHONY: audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve fuzz explorer-screenshots stories
+.PHONY: audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
@@ -135,6 +135,9 @@ fuzz: setup  ## feed hostile input to all that reads input, for FUZZ_SECONDS: be
 
 soak-serve: setup  ## measure the service, and send it mixed requests for ten minutes: benchmarks/serve.md
 	$(BIN)/python benchmarks/serve.py
+
+soak-damage: setup  ## cut and change each file of saved models, corpora and runs in 120 ways: benchmarks/damage.md
+	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/damage.py --report benchmarks/damage.md
 
 bench-published: setup  ## fit every model with the settings of its paper: benchmarks/published.md
 	$(BIN)/python benchmarks/published.py

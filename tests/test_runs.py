@@ -61,7 +61,7 @@ def test_a_failing_write_leaves_the_earlier_run(news, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    for name in ("write_documents", "write_json", "_draw"):
+    for name in ("write_documents", "write_metrics", "_draw"):
         with monkeypatch.context() as patch:
             patch.setattr(runs, name, full)
             refused("train", news, *FAST, "--out", out, "--overwrite", says=["No space left on device"])

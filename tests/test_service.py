@@ -563,7 +563,7 @@ def test_edits_of_another_model_and_of_a_run_that_cannot_be_written(run, texts, 
     opened = Live.open(copy)
     assert opened.snapshot.n_topics == 2
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(edits_module, "write_edits", fail)

@@ -67,14 +67,14 @@ def continue_run(
 
 def _estimator(run: Path, allow: Sequence[str], outcome: Outcome) -> tuple[TopicModel, Mapping[str, Any]]:
     """The run's model, whose settings the fit has, and the content of metrics.json."""
-    from ..files import read_json
     from ..models.persistence import load
+    from ..topics.run_metrics import read_metrics
 
     model = load(run, allow=allow)
     if model.edits:
         raise InputError(f"the model in {run} was edited, and an edited model cannot be trained further")
     model.set_params(verbose=not outcome.quiet)
-    return model, read_json(run / "metrics.json")
+    return model, read_metrics(run)
 
 
 def _documents(

@@ -38,7 +38,8 @@ def explore(
     if place.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{place} does not end in .html; give a name that does")
     check_new(out, overwrite)
-    from ..reports.explorer import PageOptions, read_metrics, write_page
+    from ..reports.explorer import PageOptions, write_page
+    from ..topics.run_metrics import read_metrics
 
     topics = open_topics(run, allow)
     options = PageOptions(title or run.resolve().name, texts=texts, most_documents=documents)

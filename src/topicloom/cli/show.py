@@ -52,12 +52,13 @@ def topics(
     as_json: AsJson = False,
 ) -> None:
     """Show the topics of a run."""
+    from ..topics.run_metrics import read_shares
     from ..topics.saved import read_topics
-    from ..topics.tables import describe, read_shares
+    from ..topics.tables import describe
 
     mention_edits(run)
     saved = read_topics(run)
-    found = describe(saved, read_shares(run / "topics.csv", len(saved.components)), words, relevance)
+    found = describe(saved, read_shares(run, len(saved.components)), words, relevance)
     if as_json:
         print_json({"run": str(run), "topics": found})
     else:

@@ -248,10 +248,10 @@ def _default_place(source: str) -> Path:
 
 
 def _source_of(run: Path) -> str | None:
-    from ..files import read_json
+    from ..topics.run_metrics import read_metrics
 
     try:
-        path = read_json(run / "metrics.json")["source"]["path"]
+        path = read_metrics(run)["source"]["path"]
     except (InputError, KeyError, TypeError):
         return None
     return str(path)

@@ -157,12 +157,10 @@ def _is_sound(about: dict[str, Any]) -> bool:
 def _counts(folder: Path, n_docs: int, n_words: int, mmap: bool) -> sparse.csr_array:
     """Read the counts. Each number is checked, because one that is out of range would crash compiled code."""
     data, indices, indptr = (load_array(folder / f"{name}.npy", mmap) for name in ("data", "indices", "indptr"))
+    shaped = indptr.ndim == 1 and indptr.dtype.kind == "i" and len(indptr) == n_docs + 1 > 0
+    if not shaped or indptr[0] != 0 or (np.diff(indptr) < 0).any():
+        raise damaged(folder / "indptr.npy")
     sound = {
-        "indptr.npy": indptr.ndim == 1
-        and indptr.dtype.kind == "i"
-        and len(indptr) == n_docs + 1
-        and indptr[0] == 0
-        and bool((np.diff(indptr) >= 0).all()),
         "indices.npy": indices.ndim == 1
         and indices.dtype.kind == "i"
         and len(indices) == indptr[-1]

@@ -179,6 +179,8 @@ def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | Split:
         return Regroup(tensors["assign"], tensors["shares"])
     beta_t = tensors["network.beta_t"]
     network = MeanFieldNetwork(*beta_t.shape)
+    if tensors["network.alpha"].shape != network.alpha.shape:
+        raise ValueError(f"a split in {WEIGHTS} has tensors of different sizes")
     network.beta_t.copy_(beta_t)
     network.alpha.copy_(tensors["network.alpha"])
     return Split(int(tensors["topic"]), network)

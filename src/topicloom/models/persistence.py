@@ -118,7 +118,7 @@ def load(
 
 def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> type[TopicModel]:
     """Return the class of a saved model. A module of the user's is imported only if that is allowed."""
-    name, module = config["model"], str(config.get("module", ""))
+    name, module = config["model"], config["module"]
     if module.split(".")[0] in ("", "topicloom"):
         try:
             return model_class(name)

@@ -77,6 +77,8 @@ def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], te
     model.tokenizer_ = tokenizer_from_settings(config["tokenizer"])
     model.n_features_in_ = len(vocabulary)
     model.n_documents_ = config["n_documents"]
+    if model.n_documents_ < max(1, int(tensors["document_counts_"].max())):
+        raise ValueError(f"{CONFIG} says that there were {model.n_documents_} documents, and {WEIGHTS} counts more")
     model.history_ = config["history"]
     if config["named_columns"]:
         model.feature_names_in_ = np.array(vocabulary, dtype=object)  # a data frame's columns are checked again
@@ -118,8 +120,10 @@ def _check_tensors(tensors: Mapping[str, Tensor], n_topics: int, n_words: int) -
                 f"({CONFIG}) and {n_words} words ({VOCABULARY}) need {size}"
             )
     for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+        if tensor.is_complex() or not bool(tensor.isfinite().all()):
             raise ValueError(f"{name!r} in {WEIGHTS} contains a number that is not finite")
+        if name in sizes and not bool((tensor >= 0).all()):
+            raise ValueError(f"{name!r} in {WEIGHTS} contains a negative number")
 
 
 def _as_json(settings: Mapping[str, Any]) -> dict[str, Any]:

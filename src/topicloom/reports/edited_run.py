@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..files import read_json
 from ..topics.edit_files import read_edits
 from ..topics.edits import Edit
+from ..topics.run_metrics import read_metrics
 from ..topics.view import Topics
 from .place import LOG, NEW_LOG, PAGE
 from .run import DocTopics, RunOptions, write
@@ -51,8 +51,7 @@ def write_edited(run: Path, out: Path, topics: Topics, options: RunOptions | Non
         topics: the edited topics.
         options: what is written; None is what `run` has.
     """
-    about = read_json(run / "metrics.json") if (run / "metrics.json").is_file() else {}
-    about = about if isinstance(about, dict) else {}
+    about = read_metrics(run)
     log = run / LOG
     if log.is_file() and out.resolve() != run.resolve():
         out.mkdir(parents=True, exist_ok=True)

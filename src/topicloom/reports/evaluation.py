@@ -17,10 +17,11 @@ from ..corpus.inputs import corpus_of_documents
 from ..embeddings import read_word_vectors
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate
-from ..files import lock_directory, read_json, write_json
+from ..files import lock_directory
 from ..models.base import TopicModel
 from ..models.persistence import load
 from ..text import read
+from ..topics.run_metrics import METRICS, read_metrics, write_metrics
 
 logger = logging.getLogger("topicloom")
 
@@ -67,25 +68,16 @@ def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | Non
         return _evaluated(folder, request), None
     with lock_directory(folder):
         found = _evaluated(folder, request)
-        path = folder / "metrics.json"
-        about = _about(path)
+        about = read_metrics(folder)
         name = "training" if request.new is None else str(request.new)
-        write_json(path, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
-    return found, path
-
-
-def _about(path: Path) -> dict[str, Any]:
-    """Return the content of metrics.json, if there is one."""
-    about = read_json(path) if path.is_file() else {}
-    if not isinstance(about, dict):
-        raise InputError(f"{path} is damaged; train again, or remove it")
-    return about
+        write_metrics(folder, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
+    return found, folder / METRICS
 
 
 def _evaluated(folder: Path, request: Request) -> Evaluation:
     """Evaluate a run or a saved model."""
     model = load(folder, device=request.device, allow=request.allow)
-    about = _about(folder / "metrics.json")
+    about = read_metrics(folder)
     training = _training_documents(folder, model, about, request)
     given = training if request.new is None else _read(model, request.new, request.reading or {})
     assert given is not None  # without the run's own documents, an error was raised
@@ -155,7 +147,6 @@ def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
 
 def _read_labels(path: Path) -> list[str]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except UnicodeDecodeError as error:
         raise InputError(f"{path}, byte {error.start}: not UTF-8; save it as UTF-8") from None
-    return [line.strip() for line in text.removesuffix("\n").split("\n")]  # no other character ends a line

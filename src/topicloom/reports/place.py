@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..files import require_free
+from ..topics.run_metrics import METRICS
 from ..topics.saved import MODEL_FILES
 from ..topics.stored import DOCUMENTS, holds_only_documents
 
@@ -17,7 +18,7 @@ CHECKPOINTS, STATE = "checkpoints", "state.safetensors"  # of a run under way, a
 PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
 PAGE = "explorer.html"
-_TABLES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", "metrics.json")
+_TABLES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", METRICS)
 RUN_FILES = frozenset({"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, *PICTURES})
 
 

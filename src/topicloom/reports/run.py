@@ -5,7 +5,7 @@
     doc_topics.csv    the main topic and the topic shares of each document (or doc_topics.parquet)
     documents/        the training documents with their fields and theta, which `topicloom.Topics.from_run` reads
     explorer.html     the topics and documents as one page, for a browser
-    metrics.json      sizes, times, measures, settings, versions and the source; `evaluate` adds what it finds
+    metrics.json      sizes, times, measures, shares, settings, versions and the source; `evaluate` adds what it finds
     log.jsonl         a line for each epoch, written while training
     checkpoints/      the state of training, from which a run that was stopped goes on; only until it is complete
     state.safetensors the state at the end of training, from which `train --continue` goes on
@@ -37,13 +37,14 @@ from .. import metrics
 from .._version import __version__
 from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, TrainingDivergedError
-from ..files import atomic_directory, write_json
+from ..files import atomic_directory
 from ..files.exchange import exchange
 from ..models.base import TopicModel
 from ..models.fitted import Perplexity
 from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
 from ..topics.edit_files import read_edits
+from ..topics.run_metrics import write_metrics
 from ..topics.stored import DOCUMENTS, is_too_large, write_stored
 from ..topics.tables import describe, write_documents, write_topics
 from ..topics.view import Topics
@@ -140,7 +141,7 @@ def write(
             target = staged / f"doc_topics.{options.doc_topics}"
             write_documents(target, [documents], model, texts=options.texts, excel=options.excel)
         _keep_documents(staged, corpus, documents, options)
-        write_json(staged / "metrics.json", measured)
+        write_metrics(staged, measured | {"shares": [row["share"] for row in table]})
         topics = Topics.of(model, corpus, documents)
         _draw(staged, topics, options.font)
         if state is not None:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, ModelFileError
+from ..files import plain_file
 from ..reports.place import EDITS
 from ..topics.edit_files import read_edits, write_edits
 from ..topics.edits import Edit, checked_edits
@@ -31,12 +32,16 @@ def stored_edits(run: Path, topics: Topics) -> Topics:
         topics: the topics of the run's model.
 
     Raises:
-        InputError: the file of edits cannot be read, or belongs to another model.
+        ModelFileError: the file of edits is damaged.
+        InputError: the file belongs to another model.
     """
     path = run / EDITS
-    if not path.is_file():
+    if not path.exists():
         return topics
-    file = read_edits(path)
+    try:
+        file = read_edits(plain_file(run, EDITS, ModelFileError))
+    except InputError as error:
+        raise ModelFileError(str(error)) from None
     origin = topics.model.origin
     if origin is not topics.model and file.fingerprint == origin.fingerprint:  # the run's model was edited before
         return applied(Topics(origin, topics.corpus), file.edits)
@@ -52,7 +57,7 @@ def store_edits(run: Path, topics: Topics) -> None:
     """
     model = topics.model
     try:
-        write_edits(run / EDITS, model.edits, model.origin.fingerprint)
+        write_edits(run / EDITS, model.edits, model.origin.fingerprint, sealed=True)
     except OSError as error:
         raise NotWritableError(f"{EDITS} cannot be written into the run directory ({error.strerror})") from None
 

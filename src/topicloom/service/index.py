@@ -5,6 +5,7 @@ The file is built whole or not at all, and is only read afterwards.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import threading
@@ -23,13 +24,15 @@ from ..errors import InputError
 from ..files import atomic_file
 from .words import Tokenize, entry, match
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _MOST_REPEATS = 1000  # of a word in a document
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT NOT NULL, label TEXT, time TEXT, text TEXT);
 CREATE VIRTUAL TABLE words USING fts5 (tokens, characters, content='', tokenize='ascii');
 """
+_HEAD = 100  # bytes of SQLite's header, in which two numbers are for applications: user_version and application_id
+_FREE = (slice(60, 64), slice(68, 72))
 _INDEX = "CREATE INDEX ids ON documents (id)"
 
 
@@ -152,25 +155,35 @@ def build_index(path: Path, digest: str, corpus: Corpus, tokenize: Tokenize | No
         OSError: the file cannot be written.
     """
     require_full_text_search()
-    with atomic_file(path) as temporary, closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = OFF")
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.executescript(_TABLES)
-        connection.execute("BEGIN")
-        connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", _rows(corpus))
-        connection.executemany(
-            "INSERT INTO words (rowid, tokens, characters) VALUES (?, ?, ?)",
-            ((row, *entry(text, tokens)) for row, (text, tokens) in enumerate(_texts(corpus, tokenize))),
-        )
-        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
-        connection.execute(_INDEX)
-        connection.execute("INSERT INTO about VALUES ('digest', ?)", (_mark(digest),))
-        connection.execute("COMMIT")
+    with atomic_file(path) as temporary:
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.executescript(_TABLES)
+            connection.execute("BEGIN")
+            connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", _rows(corpus))
+            connection.executemany(
+                "INSERT INTO words (rowid, tokens, characters) VALUES (?, ?, ?)",
+                ((row, *entry(text, tokens)) for row, (text, tokens) in enumerate(_texts(corpus, tokenize))),
+            )
+            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+            connection.execute(_INDEX)
+            connection.execute("INSERT INTO about VALUES ('digest', ?)", (_mark(digest),))
+            connection.execute("COMMIT")
+        seal = _seal(temporary)
+        with temporary.open("r+b") as file:
+            for place, part in zip(_FREE, (seal[:4], seal[4:]), strict=True):
+                file.seek(place.start)
+                file.write(part)
 
 
 def is_current(path: Path, digest: str) -> bool:
-    """Whether a file is an index of the documents that `digest` identifies, written by this version."""
+    """Whether a file is an undamaged index of the documents that `digest` identifies, written by this version."""
     if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if b"".join(head[place] for place in _FREE) != _seal(path):
         return False
     try:
         with closing(_open(path)) as connection:
@@ -194,6 +207,18 @@ def require_full_text_search() -> None:
                 f"SQLite {sqlite3.sqlite_version} of this Python has no full-text search (FTS5), which the service "
                 "needs for documents; use a Python whose SQLite has it, as those of python.org and of Debian have"
             ) from None
+
+
+def _seal(path: Path) -> bytes:
+    """Return a checksum of a database, of 8 bytes: it leaves out the bytes of the header in which it is written."""
+    with path.open("rb") as file:
+        head = bytearray(file.read(_HEAD))
+        for place in _FREE:
+            head[place] = bytes(4)
+        found = hashlib.sha256(head)
+        while part := file.read(1 << 20):
+            found.update(part)
+    return found.digest()[:8]
 
 
 def _open(path: Path) -> sqlite3.Connection:

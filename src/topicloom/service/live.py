@@ -17,9 +17,9 @@ from ..errors import InputError
 from ..files import file_digest
 from ..reports.place import INDEX
 from ..text import AnyTokenizer
+from ..topics.run_metrics import read_shares
 from ..topics.saved import find_model
 from ..topics.stored import DOCUMENTS, read_stored
-from ..topics.tables import read_shares
 from ..topics.view import Topics
 from .edits import ConflictError, applied, new_edits, store_edits, stored_edits
 from .index import DocumentIndex, build_index, is_current
@@ -96,7 +96,7 @@ class Live:
             )
         if not (run / DOCUMENTS).is_dir():
             logger.warning("%s keeps no documents, so the service infers and shows topics only", run)
-            shares = read_shares(run / "topics.csv", len(model.components_))
+            shares = read_shares(run, len(model.components_))
             return cls(run, Snapshot(Topics(model, []), shares), None, limits).edited()
         corpus, documents = read_stored(run, model.vocabulary_, len(model.components_))
         corpus = replace(corpus, tokenizer=model.tokenizer_)  # which may be a function that was given

@@ -11,7 +11,8 @@ from importlib.resources import files
 from fastapi import FastAPI, HTTPException, Response
 
 from ..display import as_markup
-from ..reports.explorer import PageOptions, explorer_page, read_metrics
+from ..reports.explorer import PageOptions, explorer_page
+from ..topics.run_metrics import read_metrics
 from .guard import NO_SOURCES
 from .live import Live
 from .snapshot import Snapshot

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from ..config import read_config
-from ..errors import InputError
+from ..errors import InputError, ModelFileError
 from ..files import atomic_file
+from ..files.digests import DIGESTS, content_digest
 from .edits import Edit, checked_edits
 
 _HEAD = """\
@@ -45,13 +47,14 @@ class EditsFile:
             )
 
 
-def write_edits(path: str | Path, edits: Sequence[Edit], fingerprint: str) -> None:
+def write_edits(path: str | Path, edits: Sequence[Edit], fingerprint: str, *, sealed: bool = False) -> None:
     """Write edits to a YAML file.
 
     Args:
         path: the file.
         edits: the edits of a model.
         fingerprint: that of the model before the edits.
+        sealed: whether the file has a checksum of its content. It cannot be changed by hand then.
 
     Raises:
         InputError: the name of the file does not end in .yaml.
@@ -59,7 +62,9 @@ def write_edits(path: str | Path, edits: Sequence[Edit], fingerprint: str) -> No
     path = Path(path)
     if path.suffix.lower() not in (".yaml", ".yml"):
         raise InputError(f"{path} does not end in .yaml; give a name that does")
-    content = {"model": fingerprint, "edits": list(edits)}
+    content: dict[str, Any] = {"model": fingerprint, "edits": list(edits)}
+    if sealed:
+        content = {DIGESTS: content_digest(content), **content}
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         file.write(_HEAD)
         yaml.dump(content, file, _Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=10_000)
@@ -87,6 +92,11 @@ def read_edits(path: str | Path) -> EditsFile:
     """
     path = Path(path)
     found = read_config(path)
+    digest = found.pop(DIGESTS, None)
+    if digest is not None and digest != content_digest(found):
+        raise ModelFileError(
+            f"{path} has changed since it was written; if you changed it yourself, take the line '{DIGESTS}' out of it"
+        )
     unknown = [name for name in found if name not in ("model", "edits")]
     if unknown or not isinstance(found.get("edits"), list):
         raise InputError(

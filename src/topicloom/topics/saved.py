@@ -92,6 +92,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         if not isinstance(config.get(name), kind):
             problem = f"{name!r} is {config[name]!r:.60}" if name in config else f"it has no {name!r}"
             raise ModelFileError.of(path, f"is damaged: {problem}")
+    if not all(isinstance(row, dict) for row in config["history"]):
+        raise ModelFileError.of(path, "is damaged: 'history' is no list of rows")
+    if not isinstance(config.setdefault("module", ""), str):
+        raise ModelFileError.of(path, f"is damaged: 'module' is {config['module']!r:.60}")
     missing = {WEIGHTS, VOCABULARY} - config["sha256"].keys()
     if missing and config["format_version"] >= 3:
         raise ModelFileError.of(path, f"is damaged: it has no checksum of {min(missing)}")
@@ -130,8 +134,9 @@ def read_topics(directory: str | Path) -> SavedTopics:
     words = read_vocabulary(folder)
     if components.ndim != 2 or components.shape[1] != len(words) or counts.shape != (len(words),):
         raise ModelFileError.of(folder / WEIGHTS, f"is damaged: its words are not the {len(words)} of {VOCABULARY}")
-    if not np.isfinite(components).all() or not np.isfinite(counts).all():
-        raise ModelFileError.of(folder / WEIGHTS, "is damaged: it contains a number that is not finite")
+    for name, numbers in ((COMPONENTS, components), ("word_counts_", counts)):
+        if numbers.dtype.kind not in "fi" or not np.isfinite(numbers).all() or numbers.min() < 0:
+            raise ModelFileError.of(folder / WEIGHTS, f"is damaged: {name!r} contains what no model has")
     names = config.get("topic_names")
     if names is not None and (not isinstance(names, list) or len(names) != len(components)):
         raise ModelFileError.of(folder / CONFIG, "is damaged: its topics and their names differ in number")

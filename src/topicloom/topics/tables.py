@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypedDict
 
 import numpy as np
 
-from ..errors import InputError, MissingExtraError
+from ..errors import MissingExtraError
 from ..files import atomic_file
 from .spreadsheets import BOM, as_text_cell
 
@@ -74,22 +74,6 @@ def write_topics(path: Path, topics: Sequence[Topic], documents: DocumentTopics,
             row = [topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])]
             row += [topic["name"]] if named else []
             table.writerow(map(as_text_cell, row) if excel else row)
-
-
-def read_shares(path: Path, n_topics: int) -> list[float] | None:
-    """Return the topics' shares of the training corpus from topics.csv; None if there is no such file.
-
-    Raises:
-        InputError: the file is damaged.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            shares = [float(row["share"]) for row in csv.DictReader(file)]
-    except FileNotFoundError:
-        return None
-    except (KeyError, ValueError, TypeError, csv.Error):
-        raise InputError(f"{path} is damaged; train again, or remove it") from None
-    return shares if len(shares) == n_topics else None
 
 
 def write_documents(

@@ -5,7 +5,7 @@ from explorer/ at the root of the repository (`make explorer`), whose result is 
 explorer.licences.md, the licences of what the program contains.
 """
 
-from .page import explorer_page, read_metrics, write_page
+from .page import explorer_page, write_page
 from .payload import MOST_DOCUMENTS, PageOptions
 
-__all__ = ["MOST_DOCUMENTS", "PageOptions", "explorer_page", "read_metrics", "write_page"]
+__all__ = ["MOST_DOCUMENTS", "PageOptions", "explorer_page", "write_page"]

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...display import as_markup
-from ...errors import InputError
-from ...files import atomic_file, read_json
+from ...files import atomic_file
 from .payload import PageOptions, page_parts
 
 if TYPE_CHECKING:
@@ -49,15 +48,6 @@ def write_page(
     with atomic_file(Path(path)) as temporary:
         temporary.write_bytes(whole)
     return len(whole)
-
-
-def read_metrics(run: Path) -> dict[str, Any]:
-    """Return the contents of metrics.json of a run; nothing if there is no such file or it cannot be read."""
-    try:
-        found = read_json(run / "metrics.json")
-    except (InputError, OSError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _html(parts: Mapping[str, str], options: PageOptions) -> str:
