@@ -64,6 +64,17 @@ def test_drawn_documents_have_their_lengths():
     torch.testing.assert_close(batch.transposed_times(values, right), dense.T @ right)
 
 
+def test_long_documents_are_drawn_in_part():
+    """A count of a million takes no more memory than one of ten thousand."""
+    theta, beta = torch.eye(N_TOPICS), torch.full((N_TOPICS, 4), 0.25)
+    lengths = torch.full((N_TOPICS,), 1e9)
+    lengths[0] = 7
+    drawn = draw_documents(theta, beta, lengths, seeded())
+    assert len(drawn.values) < 1 << 21
+    assert drawn.values[:7].tolist() == [1.0] * 7
+    torch.testing.assert_close(drawn.totals, lengths, rtol=1e-2, atol=0)  # sums in single precision
+
+
 def test_drawn_words_follow_theta_beta():
     theta, beta = simplex(2, N_TOPICS), simplex(N_TOPICS, N_WORDS, seed=1)
     beta = torch.cat([beta[:2], torch.eye(N_WORDS)[:1]])  # a topic of one word; the others are impossible in it

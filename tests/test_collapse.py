@@ -11,7 +11,7 @@ import torch
 from scipy import sparse
 
 from topicloom.datasets import synthetic_lda
-from topicloom.errors import on_command_line
+from topicloom.errors import InputError, on_command_line
 from topicloom.metrics import duplicate_topics
 from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM, LDA
@@ -98,6 +98,12 @@ def test_the_sampler_is_measured_at_its_end():
     pytest.importorskip("tomotopy")
     rows = LDA(5, method="gibbs", epochs=30, random_state=0).fit(PLANTED.corpus).history_
     assert [row.keys() >= COLUMNS for row in rows] == [False, False, True]
+
+
+def test_the_sampler_refuses_more_tokens_than_fit_into_memory():
+    pytest.importorskip("tomotopy")
+    with pytest.raises(InputError, match=r'keeps every token in memory.*`method="variational"`'):
+        LDA(2, method="gibbs").fit(np.full((2, 3), 2.0**28))
 
 
 # Warnings.

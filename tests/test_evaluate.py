@@ -340,7 +340,7 @@ def test_metrics_json_has_one_definition_of_diversity(run):
 def test_a_run_is_measured_on_new_texts(run, tmp_path):
     write_jsonl(tmp_path / "test.jsonl", TEST, LABELS)
     (tmp_path / "test.txt").write_text("\n".join(TEST) + "\n", encoding="utf-8")
-    (tmp_path / "labels.txt").write_text("\n".join(LABELS) + "\n", encoding="utf-8")
+    (tmp_path / "labels.txt").write_text("\n".join([f"{LABELS[0]}\u2028", *LABELS[1:]]) + "\n", encoding="utf-8")
     columns = ("--text", "body", "--label", "class")
     result = call("evaluate", run, tmp_path / "test.jsonl", *columns, "--json", "--quiet")
     assert (result.exit_code, result.stderr) == (0, "")

@@ -386,3 +386,11 @@ def test_top_words():
 def test_ties_go_to_the_lower_word():
     scores = np.random.default_rng(0).integers(0, 9, (3, 400)).astype(float)
     np.testing.assert_array_equal(top_words(scores, 250), np.argsort(-scores, axis=1, kind="stable")[:, :250])
+
+
+def test_an_infinite_perplexity_is_reported(caplog):
+    assert perplexity([-1e6], [2.0]) == float("inf")
+    assert "the perplexity is infinite, because the log likelihood per token is -5e+05 nats" in caplog.text
+    caplog.clear()
+    assert np.isfinite(perplexity([-10.0], [2.0]))
+    assert not caplog.records

@@ -15,6 +15,7 @@ import platform
 import sys
 import tempfile
 import time
+from itertools import count
 from pathlib import Path
 
 from .campaign import SPOILT, Result, child, quiet, watch
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("FUZZ_SECONDS", "600")))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", action="append", choices=TARGETS, help="a target; all of them by default")
+    parser.add_argument("--inputs", type=int, default=0, help="repeat with the next seeds until so many are checked")
     parser.add_argument("--cases", type=int, help="stop each target after so many cases")
     parser.add_argument("--number", type=int, help="repeat this case of the target")
     parser.add_argument("--report", type=Path, help="a Markdown file for the counts")
@@ -44,29 +46,42 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             print(TARGETS[names[0]].run(Case(names[0], options.seed, options.number, Path(folder))), "inputs checked")
         return 0
-    total, begin = sum(TARGETS[name].share for name in names), time.monotonic()
-    results: dict[str, Result] = {}
-    for name in names:
-        seconds = options.seconds * TARGETS[name].share / total
-        results[name] = found = watch(name, options.seed, options.cases, seconds, start=options.start)
+    begin = time.monotonic()
+    results = {name: Result() for name in names}
+    for seed in count(options.seed):
+        one_pass(results, options.seconds, seed, options.cases, options.start)
+        lines = report(results, options.seed, seed, time.monotonic() - begin)
+        print(lines[-1], flush=True)
+        if options.report:
+            options.report.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        if sum(result.inputs for result in results.values()) >= options.inputs:
+            return int(any(result.faults for result in results.values()))
+    return 0
+
+
+def one_pass(results: dict[str, Result], seconds: float, seed: int, cases: int | None, start: int) -> None:
+    """Run each target for its share of the time, and add what is found to the results."""
+    total = sum(TARGETS[name].share for name in results)
+    for name, result in results.items():
+        found = watch(name, seed, cases, seconds * TARGETS[name].share / total, start=start)
         rate = found.inputs / max(found.seconds, 1e-9)
         print(f"{name}: {found.inputs:,} inputs in {found.cases:,} cases, {rate:,.0f} a second", flush=True)
         for fault in found.faults:
             print(f"  FAULT --target {name} --seed {fault['seed']} --number {fault['number']}: {fault['place']}")
             print("    " + fault["message"].replace("\n", "\n    "), flush=True)
-    lines = report(results, options.seed, time.monotonic() - begin)
-    print("\n".join(lines[-3:]))
-    if options.report:
-        options.report.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return int(any(result.faults for result in results.values()))
+        result.cases += found.cases
+        result.inputs += found.inputs
+        result.seconds += found.seconds
+        result.faults += found.faults
 
 
-def report(results: dict[str, Result], seed: int, seconds: float) -> list[str]:
+def report(results: dict[str, Result], first: int, last: int, seconds: float) -> list[str]:
     faults = sum(len(result.faults) for result in results.values())
+    seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
     return [
         "# Fuzzing",
         "",
-        f"`make fuzz FUZZ_SECONDS={seconds:.0f}`, seed {seed}, one process, Python {platform.python_version()}. A case "
+        f"`make fuzz`, {seconds / 60:.0f} minutes, {seeds}, one process, Python {platform.python_version()}. A case "
         "is one call of a target, which writes or makes something hostile, reads it, and compares the result with a "
         "slow reference. Where a case holds many lines, rows or texts, each counts as an input only if its own result "
         "is compared.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,8 @@ import scipy.sparse as sp
 
 from ..errors import InputError
 from .measured import Measured
+
+logger = logging.getLogger("topicloom")
 
 Average = Literal["corpus", "document"]
 
@@ -44,6 +47,8 @@ def completion_split(counts: Any, random_state: int = 0) -> tuple[sp.csr_array, 
 def perplexity(log_likelihood: npt.ArrayLike, n_tokens: npt.ArrayLike, average: Average = "corpus") -> Measured:
     """Perplexity from the log likelihoods of documents. It is infinite if there is no token.
 
+    A warning says if it is infinite for another reason.
+
     Papers average in two ways, and figures of one cannot be compared with figures of the other:
     "corpus" gives every token the same weight: exp(-sum of log likelihoods / sum of tokens) (Blei et al. 2003).
     "document" gives every document the same weight: exp(-mean over documents of log likelihood / tokens) (NVDM, Miao
@@ -74,4 +79,11 @@ def perplexity(log_likelihood: npt.ArrayLike, n_tokens: npt.ArrayLike, average: 
         return Measured(float("inf"), **settings)
     negative = -logs.sum() / total if average == "corpus" else -(logs / tokens).mean()
     with np.errstate(over="ignore"):  # beyond the largest float, perplexity is infinite
-        return Measured(float(np.exp(negative)), **settings)
+        found = float(np.exp(negative))
+    if not np.isfinite(found):
+        logger.warning(
+            "the perplexity is infinite, because the log likelihood per token is %.4g nats; the model does not fit "
+            "these documents, so try a lower `learning_rate`",
+            -negative,
+        )
+    return Measured(found, **settings)

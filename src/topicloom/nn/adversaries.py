@@ -15,6 +15,8 @@ from .layers import linear, normal_parameter
 from .sparse import SparseCounts, bag_product, starts_of
 
 _SLOPE = 0.1  # of the leaky rectifiers below zero
+_MOST_TOKENS = 1 << 20  # that are drawn for a batch, and
+_MOST_OF_DOCUMENT = 10_000  # that are drawn for a document of it even if they are more
 
 
 class PairCritic(nn.Module):
@@ -80,15 +82,18 @@ def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator
         generator: draws the topics and words.
 
     Returns:
-        B documents. A word that is drawn twice has two entries of 1.
+        B documents. A word that is drawn twice has two entries of 1. Of a very long document, at least 10,000 tokens
+        are drawn, whose weights sum to its length, so that memory is bounded.
     """
     n_docs, n_words = len(theta), topic_word.shape[1]
-    rows = torch.repeat_interleave(lengths.ceil().long())  # (N,) document of each token
+    whole = lengths.ceil()  # (B,)
+    n_drawn = whole.clamp(max=max(_MOST_OF_DOCUMENT, _MOST_TOKENS // max(n_docs, 1)))  # (B,)
+    rows = torch.repeat_interleave(n_drawn.long())  # (N,) document of each token
     topics = _choose(theta, rows, generator)  # (N,)
     words = _choose(topic_word, topics, generator)  # (N,)
     return SparseCounts(
         indices=words,
-        values=torch.ones(len(words), dtype=theta.dtype, device=theta.device),
+        values=(whole / n_drawn)[rows].to(theta.dtype),  # (N,) 1 for all but very long documents
         offsets=starts_of(rows, n_docs),
         n_words=n_words,
     )

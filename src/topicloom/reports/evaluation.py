@@ -147,6 +147,7 @@ def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
 
 def _read_labels(path: Path) -> list[str]:
     try:
-        return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}, byte {error.start}: not UTF-8; save it as UTF-8") from None
+    return [line.strip() for line in text.removesuffix("\n").split("\n")]  # no other character ends a line

@@ -76,7 +76,7 @@ def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
         raise _undecodable(given, error) from None
     except UnicodeError as error:
         fault = f"{given.name} cannot be read as {given.encoding}: {error}"
-        raise InputError(f"{fault}; {_advice(given, 'utf-16-le')}") from None
+        raise InputError(f"{fault}; {_advice(given, 'utf-16-le' if '16' in given.encoding else None)}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise InputError(f"{given.name} is not a complete gzip file; make it again") from None
     except OSError as error:

@@ -238,7 +238,7 @@ def times(case: Case) -> int:
 
 
 TARGETS = {
-    "tokenizer.spaced": Target(spaced, "a text", 5),
+    "tokenizer.spaced": Target(spaced, "a text", 7),
     "tokenizer.html": Target(html, "a text", 2),
     "tokenizer.chinese": Target(chinese, "a text", 2),
     "tokenizer.dictionary": Target(chinese_dictionary, "a text", 0.7),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from ...errors import InputError, MissingExtraError
 from ...nn.mean_field import MeanFieldNetwork
 from ...training.state import Snapshot
 from ..inference import Array, mean_field_network
+
+_MOST_TOKENS = 1 << 29  # more take some 10 GiB, and many hours
 
 
 class GibbsRun:
@@ -47,13 +50,18 @@ class GibbsRun:
             raise MissingExtraError.of('LDA(method="gibbs")', "tomotopy", "eval") from None
         if not np.array_equal(counts.data, np.floor(counts.data)):
             raise InputError('LDA by Gibbs sampling needs whole counts; for weights use `method="variational"`')
+        if counts.data.sum(dtype=np.float64) > _MOST_TOKENS:
+            raise InputError(
+                f"LDA by Gibbs sampling keeps every token in memory, and these documents have {counts.data.sum():.3g}; "
+                'use `method="variational"`, or divide the counts'
+            )
         self.n_jobs, self.n_words = n_jobs, counts.shape[1]
         self.history: list[dict[str, Any]] = []
         self.model = tomotopy.LDAModel(k=n_topics, alpha=alpha, eta=eta, seed=seed)
-        tokens = np.repeat(counts.indices, counts.data.astype(np.int64)).astype(str)
-        ends = np.cumsum(counts.sum(axis=1)).astype(np.int64)
-        for document in np.split(tokens, ends[:-1]):
-            self.model.add_doc(document.tolist())
+        names = np.array([str(word) for word in range(self.n_words)], object)
+        repeats = counts.data.astype(np.int64)
+        for start, end in pairwise(counts.indptr):
+            self.model.add_doc(np.repeat(names[counts.indices[start:end]], repeats[start:end]).tolist())
         if pseudo_counts is not None:
             for word in np.flatnonzero(pseudo_counts.any(axis=0)):
                 self.model.set_word_prior(str(word), (eta + pseudo_counts[:, word]).tolist())
