@@ -44,6 +44,7 @@ if _TYPE_CHECKING:
     from .models import Loom as Loom
     from .models import ProdLDA as ProdLDA
     from .models.base import TopicModel as TopicModel
+    from .models.embedded import EmbeddedTopicModel as EmbeddedTopicModel
     from .models.neural import NeuralTopicModel as NeuralTopicModel
     from .models.persistence import load as load
     from .models.variational import VariationalTopicModel as VariationalTopicModel
@@ -89,6 +90,7 @@ _MODULES = {
     "ProdLDA": ".models",
     "WLDA": ".models",
     "TopicModel": ".models.base",
+    "EmbeddedTopicModel": ".models.embedded",
     "NeuralTopicModel": ".models.neural",
     "VariationalTopicModel": ".models.variational",
     "load": ".models.persistence",

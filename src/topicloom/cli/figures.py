@@ -49,12 +49,14 @@ def figures(
             metavar="theta|latent", help="Map documents by their topic shares, or by their place in the latent space."
         ),
     ] = "theta",
-    projection: Annotated[str, typer.Option(metavar="tsne|pca|umap", help="How a map is made flat.")] = "tsne",
+    projection: Annotated[
+        str, typer.Option(metavar="tsne|pca|umap", help="How a map is projected onto a plane.")
+    ] = "tsne",
     documents: Annotated[
         str | None,
         typer.Option(metavar="ID,ID", help="Two documents to interpolate between; two typical ones by default."),
     ] = None,
-    steps: Annotated[int, typer.Option(min=2, help="Steps of the interpolation, with both documents.")] = 8,
+    steps: Annotated[int, typer.Option(min=2, help="Steps of the interpolation; both documents count as steps.")] = 8,
     period: Annotated[str, typer.Option(help="Length of a period: auto, day, week, month, quarter or year.")] = "auto",
     stream: Annotated[bool, typer.Option("--stream", help="Draw all topics over time in one stream.")] = False,
     alphas: Annotated[

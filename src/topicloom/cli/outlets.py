@@ -64,8 +64,8 @@ def export(
 
     topics, words and documents are tables: .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .tex (LaTeX), .md (Markdown) or
     .html. pyldavis is a .json file with the arguments of pyLDAvis.prepare, topicwizard a .joblib file for
-    topicwizard.load_app, and datamapplot an .npz file with coordinates and labels for DataMapPlot. word2vec is a .txt
-    file with the vectors of words and topics in one space.
+    topicwizard.app.load_app, and datamapplot an .npz file with coordinates and labels for DataMapPlot. word2vec is a
+    .txt file with the vectors of words and topics in one space.
     """
     if to in _ENDINGS:
         if not out.name.endswith(_ENDINGS[to]):

@@ -29,7 +29,10 @@ def documents(
     topic: Topic,
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
     kind: Annotated[
-        Kind, typer.Option(help="Documents with the largest shares, such that differ from one another, or the latest.")
+        Kind,
+        typer.Option(
+            help="Those with the largest shares, those of them that differ most from one another, or the latest."
+        ),
     ] = Kind.typical,
     length: Annotated[
         int, typer.Option(min=20, help="The most characters of a text; its best passage is shown.")

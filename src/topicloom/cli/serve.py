@@ -21,7 +21,7 @@ def serve(
         str | None,
         typer.Option(
             envvar="TOPICLOOM_TOKEN",
-            help="What each request has to bring; needed if other machines reach the address. The environment "
+            help="A secret that each request must send; needed if other machines reach the address. The environment "
             "variable keeps it out of the list of processes.",
         ),
     ] = None,

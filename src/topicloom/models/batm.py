@@ -183,7 +183,7 @@ class BATM(NeuralTopicModel):
 class GaussianBATM(BATM, EmbeddedTopicModel):
     """Gaussian-BAT (Wang et al. 2020): BATM with topics that are Gaussian distributions over word vectors.
 
-    The settings are those of `help(topicloom.BATM)` and of EmbeddedTopicModel, which ETM has too. With word vectors
+    The settings are those of `help(topicloom.BATM)` and `help(topicloom.EmbeddedTopicModel)`. With word vectors
     that were trained on many texts, related words belong to the same topics even if they are rare in these documents.
 
     Attributes:

@@ -13,8 +13,10 @@ With `sparsity`, theta is proportional to b times the draw, where b_k ~ Bernoull
 is in the document. The number of topics in a document and their evenness are then two separate settings.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
-- a(x) is the exponential of a batch-normalised layer plus 1e-5, and not a softplus (code_norm="none"). Every topic is
-  then in use from the first step, and the divergence needs no warm-up (kl_warmup=100, about).
+- a(x) is the exponential of a batch-normalised layer plus 1e-5, and not a softplus (code_norm="shift"). Every topic is
+  then in use from the first step.
+- The weight of the divergence rises in the first quarter of the epochs, and not in 100 epochs (kl_warmup=100).
+- p(w | theta) is theta beta unless the product is asked for (decoder="product").
 - alpha is asymmetric, in proportion to learned shares (learn_shares=False), and training starts with spare topics
   (spare_topics=0).
 - Topics are deviations from the background frequencies (background=False), and a term of the loss keeps them apart

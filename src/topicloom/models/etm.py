@@ -8,7 +8,9 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior is the Laplace approximation of a Dirichlet and not N(0, I) (prior="standard").
 - Topics are deviations from the background word frequencies (background=False).
 - A term of the loss keeps topics apart (min_diversity=0).
-- Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0).
+- Shares of topics are learned, theta = softmax(z + b) (learn_shares=False), and training starts with spare topics
+  (spare_topics=0).
+- The weight of the divergence rises in the first quarter of the epochs (kl_warmup=0).
 - The encoder receives log(1 + x) and not x / sum x (encoder_input="l1"). It has 128 softplus units and not 800 ReLU
   units, its mean and log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden
   from it in training (input_dropout=0).
@@ -77,7 +79,8 @@ class ETMNetwork(VariationalNetwork):
 class ETM(EmbeddedTopicModel, VariationalTopicModel):
     """Embedded topic model (Dieng, Ruiz & Blei 2020).
 
-    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
+    The settings of word vectors are described in `help(topicloom.EmbeddedTopicModel)`, and those that the variational
+    models share in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"

@@ -231,7 +231,7 @@ class FittedTopics(InNotebook, Editable):
             a: the first document: a text, or one document in any form that `infer` takes, such as a list of tokens in
                 a list, or a Corpus with one document.
             b: the last document.
-            steps: the number of steps, with both documents.
+            steps: the number of steps; both documents count as steps.
             top_n: the number of words for each step, which are ranked as `topics` ranks those of a topic.
 
         Raises:

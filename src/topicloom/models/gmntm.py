@@ -1,10 +1,10 @@
 """GMNTM: a topic model whose documents' codes follow a mixture of Gaussians, with one component for each topic.
 
 VaDE, Jiang et al. 2017, "Variational Deep Embedding"; GMVAE, Dilokthanakul et al. 2016; as a topic model it follows the
-Neural_Topic_Models of zll17. c ~ pi, z | c ~ N(mu_c, diag sigma^2), theta = softmax(W z), p(w | theta) = theta beta.
-Training has three parts: first the autoencoder alone; then scikit-learn fits a Gaussian mixture to the means of its
-codes, from which mu and sigma start; then the evidence lower bound, with c summed out, is maximised. Topic k is the
-output of the decoder for the mean of component k, softmax(W mu_k).
+Neural_Topic_Models of zll17. c ~ pi, z | c ~ N(mu_c, diag sigma^2), theta = softmax(W z + b) and
+p(w | theta) = theta beta. Training has three parts: first the autoencoder alone; then scikit-learn fits a Gaussian
+mixture to the means of its codes, from which mu and sigma start; then the evidence lower bound, with c summed out, is
+maximised. Topic k is the output of the decoder for the mean of component k, softmax(W mu_k + b).
 
 In the original VaDE, components merge during training: of 20 on 2,000 news articles, 4 to 9 are left. To prevent this,
 the model departs from VaDE:
@@ -18,7 +18,8 @@ the model departs from VaDE:
 - A term `balance` keeps the documents' components near pi.
 - Training starts with spare components, which are removed early in its last part (spare_topics=0).
 Other departures: q(c | x) is the distribution that makes the bound tightest, while VaDE takes p(c | z) at a draw of z;
-there are background frequencies, and words are hidden from the encoder in training, as in GSM.
+the weight of the divergence rises in the first quarter of the epochs of the last part (kl_warmup=0); there are
+background frequencies, and words are hidden from the encoder in training, as in GSM.
 """
 
 from __future__ import annotations

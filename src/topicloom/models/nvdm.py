@@ -7,7 +7,8 @@ decoder recovers it as the centred log-ratio z_k - mean z = log theta_k - mean l
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
 - Topic k is what the decoder returns for a code along dimension k of the length sqrt(K), which is typical of N(0, I).
 - b is fixed at the background word frequencies (background="learned" learns it, as `as_published` does). As in GSM, the
-  mean and the log-variance are batch-normalised (code_norm="none"), and words are hidden from the encoder in training.
+  mean and the log-variance are batch-normalised (code_norm="none"), words are hidden from the encoder in training
+  (input_dropout=0), and a term of the loss keeps the rows of topics apart (min_diversity=0).
 """
 
 from __future__ import annotations

@@ -8,13 +8,17 @@ that is the ranking of softmax(b + B) by relevance 0. Without batch normalisatio
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - theta B is not batch-normalised for each word (batch_norm=True, background=False), as this gives rare words the weight
   of common ones. The paper needs it against the loss of topics, which is prevented in the encoder here, by normalising
-  its means. For the same reason there is no dropout on the hidden vector (dropout=0.6 for ProdLDA and
-  0.25 for NVLDA in the authors' code).
+  its means (code_norm="shift" has the authors' normalisation). For the same reason ProdLDA has no dropout on the hidden
+  vector, and NVLDA .2 (dropout=0.6 and 0.25 in the authors' code).
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
+- The weight of the divergence rises in the first quarter of the epochs (kl_warmup=0).
+- Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0). In NVLDA,
+  topics are deviations from the background (background=False), and a term of the loss keeps them apart
+  (min_diversity=0).
 - Both hidden layers have 128 units and not 100. Adam's learning rate goes through one cycle, with a beta1 of .9
-  (schedule="constant", beta1=0.99, learning_rate=0.002, batch_size=200).
+  (schedule="constant", beta1=0.99, batch_size=200, learning_rate=0.002 for ProdLDA and 0.005 for NVLDA).
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def topicwizard_data(
 
 
 def topicwizard_file(data: Mapping[str, Any], documents: DocumentTopics) -> dict[str, Any]:
-    """Return what a file for `topicwizard.load_app` holds: the data, the ids of the documents, and their classes.
+    """Return what a file for `topicwizard.app.load_app` holds: the data, the ids of the documents, and their classes.
 
     The function that infers new texts is left out, because a file cannot hold it.
     """

@@ -166,7 +166,7 @@ class Outlets(View):
         export.write_json(Path(path), self.to_pyldavis())
 
     def save_topicwizard(self, path: str | Path) -> None:
-        """Write a file for `topicwizard.load_app`, which joblib reads."""
+        """Write a file for `topicwizard.app.load_app`, which joblib reads."""
         import joblib
 
         with atomic_file(Path(path)) as temporary:

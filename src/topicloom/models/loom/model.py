@@ -2,8 +2,9 @@
 
 Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in two stages of one run:
 
-- Pretraining: an encoder and free topics maximise the evidence lower bound by gradient descent, as in GSM. A few epochs
-  find topics of words that occur together in documents, for which a Gibbs sampler with a random start needs hundreds of
+- Pretraining: an encoder and free topics maximise the evidence lower bound by gradient descent, as in GSM with a
+  Laplace prior. The weight of the divergence rises in the first quarter of all epochs (kl_warmup). A few epochs find
+  topics of words that occur together in documents, for which a Gibbs sampler with a random start needs hundreds of
   passes.
 - Counting: tokens are reassigned to topics as in CVB0 (Asuncion et al. 2009), with counts that are kept for each
   document and drawn again in every pass. The topics have no gradients; the encoder learns to predict the counts.
@@ -51,7 +52,7 @@ _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 class Loom(VariationalTopicModel):
     """Variational pretraining, collapsed counting and amortised inference: this project's own topic model.
 
-    The settings that the variational models share are described at topicloom.VariationalTopicModel.
+    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
         pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent; the

@@ -47,7 +47,7 @@ class Options:
         projection: how a map is made of it; see `topicloom.topics.projection.project`.
         documents: the two documents of an interpolation, by their ids or row numbers. None takes a typical document of
             each of the two largest topics.
-        steps: the number of steps of an interpolation, with both documents.
+        steps: the number of steps of an interpolation; both documents count as steps.
         period: "day", "week", "month", "quarter", "year", or "auto".
         stream: whether topics over time are one stream, and not a panel for each topic.
         alphas: the Dirichlet parameters of the simplex.
