@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
-TRANSLATED = ("topics", "over-time", "export")
+TRANSLATED = ("topics", "over-time", "export", "figures")
 PAGES = (*READMES, *(f"docs/{name}{language}.md" for name in TRANSLATED for language in ("", ".zh-CN")))
 FOUND = {
     snippet: f"{name}-{number}"  # both READMEs share some
