@@ -133,7 +133,7 @@ bench-loom: setup  ## measure the effect of each part of Loom on held-out traini
 fuzz: setup  ## feed hostile input to all that reads input, for FUZZ_SECONDS: benchmarks/fuzz.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report benchmarks/fuzz.md
 
-soak-serve: setup  ## measure the service, and send it mixed requests for ten minutes: benchmarks/serve.md
+soak-serve: setup  ## measure the service under mixed and then under hostile requests: benchmarks/serve.md
 	$(BIN)/python benchmarks/serve.py
 
 soak-damage: setup  ## cut and change each file of saved models, corpora and runs in 120 ways: benchmarks/damage.md

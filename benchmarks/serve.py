@@ -1,6 +1,8 @@
 """Measure the service: its speed with 8 clients at once, and whether it withstands minutes of mixed requests.
 
-    python benchmarks/serve.py [--minutes 10] [--seconds 10] [RUN]
+    python benchmarks/serve.py [--minutes 10] [--hostile-minutes 5] [--seconds 10] [RUN]
+
+In the last minutes, hostile clients send what no honest one does (serve_hostile.py), while an honest one goes on.
 
 The load stays on this machine and is bounded. The figures are written to benchmarks/serve.md.
 """
@@ -28,10 +30,12 @@ from urllib.parse import quote
 import numpy as np
 
 import topicloom as tl
+from serve_hostile import attack
 from topicloom.reports import run as runs
 
 CLIENTS = 8
 SOAK_RATE = 120  # requests per second
+HONEST_RATE = 10  # requests per second of the honest client among hostile ones
 TARGET = Path(__file__).with_suffix(".md")
 Request = bytes
 Draw = Callable[[random.Random], Request]
@@ -41,12 +45,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", nargs="?", type=Path, help="a run with documents; one of python_docs by default")
     parser.add_argument("--minutes", type=float, default=10.0, help="minutes of mixed requests")
+    parser.add_argument("--hostile-minutes", type=float, default=5.0, help="minutes of hostile requests")
     parser.add_argument("--seconds", type=float, default=10.0, help="seconds of each measurement of speed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         run = options.run or make_run(Path(folder) / "run")
         with Server(run) as server:
-            lines = measure(server, run, options.seconds, 60 * options.minutes)
+            lines = measure(server, run, options.seconds, 60 * options.minutes, 60 * options.hostile_minutes)
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 
@@ -80,10 +85,11 @@ class Server:
         self.process.wait(30)
 
     def usage(self) -> tuple[float, float]:
-        """CPU seconds so far, and resident memory in MiB, as the service itself counts them."""
-        _, body = Client(self.port).ask(get("/metrics"))
-        values = dict(line.split(" ") for line in body.decode().splitlines() if line and line[0] != "#")
-        return float(values["process_cpu_seconds_total"]), float(values["process_resident_memory_bytes"]) / 2**20
+        """CPU seconds so far, and resident memory in MiB, without asking the service."""
+        files = Path(f"/proc/{self.process.pid}")
+        times = (files / "stat").read_text().rpartition(")")[2].split()[11:13]
+        pages = int((files / "statm").read_text().split()[1])
+        return sum(map(int, times)) / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 class Client:
@@ -175,7 +181,7 @@ def drive(
     return load
 
 
-def measure(server: Server, run: Path, seconds: float, soak: float) -> list[str]:
+def measure(server: Server, run: Path, seconds: float, soak: float, hostile: float) -> list[str]:
     corpus = tl.Topics.from_run(run).corpus
     texts = [" ".join(text.split()[:30]) for text in corpus.texts or ()]
     words = corpus.vocabulary[: min(500, corpus.n_words)]
@@ -230,7 +236,7 @@ def measure(server: Server, run: Path, seconds: float, soak: float) -> list[str]
         "CPU time includes that of waiting for caches and cores that other processes use.",
         "",
     ]
-    return lines + soaked(server, mixed, soak)
+    return lines + soaked(server, mixed, soak) + attacked(server, one, hostile)
 
 
 def equality(server: Server, run: Path, texts: list[str]) -> list[str]:
@@ -278,6 +284,43 @@ def soaked(server: Server, mixed: Draw, seconds: float) -> list[str]:
         f"- median {1e3 * np.median(load.times):.1f} ms, 99% {1e3 * np.percentile(load.times, 99):.1f} ms",
         f"- resident memory, median of the second and of the last quarter: {second:.0f} and {last:.0f} MiB",
         f"- load of the machine at the end: {os.getloadavg()[0]:.1f}",
+    ]
+
+
+def attacked(server: Server, honest: Draw, seconds: float) -> list[str]:
+    """Let hostile clients loose, while an honest one asks for the topics of texts."""
+    memory: list[float] = []
+    before, done = server.usage()[1], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.5):
+            memory.append(server.usage()[1])
+
+    attacks: Counter[str] = Counter()
+    others = [threading.Thread(target=watch), threading.Thread(target=attack, args=(server.port, seconds, attacks))]
+    for thread in others:
+        thread.start()
+    load = drive(server, honest, seconds, n=1, rate=HONEST_RATE)
+    done.set()
+    for thread in others:
+        thread.join()
+    time.sleep(2)
+    status, _ = Client(server.port).ask(get("/health"))
+    statuses = ", ".join(f"{status}: {count:,}" for status, count in sorted(load.statuses.items()))
+    return [
+        "",
+        f"## {seconds / 60:.3g} minutes of hostile requests",
+        "",
+        f"{sum(attacks.values()):,} attacks, several side by side, and an honest client that asks for the topics of a "
+        f"text {HONEST_RATE} times a second:",
+        "",
+        *(f"- {name}: {count:,}" for name, count in sorted(attacks.items())),
+        "",
+        f"The honest client got {statuses}; {len(load.failures)} times, its connection was closed and it asked on "
+        f"another one. Median {1e3 * np.median(load.times):.1f} ms, 99% {1e3 * np.percentile(load.times, 99):.1f} ms.",
+        "",
+        f"Resident memory before: {before:.0f} MiB; the largest: {max(memory, default=0):.0f} MiB; at the end: "
+        f"{server.usage()[1]:.0f} MiB. /health answered {status} afterwards.",
     ]
 
 
