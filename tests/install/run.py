@@ -1,6 +1,6 @@
 """Install the wheel into fresh environments, once alone and once with each extra, and try what was installed.
 
-    python tests/install/run.py [EXTRA ...]
+    python tests/install/run.py [EXTRA[,EXTRA] ...]
 
 Every Python from 3.11 that is found on PATH is used. The versions are those of constraints.txt. The outcome is written
 to tests/install/results.md.
@@ -93,7 +93,7 @@ def installed(python: str, wheel: Path, extra: str, environment: Path) -> str:
         [own, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wanted],
         [own, "-m", "pip", "check"],
         [own, "-c", "import sys; from pathlib import Path; Path(sys.argv[1]).mkdir()", runs],
-        [own, "-P", HERE / "smoke.py", runs, *([extra] if extra else [])],
+        [own, "-P", HERE / "smoke.py", runs, *filter(None, extra.split(","))],
     ):
         done = subprocess.run(
             list(map(str, command)), cwd=environment.parent, env=clean, capture_output=True, text=True
