@@ -141,7 +141,7 @@ class Tally:
         with data, indices, indptr:
             indptr.append(np.zeros(1, index))
             for _ in range(self._n_parts):
-                arrays = tuple(np.load(self._spool) for _ in range(3))
+                arrays = tuple(np.load(self._spool, allow_pickle=False) for _ in range(3))
                 part = remap(sparse.csr_array(arrays, shape=(len(arrays[2]) - 1, n_all)), columns, len(kept))
                 data.append(part.data)
                 indices.append(part.indices)

@@ -33,12 +33,13 @@ from .. import metrics
 from .._version import __version__
 from ..corpus import Corpus
 from ..corpus.split import Split
-from ..errors import InputError, SettingError
-from ..files import atomic_file, lock_directory, read_json, write_json
+from ..errors import InputError, ModelFileError, SettingError
+from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
 from ..settings import check_settings, settings_as_text
 from ..text import CustomTokenizer
+from ..text.storage import load_array
 from . import jobs as resumable
 from .comparison import Array, Comparison, job_name
 from .protocol import HELD_OUT, Evaluator, Parts, split_documents
@@ -270,6 +271,7 @@ class _Fit:
             "seconds": seconds,
             "measures": {part: {**values, "seconds": seconds} for part, values in found.items()},
             "words": model.topics(_WORDS),
+            "topics": file_digest(self.topics_file(job)),
         }
 
     def topics_file(self, job: Job) -> Path:
@@ -285,11 +287,12 @@ class _Fit:
 
     def topics(self, row: Row) -> Array | None:
         """Return (K, V) the topics of a fit, read from disk where they are needed; None if they are damaged."""
+        file = self.topics_file(row)
         try:
-            found: Array = np.load(self.topics_file(row), mmap_mode="r")
-        except (OSError, ValueError, EOFError):
+            check_digests(file.parent, {file.name: digest} if (digest := row.get("topics")) else {}, ModelFileError)
+            return load_array(file, mmap=True)
+        except InputError:
             return None
-        return found
 
 
 def _add_stability(work: _Fit, rows: Sequence[Row]) -> None:

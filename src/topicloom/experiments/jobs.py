@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..files.digests import DIGESTS, content_digest
 from .workers import Job, Row, Work, attempt, in_processes
 
 
@@ -51,13 +52,15 @@ def run(
 
 
 def read(file: Path) -> list[Row]:
-    """Return the rows of a file; there are none if the file does not exist."""
+    """Return the rows of a file, without damaged ones; there are none if the file does not exist."""
     rows = []
-    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+    for line in file.read_bytes().split(b"\n") if file.exists() else ():
         try:
-            rows.append(json.loads(line))
-        except ValueError:  # a run was killed while it wrote this line
+            row = json.loads(line)
+        except (ValueError, RecursionError):  # a run was killed while it wrote this line, or the line is damaged
             continue
+        if isinstance(row, dict) and row.pop(DIGESTS, None) in (None, content_digest(row)):
+            rows.append(row)
     return rows
 
 
@@ -73,7 +76,7 @@ def latest(file: Path, jobs: Sequence[Job]) -> list[Row]:
 
 def _append(file: Path, row: Row) -> None:
     """Write one whole line and flush it to disk. After an incomplete line, the new one starts on a line of its own."""
-    line = (json.dumps(row, ensure_ascii=False) + "\n").encode()
+    line = (json.dumps(row | {DIGESTS: content_digest(row)}, ensure_ascii=False) + "\n").encode()
     with file.open("ab+") as out:
         if out.tell():
             out.seek(-1, os.SEEK_END)

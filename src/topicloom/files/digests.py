@@ -28,7 +28,8 @@ def file_digest(path: Path) -> str:
 
 def content_digest(content: Any) -> str:
     """Return the SHA-256 checksum of a JSON value, which does not depend on its layout or on the order of names."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    as_read = json.loads(json.dumps(content))  # in which all names are strings
+    text = json.dumps(as_read, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -45,7 +46,7 @@ def write_manifest(path: Path, content: Mapping[str, Any], files: Iterable[str] 
     """
     digests = {name: file_digest(path.parent / name) for name in files}
     whole = {**content, DIGESTS: digests}
-    digests[path.name] = content_digest(json.loads(json.dumps(whole)))  # as it will be read: names are strings
+    digests[path.name] = content_digest(whole)
     write_json(path, whole)
 
 
