@@ -122,7 +122,7 @@ def test_a_pipe_or_a_directory_in_the_place_of_a_file_does_not_hang(gsm, tmp_pat
 
 
 def test_nothing_is_unpickled():
-    """Pickle sends work to processes that the package has started itself, and writes one format of another program."""
+    """Pickle sends work and models between processes that run already, and writes one format of another program."""
     for path in SOURCE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"allow_pickle=True|torch\.load|joblib\.load|\b(dill|cloudpickle|shelve)\b", text), path
@@ -132,7 +132,7 @@ def test_nothing_is_unpickled():
         ]
         names += [node.module or "" for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
         assert "marshal" not in names, path
-        assert "pickle" not in names or path.name == "workers.py", path
+        assert "pickle" not in names or path.name in ("workers.py", "fitted.py"), path
         for call in re.findall(r"np\.load\([^)]*\)", text):
             assert "allow_pickle=False" in call, (path, call)
 
