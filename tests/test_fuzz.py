@@ -23,7 +23,8 @@ from topicloom.text import make_tokenizer, read
 from topicloom.text.spans import token_spans
 from topicloom.topics.edit_files import read_edits
 
-SLOW = {
+CASES = {
+    "corpus.from_counts": 150,
     "cli.arguments": 3,
     "cli.config": 5,
     "corpus.load": 10,
@@ -43,7 +44,7 @@ def no_log():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_few_cases(name, tmp_path, no_log):
-    for number in range(SLOW.get(name, 40)):
+    for number in range(CASES.get(name, 40)):
         folder = tmp_path / str(number)
         folder.mkdir()
         fault, checked = one(TARGETS[name], Case(name, 2026, number, folder))
