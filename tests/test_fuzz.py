@@ -17,11 +17,13 @@ from fuzz.targets import TARGETS
 from topicloom.cli import main
 from topicloom.config import read_config
 from topicloom.corpus import Corpus
+from topicloom.corpus.times import parse_times
 from topicloom.embeddings import read_word_vectors
 from topicloom.errors import InputError
-from topicloom.text import make_tokenizer, read
+from topicloom.text import Pretokenized, make_tokenizer, read
 from topicloom.text.spans import token_spans
 from topicloom.topics.edit_files import read_edits
+from topicloom.topics.edits import checked_edits
 
 CASES = {
     "corpus.from_counts": 150,
@@ -168,6 +170,23 @@ def test_an_array_without_axes_is_no_list_of_texts(texts):
 def test_a_vocabulary_that_is_no_list(vocabulary):
     with pytest.raises(InputError, match="give a list with the word of each column"):
         Corpus.from_counts(np.eye(2), vocabulary)
+
+
+def test_messages_with_an_array_are_one_line():
+    for call in (
+        Pretokenized(),
+        make_tokenizer("en"),
+        lambda value: parse_times([value]),
+        lambda value: checked_edits([value]),
+    ):
+        with pytest.raises(InputError) as found:
+            call([np.eye(3)])
+        assert "\n" not in str(found.value)
+
+
+def test_groups_of_topics_that_are_no_lists():
+    with pytest.raises(InputError, match=r"`groups` needs lists of topics, such as \[\[0, 2\], \[5\]\]; it is 3"):
+        checked_edits([{"reduce_to": 2, "groups": 3}])
 
 
 def test_surrogates_in_covariates_come_back(tmp_path: Path):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import InputError
+from ..text.characters import brief
 from ..text.counting import Counts, refuse_line_breaks
 from .vocabulary import index_type
 
@@ -138,7 +139,7 @@ def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[s
             line break.
     """
     if isinstance(vocabulary, str) or not isinstance(vocabulary, Iterable | None):
-        raise InputError(f"`vocabulary` is {vocabulary!r:.60}; give a list with the word of each column")
+        raise InputError(f"`vocabulary` is {brief(vocabulary)}; give a list with the word of each column")
     words = [f"word{i}" for i in range(n_words)] if vocabulary is None else [str(word) for word in vocabulary]
     if len(words) != n_words:
         raise InputError(f"the vocabulary has {len(words)} words, and the counts have {n_words} columns")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..text.characters import replace_surrogates
+from ..text.characters import brief, replace_surrogates
 from ..text.storage import StoredTexts
 from .missing import is_missing
 from .times import Times, parse_times
@@ -202,7 +202,7 @@ def numbers(count: int) -> list[str]:
 
 def _strings(name: str, values: Iterable[Any]) -> list[str]:
     if not isinstance(values, Iterable):
-        raise InputError(f"`{name}` is {values!r:.60}; give a list with one value for each document")
+        raise InputError(f"`{name}` is {brief(values)}; give a list with one value for each document")
     return ["" if is_missing(value) else replace_surrogates(str(value)) for value in values]
 
 
@@ -233,7 +233,7 @@ def _covariate(name: str, values: Iterable[Any]) -> Covariate:
     if isinstance(values, Categories):
         return values
     if not isinstance(values, Iterable):
-        raise InputError(f"the covariate {name!r} is {values!r:.60}; give a list with one value for each document")
+        raise InputError(f"the covariate {name!r} is {brief(values)}; give a list with one value for each document")
     column = list(values)
     known = [value for value in column if not is_missing(value)]
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, nearest
+from ..text.characters import brief
 from .missing import is_missing
 
 
@@ -78,7 +79,7 @@ def read_frame(
     for row, value in enumerate(texts):
         if not isinstance(value, str) and not is_missing(value):
             raise InputError(
-                f"the column {text!r} contains {value!r:.40} in row {row}, which is not a text; name the column with "
+                f"the column {text!r} contains {brief(value)} in row {row}, which is not a text; name the column with "
                 "the texts by `text`"
             )
     rows = None if vectors is None else column("vectors", vectors)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from ..errors import InputError
 from ..text import AnyTokenizer, Document, Pretokenized
+from ..text.characters import brief
 from ..text.counting import counts_of
 from .corpus import Corpus
 from .fields import Fields
@@ -35,7 +36,7 @@ def kind_of(X: Any) -> Kind:
         return "counts"
     if not isinstance(X, Iterable) or isinstance(X, dict):
         raise InputError(
-            f"a Corpus, a list of texts or of token lists, a data frame or counts are needed; this is {X!r:.80}"
+            f"a Corpus, a list of texts or of token lists, a data frame or counts are needed; this is {brief(X)}"
         )
     return "texts"
 

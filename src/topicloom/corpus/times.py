@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..text.characters import brief
 from .missing import is_missing
 
 Times: TypeAlias = "npt.NDArray[np.datetime64]"
@@ -43,7 +44,7 @@ def parse_times(values: Iterable[Any]) -> Times:
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         return values.astype(_UNIT)
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InputError(f"`timestamps` is {values!r:.60}; give a list with one value for each document")
+        raise InputError(f"`timestamps` is {brief(values)}; give a list with one value for each document")
     return np.array([_parsed(value, row) for row, value in enumerate(values)], _UNIT)
 
 
@@ -54,8 +55,8 @@ def _parsed(value: Any, row: int) -> np.datetime64 | None:
         return _read(value)
     except (ValueError, TypeError, OverflowError):
         raise InputError(
-            f"the timestamp of document {row} is {value!r:.60}, which cannot be read as a date; write it as 2021-05-03 "
-            "or 2021-05-03T10:00:00"
+            f"the timestamp of document {row} is {brief(value)}, which cannot be read as a date; write it as "
+            "2021-05-03 or 2021-05-03T10:00:00"
         ) from None
 
 

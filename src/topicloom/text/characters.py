@@ -37,6 +37,14 @@ def is_utf8(text: str) -> bool:
     return True
 
 
+def brief(value: object) -> str:
+    """A value as the beginning of one line of Python, for messages."""
+    try:
+        return " ".join(repr(value)[:200].split())[:60]
+    except RecursionError:  # a list in a list in a list
+        return describe(value)
+
+
 def describe(value: object) -> str:
     """A value's type with its article, such as "a float", for messages."""
     name = type(value).__name__

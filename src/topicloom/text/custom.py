@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from ..errors import InputError
 from ..imports import import_named, is_allowed
-from .characters import describe
+from .characters import brief, describe
 
 T = TypeVar("T")
 _EXAMPLE = "module:function, such as my_tokenizer:split"
@@ -126,9 +126,9 @@ class Pretokenized(BaseModel):
 
 def _checked(tokens: Iterable[str], dropped: frozenset[str]) -> list[str]:
     if not isinstance(tokens, Iterable):
-        raise InputError(f"expected a list of tokens, got {describe(tokens)}: {tokens!r:.60}")
+        raise InputError(f"expected a list of tokens, got {describe(tokens)}: {brief(tokens)}")
     tokens = list(tokens)
     for token in tokens:
         if not isinstance(token, str):
-            raise InputError(f"expected tokens that are strings, got {describe(token)}: {token!r:.60}")
+            raise InputError(f"expected tokens that are strings, got {describe(token)}: {brief(token)}")
     return [token for token in tokens if token.strip() and token not in dropped]

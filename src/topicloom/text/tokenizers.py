@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..errors import InputError, SettingError
-from .characters import describe, normalise, replace_surrogates
+from .characters import brief, describe, normalise, replace_surrogates
 from .custom import CustomTokenizer, Pretokenized
 from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code
 from .markup import strip_html as without_html
@@ -63,7 +63,7 @@ class Tokenizer(BaseModel):
             InputError: `document` is not a string.
         """
         if not isinstance(document, str):
-            raise InputError(f"expected a text, got {describe(document)}: {document!r:.60}")
+            raise InputError(f"expected a text, got {describe(document)}: {brief(document)}")
         if ("<" in document or "&" in document) and self.strip_html:
             document = without_html(document)
         text = _EMAIL.sub(" ", _URL.sub(" ", normalise(document)))
@@ -216,7 +216,7 @@ def _checked_words(given: Iterable[str]) -> list[str]:
     words = list(given) if isinstance(given, Iterable) else [given]
     for word in words:
         if not isinstance(word, str):
-            raise InputError(f"`stop_words` contains {word!r:.60}, which is not a word; give a list of strings")
+            raise InputError(f"`stop_words` contains {brief(word)}, which is not a word; give a list of strings")
     return [replace_surrogates(word) for word in words]
 
 

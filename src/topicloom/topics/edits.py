@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ..display import printable
 from ..errors import InputError, SettingError, nearest
-from ..text.characters import replace_surrogates
+from ..text.characters import brief, replace_surrogates
 
 Edit = dict[str, Any]
 FEWEST = 2  # topics that a model can have
@@ -49,13 +49,13 @@ def checked_edits(edits: Any) -> list[Edit]:
     if isinstance(edits, Mapping):
         edits = [edits]
     if isinstance(edits, str) or not isinstance(edits, Iterable):
-        raise SettingError(f'`edits` should be a list such as [{{"merge": [3, 7]}}]; it is {edits!r:.60}')
+        raise SettingError(f'`edits` should be a list such as [{{"merge": [3, 7]}}]; it is {brief(edits)}')
     return [_checked(number, edit) for number, edit in enumerate(edits)]
 
 
 def _checked(number: int, edit: Any) -> Edit:
     if not isinstance(edit, Mapping):
-        raise SettingError(f'edit {number} should be a dictionary such as {{"merge": [3, 7]}}; it is {edit!r:.60}')
+        raise SettingError(f'edit {number} should be a dictionary such as {{"merge": [3, 7]}}; it is {brief(edit)}')
     kinds = [kind for kind in KINDS if kind in edit]
     if len(kinds) != 1:
         names = reprlib.repr(list(edit)).strip("[]")
@@ -75,7 +75,11 @@ def _checked(number: int, edit: Any) -> Edit:
     if kind == "reduce_to":
         groups = edit.get("groups")
         whole = {kind: _whole(value, kind)}
-        return whole if groups is None else whole | {"groups": [_numbers(group, "groups") for group in groups]}
+        if groups is None:
+            return whole
+        if isinstance(groups, str | Mapping) or not isinstance(groups, Iterable):
+            raise SettingError(f"`groups` needs lists of topics, such as [[0, 2], [5]]; it is {brief(groups)}")
+        return whole | {"groups": [_numbers(group, "groups") for group in groups]}
     seed = edit.get("random_state", 0)
     return {
         kind: _number(value, kind),
@@ -104,7 +108,7 @@ def _numbers(value: Any, kind: str) -> list[int]:
     if isinstance(value, Integral):
         value = [value]
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise SettingError(f"`{kind}` needs the numbers of topics, such as [3, 7]; it is {value!r:.60}")
+        raise SettingError(f"`{kind}` needs the numbers of topics, such as [3, 7]; it is {brief(value)}")
     found = [_number(each, kind) for each in value]
     if len(set(found)) < len(found):
         twice = Counter(found).most_common(1)[0][0]
@@ -120,13 +124,13 @@ def _number(value: Any, kind: str) -> int:
     ):  # keys of JSON are strings
         return int(value)
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 0:
-        raise SettingError(f"`{kind}` needs whole numbers from 0; {value!r:.60} is none")
+        raise SettingError(f"`{kind}` needs whole numbers from 0; {brief(value)} is none")
     return int(value)
 
 
 def _whole(value: Any, kind: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < FEWEST:
-        raise SettingError(f"`{kind}` should be a whole number from {FEWEST}; it is {value!r:.60}")
+        raise SettingError(f"`{kind}` should be a whole number from {FEWEST}; it is {brief(value)}")
     return int(value)
 
 

@@ -451,11 +451,11 @@ def garbage(case: Case) -> int:
 
 
 TARGETS = {
-    "read.txt": Target(txt, "a line, compared; or a file that is refused", 6),
+    "read.txt": Target(txt, "a line, compared; or a file that is refused", 10),
     "read.md": Target(markdown, "a file", 0.3),
-    "read.csv": Target(written_table, "a row, compared field by field", 6),
+    "read.csv": Target(written_table, "a row, compared field by field", 10),
     "read.csv.damaged": Target(damaged_table, "a row, compared; or a file that is refused", 2),
-    "read.jsonl": Target(json_lines, "a line, compared field by field", 5),
+    "read.jsonl": Target(json_lines, "a line, compared field by field", 7),
     "read.jsonl.damaged": Target(damaged_json, "a line, read alone", 2),
     "read.gz": Target(compressed, "a line, compared; or a file that is refused", 1),
     "read.folder": Target(folder, "a file of a folder", 0.5),

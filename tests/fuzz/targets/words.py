@@ -238,15 +238,15 @@ def times(case: Case) -> int:
 
 
 TARGETS = {
-    "tokenizer.spaced": Target(spaced, "a text", 7),
+    "tokenizer.spaced": Target(spaced, "a text", 12),
     "tokenizer.html": Target(html, "a text", 2),
     "tokenizer.chinese": Target(chinese, "a text", 2),
     "tokenizer.dictionary": Target(chinese_dictionary, "a text", 0.7),
     "tokenizer.icu": Target(icu, "a text", 2),
-    "tokenizer.custom": Target(custom, "a list of tokens", 1),
+    "tokenizer.custom": Target(custom, "a list of tokens", 3),
     "tokenizer.settings": Target(make, "a list of settings", 0.7, allow_refusal=True),
     "text.counting": Target(counting, "a document, compared word by word", 3),
     "text.spans": Target(spans, "a text", 0.7),
     "text.languages": Target(scripts, "a few texts", 0.5),
-    "corpus.times": Target(times, "a date", 1),
+    "corpus.times": Target(times, "a date", 3),
 }
