@@ -1,4 +1,4 @@
-.PHONY: audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
+.PHONY: soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
@@ -144,6 +144,9 @@ bench-published: setup  ## fit every model with the settings of its paper: bench
 
 bench-digests: setup  ## check that every model learns what an earlier commit learned: benchmarks/digests.json
 	$(BIN)/python benchmarks/digests.py
+
+soak-kill: setup  ## kill prepare, compare, tune and the writing of runs, and go on with them: benchmarks/kills.md
+	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/kills.py --kills 50 --report benchmarks/kills.md
 
 soak-resume: setup  ## kill runs at random moments and go on with them: benchmarks/resume.md
 	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/resume.py --kills 200 --out benchmarks/resume.md

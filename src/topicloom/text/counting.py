@@ -142,9 +142,9 @@ def _counted_by_workers(batch: Sequence[Chunk], tokenizer: AnyTokenizer, workers
     rows = f"documents {batch[0].first_row} to {batch[-1].first_row + len(batch[-1].texts) - 1}"
     cause = ""
     for attempt in range(1, ATTEMPTS + 1):
-        pool = joblib.Parallel(workers, backend="loky")
+        pool = joblib.Parallel(workers, backend="loky", initializer=end_with, initargs=(os.getpid(),))
         try:
-            parts: list[Part] = pool(joblib.delayed(_count_for)(os.getpid(), chunk, tokenizer) for chunk in batch)
+            parts: list[Part] = pool(joblib.delayed(count_chunk)(chunk, tokenizer) for chunk in batch)
         except BrokenProcessPool as error:
             cause = cause_in(str(error))
             if attempt < ATTEMPTS:
@@ -154,13 +154,6 @@ def _counted_by_workers(batch: Sequence[Chunk], tokenizer: AnyTokenizer, workers
     raise InputError(
         f"worker processes that counted {rows} died {ATTEMPTS} times ({cause}); use `n_jobs=1`, which starts none"
     )
-
-
-def _count_for(parent: int, chunk: Chunk, tokenizer: AnyTokenizer) -> Part:
-    """Count one chunk in a worker of the process `parent`, which does not outlive it."""
-    if os.getpid() != parent:
-        end_with(parent)
-    return count_chunk(chunk, tokenizer)
 
 
 def count_chunk(chunk: Chunk, tokenizer: AnyTokenizer) -> Part:
