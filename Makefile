@@ -150,3 +150,6 @@ soak-kill: setup  ## kill prepare, compare, tune and the writing of runs, and go
 
 soak-resume: setup  ## kill runs at random moments and go on with them: benchmarks/resume.md
 	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/resume.py --kills 200 --out benchmarks/resume.md
+
+bench-checkpoints: setup  ## measure what checkpoints cost: benchmarks/checkpoints.md
+	$(BIN)/python benchmarks/checkpoints.py
