@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import shared
-
 import topicloom as tl
 from topicloom.training.callbacks import RunState
 from topicloom.training.checkpoints import Checkpoints

@@ -22,6 +22,10 @@ from .cvb0 import CountedTopics
 Array = np.ndarray[Any, Any]
 _log = logging.getLogger("topicloom")
 _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that they are vectorised; NaN stays NaN
+# A compiled loop has two forms: one that is vectorised, and one for arrays that may overlap, which adds in another
+# order. It takes the second one if two arrays begin within a few hundred bytes, as small ones can by chance. With this
+# many numbers between `gamma` and any other array, the sums are always the same.
+_DISTANCE = 256
 _SMALLEST = np.float32(cvb0.SMALLEST)
 
 
@@ -63,7 +67,7 @@ def _reassign(
 ) -> None:
     """Add the new counts to of_docs (B, K) and of_words (V, K); `cvb0.reassign` has the formula."""
     n_topics = len(alpha)
-    gamma = np.empty_like(alpha)
+    gamma = np.empty(n_topics + 2 * _DISTANCE, alpha.dtype)[_DISTANCE : _DISTANCE + n_topics]
     for doc in range(len(offsets) - 1):
         theta, of_doc = shares[doc], of_docs[doc]
         for i in range(offsets[doc], offsets[doc + 1]):
