@@ -184,6 +184,18 @@ def test_messages_with_an_array_are_one_line():
         assert "\n" not in str(found.value)
 
 
+def test_messages_about_damaged_workbooks_are_short(tmp_path):
+    """openpyxl repeats the damaged name of a file, which may be as long as the workbook."""
+    pytest.importorskip("openpyxl")
+    data = bytearray((SEEDS / "table.xlsx").read_bytes())
+    for header in re.finditer(b"PK\x03\x04", bytes(data)):
+        data[header.start() + 26 : header.start() + 28] = (4_000).to_bytes(2, "little")  # the length of a name
+    (tmp_path / "damaged.xlsx").write_bytes(data)
+    with pytest.raises(InputError, match="cannot be read as xlsx: File name in directory") as found:
+        list(read(tmp_path / "damaged.xlsx"))
+    assert len(str(found.value)) < 400
+
+
 def test_groups_of_topics_that_are_no_lists():
     with pytest.raises(InputError, match=r"`groups` needs lists of topics, such as \[\[0, 2\], \[5\]\]; it is 3"):
         checked_edits([{"reduce_to": 2, "groups": 3}])

@@ -218,7 +218,9 @@ def _fasttext_binary(file: Path, wanted: set[str] | None) -> WordVectors:
     try:
         loaded = load_facebook_vectors(str(file))
     except Exception as error:  # a damaged file leads to errors of many kinds in gensim
-        raise InputError(f"{file} cannot be read as fastText: {(str(error) or repr(error)).splitlines()[0]}") from None
+        raise InputError(
+            f"{file} cannot be read as fastText: {(str(error) or repr(error)).splitlines()[0]:.200}"
+        ) from None
     if wanted is None:
         return WordVectors(loaded.index_to_key, loaded.vectors)
     kept = {word: loaded.get_vector(word) for word in sorted(wanted) if word in loaded}

@@ -89,7 +89,7 @@ def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:
 
 def unreadable(given: Input, format: str, error: Exception) -> InputError:
     """The error for a binary file that its library cannot read."""
-    return InputError(f"{given.name} cannot be read as {format}: {(str(error) or repr(error)).splitlines()[0]}")
+    return InputError(f"{given.name} cannot be read as {format}: {(str(error) or repr(error)).splitlines()[0]:.200}")
 
 
 def resolve_columns(
