@@ -8,7 +8,7 @@ import numpy as np
 
 import topicloom as tl
 from topicloom.reports.explorer import PageOptions, write_page
-from topicloom.topics.stored import DOCUMENTS, write_stored
+from topicloom.topics.stored import write_stored
 
 WORDS = [
     "</script><script>alert(1)</script>",
@@ -65,6 +65,6 @@ def hostile_run(folder: Path, n_docs: int = 60) -> Path:
     out = folder / TITLE
     out.mkdir(parents=True)
     named.save(out / "model")
-    write_stored(out / DOCUMENTS, corpus, named.transform(corpus))
+    write_stored(out, corpus, named.transform(corpus))
     write_page(out / "explorer.html", tl.Topics(named, corpus), PageOptions(TITLE))
     return out

@@ -167,7 +167,8 @@ def test_arrays_that_no_corpus_has(tmp_path, file, value):
     from topicloom.topics.stored import write_stored
 
     documents = corpus()
-    write_stored(tmp_path / "documents", documents, np.full((19, 3), 1 / 3))
+    model("LDA").save(tmp_path / "model")
+    write_stored(tmp_path, documents, np.full((19, 3), 1 / 3))
     folder = tmp_path / "documents"
     np.save(folder / f"{file}.npy", value)
     about = json.loads((folder / "corpus.json").read_text())

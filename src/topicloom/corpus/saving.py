@@ -10,6 +10,7 @@ times.npy, vectors.npy, covariate-0.npy, ...
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import CorpusFileError, InputError
-from ..files import check_digests, plain_file, read_lines, read_manifest, write_lines, write_manifest
+from ..files import check_digests, plain_file, put_back, read_lines, read_manifest, write_lines, write_manifest
 from ..text import AnyTokenizer, tokenizer_from_settings
 from ..text.storage import StoredTexts, damaged, load_array, write_texts
 from .fields import Categories, Covariate, Fields, numbers
@@ -32,7 +33,7 @@ _CHECKED_BYTES = 1 << 26  # of a file that is checked against its checksum witho
 _AT_ONCE = 1 << 24  # entries of a memory-mapped array that are checked at a time
 
 
-def save_into(corpus: Corpus, folder: Path) -> None:
+def save_into(corpus: Corpus, folder: Path, further: Mapping[str, Any] | None = None) -> None:
     """Write a corpus to a folder. Counts and texts that are there already, because it was built there, stay.
 
     The checksums of all files in the folder are noted, also of those that others wrote there.
@@ -40,6 +41,7 @@ def save_into(corpus: Corpus, folder: Path) -> None:
     Args:
         corpus: the corpus.
         folder: an existing folder.
+        further: further entries of corpus.json.
     """
     fields = corpus.fields
     for name in ("data", "indices", "indptr"):
@@ -69,7 +71,7 @@ def save_into(corpus: Corpus, folder: Path) -> None:
         "settings": corpus.settings,
         "tokenizer": corpus.tokenizer.model_dump(mode="json"),
     }
-    write_manifest(folder / MANIFEST, about, sorted(entry.name for entry in folder.iterdir()))
+    write_manifest(folder / MANIFEST, {**about, **(further or {})}, sorted(entry.name for entry in folder.iterdir()))
 
 
 def load_parts(folder: Path, mmap: bool, verify: bool | None = None) -> dict[str, Any]:
@@ -84,6 +86,7 @@ def load_parts(folder: Path, mmap: bool, verify: bool | None = None) -> dict[str
         CorpusFileError: the folder holds no corpus, one of a newer format, or a damaged one; the message names the
             file.
     """
+    put_back(folder)
     if not (folder / MANIFEST).is_file():
         raise CorpusFileError(f"{folder} is not a saved corpus (it has no {MANIFEST}); check the path")
     about = read_manifest(folder / MANIFEST, CorpusFileError, FORMAT_VERSION, sealed=2)

@@ -2,8 +2,9 @@
 
 from .content import read_json, read_lines, write_json, write_lines
 from .digests import check_digests, file_digest, plain_file, read_manifest, write_manifest
+from .leftovers import put_back
 from .locks import lock_directory
-from .writing import atomic_directory, atomic_file, require_free
+from .writing import atomic_directory, atomic_file, put_in_place, require_free
 
 __all__ = [
     "atomic_directory",
@@ -12,6 +13,8 @@ __all__ = [
     "file_digest",
     "lock_directory",
     "plain_file",
+    "put_back",
+    "put_in_place",
     "read_json",
     "read_lines",
     "read_manifest",

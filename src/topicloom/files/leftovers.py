@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _DAY = 86_400  # seconds
@@ -26,27 +27,35 @@ def moved_aside(temporary: Path) -> Path:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what killed processes left beside `path`.
-
-    An old directory that was moved aside and never replaced is put back.
-    """
-    try:
-        names = os.listdir(path.parent)
-    except OSError:  # it does not exist, or it may not be listed
-        return
-    start, end = re.escape(f".{path.name}."), re.escape(path.suffix)
-    temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-[0-9a-f]{{8}}{end}(\.old)?")
-    for name in names:
-        found = temporary.fullmatch(name)
-        leftover = path.with_name(name)
-        if found is None or not _is_abandoned(leftover, found[1], int(found[2])):
-            continue
-        if found[3] and not path.exists():
-            leftover.replace(path)
-        elif leftover.is_dir():
+    """Remove what killed processes left beside `path`, after `put_back`."""
+    put_back(path)
+    for leftover, _ in _abandoned(path):
+        if leftover.is_dir():
             shutil.rmtree(leftover, ignore_errors=True)
         else:
             leftover.unlink(missing_ok=True)
+
+
+def put_back(path: Path) -> None:
+    """Put an old directory back that a killed process moved aside and never replaced, if nothing is at `path`."""
+    if not path.exists():
+        for leftover, is_old in _abandoned(path):
+            if is_old:
+                with suppress(OSError):  # another process was faster, or nothing may be written here
+                    leftover.replace(path)
+                return
+
+
+def _abandoned(path: Path) -> list[tuple[Path, bool]]:
+    """Return what killed processes left beside `path`, and whether it is an old directory that was moved aside."""
+    try:
+        names = os.listdir(path.parent)
+    except OSError:  # it does not exist, or it may not be listed
+        return []
+    start, end = re.escape(f".{path.name}."), re.escape(path.suffix)
+    temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-[0-9a-f]{{8}}{end}(\.old)?")
+    found = [(path.with_name(name), each) for name in names if (each := temporary.fullmatch(name))]
+    return [(place, each[3] is not None) for place, each in found if _is_abandoned(place, each[1], int(each[2]))]
 
 
 @functools.cache

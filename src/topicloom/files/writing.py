@@ -75,7 +75,7 @@ def atomic_directory(
             for file in temporary.rglob("*"):
                 _sync(file)
                 file.chmod(mode if file.is_dir() else mode & 0o666)
-            _put_in_place(temporary, path, overwrite)
+            put_in_place(temporary, path, overwrite)
             _sync(path.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -107,7 +107,12 @@ def require_free(path: Path, marker: str, overwrite: bool = False, known: Collec
 # Helpers.
 
 
-def _put_in_place(temporary: Path, path: Path, overwrite: bool) -> None:
+def put_in_place(temporary: Path, path: Path, overwrite: bool) -> None:
+    """Move a directory to `path`. What is there is exchanged with it, or moved aside and then removed.
+
+    Raises:
+        InputError: something is there, and `overwrite` is off.
+    """
     with suppress(OSError):
         path.rmdir()  # removes an empty directory, and fails for any other
     if not path.exists():

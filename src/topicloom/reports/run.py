@@ -27,7 +27,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -37,15 +36,14 @@ from .. import metrics
 from .._version import __version__
 from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, TrainingDivergedError
-from ..files import atomic_directory
-from ..files.exchange import exchange
+from ..files import atomic_directory, put_in_place
 from ..models.base import TopicModel
 from ..models.fitted import Perplexity
 from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
 from ..topics.edit_files import read_edits
 from ..topics.run_metrics import write_metrics
-from ..topics.stored import DOCUMENTS, is_too_large, write_stored
+from ..topics.stored import is_too_large, write_stored
 from ..topics.tables import describe, write_documents, write_topics
 from ..topics.view import Topics
 from ..training.callbacks import JsonLines
@@ -57,6 +55,7 @@ logger = logging.getLogger("topicloom")
 
 DocTopics = Literal["csv", "parquet", "none"]
 
+_STAGED = ".new-run"
 _WORDS_IN_TABLE = 25
 
 
@@ -189,7 +188,7 @@ def _keep_documents(staged: Path, corpus: Corpus, documents: DocumentTopics, opt
             "the documents take more than 1 GiB and are not kept in the run; `documents=True` keeps them all the same"
         )
     elif options.documents is not False:
-        write_stored(staged / DOCUMENTS, corpus, documents.theta, texts=options.texts)
+        write_stored(staged, corpus, documents.theta, texts=options.texts)
 
 
 def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:
@@ -251,21 +250,20 @@ class _Log(JsonLines):
 def _new_run(folder: Path) -> Iterator[Path]:
     """Yield a directory to fill with a run. The run takes the place of an earlier one when it is complete.
 
-    Where `folder` holds other files or links, these stay, and the files of the run are replaced one after another.
+    Where `folder` holds other files or links, these stay, and the files of the run are replaced one after another. If
+    that is interrupted, documents/ belongs to another model than model/, and is refused.
     """
     entries = list(folder.iterdir()) if folder.is_dir() else []
-    known = {entry.name for entry in entries if is_run_file(entry.name) and not entry.is_symlink()}
-    if len(known) == len(entries):
-        with atomic_directory(folder, LOG, overwrite=True, known=known) as staged:
-            yield staged
-            _take_log(folder, staged)
-        return
-    with TemporaryDirectory(dir=folder, prefix=".new-run-", ignore_cleanup_errors=True) as temporary:
-        staged = Path(temporary) / "run"
-        with atomic_directory(staged, LOG) as fresh:
-            yield fresh
-            _take_log(folder, fresh)
-        _replace_entries(folder, staged)
+    ours = {entry.name for entry in entries if is_run_file(entry.name) or entry.name in (EDITS, OLD_EDITS)}
+    known = ours - {entry.name for entry in entries if entry.is_symlink()}
+    place = folder if len(known) == len(entries) else folder / _STAGED
+    left = {entry.name for entry in place.iterdir()} if place.is_dir() else set()
+    with atomic_directory(place, LOG, overwrite=True, known=left) as fresh:
+        yield fresh
+        _take_along(folder, fresh, [] if place is not folder else [EDITS, OLD_EDITS])
+    if place is not folder:
+        _replace_entries(folder, place)
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _replace_entries(folder: Path, staged: Path) -> None:
@@ -273,17 +271,21 @@ def _replace_entries(folder: Path, staged: Path) -> None:
     names = {entry.name for place in (folder, staged) for entry in place.iterdir() if is_run_file(entry.name)}
     for name in sorted(names):
         new, old = staged / name, Path(os.path.realpath(folder / name))  # a link stays
-        if old.is_dir() and new.is_dir() and exchange(new, old):
-            continue
-        if old.is_dir():
-            shutil.rmtree(old)
-        elif old.exists():
-            old.unlink()
-        if new.exists():
+        if new.is_dir():
+            put_in_place(new, old, overwrite=True)
+        elif new.exists():
             new.replace(old)
+        elif old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink(missing_ok=True)
 
 
-def _take_log(folder: Path, staged: Path) -> None:
+def _take_along(folder: Path, staged: Path, others: Sequence[str]) -> None:
+    """Copy the log of training, and other files, into a new run."""
+    for name in others:
+        if (folder / name).is_file():
+            shutil.copyfile(folder / name, staged / name)
     for name in (NEW_LOG, LOG):
         if (folder / name).is_file():
             shutil.copyfile(folder / name, staged / LOG)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from ..errors import ModelFileError
-from ..files import check_digests, plain_file, read_lines, read_manifest
+from ..files import check_digests, plain_file, put_back, read_json, read_lines, read_manifest
 from .words import complete_names, topic_word_ids
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
@@ -73,6 +73,7 @@ def find_model(directory: str | Path) -> Path:
         ModelFileError: there is no model.
     """
     folder = Path(directory)
+    put_back(folder)
     if not (folder / CONFIG).is_file() and (folder / "model").is_dir():
         folder = folder / "model"
     if not (folder / CONFIG).is_file():
@@ -103,6 +104,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     for name in missing:
         plain_file(folder, name, ModelFileError)
     return config
+
+
+def weights_digest(folder: Path) -> str | None:
+    """Return the checksum of the weights of a saved model that was read before; None if it has none."""
+    digest: str | None = read_json(folder / CONFIG, ModelFileError).get("sha256", {}).get(WEIGHTS)
+    return digest
 
 
 def read_vocabulary(folder: Path) -> list[str]:

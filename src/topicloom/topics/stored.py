@@ -14,13 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
-from ..corpus.saving import pieces, save_into
+from ..corpus.saving import MANIFEST, pieces, save_into
 from ..errors import CorpusFileError
-from ..files import atomic_directory
+from ..files import atomic_directory, read_json
 from ..text.storage import load_array
 from .document_topics import DocumentTopics
+from .saved import find_model, weights_digest
 
 DOCUMENTS, THETA = "documents", "theta.npy"
+_MODEL = "model"  # the entry of corpus.json with the checksum of the model's weights
 _MOST_BYTES = 1 << 30  # of counts and theta, that a run keeps without being asked to
 _CORPUS_FILE = re.compile(
     r"corpus\.json|vocabulary\.txt|(data|indices|indptr|times|vectors|theta|covariate-\d+)\.npy"
@@ -39,19 +41,19 @@ def holds_only_documents(folder: Path) -> bool:
     return folder.is_dir() and all(_CORPUS_FILE.fullmatch(entry.name) for entry in folder.iterdir())
 
 
-def write_stored(folder: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: bool = True) -> None:
-    """Write documents with their topics.
+def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: bool = True) -> None:
+    """Write documents with their topics, and the checksum of the model that they belong to.
 
     Args:
-        folder: a folder that does not exist.
+        run: a directory with a saved model, and without documents.
         corpus: the documents, over the model's words.
         theta: (n_docs, K) their topic shares.
         texts: whether the texts are written, if they are known.
     """
     kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
-    with atomic_directory(folder, "corpus.json") as staged:
+    with atomic_directory(run / DOCUMENTS, MANIFEST) as staged:
         np.save(staged / THETA, np.asarray(theta, np.float32))
-        save_into(kept, staged)
+        save_into(kept, staged, {_MODEL: weights_digest(find_model(run))})
 
 
 def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus, DocumentTopics]:
@@ -66,14 +68,16 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
         CorpusFileError: the run keeps no documents, or they are damaged or of another model.
     """
     folder = run / DOCUMENTS
-    if not (folder / "corpus.json").is_file():
+    if not (folder / MANIFEST).is_file():
         raise CorpusFileError(
-            f"{run} does not hold its documents (no {DOCUMENTS}/corpus.json); train it again without "
+            f"{run} does not hold its documents (no {DOCUMENTS}/{MANIFEST}); train it again without "
             "--no-documents, or give the documents in Python: topicloom.Topics(model, documents)"
         )
     corpus = Corpus.load(folder)
     theta = load_array(folder / THETA, mmap=True)
-    if corpus.vocabulary != vocabulary or theta.shape != (corpus.n_docs, n_topics) or theta.dtype.kind != "f":
+    model = read_json(folder / MANIFEST).get(_MODEL)
+    belongs = model in (None, weights_digest(find_model(run))) and corpus.vocabulary == vocabulary
+    if not belongs or theta.shape != (corpus.n_docs, n_topics) or theta.dtype.kind != "f":
         raise CorpusFileError(f"{folder} does not belong to the model in {run}; train the run again")
     if not all(np.isfinite(part).all() for part in pieces(theta)):
         raise CorpusFileError.of(folder / THETA, "is damaged: it contains a number that is not finite")
