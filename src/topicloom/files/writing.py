@@ -138,9 +138,13 @@ def _without_links(path: Path) -> Path:
 
 @contextmanager
 def _errors_name(path: Path, temporary: Path) -> Iterator[None]:
-    """Put `path` into an OSError that names the temporary file, or that names no file because the disk is full."""
+    """Put `path` into an error that names the temporary file, or that names no file because the disk is full."""
     try:
         yield
+    except InputError as error:
+        if str(temporary) in str(error):
+            raise type(error)(str(error).replace(str(temporary), str(path))) from error
+        raise
     except OSError as error:
         name = "" if error.filename is None else os.fsdecode(error.filename)
         if error.filename is None and error.errno in _DISK_IS_FULL:
