@@ -117,6 +117,12 @@ def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path):
     assert names(tmp_path) == []
 
 
+def test_an_error_of_an_inner_writer_names_the_outer_place(tmp_path):
+    with pytest.raises(InputError) as caught, atomic_directory(tmp_path / "run", "mark") as folder:
+        raise InputError(f"{folder / 'model'} cannot be written")
+    assert str(caught.value) == f"{tmp_path / 'run' / 'model'} cannot be written"
+
+
 def test_another_error_of_reading_is_not_blamed_on_the_file(tmp_path):
     with pytest.raises(FileNotFoundError) as caught, atomic_file(tmp_path / "a.txt"):
         (tmp_path / "source").read_text()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..files import full_disk_names
 from ..files.digests import DIGESTS, content_digest
 from .workers import Job, Row, Work, attempt, in_processes
 
@@ -77,7 +78,7 @@ def latest(file: Path, jobs: Sequence[Job]) -> list[Row]:
 def _append(file: Path, row: Row) -> None:
     """Write one whole line and flush it to disk. After an incomplete line, the new one starts on a line of its own."""
     line = (json.dumps(row | {DIGESTS: content_digest(row)}, ensure_ascii=False) + "\n").encode()
-    with file.open("ab+") as out:
+    with full_disk_names(file), file.open("ab+") as out:
         if out.tell():
             out.seek(-1, os.SEEK_END)
             line = line if out.read(1) == b"\n" else b"\n" + line

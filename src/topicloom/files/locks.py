@@ -78,7 +78,8 @@ def _lock(file: Path, directory: str | Path) -> int | None:
             raise
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(file)):
-                os.truncate(handle, 0)
-                os.write(handle, f"process {os.getpid()} on {platform.node()}\n".encode())
+                with suppress(OSError):  # such as a full disk; the lock holds without the name of its owner
+                    os.truncate(handle, 0)
+                    os.write(handle, f"process {os.getpid()} on {platform.node()}\n".encode())
                 return handle
         os.close(handle)  # its last owner removed it after it was opened here

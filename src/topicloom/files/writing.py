@@ -140,19 +140,29 @@ def _without_links(path: Path) -> Path:
 def _errors_name(path: Path, temporary: Path) -> Iterator[None]:
     """Put `path` into an error that names the temporary file, or that names no file because the disk is full."""
     try:
-        yield
+        with full_disk_names(path):
+            yield
     except InputError as error:
         if str(temporary) in str(error):
             raise type(error)(str(error).replace(str(temporary), str(path))) from error
         raise
     except OSError as error:
         name = "" if error.filename is None else os.fsdecode(error.filename)
-        if error.filename is None and error.errno in _DISK_IS_FULL:
-            raise OSError(error.errno, error.strerror, str(path)) from error
         if error.errno is None and _NUMPY_WROTE_LESS.fullmatch(str(error)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
         if name.startswith(str(temporary)):
             raise OSError(error.errno, error.strerror, str(path) + name[len(str(temporary)) :]) from error
+        raise
+
+
+@contextmanager
+def full_disk_names(path: Path) -> Iterator[None]:
+    """Put `path` into an OSError that names no file because the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _DISK_IS_FULL:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..errors import SettingError
+from ..files import full_disk_names
 
 if TYPE_CHECKING:
     from ..nn.network import TopicNetwork
@@ -151,5 +152,5 @@ class JsonLines(Callback):
         self.path = path
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
+        with full_disk_names(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
