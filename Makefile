@@ -145,6 +145,9 @@ bench-published: setup  ## fit every model with the settings of its paper: bench
 bench-digests: setup  ## check that every model learns what an earlier commit learned: benchmarks/digests.json
 	$(BIN)/python benchmarks/digests.py
 
+check-determinism: setup  ## repeat fits with the same seed and compare them bit for bit: benchmarks/determinism.md
+	$(BIN)/python benchmarks/determinism.py --report benchmarks/determinism.md
+
 soak-kill: setup  ## kill prepare, compare, tune and the writing of runs, and go on with them: benchmarks/kills.md
 	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/kills.py --kills 50 --report benchmarks/kills.md
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
 
@@ -112,6 +113,11 @@ def test_a_run_has_every_file(trained):
     metrics = json.loads((trained / "metrics.json").read_text())
     assert (metrics["documents"], metrics["empty_documents"], metrics["epochs"]) == (61, 1, 3)
     assert metrics["settings"]["n_topics"] == 2
+    assert metrics["seed"] == metrics["settings"]["random_state"] == 0
+    assert metrics["fingerprint"] == tl.load(trained).fingerprint
+    assert metrics["versions"].keys() >= {"topicloom", "python", "torch", "numpy", "scipy", "scikit-learn"}
+    assert metrics["machine"]["processors"] == os.cpu_count()
+    assert metrics["machine"].keys() >= {"platform", "threads", "device", "torch_build"}
     assert metrics["perplexity_completion_training"] > 1
     assert metrics["perplexity_bound_training"] > 1
     assert tl.load(trained).transform([PETS]).shape == (1, 2)

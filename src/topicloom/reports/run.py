@@ -5,7 +5,8 @@
     doc_topics.csv    the main topic and the topic shares of each document (or doc_topics.parquet)
     documents/        the training documents with their fields and theta, which `topicloom.Topics.from_run` reads
     explorer.html     the topics and documents as one page, for a browser
-    metrics.json      sizes, times, measures, shares, settings, versions and the source; `evaluate` adds what it finds
+    metrics.json      sizes, times, measures, shares, settings, seed, digests, versions, the machine and the source;
+                      `evaluate` adds what it finds
     log.jsonl         a line for each epoch, written while training
     checkpoints/      the state of training, from which a run that was stopped goes on; only until it is complete
     state.safetensors the state at the end of training, from which `train --continue` goes on
@@ -20,7 +21,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-import platform
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -29,16 +29,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import torch
-
 from .. import metrics
-from .._version import __version__
 from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, TrainingDivergedError
 from ..files import atomic_directory, put_in_place
 from ..models.base import TopicModel
 from ..models.fitted import Perplexity
+from ..models.inference import device_of
 from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
 from ..topics.edit_files import read_edits
@@ -50,6 +47,7 @@ from ..training.callbacks import JsonLines
 from ..training.checkpoints import Checkpoints
 from .explorer import PageOptions, write_page
 from .place import EDITS, LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, STATE, is_run_file
+from .surroundings import machine, versions
 
 logger = logging.getLogger("topicloom")
 
@@ -212,12 +210,10 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "model": type(model.origin).__name__,
         "settings": settings_as_json(model.origin),
         **({"edits": model.edits} if model.edits else {}),
-        "versions": {
-            "topicloom": __version__,
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
+        "seed": model.origin.random_state if isinstance(model.origin.random_state, int) else None,
+        "fingerprint": model.fingerprint,
+        "versions": versions(),
+        "machine": machine(device_of(model.network_)),
     }
     return {name: None if _is_endless(value) else value for name, value in measures.items()}
 
