@@ -25,6 +25,11 @@ def fail(job):
         raise MemoryError
     return square(job)
 
+def interrupted(job):
+    if job["n"] == 1:
+        raise KeyboardInterrupt
+    return square(job)
+
 def die(job):
     if job["n"] == 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -75,6 +80,13 @@ def test_an_exception_is_a_row_with_an_error(work, tmp_path, n_jobs):
     found = done(work.fail, tmp_path, n_jobs)
     assert found == {0: 0, 1: "KeyError: 'name'", 2: "MemoryError: ", 3: 9}
     assert done(work.square, tmp_path, 1) == {1: 1, 2: 4}  # errors are tried again
+
+
+def test_a_job_that_was_interrupted_has_no_row(work, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        done(work.interrupted, tmp_path, 1)
+    assert [row["n"] for row in jobs.read(tmp_path / "rows.jsonl")] == [0]
+    assert done(work.square, tmp_path, 1) == {1: 1, 2: 4, 3: 9}
 
 
 def test_a_process_that_dies_costs_its_own_job_alone(work, tmp_path):

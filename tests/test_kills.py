@@ -12,7 +12,7 @@ from soak import kills
 LESS = ("--jobs", "2")  # these commands need no workers here, which take time to start
 SMALLER = {
     "tune": ["--trials", "3"],
-    "compare": ["--seeds", "1", "--models", "gsm:epochs=1,lda:epochs=1"],
+    "compare": ["--seeds", "1", "--topics", "2", "--models", "gsm:epochs=1,lda:epochs=1"],
     "prepare": [],
 }
 
