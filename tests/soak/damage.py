@@ -6,7 +6,7 @@ Each file is removed, cut at 20 lengths, and given 100 flips of a byte, one at a
 that names the file (ModelFileError or CorpusFileError), or give what the whole file gives. Anything else is a fault:
 another error, an error that names another file, another result, a crash, or a hang.
 
-To test further artefacts, such as checkpoints, add a line to ARTEFACTS.
+To test further artefacts, add a line to ARTEFACTS.
 """
 
 from __future__ import annotations
@@ -152,6 +152,20 @@ def saved(make: Callable[[], Any], folder: Path) -> None:
     make().save(folder)
 
 
+def write_checkpoints(folder: Path) -> None:
+    """Write the checkpoint with the final state of a fit."""
+    model("GSM", hidden_size=4).fit(corpus(), checkpoint=folder)
+
+
+def read_checkpoints(folder: Path) -> Any:
+    """Return what a checkpoint has."""
+    from topicloom.training.checkpoint_files import read_checkpoint
+
+    found = read_checkpoint(folder / "checkpoint-1.safetensors")
+    tensors = [[name, tensor.numpy()] for name, tensor in sorted(found.snapshot.tensors.items())]
+    return [tensors, repr(found.snapshot.values), repr(found.identity), found.finished]
+
+
 ARTEFACTS = [
     Artefact("Loom", partial(saved, partial(model, "Loom", hidden_size=4)), read_model),
     Artefact("GSM", partial(saved, partial(model, "GSM", hidden_size=4)), read_model),
@@ -159,6 +173,7 @@ ARTEFACTS = [
     Artefact("LDA", partial(saved, partial(model, "LDA")), read_model),
     Artefact("edited model", partial(saved, edited), read_model),
     Artefact("corpus", partial(saved, corpus), read_corpus),
+    Artefact("checkpoint", write_checkpoints, read_checkpoints),
     Artefact("run", write_run, read_run, frozenset({"doc_topics.csv", "edits.yaml", "explorer.html"})),
 ]
 
