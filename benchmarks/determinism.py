@@ -33,7 +33,8 @@ MODELS = [name.lower() for name in (model.__name__ for model in tl.MODELS) if na
 MODELS += ["lda:method=variational", "lda:method=gibbs"]
 GRADES = {
     "A": "the same with any number of threads that was tried",
-    "B": "the same with the same number of threads; with another one, large networks differ in the last digits",
+    "B": "the same with the same number of threads; with another one, large networks differ, because numbers are "
+    "rounded differently",
     "C": "not the same",
 }
 
@@ -135,11 +136,12 @@ def report(found: dict[str, dict[str, bool]], jobs: bool, seconds: float) -> str
     lines += [
         "",
         f"A network of fewer than {loop._SMALL:,} numbers is trained with one thread, so the number of threads has no "
-        "effect on it. For larger networks PyTorch divides some sums among the threads, among them those of batch "
-        "normalisation and of the gradient of softmax, and sums that are divided differently are rounded differently. "
-        "With `OMP_NUM_THREADS=1`, or the same number of threads on both machines, results are the same. Other "
-        "processors, and other versions of PyTorch, NumPy or numba, may round differently as well; the `metrics.json` "
-        "of a run names them.",
+        "effect on what it learns; `components_` of NVDM differs all the same, because its softmax over the words is "
+        "divided among the threads. For larger networks PyTorch divides some sums among the threads, among them those "
+        "of batch normalisation and of the gradient of softmax, and sums that are divided differently are rounded "
+        "differently. With `OMP_NUM_THREADS=1`, or the same number of threads on both machines, results are the same. "
+        "Other processors, and other versions of PyTorch, NumPy or numba, may round differently as well; the "
+        "`metrics.json` of a run names them.",
     ]
     return "\n".join(lines) + "\n"
 
