@@ -38,6 +38,15 @@ class Stops(tl.Callback):
             signal.raise_signal(self.number)
 
 
+class Steps(tl.Callback):
+    """Counts batches."""
+
+    count = 0
+
+    def on_step(self, state: Any) -> None:
+        self.count += 1
+
+
 def stopped(folder: Path, batches: int = 12, every: str = "1 epoch", **settings: Any) -> Path:
     """Return the directory with the checkpoints of a fit that failed after so many batches, of five in an epoch."""
     with pytest.raises(ZeroDivisionError):
@@ -54,8 +63,10 @@ def names(folder: Path) -> list[str]:
 def test_the_last_two_are_kept_and_the_fit_goes_on(tmp_path):
     folder = stopped(tmp_path / "new" / "ck", 18)
     assert names(folder) == ["checkpoint-2.safetensors", "checkpoint-3.safetensors"]
-    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder)
+    steps = Steps()
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder, callbacks=[steps])
     np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    assert steps.count == 5  # those of the last epoch; a fit that began again would have the same topics
     assert names(folder) == ["checkpoint-3.safetensors", "checkpoint-4.safetensors"]
     assert read_checkpoint(folder / "checkpoint-4.safetensors").finished
     again = tl.GSM(**SMALL).fit(CORPUS, checkpoint=str(folder))  # there is nothing left to do
@@ -68,7 +79,10 @@ def test_a_checkpoint_within_an_epoch(tmp_path, monkeypatch):
     folder = stopped(tmp_path, 12, "0.000001s")
     newest = read_checkpoint(folder / "checkpoint-13.safetensors")  # two ends of epochs are written as well
     assert (newest.epoch, newest.snapshot.values["batch"]) == (2, 1)
-    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder).components_, WHOLE.components_)
+    steps = Steps()
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder, callbacks=[steps])
+    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    assert steps.count == 9
 
 
 def test_writing_takes_a_hundredth_of_the_time(tmp_path, monkeypatch):

@@ -113,5 +113,7 @@ def test_a_run_without_checkpoints(texts, tmp_path):
     run = tmp_path / "run"
     assert call("train", texts, *FAST, "--checkpoint-every", "none", "--no-explorer", "--out", run).exit_code == 0
     assert not (run / "state.safetensors").exists()
+    none = ("--checkpoint-every", "none", "--resume")
+    refused("train", texts, *FAST, *none, "--out", run, says=["leave out --checkpoint-every none"])
     assert tl.load(run).transform([PETS]).shape == (1, 2)
     refused("train", texts, *FAST, "--checkpoint-every", "often", "--out", tmp_path / "new", says=["'10min'"])

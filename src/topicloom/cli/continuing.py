@@ -23,6 +23,7 @@ def continue_run(
     source: str | None,
     options: Preparing,
     epochs: int | None,
+    device: str,
     allow: Sequence[str],
     monitor: Sequence[str],
     monitor_every: int,
@@ -32,6 +33,7 @@ def continue_run(
     Args:
         source, options: the documents of the run, if it does not hold them.
         epochs: how many epochs are added.
+        device: where the model is trained.
         allow: modules of the user's own that may be imported for the model's class.
         monitor, monitor_every: as for `train_run`.
     """
@@ -49,7 +51,7 @@ def continue_run(
             raise InputError(
                 f"{run} was being continued and was stopped; `resume=True` goes on, `overwrite=True` starts again"
             )
-        model, about = _estimator(run, allow, outcome)
+        model, about = _estimator(run, device, allow, outcome)
         corpus = _documents(run, model.vocabulary_, model.n_topics, source, options, quiet=outcome.quiet)
         fresh = type(model)(**model.get_params(deep=False))
         if not goes_on:
@@ -65,12 +67,12 @@ def continue_run(
         )
 
 
-def _estimator(run: Path, allow: Sequence[str], outcome: Outcome) -> tuple[TopicModel, Mapping[str, Any]]:
+def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -> tuple[TopicModel, Mapping[str, Any]]:
     """The run's model, whose settings the fit has, and the content of metrics.json."""
     from ..models.persistence import load
     from ..topics.run_metrics import read_metrics
 
-    model = load(run, allow=allow)
+    model = load(run, device=device, allow=allow)
     if model.edits:
         raise InputError(f"the model in {run} was edited, and an edited model cannot be trained further")
     model.set_params(verbose=not outcome.quiet)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TrainingInterrupted
+from ..errors import InputError, TrainingInterrupted
 from ..training.intervals import read_interval
 from .options import DocTopics
 from .shell import print_json, show_topics
@@ -51,6 +51,8 @@ class Outcome:
 
         if self.checkpoint_every is not None:
             read_interval(self.checkpoint_every)
+        elif self.resume:
+            raise InputError("a run goes on from its checkpoints; leave out --checkpoint-every none")
         if self.out is not None:
             require_place(self.out, self.overwrite, self.resume)
 

@@ -183,10 +183,18 @@ def train(
         None if checkpoint_every == "none" else checkpoint_every,
     )
     if continued is not None:
-        own = {"out": out, "model": model != "loom", "topics": topics != 20, "seed": seed, "set": settings or config}
+        own = {
+            "out": out,
+            "model": model != "loom",
+            "topics": topics != 20,
+            "recipe": recipe is not Recipe.default,
+            "seed": seed,
+            "set": settings or config,
+            "covariate": covariate,
+        }
         if given := [f"--{name}" for name, value in own.items() if value]:
             raise InputError(f"a run is continued where it is and with its own settings; leave out {', '.join(given)}")
-        return continue_run(outcome, source, options, epochs, allow or [], _monitored(monitor), monitor_every)
+        return continue_run(outcome, source, options, epochs, device, allow or [], _monitored(monitor), monitor_every)
     if source is None:
         raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
     outcome = replace(outcome, out=out or _default_place(source))

@@ -10,7 +10,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from .state import Continuation, Snapshot
 
 FORMAT_VERSION = 1
 _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "tomotopy", "numba")  # whose results may change by version
-_NO_SETTINGS_OF_RESULT = ("device", "verbose")
+_SETTINGS_WITHOUT_EFFECT = ("device", "verbose")
 _METADATA, _DIGEST = "topicloom", "sha256"
 
 
@@ -62,7 +62,7 @@ class Identity:
             settings = {
                 name: describe_value(value)
                 for name, value in model.get_params(deep=False).items()
-                if name not in _NO_SETTINGS_OF_RESULT
+                if name not in _SETTINGS_WITHOUT_EFFECT
             }
         except OSError as error:
             raise SettingError(f"{error.filename} cannot be read: {error.strerror}") from None
@@ -103,6 +103,10 @@ class Checkpoint:
     snapshot: Snapshot
     finished: bool
     seconds: float
+
+    def without_tensors(self) -> Checkpoint:
+        """Return what is known of the checkpoint, without the state itself, which can be large."""
+        return replace(self, snapshot=replace(self.snapshot, tensors={}))
 
     @property
     def history(self) -> list[dict[str, Any]]:

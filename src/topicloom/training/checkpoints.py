@@ -52,7 +52,7 @@ class Checkpoints(Callback):
             new cycle; the optimizer keeps what it knows.
 
     Attributes:
-        resumed_from: the checkpoint from which the fit went on, or None.
+        resumed_from: the checkpoint from which the fit went on, without its tensors; or None.
 
     Raises:
         SettingError: `every` or `more_epochs` cannot be understood.
@@ -103,9 +103,9 @@ class Checkpoints(Callback):
             snapshot = None if found is None else found.snapshot
             if self.more_epochs is not None:
                 snapshot = self._continued(found)
-            self.resumed_from = found
+            self.resumed_from = None if found is None else found.without_tensors()
             self._continuation = None if snapshot is None else snapshot.continued
-            self._written = found
+            self._written = self.resumed_from
             self._began = self._last = time.monotonic()
             self._cost, self._epochs_since = 0.0, 0
             if found is not None:
@@ -159,7 +159,7 @@ class Checkpoints(Callback):
             reason = error.strerror or str(error)
             logger.warning("no checkpoint can be written in %s (%s); %s", self.directory, reason, last)
         else:
-            self._written = checkpoint
+            self._written = checkpoint.without_tensors()
             good = [number for number in sorted(numbered) if numbered[number] not in self._damaged]
             for path in (*self._damaged, *(numbered[number] for number in good[: 1 - _KEPT])):
                 with suppress(OSError):
