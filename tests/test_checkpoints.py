@@ -145,7 +145,7 @@ def test_other_held_out_documents_and_versions_are_refused(tmp_path, monkeypatch
     stopped(tmp_path)
     with pytest.raises(InputError, match="has other documents for validation"):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path, validation=CORPUS[:20])
-    monkeypatch.setattr(checkpoint_files, "_versions", lambda: {"torch": "99.0"})
+    monkeypatch.setattr(checkpoint_files, "versions", lambda: {"torch": "99.0"})
     with pytest.raises(InputError, match=r"was written with \w+ .*, and here it is"):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import topicloom as tl
+from soak.kills import living
 from topicloom.errors import InputError
 from topicloom.text import counting
 
@@ -29,20 +30,6 @@ def start(*arguments: str | Path, folder: Path) -> subprocess.Popen[str]:
         command, cwd=folder, text=True, start_new_session=True, env=os.environ | {"PYTHONPATH": path},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-
-
-def living(session: int) -> list[int]:
-    """Return the processes of a session that are not at their end."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == session and fields[0] != "Z":
-                found.append(int(folder.name))
-    return found
 
 
 @pytest.fixture

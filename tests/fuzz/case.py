@@ -126,6 +126,17 @@ class Case:
         """One of the kept files with this ending."""
         return self.pick(kept(ending))
 
+    def damage_one_of(self, folder: Path) -> None:
+        """Remove, replace or change one file of a folder."""
+        path = self.pick(sorted(folder.iterdir()))
+        how = self.below(8)
+        if how == 0:
+            path.unlink()
+        elif how == 1:
+            path.write_bytes(self.pick(sorted(folder.iterdir())).read_bytes())
+        else:
+            path.write_bytes(self.mutated(path.read_bytes()))
+
     def write(self, name: str, data: bytes) -> Path:
         path = self.folder / name
         path.write_bytes(data)

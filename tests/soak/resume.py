@@ -5,7 +5,8 @@
 Each model is trained on a part of the documentation of this Python. A run is killed by SIGKILL several times, at
 moments that are drawn evenly over the time that a whole run takes, so that some kills hit the reading of the documents,
 the training, the writing of a checkpoint or the writing of the run. Then it is left to finish. Its model, tables and
-log have to be those of the run that was never stopped, bit for bit; only the seconds in the log may differ. In every
+log have to be those of the run that was never stopped, bit for bit; only the seconds in the log may differ. A run that
+began again would give the same, so its messages have to say each time that it went on from a checkpoint. In every
 second run a state is written after each batch; in the others, as often as by default, without waiting a minute first.
 """
 
@@ -39,6 +40,7 @@ MODELS: dict[str, list[str]] = {
 }
 KILLS_OF_A_RUN = 4
 OUTPUT = "output.txt"
+UNSTARTED = ("before the first checkpoint", "complete")  # from which no checkpoint goes on
 COMPARED = ("model/model.safetensors", "model/vocabulary.txt", "topics.csv", "doc_topics.csv")
 
 
@@ -55,7 +57,7 @@ def train(corpus: Path, run: Path, options: list[str], *, each_batch: bool) -> i
         checkpoints._GREATEST_COST = 1e9 if each_batch else checkpoints._GREATEST_COST  # type: ignore[misc]
         sys.argv = [
             "topicloom", "train", str(corpus), "--topics", "5", "--out", str(run), "--resume", "--checkpoint-every",
-            "0.0001s", "--no-explorer", "--quiet", *options,
+            "0.0001s", "--no-explorer", *options,
         ]  # fmt: skip
         main()
     except SystemExit as end:
@@ -94,10 +96,10 @@ def log_of(run: Path) -> list[dict[str, object]]:
 def stage_of(run: Path) -> str:
     """Return what a run was doing when it was killed."""
     if (run / "state.safetensors").exists():
-        return "complete"
+        return UNSTARTED[1]
     written = sorted((run / "checkpoints").glob("checkpoint-*")) if (run / "checkpoints").is_dir() else []
     if not written:
-        return "before the first checkpoint"
+        return UNSTARTED[0]
     from topicloom.training.checkpoint_files import read_checkpoint
 
     newest = max(written, key=lambda path: int(path.stem.partition("-")[2]))
@@ -141,6 +143,8 @@ def main() -> None:
         while sum(kills.values()) < given.kills:
             name = names[number % len(names)]
             run, each_batch, of_this_run = place / f"run-{number}", number // len(names) % 2 == 0, 0
+            (place / OUTPUT).write_text("", encoding="utf-8")
+            expected = 0  # starts that go on from a checkpoint
             number += 1
             while of_this_run < KILLS_OF_A_RUN:
                 process = train(place / "corpus", run, MODELS[name], each_batch=each_batch)
@@ -148,6 +152,7 @@ def main() -> None:
                     break
                 of_this_run += 1
                 stage = stage_of(run)
+                expected += stage not in UNSTARTED
                 stages[stage] = stages.get(stage, 0) + 1
             process = train(place / "corpus", run, MODELS[name], each_batch=each_batch)
             require_success(os.waitpid(process, 0)[1], place)
@@ -156,6 +161,9 @@ def main() -> None:
                     raise SystemExit(f"{name}: {file} differs after {of_this_run} kills (seed {given.seed})")
             if log_of(run) != log_of(place / f"whole-{name}"):
                 raise SystemExit(f"{name}: the log differs after {of_this_run} kills (seed {given.seed})")
+            went_on = (place / OUTPUT).read_text(encoding="utf-8").count("going on after epoch")
+            if went_on != expected:
+                raise SystemExit(f"{name}: {went_on} starts went on from a checkpoint, not {expected}")
             left = [path.name for path in (*place.iterdir(), *run.iterdir()) if path.name.startswith(".")]
             if left:
                 raise SystemExit(f"{name}: {left} were left")

@@ -45,9 +45,9 @@ from ..topics.tables import describe, write_documents, write_topics
 from ..topics.view import Topics
 from ..training.callbacks import JsonLines
 from ..training.checkpoints import Checkpoints
+from ..training.surroundings import machine, versions
 from .explorer import PageOptions, write_page
 from .place import EDITS, LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, STATE, is_run_file
-from .surroundings import machine, versions
 
 logger = logging.getLogger("topicloom")
 

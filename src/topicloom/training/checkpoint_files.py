@@ -11,7 +11,6 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,14 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from .._version import __version__
 from ..corpus import Corpus
 from ..errors import ModelFileError, SettingError
 from ..files import atomic_file
 from ..settings.values import describe_value
 from .state import Continuation, Snapshot
+from .surroundings import versions
 
 FORMAT_VERSION = 1
-_PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "tomotopy", "numba")  # whose results may change by version
 _SETTINGS_WITHOUT_EFFECT = ("device", "verbose")
 _METADATA, _DIGEST = "topicloom", "sha256"
 
@@ -41,7 +39,7 @@ class Identity:
         settings: a description of each setting on which the result depends.
         documents: a digest of the counts and words.
         validation: a digest of the held-out documents that were given, or None.
-        versions: of topicloom, and of the packages that compute.
+        versions: of topicloom, Python and the packages that compute.
     """
 
     model: str
@@ -67,7 +65,7 @@ class Identity:
         except OSError as error:
             raise SettingError(f"{error.filename} cannot be read: {error.strerror}") from None
         held_out = None if validation is None else validation.counts_digest
-        return cls(f"{kind.__module__}.{kind.__qualname__}", settings, corpus.counts_digest, held_out, _versions())
+        return cls(f"{kind.__module__}.{kind.__qualname__}", settings, corpus.counts_digest, held_out, versions())
 
     def difference(self, other: Identity) -> str | None:
         """Return in what another fit differs, as the end of a sentence about that fit; None if it is the same."""
@@ -180,13 +178,3 @@ def _digest(text: str, tensors: Mapping[str, torch.Tensor]) -> str:
         digest.update(struct.pack("<Q", len(label)) + label)
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    found = {"topicloom": __version__}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:  # of an extra
-            continue
-    return found

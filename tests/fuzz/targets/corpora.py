@@ -388,14 +388,7 @@ def saved(case: Case) -> int:
     )  # fmt: skip
     folder = case.folder / "corpus"
     corpus.save(folder)
-    path = case.pick(sorted(folder.iterdir()))
-    how = case.below(8)
-    if how == 0:
-        path.unlink()
-    elif how == 1:
-        path.write_bytes(case.pick(sorted(folder.iterdir())).read_bytes())
-    else:
-        path.write_bytes(case.mutated(path.read_bytes()))
+    case.damage_one_of(folder)
     found = Corpus.load(folder, mmap=case.chance(0.5))
     check_equal(found, corpus)
     return 1

@@ -362,14 +362,7 @@ def model(case: Case) -> int:
     source, theta = saved_model()
     folder = case.folder / "model"
     shutil.copytree(source, folder)
-    path = case.pick(sorted(folder.iterdir()))
-    how = case.below(8)
-    if how == 0:
-        path.unlink()
-    elif how == 1:
-        path.write_bytes(case.pick(sorted(folder.iterdir())).read_bytes())
-    else:
-        path.write_bytes(case.mutated(path.read_bytes()))
+    case.damage_one_of(folder)
     try:
         found = tl.load(folder)
     except InputError as error:

@@ -11,7 +11,7 @@ import torch
 
 from .._version import __version__
 
-# Those that compute. numba is optional, and compiles the counting of Loom; tomotopy has the Gibbs sampler of LDA.
+# Those that compute; numba and tomotopy are optional.
 _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "tomotopy")
 
 
