@@ -239,7 +239,7 @@ def require_same_fit(file: Path, model: Any, corpus: Corpus) -> None:
 def _require_same(wanted: Identity, found: Checkpoint, place: Path) -> None:
     difference = wanted.difference(found.identity)
     if difference is not None:
-        raise InputError(f"the checkpoint in {place} {difference}; `overwrite=True` or another place starts again")
+        raise InputError(f"the checkpoint in {place} {difference}; delete it, or give another place, to start again")
 
 
 def _checkpoints_in(directory: Path) -> dict[int, Path]:
