@@ -15,6 +15,7 @@ from scipy import sparse
 from ..errors import InputError
 from ..text.characters import brief
 from ..text.counting import Counts, refuse_line_breaks
+from .mapped import pieces
 from .vocabulary import index_type
 
 
@@ -39,7 +40,7 @@ class CountedDocuments:
     @cached_property
     def is_whole(self) -> bool:
         """Whether all counts are whole numbers."""
-        return bool(np.array_equal(self.counts.data, np.floor(self.counts.data)))
+        return all(np.array_equal(part, np.floor(part)) for part in pieces(self.counts.data))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -59,15 +60,32 @@ class CountedDocuments:
     @cached_property
     def n_tokens(self) -> int:
         """The sum of all counts."""
-        return round(float(self.counts.data.sum(dtype=np.float64)))
+        return round(sum(float(part.sum(dtype=np.float64)) for part in pieces(self.counts.data)))
+
+    @cached_property
+    def word_counts(self) -> npt.NDArray[np.float64]:
+        """(n_words,) the number of tokens of each word in all documents."""
+        counts, totals = self.counts, np.zeros(self.n_words)
+        for indices, data in zip(pieces(counts.indices), pieces(counts.data), strict=True):
+            totals += np.bincount(indices, data, minlength=self.n_words)
+        return totals
+
+    @cached_property
+    def document_counts(self) -> npt.NDArray[np.int64]:
+        """(n_words,) the number of documents with each word."""
+        totals = np.zeros(self.n_words, np.int64)
+        for indices in pieces(self.counts.indices):
+            totals += np.bincount(indices, minlength=self.n_words)
+        return totals
 
     @cached_property
     def counts_digest(self) -> str:
         """A short digest of the words and the counts."""
         digest = hashlib.sha256("\n".join(self.vocabulary).encode("utf-8", "surrogatepass"))
         counts = self.counts
-        for array in (counts.indptr.astype(np.int64), counts.indices.astype(np.int64), counts.data.astype(np.float64)):
-            digest.update(np.ascontiguousarray(array).tobytes())
+        for array, dtype in ((counts.indptr, np.int64), (counts.indices, np.int64), (counts.data, np.float64)):
+            for part in pieces(array):
+                digest.update(np.ascontiguousarray(part, dtype).data)
         return digest.hexdigest()[:16]
 
     def __len__(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..metrics import Reference
+from .mapped import release
 
 if TYPE_CHECKING:
     from .corpus import Corpus
@@ -42,7 +43,13 @@ class CorpusReference:
     @cached_property
     def documents(self) -> Reference:
         """The words of the vocabulary that each document contains."""
-        return Reference.from_counts(self.corpus.counts, self.corpus.vocabulary, self.name)
+        counts = self.corpus.counts
+        return Reference.from_counts(
+            counts,
+            self.corpus.vocabulary,
+            self.name,
+            after_piece=partial(release, counts.data, counts.indices),
+        )
 
     @cached_property
     def ordered_documents(self) -> Reference:

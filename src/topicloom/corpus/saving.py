@@ -9,7 +9,6 @@ times.npy, vectors.npy, covariate-0.npy, ...
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from ..files import check_digests, plain_file, put_back, read_lines, read_manife
 from ..text import AnyTokenizer, tokenizer_from_settings
 from ..text.storage import StoredTexts, damaged, load_array, write_texts
 from .fields import Categories, Covariate, Fields, numbers
+from .mapped import pieces
 
 if TYPE_CHECKING:
     from .corpus import Corpus
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 MANIFEST, VOCABULARY = "corpus.json", "vocabulary.txt"
 FORMAT_VERSION = 2  # the first has no checksums
 _CHECKED_BYTES = 1 << 26  # of a file that is checked against its checksum without being asked for
-_AT_ONCE = 1 << 24  # entries of a memory-mapped array that are checked at a time
 
 
 def save_into(corpus: Corpus, folder: Path, further: Mapping[str, Any] | None = None) -> None:
@@ -177,12 +176,6 @@ def _counts(folder: Path, n_docs: int, n_words: int, mmap: bool) -> sparse.csr_a
         if not is_sound:
             raise damaged(folder / name)
     return sparse.csr_array((data, indices, indptr), shape=(n_docs, n_words))
-
-
-def pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Return an array in pieces of so many rows that they can be checked one after another."""
-    rows = max(1, _AT_ONCE // max(1, math.prod(array.shape[1:])))
-    return [array[start : start + rows] for start in range(0, len(array), rows)]
 
 
 def _column(path: Path, n_docs: int, mmap: bool, kind: str, n_axes: int = 1) -> npt.NDArray[Any]:

@@ -9,7 +9,7 @@ windows are whole documents and words are not rare, it is faster to keep one bit
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Literal, Self, TypeAlias, get_args
 
@@ -52,10 +52,12 @@ class Reference:
         name: str = "",
         ordered: bool = True,
         takes_ids: bool = True,
+        starts: Ints | None = None,
+        after_piece: Callable[[], None] | None = None,
     ) -> None:
         self.name, self.ordered, self.n_words = name, ordered, n_words
-        self.n_documents, self.n_tokens = len(offsets) - 1, len(ids)
-        self._ids, self._offsets = ids, offsets
+        self.n_documents, self.n_tokens = len(offsets) - 1, int(offsets[-1])
+        self._ids, self._offsets, self._starts, self._after_piece = ids, offsets, starts, after_piece
         self._numbers, self._takes_ids = numbers or {}, takes_ids
         self._longest = int(np.diff(offsets).max(initial=0))
         self._known: dict[tuple[int, str], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
@@ -124,26 +126,53 @@ class Reference:
         return cls(tokens, ends.astype(np.int64), n_words, numbers, name=name)
 
     @classmethod
-    def from_counts(cls, counts: Any, vocabulary: Sequence[str] | None = None, name: str = "") -> Self:
+    def from_counts(
+        cls,
+        counts: Any,
+        vocabulary: Sequence[str] | None = None,
+        name: str = "",
+        *,
+        rows: Ints | None = None,
+        after_piece: Callable[[], None] | None = None,
+    ) -> Self:
         """Make a reference from counts, which say which words a document contains but not in which order.
 
         Args:
-            counts: (D, V) sparse or dense.
+            counts: (D, V) sparse or dense. A CSR matrix may be memory-mapped: it is read in pieces, not copied.
             vocabulary: the V words; needed only if topics are words.
             name: the name that results give the reference.
+            rows: (n,) the documents of the reference; all by default.
+            after_piece: called after each piece of the counts that has been read, for example to release its memory.
 
         Raises:
             InputError: the vocabulary does not have V words, or it repeats a word.
         """
         matrix = counts if sp.issparse(counts) and counts.format == "csr" else sp.csr_array(counts)
-        if not (matrix.data > 0).all():
-            matrix = sp.csr_array(matrix > 0)
+        for start in range(0, len(matrix.data), _TOKENS_AT_ONCE):
+            if not (matrix.data[start : start + _TOKENS_AT_ONCE] > 0).all():
+                matrix = sp.csr_array(matrix > 0)
+                break
+            if after_piece is not None:
+                after_piece()
         if vocabulary is not None and len(vocabulary) != matrix.shape[1]:
             raise InputError(
                 f"the vocabulary has {len(vocabulary)} words, and the counts have {matrix.shape[1]} columns"
             )
         numbers = _numbered(vocabulary)
-        return cls(matrix.indices, matrix.indptr, matrix.shape[1], numbers, name=name, ordered=False)
+        offsets, starts = matrix.indptr, None
+        if rows is not None:
+            starts = matrix.indptr[rows].astype(np.int64)
+            offsets = np.concatenate([[0], np.cumsum(matrix.indptr[rows + 1] - starts)])
+        return cls(
+            matrix.indices,
+            offsets,
+            matrix.shape[1],
+            numbers,
+            name=name,
+            ordered=False,
+            starts=starts,
+            after_piece=after_piece,
+        )
 
     def id_of(self, word: Hashable) -> int:
         """Return the id of a word (or of an id itself), or -1 if the reference does not know it."""
@@ -230,17 +259,29 @@ class Reference:
         whole = window >= self._longest
         for first, last in self._pieces(documents_at_once(len(words)) if whole else _TOKENS_AT_ONCE):
             ends = np.asarray(self._offsets[first : last + 1], np.int64)
-            tokens, offsets = place[self._ids[ends[0] : ends[-1]]], ends - ends[0]
+            offsets = ends - ends[0]
+            tokens = place[self._ids_of(first, last)]
             if whole and bits_are_faster(tokens, last - first, ranks, len(words)):
                 sums += joint_document_counts(tokens, offsets, ranks, len(words))
             else:
                 intervals = intervals_of(tokens, offsets, window, forget=counting == "gensim")
                 sums += overlap_sums(intervals, ranks, len(words))
+            if self._after_piece is not None:
+                self._after_piece()
         pairs = [self._pairs(group).ravel() for group in groups]
         values = [sums[row, : len(group), : len(group)].ravel() for row, group in enumerate(groups)]
         codes, counts = self._known.get((window, counting), _NOTHING)
         codes, where = np.unique(np.concatenate([codes, *pairs]), return_index=True)
         self._known[window, counting] = codes, np.concatenate([counts, *values]).astype(np.int64)[where]
+
+    def _ids_of(self, first: int, last: int) -> Ints:
+        """Return the ids of a run of documents, one document after the other."""
+        ends = np.asarray(self._offsets[first : last + 1], np.int64)
+        if self._starts is None:
+            return self._ids[ends[0] : ends[-1]]
+        shift = self._starts[first:last] - ends[:-1]
+        where: Ints = np.arange(ends[0], ends[-1]) + np.repeat(shift, np.diff(ends))
+        return self._ids[where]
 
     def _pieces(self, most: int) -> Iterator[tuple[int, int]]:
         """Yield runs of at most `most` documents with so few tokens that little memory is needed at a time."""

@@ -275,8 +275,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
 
     def _count_words(self, corpus: Corpus) -> None:
         """Add the words of documents to the counts, which the ranking of words and the network read."""
-        self.word_counts_ = self.word_counts_ + np.asarray(corpus.counts.sum(axis=0, dtype=np.float64)).ravel()
-        self.document_counts_ = self.document_counts_ + np.bincount(corpus.counts.indices, minlength=corpus.n_words)
+        self.word_counts_ = self.word_counts_ + corpus.word_counts
+        self.document_counts_ = self.document_counts_ + corpus.document_counts
         self.n_documents_ += int((~corpus.is_empty).sum())  # empty documents add nothing
 
     # What the methods of a model use.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ..corpus.mapped import release
 from ..metrics import document_npmi
 from ..metrics.cooccurrence import Reference
 from ..nn.separation import TOP_N as SHARED_N
@@ -78,8 +80,9 @@ def mean_coherence(tops: list[Array], reference: Reference) -> Array:
 
 def reference_of(reader: BatchReader) -> Reference:
     """Count the co-occurrences of words in the documents of a reader."""
-    whole = len(reader.rows) == reader.counts.shape[0]  # then nothing is copied
-    return Reference.from_counts(reader.counts if whole else reader.counts[reader.rows])
+    counts = reader.counts
+    rows = None if len(reader.rows) == counts.shape[0] else reader.rows
+    return Reference.from_counts(counts, rows=rows, after_piece=partial(release, counts.data, counts.indices))
 
 
 def in_place(which: Tensor, seeded: Tensor, numbers: Tensor) -> Tensor:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
-from ..corpus.saving import MANIFEST, pieces, save_into
+from ..corpus.mapped import pieces
+from ..corpus.saving import MANIFEST, save_into
 from ..errors import CorpusFileError
 from ..files import atomic_directory, read_json
 from ..text.storage import load_array

@@ -11,9 +11,11 @@ import scipy.sparse as sp
 import torch
 
 from ..corpus import Corpus
+from ..corpus.mapped import release
 from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.sparse import SparseCounts
+from . import order as orders
 
 
 def choose_device(name: str) -> torch.device:
@@ -100,8 +102,16 @@ class BatchReader:
 
         A document is then in the same place of the same batch, however many documents follow it.
         """
-        for start in range(0, self.n_docs, self.batch_size):
-            yield self._batch(self.rows[start : start + self.batch_size])
+        starts = range(0, self.n_docs, self.batch_size)
+        return self._read(self.rows[start : start + self.batch_size] for start in starts)
+
+    def draw_order(self, generator: torch.Generator) -> torch.Tensor:
+        """Return a random order for `ordered`, (n_docs,): of all documents, or of blocks if there are many.
+
+        Args:
+            generator: draws the order, on the CPU.
+        """
+        return orders.draw_order(self.n_docs, int(self.counts.nnz), generator)
 
     def ordered(self, order: torch.Tensor, skip: int = 0) -> Iterator[Batch]:
         """Yield the documents in the given order (n_docs,), without the first `skip` batches."""
@@ -138,8 +148,18 @@ class BatchReader:
         if len(order) == 0:
             return
         # All batches have about the same size. A last batch of one or two documents would have unreliable statistics.
-        for rows in np.array_split(order, len(self))[skip:]:
-            yield self._batch(rows)
+        yield from self._read(np.array_split(order, len(self))[skip:])
+
+    def _read(self, parts: Iterable[np.ndarray[Any, Any]]) -> Iterator[Batch]:
+        """Yield these parts of the documents, and give back the memory of counts that are mapped from a file."""
+        held = 0  # non-zeros
+        for rows in parts:
+            batch = self._batch(rows)
+            held += len(batch.counts.indices)
+            if held >= orders.BUFFER:
+                release(self.counts.data, self.counts.indices)
+                held = 0
+            yield batch
 
     def _batch(self, rows: np.ndarray[Any, Any]) -> Batch:
         batch = sparse_batch(self.counts, rows, self.device)

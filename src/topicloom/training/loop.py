@@ -157,7 +157,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
     # The values of the last batch, for a state in which all batches of the epoch are done already.
     rate = plan.learning_rate * _rate_factor(plan, state.step - 1, len(reader))
     weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (state.batch - 1) / len(reader))
-    batches = reader.ordered(state.draw_order(reader.n_docs), skip=state.batch)
+    batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
     for number, batch in enumerate(batches, start=state.batch + 1):
         rate = plan.learning_rate * _rate_factor(plan, state.step, len(reader))
         weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (number - 1) / len(reader))

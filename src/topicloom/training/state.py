@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -169,12 +169,16 @@ class TrainingState:
             }
             optimizer.load_state_dict({"state": chosen, "param_groups": optimizer.state_dict()["param_groups"]})
 
-    def draw_order(self, n_docs: int) -> Tensor:
-        """Return the order of the documents in this epoch, (n_docs,). It does not change if the epoch has begun."""
+    def draw_order(self, draw: Callable[[torch.Generator], Tensor]) -> Tensor:
+        """Return the order of the documents in this epoch, (n_docs,). It does not change if the epoch has begun.
+
+        Args:
+            draw: draws an order, such as `BatchReader.draw_order`.
+        """
         if self.batch and self._epoch_shuffle is not None:
             self.shuffle.set_state(self._epoch_shuffle)
         self._epoch_shuffle = self.shuffle.get_state()
-        return torch.randperm(n_docs, generator=self.shuffle)
+        return draw(self.shuffle)
 
     def snapshot(self) -> Snapshot:
         """Return a copy of the state as tensors and JSON values, which `restore` reads."""
