@@ -240,7 +240,9 @@ def infinite_gradient(network: Line, loss: Tensor) -> Tensor:
     [(spoiled(8, math.nan), "the loss"), (spoiled(8, math.inf), "the loss"), (infinite_gradient, "the gradient")],
     ids=["nan", "infinity", "gradient"],
 )
-def test_training_stops_at_the_first_value_that_is_not_finite(change, what):
+@pytest.mark.parametrize("deferred", [False, True])  # as on a CPU and as on a GPU
+def test_training_stops_at_the_first_value_that_is_not_finite(change, what, deferred, monkeypatch):
+    monkeypatch.setattr("topicloom.training.finite.defers", lambda device: deferred)
     plan = TrainingPlan(epochs=5, learning_rate=0.1)
     state = TrainingState.start(Line(change), plan, 0, CPU)
     watcher = Watcher(state)
@@ -250,6 +252,27 @@ def test_training_stops_at_the_first_value_that_is_not_finite(change, what):
     assert state.network.weight.item() == watcher.weights[-1]
     assert (state.epoch, len(state.history)) == (2, 2)
     assert watcher.events[-2:] == ["batch", "end"]
+
+
+def test_values_that_are_not_finite_are_in_no_snapshot(monkeypatch):
+    """On a GPU, a step that is not finite changes nothing, and a snapshot before it is noticed says so."""
+    taken: list[float] = []
+
+    class Snapshots(Callback):
+        def on_step(self, state: RunState) -> None:
+            weight = state.network.weight.item()
+            assert math.isfinite(weight)
+            taken.append(weight)
+            if len(taken) > 7:
+                state.snapshot()
+
+    monkeypatch.setattr("topicloom.training.finite.defers", lambda device: True)
+    plan = TrainingPlan(epochs=5, learning_rate=0.1)
+    state = TrainingState.start(Line(spoiled(7, math.nan)), plan, 0, CPU)
+    with pytest.raises(TrainingDivergedError, match="epoch 3, batch 1"):
+        train_stages(state, documents(), [Stage("training", plan)], callbacks=[Snapshots()])
+    assert len(taken) == 8  # the seventh step is not noticed at once
+    assert taken[5] == taken[6] == taken[7] == state.network.weight.item()
 
 
 @pytest.mark.parametrize(
@@ -375,7 +398,9 @@ def test_terms_of_another_player_carry_its_name_and_are_of_the_documents_it_saw(
         assert "rival_both" not in row
 
 
-def test_a_player_that_is_not_finite_stops_training_and_takes_all_back():
+@pytest.mark.parametrize("deferred", [False, True])
+def test_a_player_that_is_not_finite_stops_training_and_takes_all_back(deferred, monkeypatch):
+    monkeypatch.setattr("topicloom.training.finite.defers", lambda device: deferred)
     network = Duel(spoiled_at=5)  # the second step of the second epoch; the first player has moved by then
     plan = TrainingPlan(epochs=5, learning_rate=0.1, schedule="constant")
     state = TrainingState.start(network, plan, 0, CPU)

@@ -149,7 +149,11 @@ def starts_of(groups: Tensor, n_groups: int) -> Tensor:
         groups: (N,) int64, the group of each member.
         n_groups: the number of groups.
     """
-    return F.pad(torch.bincount(groups, minlength=n_groups).cumsum(0), (1, 0))
+    if groups.device.type == "cpu":
+        sizes = torch.bincount(groups, minlength=n_groups)
+    else:  # bincount would wait for the device, to learn the number of groups
+        sizes = groups.new_zeros(n_groups).index_add_(0, groups, torch.ones_like(groups))
+    return F.pad(sizes.cumsum(0), (1, 0))
 
 
 def _product(sparse: Tensor, dense: Tensor) -> Tensor:

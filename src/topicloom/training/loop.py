@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..errors import OutOfMemoryError, TrainingDivergedError
 from ..nn.batch import Batch
 from ..nn.network import Player, TopicNetwork
 from .batches import BatchReader
 from .callbacks import Callback, watched
+from .finite import FiniteCheck
 from .state import Row, Stage, Sums, TrainingPlan, TrainingState
 
 Monitor = Callable[[TopicNetwork], Row]
@@ -89,7 +90,7 @@ def _train_stage(
         for callback in callbacks:
             callback.on_step(state)
 
-    with _denormals_flushed(), _suitable_threads(state.network):
+    with _denormals_flushed(), _suitable_threads(state.network), _snapshots_unchecked_after(state):
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
             row = _epoch(state, reader, plan, after_batch)
             state.network.end_pass()
@@ -152,6 +153,19 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
     players = list(zip(network.players(), state.optimizers, strict=True))
     kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     first_step = state.step - state.batch
+    finite = FiniteCheck(state.device)
+
+    def require_finite(*, wait: bool = True) -> None:
+        if (found := finite.first(wait=wait)) is not None:
+            advice = (
+                f"try `learning_rate={plan.learning_rate / 3:.1g}`"
+                if state.step
+                else "check the counts and the settings"
+            )
+            _return_to(state, kept, first_step)
+            raise TrainingDivergedError(f"training stopped at {found[0]}: {found[1]} is not finite; {advice}")
+
+    state.before_snapshot = require_finite  # no snapshot has values that are not finite
     started = time.perf_counter()
     network.train()
     # The values of the last batch, for a state in which all batches of the epoch are done already.
@@ -168,7 +182,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
                 group["lr"] = rate
             where = f"epoch {state.epoch + 1}, batch {number}"
             try:
-                terms, problem = _move(player, optimizer, batch, weight)
+                terms = _move(player, optimizer, batch, weight, finite, where)
             except (RuntimeError, MemoryError) as error:
                 if not _is_out_of_memory(error):
                     raise
@@ -177,14 +191,11 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
                 smaller = f"try `batch_size={size}`" if size else "keep fewer words (`max_features`)"
                 problem = f"{state.device} has too little memory for {batch.n_docs} documents at once"
                 raise OutOfMemoryError(f"training stopped at {where}: {problem}; {smaller}") from None
-            if problem:
-                lower = f"try `learning_rate={plan.learning_rate / 3:.1g}`"
-                advice = lower if state.step else "check the counts and the settings"
-                _return_to(state, kept, first_step)
-                raise TrainingDivergedError(f"training stopped at {where}: {problem} is not finite; {advice}")
+            require_finite(wait=False)
             _add(state.sums, terms, batch.n_docs)
         state.step, state.batch = state.step + 1, number
         after_batch()
+    require_finite()
     means = {name: float(total) / n_docs for name, (total, n_docs) in state.sums.items()}
     state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
     elapsed = time.perf_counter() - started
@@ -213,26 +224,30 @@ def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
 
 
 def _move(
-    player: Player, optimizer: torch.optim.Optimizer, batch: Batch, divergence_weight: float
-) -> tuple[dict[str, Tensor], str | None]:
-    """Take one step of one player.
+    player: Player,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    divergence_weight: float,
+    finite: FiniteCheck,
+    where: str,
+) -> dict[str, Tensor]:
+    """Take one step of one player, unless `finite` knows that a value is not finite.
 
     Returns:
-        the terms of its loss by name, (B,) each; and which value is not finite, in which case the player did not move.
+        the terms of its loss by name, (B,) each.
     """
     loss = player.loss(batch)
     if loss is None:
-        return {}, None
+        return {}
     total = loss.total(divergence_weight)  # (B,)
     optimizer.zero_grad(set_to_none=True)
     total.mean().backward(inputs=list(player.parameters))
-    problem = _not_finite(total, player.parameters)
-    if problem is None:
+    if finite.allows(optimizer, total, player.parameters, where):
         optimizer.step()
         if player.after is not None:
             player.after()
     prefix = f"{player.name}_" if player.name else ""
-    return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}, problem
+    return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}
 
 
 def _rate_factor(plan: TrainingPlan, step: int, n_batches: int) -> float:
@@ -253,15 +268,6 @@ def _rate_factor(plan: TrainingPlan, step: int, n_batches: int) -> float:
 def _warmup_factor(plan: TrainingPlan, epochs_done: float) -> float:
     """Return the weight of the divergence relative to its final one."""
     return min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
-
-
-def _not_finite(total: Tensor, parameters: Sequence[nn.Parameter]) -> str | None:
-    """Return which value is not finite, if any. Only one number for each step is copied from the device."""
-    gradients = [p.grad for p in parameters if p.grad is not None]
-    norm = torch.nn.utils.get_total_norm(gradients)
-    if bool(torch.isfinite(norm + total.sum())):
-        return None
-    return "the gradient" if bool(total.isfinite().all()) else "the loss"
 
 
 def _keep_best(state: TrainingState, loss: float) -> None:
@@ -288,6 +294,15 @@ def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: Batch
     A state that was written and read again gives the same answer.
     """
     return validation is not None and plan.patience is not None and state.stale_epochs >= plan.patience
+
+
+@contextmanager
+def _snapshots_unchecked_after(state: TrainingState) -> Iterator[None]:
+    """Forget the check of snapshots at the end, however training ends."""
+    try:
+        yield
+    finally:
+        state.before_snapshot = None
 
 
 @contextmanager

@@ -107,6 +107,7 @@ class TrainingState:
     best_weights: dict[str, Tensor] | None = None
     stale_epochs: int = 0
     n_topics: int = 0  # of the network at present, which can have spare topics; 0 if it has none
+    before_snapshot: Callable[[], None] | None = None  # raises an error if values are not finite
     _first_shuffle: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.uint8))  # at the start of a stage
     _epoch_shuffle: Tensor | None = None  # before the order of the current epoch was drawn
 
@@ -182,6 +183,8 @@ class TrainingState:
 
     def snapshot(self) -> Snapshot:
         """Return a copy of the state as tensors and JSON values, which `restore` reads."""
+        if self.before_snapshot is not None:
+            self.before_snapshot()
         running, values = self.network.run_state()
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         tensors |= {f"run.{name}": tensor for name, tensor in running.items()}
