@@ -24,6 +24,7 @@ from .cvb0 import (
     reassign,
     sharpen,
 )
+from .documents import DocumentCounts, from_tensors, select, tensors_of, zero_counts
 
 _ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
 _MIN_ALPHA, _MAX_ALPHA = 1e-3, 5.0
@@ -39,16 +40,15 @@ _FULL_NOISE_TOKENS = 80.0
 # In this share of the passes the counts of words are drawn too, with this fraction of the noise. Topics thus lose words
 # that they have by chance, and common words that they share.
 _WORD_NOISE_PASSES, _WORD_NOISE = 0.5, 0.1
-_MIXED_BACKGROUND = (
-    0.08  # the share of background words in each topic, without which they are many documents' main topic
-)
+# The share of background words in each topic, without which they are many documents' main topic.
+_MIXED_BACKGROUND = 0.08
 _FINAL_PASSES = 3  # passes at the end without momentum and without noise on the counts of words
 ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
 _STREAM_REFINE = 10  # steps of refinement of a streamed document's theta before its tokens are counted
 
 
 _RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
-_OPTIONAL = ("document_topics", "previous_topics", "word_totals")
+_OPTIONAL = ("previous_topics", "word_totals")
 _COUNTERS = ("n_passes", "passes_done", "batches_done")
 
 
@@ -75,7 +75,7 @@ class CollapsedCounts(nn.Module):
     seed_counts: Tensor  # (V, K)
     background: Tensor  # (K,) bool, the topics that started as background topics
     # The state of one run of training, which `run_state` returns.
-    document_topics: Tensor | None  # (D, K) N_dk of the training documents, (D, 0) before the start; None in a stream
+    document_topics: DocumentCounts | None  # of the training documents, (D, 0) before the start; None in a stream
     previous_topics: Tensor | None  # (V, K) the topics that the last pass used, before momentum
     word_totals: Tensor | None  # (V, 1) sum_k N_vk of the last pass, if topics have been removed since
     current_pass: CountingPass | None
@@ -148,6 +148,7 @@ class CollapsedCounts(nn.Module):
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return what changes in a run of training and is not in `state_dict()`: tensors and JSON values."""
         tensors = {name: tensor for name in _OPTIONAL if (tensor := getattr(self, name)) is not None}
+        tensors |= tensors_of(self.document_topics)
         values: dict[str, Any] = {name: getattr(self, name) for name in _COUNTERS}
         values |= {"started": bool(self.started), "n_topics": len(self.alpha), "pass": None}
         if self.pruning.kept is not None:
@@ -164,6 +165,7 @@ class CollapsedCounts(nn.Module):
         """
         for name in _OPTIONAL:
             setattr(self, name, tensors.get(name))
+        self.document_topics = from_tensors(tensors, values["n_topics"])
         for name in _COUNTERS:
             setattr(self, name, values[name])
         self.pruning.kept = tensors.get("kept")
@@ -212,7 +214,7 @@ class CollapsedCounts(nn.Module):
         free = (~self.protected).nonzero()[:, 0]  # a seeded topic keeps its index
         n_background = min(self.n_background, len(free) - n_spare, n_topics - 1)
         if self.document_topics is not None:
-            self.document_topics = self.document_topics.new_zeros(len(self.document_topics), len(usage))
+            self.document_topics = zero_counts(len(self.document_topics), len(usage), usage.device)
         if n_background and self.document_topics is not None:
             corpus = (self.tokens / self.tokens.sum())[:, None]  # (V, 1)
             background = free[usage[free].argsort()[:n_background]]
@@ -235,7 +237,7 @@ class CollapsedCounts(nn.Module):
         for name in (*_RESIZED, "seed_counts"):
             setattr(self, name, getattr(self, name)[..., which])
         self.previous_topics = None
-        self.document_topics = None if self.document_topics is None else self.document_topics[:, which]
+        self.document_topics = None if self.document_topics is None else select(self.document_topics, which)
         if not self.has_spare:
             self.selector = None
 
