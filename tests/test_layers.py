@@ -19,6 +19,7 @@ ROOT = Path(topicloom.__file__).parent
 # From the bottom up: a module imports from the lines above its own, and from its own package.
 LAYERS = [
     {"_version", "errors"},
+    {"distributed"},
     {"config", "display", "files", "imports", "metrics", "nn", "processes", "ranking", "settings"},
     {"text"},
     {"corpus"},
@@ -110,7 +111,8 @@ def test_no_file_is_too_long(file):
 @pytest.mark.parametrize(
     ("part", "own", "others"),
     [
-        ("nn", {"nn"}, {"torch"}),
+        ("distributed", {"distributed", "errors"}, {"torch"}),
+        ("nn", {"distributed", "nn"}, {"torch"}),
         ("metrics", {"errors", "metrics"}, {"numpy", "scipy", "sklearn"}),
         ("errors", set(), set()),
         ("config", {"errors"}, {"yaml"}),

@@ -76,6 +76,10 @@ class OutOfMemoryError(InputError, MemoryError):
     """
 
 
+class LostRankError(RuntimeError):
+    """A process that trains together with others has ended, or does not answer; the message says what to do."""
+
+
 class TrainingInterrupted(KeyboardInterrupt):
     """Training was stopped by a signal, after the state was written as a checkpoint.
 

@@ -29,7 +29,10 @@ MONITORED = "document_npmi"  # which needs only the counts
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a training command writes its run, and what it writes and shows."""
+    """Where a training command writes its run, and what it writes and shows.
+
+    With `helps`, this process trains with others, the first of which does all that.
+    """
 
     out: Path | None
     doc_topics: DocTopics = DocTopics.csv
@@ -44,6 +47,7 @@ class Outcome:
     overwrite: bool = False
     resume: bool = False
     checkpoint_every: str | None = None  # None writes no checkpoints
+    helps: bool = False
 
     def require_place(self) -> None:
         """Check that the run and its checkpoints can be written, without loading PyTorch."""
@@ -61,12 +65,13 @@ class Outcome:
         from ..files import lock_directory
 
         stack = ExitStack()
-        if self.out is not None:
+        if self.out is not None and not self.helps:
             stack.enter_context(lock_directory(self.out))
         return stack
 
     def checkpoints(self, more_epochs: int | None = None) -> Checkpoints | None:
         """The checkpoints of the run. Those of an earlier one are removed, unless it goes on."""
+        from ..distributed import current
         from ..reports.place import CHECKPOINTS
         from ..training.checkpoints import Checkpoints
 
@@ -74,7 +79,9 @@ class Outcome:
             return None
         folder = self.out / CHECKPOINTS
         if not self.resume and more_epochs is None:
-            shutil.rmtree(folder, ignore_errors=True)
+            if not self.helps:
+                shutil.rmtree(folder, ignore_errors=True)
+            current().wait()
         return None if self.checkpoint_every is None else Checkpoints(folder, self.checkpoint_every, more_epochs)
 
 
@@ -94,6 +101,7 @@ def train_run(
         monitor, monitor_every: as for `TopicModel.fit`.
         more_epochs: the epochs that are added to a finished run; None trains as the settings say.
     """
+    from ..distributed import current
     from ..reports import run
     from ..topics.tables import describe
 
@@ -102,10 +110,15 @@ def train_run(
     if checkpoints is not None and outcome.resume and _has_finished(model, corpus, outcome):
         return
     try:
-        seconds = run.fit(model, corpus, out, monitor, monitor_every, checkpoints)
+        seconds = run.fit(model, corpus, None if outcome.helps else out, monitor, monitor_every, checkpoints)
     except TrainingInterrupted as stopped:
+        if current().size > 1:
+            again = "; start all processes again with --resume, and training goes on"
+            raise TrainingInterrupted("" if outcome.helps else f"{stopped}{again}", stopped.signal) from None
         again = shlex.join(["topicloom", *sys.argv[1:], *([] if outcome.resume else ["--resume"])])
         raise TrainingInterrupted(f"{stopped}; go on with: {again}", stopped.signal) from None
+    if outcome.helps:
+        return
     documents = model.infer(corpus)
     found = describe(model, documents.shares, outcome.words)
     measured = None

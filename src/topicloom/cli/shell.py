@@ -18,7 +18,7 @@ from rich.table import Table
 
 from .._version import __version__
 from ..display import printable
-from ..errors import InputError, TrainingDivergedError, TrainingInterrupted, on_command_line
+from ..errors import InputError, LostRankError, TrainingDivergedError, TrainingInterrupted, on_command_line
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
@@ -82,6 +82,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             stop(on_command_line(str(error), options), 2)
         except TrainingDivergedError as error:
             stop(on_command_line(str(error), options), 1)
+        except LostRankError as error:
+            stop(str(error), 1)
         except TrainingInterrupted as stopped:
             stop(str(stopped), 128 + stopped.signal)
         except KeyboardInterrupt:
@@ -163,5 +165,6 @@ def log_to_stderr(quiet: bool, options: list[str]) -> None:
 
 
 def stop(message: str, code: int) -> NoReturn:
-    typer.echo(printable(f"topicloom: error: {message}"), err=True)
+    if message:
+        typer.echo(printable(f"topicloom: error: {message}"), err=True)
     raise typer.Exit(code)

@@ -35,6 +35,7 @@ from .options import (
 )
 from .outcome import MONITORED, Outcome, train_run
 from .shell import command, print_json
+from .together import are_several, together
 
 if TYPE_CHECKING:
     from ..models.base import TopicModel
@@ -183,6 +184,8 @@ def train(
         None if checkpoint_every == "none" else checkpoint_every,
     )
     if continued is not None:
+        if are_several():
+            raise InputError("a finished run is continued by one process; start it without others")
         own = {
             "out": out,
             "model": model != "loom",
@@ -207,10 +210,10 @@ def train(
     check_source(source, options)
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
-    with outcome.locked():
+    with together(outcome, source) as outcome, outcome.locked():
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
         add = with_covariates(source, options, covariate or [])
-        corpus = add(open_corpus(source, options, progress=not quiet, keep_texts=keep_texts))
+        corpus = add(open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts))
         logger.info("%s", corpus)
         read_from = None if source == "-" else {"path": str(Path(source).resolve()), "reading": reading_of(options)}
         train_run(chosen, corpus, outcome, read_from, monitored, monitor_every)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..metrics import Reference
+from ..metrics.cooccurrence import Total
 from .mapped import release
 
 if TYPE_CHECKING:
@@ -19,13 +20,15 @@ class CorpusReference:
     Args:
         corpus: the corpus.
         name: the name of the corpus in results and messages.
+        total: returns the sum of an array over the processes that train together; `documents` are then those of all.
+            `ordered_documents` are always those of this process.
 
     Attributes:
         order_unknown: a sentence that says why the order of the words is not known; None if it is known.
     """
 
-    def __init__(self, corpus: Corpus, name: str = "the corpus") -> None:
-        self.corpus, self.name = corpus, name
+    def __init__(self, corpus: Corpus, name: str = "the corpus", *, total: Total | None = None) -> None:
+        self.corpus, self.name, self.total = corpus, name, total
         why = None if corpus.has_order else f"the order of words is not known, because {name} has counts without texts"
         self.order_unknown: str | None = why
 
@@ -49,6 +52,7 @@ class CorpusReference:
             self.corpus.vocabulary,
             self.name,
             after_piece=partial(release, counts.data, counts.indices),
+            total=self.total,
         )
 
     @cached_property

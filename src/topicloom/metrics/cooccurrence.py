@@ -23,6 +23,7 @@ from .intervals import intervals_of, overlap_sums
 
 Counting: TypeAlias = Literal["gensim", "exact"]
 Ints: TypeAlias = npt.NDArray[np.integer[Any]]
+Total: TypeAlias = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 
 _TOKENS_AT_ONCE = 1 << 21
 _DOCUMENTS_AT_ONCE = 1 << 12
@@ -61,6 +62,7 @@ class Reference:
         self._numbers, self._takes_ids = numbers or {}, takes_ids
         self._longest = int(np.diff(offsets).max(initial=0))
         self._known: dict[tuple[int, str], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
+        self._total: Total | None = None
 
     @classmethod
     def from_tokens(cls, documents: Iterable[Collection[Hashable]], name: str = "") -> Self:
@@ -134,6 +136,7 @@ class Reference:
         *,
         rows: Ints | None = None,
         after_piece: Callable[[], None] | None = None,
+        total: Total | None = None,
     ) -> Self:
         """Make a reference from counts, which say which words a document contains but not in which order.
 
@@ -143,6 +146,8 @@ class Reference:
             name: the name that results give the reference.
             rows: (n,) the documents of the reference; all by default.
             after_piece: called after each piece of the counts that has been read, for example to release its memory.
+            total: returns the sum of an array over several references of the same words, each of which has a part of
+                the documents. They are then one reference, and are asked for the same pairs in the same order.
 
         Raises:
             InputError: the vocabulary does not have V words, or it repeats a word.
@@ -163,7 +168,7 @@ class Reference:
         if rows is not None:
             starts = matrix.indptr[rows].astype(np.int64)
             offsets = np.concatenate([[0], np.cumsum(matrix.indptr[rows + 1] - starts)])
-        return cls(
+        reference = cls(
             matrix.indices,
             offsets,
             matrix.shape[1],
@@ -173,6 +178,10 @@ class Reference:
             starts=starts,
             after_piece=after_piece,
         )
+        if total is not None:
+            reference._total = total
+            reference.n_documents = int(total(np.array([reference.n_documents]))[0])
+        return reference
 
     def id_of(self, word: Hashable) -> int:
         """Return the id of a word (or of an id itself), or -1 if the reference does not know it."""
@@ -268,6 +277,8 @@ class Reference:
                 sums += overlap_sums(intervals, ranks, len(words))
             if self._after_piece is not None:
                 self._after_piece()
+        if self._total is not None:
+            sums = self._total(sums)
         pairs = [self._pairs(group).ravel() for group in groups]
         values = [sums[row, : len(group), : len(group)].ravel() for row, group in enumerate(groups)]
         codes, counts = self._known.get((window, counting), _NOTHING)
@@ -286,9 +297,10 @@ class Reference:
     def _pieces(self, most: int) -> Iterator[tuple[int, int]]:
         """Yield runs of at most `most` documents with so few tokens that little memory is needed at a time."""
         first = 0
-        while first < self.n_documents:
+        n_documents = len(self._offsets) - 1
+        while first < n_documents:
             last = int(np.searchsorted(self._offsets, int(self._offsets[first]) + _TOKENS_AT_ONCE, side="right")) - 1
-            last = min(max(last, first + 1), self.n_documents, first + min(most, _TOKENS_AT_ONCE))
+            last = min(max(last, first + 1), n_documents, first + min(most, _TOKENS_AT_ONCE))
             yield first, last
             first = last
 

@@ -19,7 +19,9 @@ from torch import Tensor
 
 from ..corpus import Corpus
 from ..corpus.inputs import corpus_of
+from ..corpus.parts import own_part, sum_of_ranks, totals
 from ..corpus.reference import CorpusReference
+from ..distributed.ranks import current
 from ..errors import InputError, SettingError
 from ..nn.network import TopicNetwork
 from ..settings import ReadableSettings, check_settings
@@ -75,6 +77,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
     """
 
     uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
+    uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
 
     n_topics: Annotated[int, Field(ge=2)] = 20
     _: KW_ONLY
@@ -181,7 +184,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         with ExitStack() as stack:
             with self._kept_on_mistakes():
                 corpus = self._begin(X, vocabulary)
-                held_out = None if validation is None else self._held_out(validation, vocabulary)
+                held_out = None if validation is None else own_part(self._held_out(validation, vocabulary))
                 snapshot = resume_from
                 if checkpoint is not None:
                     checkpoints = Checkpoints.of(checkpoint)
@@ -191,7 +194,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
                 n_rows = self.n_history_rows
                 if snapshot is not None and snapshot.continued is not None:
                     n_rows = done + self.rows_of(snapshot.continued.epochs)
-                reference = CorpusReference(corpus, "the training corpus")
+                reference = CorpusReference(corpus, "the training corpus", total=sum_of_ranks())
                 watcher = TopicMonitor(names, monitor_every, n_rows, reference, self.vocabulary_, self.word_counts_)
                 watcher.seen = done
             self.fit_corpus(corpus, callbacks, [watcher] if watcher.names else [], snapshot, held_out)
@@ -211,6 +214,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         Raises:
             InputError, TrainingDivergedError: as for `fit`.
         """
+        if current().size > 1:
+            raise SettingError("`partial_fit` learns in one process; use `fit`, or start it without others")
         if not hasattr(self, "components_"):
             with self._kept_on_mistakes():
                 corpus = self._begin(X, vocabulary)
@@ -243,6 +248,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         """Check the settings, discard an earlier fit, and return X as a corpus whose words are noted."""
         check_settings(self)
         self.check_combinations()
+        if current().size > 1 and not self.uses_ranks:
+            raise SettingError(f"{type(self).__name__} is trained by one process; start it without others")
         for learned in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, learned)  # an earlier fit has topics over other words
         corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
@@ -255,10 +262,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
             raise InputError("every document is empty, so there are no words to learn from")
         self.vocabulary_ = list(corpus.vocabulary)
         self.tokenizer_: AnyTokenizer = corpus.tokenizer
-        self.word_counts_ = np.zeros(corpus.n_words)
-        self.document_counts_ = np.zeros(corpus.n_words, np.int64)
-        self.n_documents_ = 0
-        self._count_words(corpus)
+        corpus = own_part(corpus)
+        self.word_counts_, self.document_counts_, self.n_documents_ = totals(corpus)
         self.n_features_in_ = corpus.n_words
         self.history_: list[dict[str, Any]] = []
         self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
@@ -275,9 +280,10 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
 
     def _count_words(self, corpus: Corpus) -> None:
         """Add the words of documents to the counts, which the ranking of words and the network read."""
-        self.word_counts_ = self.word_counts_ + corpus.word_counts
-        self.document_counts_ = self.document_counts_ + corpus.document_counts
-        self.n_documents_ += int((~corpus.is_empty).sum())  # empty documents add nothing
+        tokens, documents, n_documents = totals(corpus)
+        self.word_counts_ = self.word_counts_ + tokens
+        self.document_counts_ = self.document_counts_ + documents
+        self.n_documents_ += n_documents  # empty documents add nothing
 
     # What the methods of a model use.
 
@@ -308,6 +314,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
 
     def warn_of_collapse(self, watch: CollapseWatch) -> None:
         """Warn if the trained network has collapsed; it need not be the network of the last epoch."""
+        if not current().is_first:
+            return
         row = self.history_[-1] | evaluated(self.network_, device_of(self.network_), watch)
         for sentence in watch.advice(self, row):
             logger.warning("%s", sentence)
@@ -332,15 +340,9 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         """
         return restore(cls, config, vocabulary, tensors)
 
-    # scikit-learn.
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)  # for get_feature_names_out

@@ -33,6 +33,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ..distributed.ranks import step
 from ..embeddings.word_vectors import Floats
 from ..nn.adversaries import PairCritic, draw_documents
 from ..nn.batch import Batch
@@ -110,7 +111,7 @@ class BATMNetwork(AutoencoderNetwork):
         if not self.training:
             return Loss(-self.bound(batch, self.generator), torch.zeros_like(batch.counts.totals))
         z = self.codes(batch)  # (B, K)
-        self.prior.update(z.detach())
+        self.prior.update(step().rows(z.detach()))
         real_theta = torch.softmax(z, dim=1)  # (B, K)
         theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
         topic_word = self.topic_word()  # (K, V)
@@ -124,7 +125,7 @@ class BATMNetwork(AutoencoderNetwork):
         score = self.decoder.score(real_theta, self.scored(batch.counts), self.criterion)  # (B,)
         return Loss(
             -self.reconstruction_weight * score,
-            batch.counts.totals.mean() * gap,
+            step().mean(batch.counts.totals) * gap,
             self.separation_loss(real_theta, batch),
         )
 

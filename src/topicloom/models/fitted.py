@@ -64,6 +64,10 @@ class FittedTopics(InNotebook, Editable):
             raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
         return matrix, getattr(self, "feature_names_in_", None)
 
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)  # for get_feature_names_out
+
     def documents(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
         """Return X as a corpus over the model's words.
 

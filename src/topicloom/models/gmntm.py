@@ -35,6 +35,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from ..corpus import Corpus
+from ..distributed.ranks import current, step
 from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.decoders import make_decoder
@@ -109,7 +110,7 @@ class GMNTMNetwork(VariationalNetwork):
         if self.balance or self.follows:
             assert isinstance(posterior, GaussianPosterior)
             eta = self.prior.responsibilities(posterior.mean, posterior.log_var)  # (B, C)
-            shares, pi = eta.mean(0).clamp_min(1e-12), self.prior.log_pi.exp()  # (C,) both
+            shares, pi = step().mean(eta).clamp_min(1e-12), self.prior.log_pi.exp()  # (C,) both
             terms["balance"] = self.balance * (pi * (pi / shares).log()).sum().expand(batch.n_docs)
             if self.training and self.follows:
                 self.prior.follow(shares.detach())
@@ -121,7 +122,8 @@ class GMNTMNetwork(VariationalNetwork):
     def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
         """Start the mixture at a Gaussian mixture that is fitted to the codes of all documents."""
         codes, shares = _codes(self, documents)
-        self.prior.set(*_mixture(codes, shares, seed, even=not self.follows, shared=not self.prior.own_variances))
+        parts = _mixture(codes, shares, seed, even=not self.follows, shared=not self.prior.own_variances)
+        self.prior.set(*map(current().of_first, parts))
 
     def components(self, batch: Batch) -> Tensor:
         """Return q(c | x), (B, K)."""
@@ -202,10 +204,10 @@ class GMNTM(VariationalTopicModel):
 
     def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
         reader = super().build_reader(corpus, state)
-        if not hasattr(self, "network_") and reader.n_docs < self.n_topics:
+        if not hasattr(self, "network_") and reader.n_docs_of_all < self.n_topics:
             raise InputError(
                 f"`n_topics={self.n_topics}` needs at least as many documents with words, but n_samples = "
-                f"{reader.n_docs}; ask for fewer topics"
+                f"{reader.n_docs_of_all}; ask for fewer topics"
             )
         return reader
 
@@ -216,12 +218,12 @@ class GMNTM(VariationalTopicModel):
 
 @torch.inference_mode()
 def _codes(network: GMNTMNetwork, documents: Iterable[Batch]) -> tuple[Array, Array]:
-    """Return the means of the documents' codes, and their theta: (D, K) each."""
+    """Return the means of the codes of all ranks' documents, and their theta: (D, K) each."""
     network.eval()
     posteriors = [network.posterior(batch) for batch in documents]
-    codes = np.concatenate([posterior.mean.cpu().numpy() for posterior in posteriors])
-    shares = np.concatenate([posterior.point().cpu().numpy() for posterior in posteriors])
-    return codes.astype(np.float64), shares.astype(np.float64)
+    codes = current().rows(torch.cat([posterior.mean for posterior in posteriors]).cpu())
+    shares = current().rows(torch.cat([posterior.point() for posterior in posteriors]).cpu())
+    return codes.numpy().astype(np.float64), shares.numpy().astype(np.float64)
 
 
 def _mixture(codes: Array, shares: Array, seed: int, *, even: bool, shared: bool) -> tuple[Tensor, Tensor, Tensor]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..corpus import Corpus
+from ..distributed.ranks import current
 from ..errors import InputError, SettingError
 from ..nn.code_norm import CodeNormKind, TopicShares
 from ..nn.decoders import Criterion, FreeTopics, TopicLogits
@@ -100,6 +101,7 @@ class NeuralTopicModel(TopicModel):
     """
 
     uses_validation: ClassVar[bool] = True
+    uses_ranks: ClassVar[bool] = True
     published: ClassVar[dict[str, Any]] = {}  # the settings of the paper, for `as_published`
 
     hidden_size: AtLeastOne = 128
@@ -221,9 +223,10 @@ class NeuralTopicModel(TopicModel):
     def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
         """Return a reader of the documents that have words, in batches of a suitable size."""
         reader = BatchReader.of(corpus, _LARGEST_BATCH, state.device, state.network.fields).without_empty()
-        suitable = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, reader.n_docs // _STEPS_PER_EPOCH))
+        n_docs = sum(current().every(reader.n_docs))
+        suitable = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n_docs // _STEPS_PER_EPOCH))
         reader.batch_size = self.batch_size or suitable
-        return reader
+        return reader.shared()
 
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         """Prepare a network that `fit` is about to train on the documents of `reader`. By default, do nothing."""
@@ -254,6 +257,7 @@ class NeuralTopicModel(TopicModel):
             if reader.n_docs < 2:
                 raise InputError("`patience` needs at least two documents that are not empty")
             reader, held_out = reader.split(self.validation_fraction, state.shuffle)
+            reader = reader.shared()
             state.keep_first_shuffle()
         watch = self.collapse_watch(reader)
         spare = self.build_spare_topics(reader)
@@ -262,7 +266,7 @@ class NeuralTopicModel(TopicModel):
         self.prepare_training(state.network, reader)
         if snapshot is not None:
             state.restore(snapshot, stages[snapshot.values["stage"]].plan)
-        shown = [ProgressBar()] if self.verbose else []
+        shown = [ProgressBar()] if self.verbose and current().is_first else []
         try:
             train_stages(
                 state,
@@ -310,13 +314,17 @@ class NeuralTopicModel(TopicModel):
             snapshot: the state from which training will continue; its seed draws the same held-out documents.
             for_fit: whether it will be trained by `fit`, which sees all documents repeatedly, or on a stream.
         """
-        seed = self.draw_seed() if snapshot is None else int(snapshot.values["seed"])
+        seed = current().value_of_first(self.draw_seed()) if snapshot is None else int(snapshot.values["seed"])
         device = choose_device(self.device)
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
         network = build(self.word_statistics(), torch.Generator().manual_seed(seed))
         self.set_target(network)
-        return TrainingState.start(network, self.training_stages()[0].plan, seed, device)
+        state = TrainingState.start(network, self.training_stages()[0].plan, seed, device)
+        if current().size > 1:
+            for tensor in network.state_dict().values():
+                tensor.copy_(current().of_first(tensor))
+        return state
 
     def set_target(self, network: TopicNetwork) -> None:
         """Tell a new network what its loss reconstructs.

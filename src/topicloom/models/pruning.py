@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from ..corpus.mapped import release
+from ..corpus.parts import sum_of_ranks
+from ..distributed.ranks import current
 from ..metrics import document_npmi
 from ..metrics.cooccurrence import Reference
 from ..nn.separation import TOP_N as SHARED_N
@@ -79,10 +81,11 @@ def mean_coherence(tops: list[Array], reference: Reference) -> Array:
 
 
 def reference_of(reader: BatchReader) -> Reference:
-    """Count the co-occurrences of words in the documents of a reader."""
+    """Return the documents of a reader as a reference for coherence; of all ranks' readers, if there are several."""
     counts = reader.counts
     rows = None if len(reader.rows) == counts.shape[0] else reader.rows
-    return Reference.from_counts(counts, rows=rows, after_piece=partial(release, counts.data, counts.indices))
+    release_counts = partial(release, counts.data, counts.indices)
+    return Reference.from_counts(counts, rows=rows, after_piece=release_counts, total=sum_of_ranks())
 
 
 def in_place(which: Tensor, seeded: Tensor, numbers: Tensor) -> Tensor:
@@ -107,7 +110,8 @@ class CoherenceSelector:
 
     def __call__(self, topic_word: Tensor, word_counts: Tensor, n_topics: int, protected: Tensor) -> Tensor:
         topics, counts, stay = (tensor.cpu().numpy() for tensor in (topic_word, word_counts, protected))
-        return torch.from_numpy(choose_topics(topics, counts, self.reference, n_topics, stay))
+        chosen = torch.from_numpy(choose_topics(topics, counts, self.reference, n_topics, stay))
+        return current().of_first(chosen)
 
 
 class Pruning:

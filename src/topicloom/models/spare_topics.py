@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import pad
 
+from ..distributed.ranks import current
 from ..metrics.cooccurrence import Reference
 from ..nn.code_norm import TopicShares
 from ..nn.network import TopicNetwork
@@ -126,6 +127,7 @@ class SpareTopics:
         kept, heirs = choose_distinct(topic_word, shares, n_topics, coherence, seeded)
         if seeds is not None:  # a seeded topic keeps its number
             kept = in_place(torch.from_numpy(kept), torch.from_numpy(seeded), torch.arange(len(seeded))).numpy()
+        kept, heirs = (current().of_first(torch.from_numpy(chosen)).numpy() for chosen in (kept, heirs))
         for part in state.network.modules():
             if isinstance(part, TopicShares):
                 part.absorb(torch.from_numpy(heirs).to(state.device))
@@ -134,6 +136,7 @@ class SpareTopics:
     def _topics_and_shares(self, network: TopicNetwork) -> tuple[Array, Array]:
         """Return the topics (K', V) and their shares of the training documents (K',)."""
         total = torch.stack([network.posterior(batch).point().sum(0) for batch in self.reader]).sum(0)  # (K',)
+        total = current().sum(total)
         return network.topic_word().double().cpu().numpy(), (total / total.sum()).cpu().numpy()
 
     @cached_property

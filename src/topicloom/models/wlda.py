@@ -32,6 +32,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from ..distributed.ranks import step
 from ..nn.batch import Batch
 from ..nn.code_norm import norm_of_location
 from ..nn.decoders import make_decoder
@@ -92,16 +93,19 @@ class WLDANetwork(AutoencoderNetwork):
         z = self._scaled(self.norm(raw))  # (B, K)
         theta = torch.softmax(z, dim=1)
         compared = torch.softmax(self._scaled(self.norm.of_halves(raw)), dim=1)  # (B, K)
-        discrepancy = self._discrepancy(compared, across_halves=self.training and len(z) > 1)  # ()
+        taken = step()
+        halved = self.training and taken.n_docs(len(z)) > 1
+        discrepancy = self._discrepancy(compared, taken.n_first_half(len(z)) if halved else None)  # ()
         if self.training:  # afterwards, as the estimate is unbiased only if the sample is independent of the batch
-            self.prior.update(z.detach())
+            self.prior.update(taken.rows(z.detach()))
         with self.decoder.cached_topics():
             score = self.decoder.score(self._disturbed(theta), self.scored(batch.counts), self.criterion)  # (B,)
             return Loss(-score, self.nats * discrepancy.expand(len(z)), self.separation_loss(theta, batch))
 
-    def _discrepancy(self, theta: Tensor, *, across_halves: bool = False) -> Tensor:
-        """Return the MMD of theta (B, K) and as many samples of the prior, a scalar."""
-        return mmd(self.prior.sample(len(theta), self.generator), theta, self.tau, across_halves=across_halves)
+    def _discrepancy(self, theta: Tensor, n_first: int | None = None) -> Tensor:
+        """Return the MMD of theta (B, K) and as many samples of the prior, a scalar; of all ranks' in a step."""
+        prior = step().rows(self.prior.sample(len(theta), self.generator))
+        return mmd(prior, step().halves(theta), self.tau, n_first=n_first)
 
     def further_measures(self, posterior: Posterior) -> dict[str, float]:
         return {"mmd": float(self._discrepancy(posterior.point()))}

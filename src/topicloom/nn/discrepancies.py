@@ -26,7 +26,7 @@ def diffusion_kernel(left: Tensor, right: Tensor, tau: float = 1.0) -> Tensor:
     return torch.exp(-(angle**2) / tau)
 
 
-def mmd(prior: Tensor, drawn: Tensor, tau: float = 1.0, *, across_halves: bool = False) -> Tensor:
+def mmd(prior: Tensor, drawn: Tensor, tau: float = 1.0, *, n_first: int | None = None) -> Tensor:
     """Return the unbiased estimate of the squared maximum mean discrepancy of two samples.
 
     Gretton et al. 2012, lemma 6. The estimate may be below zero. A sample of one has no pairs, and its term is 0.
@@ -35,14 +35,16 @@ def mmd(prior: Tensor, drawn: Tensor, tau: float = 1.0, *, across_halves: bool =
         prior: (M, K), rows sum to 1.
         drawn: (N, K), rows sum to 1.
         tau: the width of the kernel.
-        across_halves: whether only pairs of a member of the first half of `drawn` and one of the second half are
-            compared, because members of the same half depend on each other. N should be at least 2.
+        n_first: if given, only pairs of one of so many first members of `drawn` and one of the others are compared,
+            because members of the same group depend on each other. There should be one of each at least.
 
     Returns:
         a scalar.
     """
-    first, second = drawn.tensor_split(2)
-    among_drawn = diffusion_kernel(first, second, tau).mean() if across_halves else _within(drawn, tau)
+    if n_first is None:
+        among_drawn = _within(drawn, tau)
+    else:
+        among_drawn = diffusion_kernel(drawn[:n_first], drawn[n_first:], tau).mean()
     return _within(prior, tau) + among_drawn - 2 * diffusion_kernel(prior, drawn, tau).mean()
 
 

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..distributed.ranks import Step, step
+
 
 def linear(n_in: int, n_out: int, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
     """Return a linear layer with PyTorch's default initial weights, U(-1/sqrt(n_in), 1/sqrt(n_in))."""
@@ -41,8 +43,8 @@ def dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor
 class BatchNorm(nn.Module):
     """Batch normalisation without a scale, with or without a learned shift.
 
-    A batch of one document has no variance, so it is normalised by the running statistics. PyTorch's own layer raises
-    an error in this case.
+    In a step of several ranks, the statistics are those of the batch of all ranks. A batch of one document has no
+    variance, so it is normalised by the running statistics. PyTorch's own layer raises an error in this case.
 
     Args:
         n_features: the number of columns F.
@@ -64,7 +66,14 @@ class BatchNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the normalised columns, (B, F) -> (B, F)."""
-        use_batch = self.training and len(x) > 1
+        taken = step()
+        use_batch = self.training and taken.n_docs(len(x)) > 1
+        if use_batch and taken.is_shared:
+            normal, mean, var = self._over_ranks(x, taken, n := taken.n_docs(len(x)))
+            with torch.no_grad():
+                self.running_mean.lerp_(mean, self.momentum)
+                self.running_var.lerp_(var * n / (n - 1), self.momentum)
+            return normal
         return F.batch_norm(
             x, self.running_mean, self.running_var, None, self.shift, use_batch, self.momentum, self.eps
         )
@@ -75,6 +84,12 @@ class BatchNorm(nn.Module):
         The normalised rows of a batch depend on each other: their mean is always 0. Those of one half do not depend on
         those of the other. The running statistics do not change.
         """
+        taken = step()
+        n_first = taken.n_first_half(len(x))
+        sizes = n_first, taken.n_docs(len(x)) - n_first
+        if taken.is_shared and min(sizes) > 1:
+            halves = zip(x.tensor_split(2), sizes, strict=True)
+            return torch.cat([self._over_ranks(half, taken, n)[0] for half, n in halves])
         parts = [
             F.batch_norm(half, None, None, None, self.shift, True, 0.0, self.eps)
             if len(half) > 1
@@ -82,6 +97,17 @@ class BatchNorm(nn.Module):
             for half in x.tensor_split(2)
         ]
         return torch.cat(parts)
+
+    def _over_ranks(self, x: Tensor, taken: Step, n: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Normalise columns by the n rows of all ranks, (B, F), and return their mean and variance, (F,) each.
+
+        Both are computed from the deviations from the running mean, which are small, so that one message is enough.
+        """
+        deviation = x - self.running_mean  # (B, F)
+        moments = taken.sum(torch.stack([deviation.sum(0), deviation.square().sum(0)])) / n  # (2, F)
+        var = (moments[1] - moments[0].square()).clamp_min(0)
+        normal = (deviation - moments[0]) * (var + self.eps).rsqrt()
+        return (normal if self.shift is None else normal + self.shift), self.running_mean + moments[0], var
 
 
 class FoldedNorm(nn.Module):
@@ -116,11 +142,13 @@ class FoldedNorm(nn.Module):
             weight: (F, K).
         """
         mean, cov = self.running_mean, self.running_cov
-        if self.training and len(x) > 1:
-            mean = x.mean(0)  # (K,)
-            cov = (x - mean).mT @ (x - mean) / len(x)  # (K, K)
+        taken = step()
+        n = taken.n_docs(len(x))
+        if self.training and n > 1:
+            mean = taken.mean(x)  # (K,)
+            cov = taken.sum((x - mean).mT @ (x - mean)) / n  # (K, K)
             with torch.no_grad():
                 self.running_mean.lerp_(mean, self.momentum)
-                self.running_cov.lerp_(cov * len(x) / (len(x) - 1), self.momentum)
+                self.running_cov.lerp_(cov * n / (n - 1), self.momentum)
         scale = (((weight @ cov) * weight).sum(1) + self.eps).rsqrt()  # (F,)
         return weight * scale[:, None], self.shift - (weight @ mean) * scale

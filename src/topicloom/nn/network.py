@@ -10,6 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from ..distributed.ranks import step
 from .batch import Batch
 from .decoders import Criterion, Decoder
 from .encoders import BagEncoder, Target, tfidf_counts
@@ -221,7 +222,8 @@ class AutoencoderNetwork(TopicNetwork):
             return {}
         if self.has_spare_topics:
             return {"separation": theta.new_zeros(len(theta))}
-        return {"separation": self.separation(self.decoder.beta_t(), theta.detach().mean(0), batch.counts.totals)}
+        shares = step().mean(theta.detach())  # (K,)
+        return {"separation": self.separation(self.decoder.beta_t(), shares, batch.counts.totals)}
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if "lowest_topic_diversity" not in row or not self.separation.target:

@@ -12,6 +12,7 @@ import torch
 
 from ..corpus import Corpus
 from ..corpus.mapped import release
+from ..distributed.ranks import current
 from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.sparse import SparseCounts
@@ -28,7 +29,8 @@ def choose_device(name: str) -> torch.device:
         InputError: the name is unknown, or this machine has no such device.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        gpu = f"cuda:{current().local_rank}" if current().size > 1 else "cuda"
+        return torch.device(gpu if torch.cuda.is_available() else "cpu")
     if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
         raise InputError(f"device {name!r} is not known; give auto, cpu, cuda, cuda:1 and so on, or mps")
     try:
@@ -63,6 +65,7 @@ class BatchReader:
         self.batch_size = batch_size
         self.device = device
         self.rows = np.arange(counts.shape[0]) if rows is None else rows
+        self.parts: list[int] = []  # the documents of each rank, if there are several
         self.fields = fields or {}
 
     @classmethod
@@ -85,13 +88,47 @@ class BatchReader:
         return len(self.rows)
 
     @property
+    def n_docs_of_all(self) -> int:
+        """The number of documents that are read by all ranks with which this reader is `shared`."""
+        return sum(self.parts) or self.n_docs
+
+    def shared(self) -> BatchReader:
+        """Return a reader of the same documents for training with the other ranks, each of which reads a part.
+
+        A batch then consists of the documents of all ranks, and all ranks have the same number of batches.
+
+        Raises:
+            InputError: a rank has fewer documents than there are batches.
+        """
+        ranks = current()
+        if ranks.size == 1:
+            return self
+        reader = self._of(self.rows)
+        reader.parts = ranks.every(self.n_docs)
+        if min(reader.parts) < len(reader):
+            raise InputError(
+                f"process {int(np.argmin(reader.parts))} of {ranks.size} has {min(reader.parts)} documents, and there "
+                f"are {len(reader)} batches; use fewer processes or a larger `batch_size`"
+            )
+        return reader
+
+    def sizes(self, number: int) -> list[int]:
+        """Return the number of documents of a batch on each rank; none if the reader is not `shared`.
+
+        Args:
+            number: the number of the batch, from 0.
+        """
+        n = len(self)
+        return [part // n + (number < part % n) for part in self.parts]
+
+    @property
     def n_words(self) -> int:
         """The size of the vocabulary V."""
         return int(self.counts.shape[1])
 
     def __len__(self) -> int:
         """Return the number of batches in one pass."""
-        return -(-self.n_docs // self.batch_size)
+        return -(-self.n_docs_of_all // self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the documents in their order, in batches of about the same size."""
@@ -121,6 +158,17 @@ class BatchReader:
         """Return a batch of up to `n_docs` documents at even distances. It is always the same."""
         some = np.linspace(0, self.n_docs - 1, min(n_docs, self.n_docs)).astype(np.intp)
         return self._batch(self.rows[some])
+
+    def sample_of_all(self, n_docs: int) -> Batch:
+        """Return `sample` of the documents of all ranks."""
+        ranks = current()
+        if ranks.size == 1:
+            return self.sample(n_docs)
+        own = self.sample(max(1, round(n_docs * self.n_docs / sum(ranks.every(self.n_docs)))))
+        counts, fields = own.counts, {name: ranks.rows(field) for name, field in own.fields.items()}
+        offsets = torch.nn.functional.pad(ranks.rows(counts.offsets.diff()).cumsum(0), (1, 0))
+        indices, values = ranks.rows(counts.indices), ranks.rows(counts.values)
+        return Batch(SparseCounts(indices, values, offsets, counts.n_words), fields=fields)
 
     def without_empty(self) -> BatchReader:
         """Return a reader of the documents that have words."""

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from ..corpus import Corpus
+from ..distributed.ranks import current
 from ..errors import ModelFileError, SettingError
 from ..files import atomic_file
 from ..settings.values import describe_value
@@ -26,6 +27,7 @@ from .state import Continuation, Snapshot
 from .surroundings import versions
 
 FORMAT_VERSION = 1
+_ONE_PROCESS = "1 of 1"
 _SETTINGS_WITHOUT_EFFECT = ("device", "verbose")
 _METADATA, _DIGEST = "topicloom", "sha256"
 
@@ -40,6 +42,7 @@ class Identity:
         documents: a digest of the counts and words.
         validation: a digest of the held-out documents that were given, or None.
         versions: of topicloom, Python and the packages that compute.
+        process: the number of this process and how many train together, such as "1 of 4".
     """
 
     model: str
@@ -47,6 +50,7 @@ class Identity:
     documents: str
     validation: str | None
     versions: dict[str, str]
+    process: str = _ONE_PROCESS
 
     @classmethod
     def of(cls, model: Any, corpus: Corpus, validation: Corpus | None) -> Identity:
@@ -65,7 +69,10 @@ class Identity:
         except OSError as error:
             raise SettingError(f"{error.filename} cannot be read: {error.strerror}") from None
         held_out = None if validation is None else validation.counts_digest
-        return cls(f"{kind.__module__}.{kind.__qualname__}", settings, corpus.counts_digest, held_out, versions())
+        process = f"{current().rank + 1} of {current().size}"
+        return cls(
+            f"{kind.__module__}.{kind.__qualname__}", settings, corpus.counts_digest, held_out, versions(), process
+        )
 
     def difference(self, other: Identity) -> str | None:
         """Return in what another fit differs, as the end of a sentence about that fit; None if it is the same."""
@@ -79,6 +86,8 @@ class Identity:
             there, here = (each.settings.get(name, "missing") for each in (other, self))
             if there != here:
                 return f"has another setting: {name} is {there:.80}, not {here:.80}"
+        if other.process != self.process:
+            return f"was written by process {other.process}, and this is process {self.process}"
         if other.documents != self.documents:
             return "is a fit of other documents"
         if other.validation != self.validation:

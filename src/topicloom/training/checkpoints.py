@@ -13,7 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import torch
+
 from ..corpus import Corpus
+from ..distributed.ranks import Ranks, current
 from ..errors import InputError, ModelFileError, SettingError, TrainingInterrupted
 from ..files import lock_directory
 from .callbacks import Callback, RunState
@@ -26,7 +29,9 @@ logger = logging.getLogger("topicloom")
 DEFAULT_EVERY = "1min"
 _KEPT = 2
 _GREATEST_COST = 0.01  # the share of the training time that writing may take, unless checkpoints are counted in epochs
+_FILE = "checkpoint-{}.safetensors"
 _NAME = re.compile(r"checkpoint-(\d+)\.safetensors")
+_STEPS_BETWEEN_AGREEMENTS = 10  # of several processes, on whether to write
 
 
 class Checkpoints(Callback):
@@ -39,6 +44,10 @@ class Checkpoints(Callback):
     On SIGINT (Ctrl-C) and SIGTERM, training stops after the current batch (of models without batches, epoch), writes a
     checkpoint and raises TrainingInterrupted, which is a KeyboardInterrupt. A second signal ends the process at once.
     Signals are handled in the main thread alone, and only where they have Python's own handlers.
+
+    When several processes train together, each writes a checkpoint of its own at the same step, those of the first
+    process into the directory itself and those of the others into its subdirectories rank-1, rank-2 and so on. A fit
+    goes on with as many processes as it had.
 
     The last two checkpoints are kept. Each is written beside its place and then renamed. If one cannot be written, for
     example because the disk is full, a warning says so, training goes on, and the earlier ones stay.
@@ -59,12 +68,13 @@ class Checkpoints(Callback):
     """
 
     def __init__(self, directory: str | Path, every: str = DEFAULT_EVERY, more_epochs: int | None = None) -> None:
-        self.directory = Path(directory)
+        self.directory = self._own = Path(directory)
         self._every_seconds, self._every_epochs = read_interval(every)
         if more_epochs is not None and (isinstance(more_epochs, bool) or more_epochs < 1):
             raise SettingError(f"`more_epochs={more_epochs!r}` should be a whole number from 1")
         self.more_epochs = more_epochs
         self.resumed_from: Checkpoint | None = None
+        self._ranks = Ranks()
         self._signal: int | None = None
         self._damaged: list[Path] = []
         self._written: Checkpoint | None = None  # the last one that is on disk
@@ -72,9 +82,9 @@ class Checkpoints(Callback):
     @property
     def finished_file(self) -> Path | None:
         """The file with the final state, if training has finished and the state could be written."""
-        if self._written is None or not self._written.finished:
+        if self._written is None or not self._written.finished or self._ranks.size > 1:
             return None
-        files = _checkpoints_in(self.directory)
+        files = _checkpoints_in(self._own)
         return files[max(files)] if files else None
 
     @classmethod
@@ -95,7 +105,9 @@ class Checkpoints(Callback):
             InputError: the directory belongs to another fit, or another process is using it.
             ModelFileError: the directory has checkpoints, but all of them are damaged.
         """
-        with lock_directory(self.directory / "checkpoint"):
+        self._ranks = current()
+        self._own = self.directory if self._ranks.is_first else self.directory / f"rank-{self._ranks.rank}"
+        with lock_directory(self._own / "checkpoint"):
             self._identity = Identity.of(model, corpus, validation)
             found = self._newest()
             if found is not None:
@@ -107,7 +119,7 @@ class Checkpoints(Callback):
             self._continuation = None if snapshot is None else snapshot.continued
             self._written = self.resumed_from
             self._began = self._last = time.monotonic()
-            self._cost, self._epochs_since = 0.0, 0
+            self._cost, self._epochs_since, self._steps = 0.0, 0, 0
             if found is not None:
                 logger.info("going on after epoch %s from %s", found.epoch, self.directory)
             with self._handling_signals():
@@ -116,22 +128,15 @@ class Checkpoints(Callback):
     # What the training loop calls.
 
     def on_step(self, state: RunState) -> None:
-        if self._signal is not None or (
-            self._every_seconds is not None
-            and time.monotonic() - self._last >= max(self._every_seconds, self._cost / _GREATEST_COST)
-        ):
-            self._write(state)
-            self._stop_on_signal()
+        self._steps += 1
+        if self._ranks.size == 1 or self._steps % _STEPS_BETWEEN_AGREEMENTS == 0:
+            self._write_if_due(state)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
         self._epochs_since += 1
 
     def on_state(self, state: RunState) -> None:
-        if self._every_epochs is not None and self._epochs_since >= self._every_epochs:
-            self._write(state)
-            self._stop_on_signal()
-        else:
-            self.on_step(state)
+        self._write_if_due(state, self._every_epochs is not None and self._epochs_since >= self._every_epochs)
 
     def on_finish(self, state: RunState) -> None:
         if (
@@ -143,6 +148,18 @@ class Checkpoints(Callback):
 
     # Helpers.
 
+    def _write_if_due(self, state: RunState, due: bool = False) -> None:
+        """Write a checkpoint if it is time, or if a signal stops training. All ranks agree on both."""
+        if self._every_seconds is not None:
+            wait = max(self._every_seconds, self._cost / _GREATEST_COST)
+            due |= time.monotonic() - self._last >= wait
+        if self._ranks.size > 1:
+            self._signal = self._greatest(self._signal or 0) or None
+            due = bool(self._greatest(due))
+        if due or self._signal is not None:
+            self._write(state)
+            self._stop_on_signal()
+
     def _write(self, state: RunState, finished: bool = False) -> None:
         """Write a checkpoint, or warn that it cannot be written."""
         began = time.monotonic()
@@ -150,18 +167,20 @@ class Checkpoints(Callback):
         snapshot = Snapshot(taken.tensors, taken.values, self._continuation)
         before = 0.0 if self.resumed_from is None else self.resumed_from.seconds
         checkpoint = Checkpoint(self._identity, snapshot, finished, before + began - self._began)
-        numbered = _checkpoints_in(self.directory)
-        number = 1 + max(numbered, default=0)
+        numbered = _checkpoints_in(self._own)
+        number = 1 + self._greatest(max(numbered, default=0))
+        failed = False
         try:
-            checkpoint.write(self.directory / f"checkpoint-{number}.safetensors")
+            checkpoint.write(self._own / _FILE.format(number))
         except OSError as error:
+            failed = True
             last = f"the last one is of epoch {self._written.epoch}" if self._written else "there is none yet"
             reason = error.strerror or str(error)
-            logger.warning("no checkpoint can be written in %s (%s); %s", self.directory, reason, last)
-        else:
+            logger.warning("no checkpoint can be written in %s (%s); %s", self._own, reason, last)
+        if not self._greatest(failed):  # on any rank
             self._written = checkpoint.without_tensors()
             good = [number for number in sorted(numbered) if numbered[number] not in self._damaged]
-            for path in (*self._damaged, *(numbered[number] for number in good[: 1 - _KEPT])):
+            for path in (*self._damaged, *(numbered[each] for each in good[: 1 - _KEPT])):
                 with suppress(OSError):
                     path.unlink()
             self._damaged = []
@@ -178,19 +197,35 @@ class Checkpoints(Callback):
         raise TrainingInterrupted(message, self._signal)
 
     def _newest(self) -> Checkpoint | None:
-        """Return the newest checkpoint that is not damaged, if there is any."""
+        """Return the newest checkpoint that is not damaged on any rank, if there is any."""
         problem: ModelFileError | None = None
         self._damaged = []
-        for _, path in sorted(_checkpoints_in(self.directory).items(), reverse=True):
+        files = _checkpoints_in(self._own)
+        any_files = self._greatest(bool(files))
+        while number := -self._greatest(-max(files, default=0)):
+            self._damaged += [path for each, path in files.items() if each > number]  # other ranks do not have them
+            path, found = files.get(number, self._own / _FILE.format(number)), None
             try:
-                return read_checkpoint(path)
+                found = read_checkpoint(path)
             except ModelFileError as error:
                 logger.warning("%s; an earlier checkpoint is used if there is one", error)
                 problem = error
                 self._damaged.append(path)
+            files = {each: path for each, path in files.items() if each < number}
+            if not self._greatest(found is None):
+                return found
         if problem is not None:
             raise ModelFileError(f"{problem}, and there is no other; delete {self.directory} to start again")
+        if any_files:
+            raise ModelFileError(
+                f"{self.directory} has no checkpoint that all {self._ranks.size} processes have; start as many as "
+                "wrote it, or delete it to start again"
+            )
         return None
+
+    def _greatest(self, number: int) -> int:
+        """Return the greatest of the numbers of all ranks."""
+        return int(self._ranks.max(torch.tensor(int(number))))
 
     def _continued(self, found: Checkpoint | None) -> Snapshot:
         """Return the final state of a finished fit, with the epochs that are to be added."""

@@ -59,7 +59,7 @@ class CollapseWatch:
             word_counts: (V,) tokens of each word.
             n_topics: the number of topics; the sample has at least 20 documents for each.
         """
-        return cls(reader.sample(max(_SAMPLE, 20 * n_topics)), word_counts)
+        return cls(reader.sample_of_all(max(_SAMPLE, 20 * n_topics)), word_counts)
 
     def __call__(self, network: TopicNetwork) -> dict[str, Any]:
         """Measure a network.

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from ..distributed.ranks import Ranks, current, step, stepping
 from ..errors import OutOfMemoryError, TrainingDivergedError
 from ..nn.batch import Batch
 from ..nn.network import Player, TopicNetwork
@@ -103,6 +104,7 @@ def _train_stage(
                     raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
             for monitor in monitors:
                 row |= evaluated(state.network, state.device, monitor)
+            row = current().value_of_first(row)
             row |= state.network.adapt(row)
             if stage.recorded:
                 state.history.append(row)
@@ -144,7 +146,9 @@ def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[To
 def _mean_loss(network: TopicNetwork, reader: BatchReader, divergence_weight: float) -> float:
     """Return the mean loss of the documents, without the extra terms."""
     totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(divergence_weight).sum())
-    return float(torch.stack(totals).sum()) / reader.n_docs
+    found = torch.stack([torch.stack(totals).sum().double().cpu(), torch.tensor(reader.n_docs).double()])
+    total, n_docs = current().sum(found).tolist()
+    return float(total / n_docs)
 
 
 def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_batch: Callable[[], None]) -> Row:
@@ -182,7 +186,8 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
                 group["lr"] = rate
             where = f"epoch {state.epoch + 1}, batch {number}"
             try:
-                terms = _move(player, optimizer, batch, weight, finite, where)
+                with stepping(reader.sizes(number - 1)):
+                    terms = _move(player, optimizer, batch, weight, finite, where)
             except (RuntimeError, MemoryError) as error:
                 if not _is_out_of_memory(error):
                     raise
@@ -196,7 +201,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
         state.step, state.batch = state.step + 1, number
         after_batch()
     require_finite()
-    means = {name: float(total) / n_docs for name, (total, n_docs) in state.sums.items()}
+    means = _means(state.sums, current())
     state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
     elapsed = time.perf_counter() - started
     return {"epoch": state.epoch, **means, "divergence_weight": weight, "learning_rate": rate, "seconds": elapsed}
@@ -223,6 +228,14 @@ def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
         sums[name] = (total + term.detach().sum(), counted + n_docs)
 
 
+def _means(sums: Sums, ranks: Ranks) -> Row:
+    """Return the mean of each term over the documents of all ranks."""
+    if ranks.size == 1:
+        return {name: float(total) / n_docs for name, (total, n_docs) in sums.items()}
+    pairs = torch.tensor([[float(total), n_docs] for total, n_docs in sums.values()], dtype=torch.float64)  # (n, 2)
+    return {name: total / n_docs for name, (total, n_docs) in zip(sums, ranks.sum(pairs).tolist(), strict=True)}
+
+
 def _move(
     player: Player,
     optimizer: torch.optim.Optimizer,
@@ -241,8 +254,15 @@ def _move(
         return {}
     total = loss.total(divergence_weight)  # (B,)
     optimizer.zero_grad(set_to_none=True)
-    total.mean().backward(inputs=list(player.parameters))
-    if finite.allows(optimizer, total, player.parameters, where):
+    taken = step()
+    if taken.is_shared:
+        (total.sum() / taken.n_docs(len(total))).backward(inputs=list(player.parameters))
+        seen = total.detach().sum(0, keepdim=True)  # (1,)
+        taken.ranks.sum_in_place([seen, *(weights.grad for weights in player.parameters if weights.grad is not None)])
+    else:
+        total.mean().backward(inputs=list(player.parameters))
+        seen = total
+    if finite.allows(optimizer, seen, player.parameters, where):
         optimizer.step()
         if player.after is not None:
             player.after()

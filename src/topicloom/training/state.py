@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from ..distributed.ranks import current
 from ..nn.network import TopicNetwork
 
 Schedule = Literal["one_cycle", "constant"]
@@ -132,8 +134,9 @@ class TrainingState:
             seed: the seed of the network's noise and of the order of the documents.
             device: the device.
         """
-        network.on(device, seed)
-        shuffle = torch.Generator().manual_seed(seed)
+        own = _seed_of_rank(seed)
+        network.on(device, own)
+        shuffle = torch.Generator().manual_seed(own)
         state = cls(network, plan, _optimizers(network, plan, device), shuffle, seed)
         state.keep_first_shuffle()
         return state
@@ -243,6 +246,12 @@ class TrainingState:
                 parameter, _, moment = name.partition(".")
                 moments.setdefault(int(parameter), {})[moment] = tensor
             optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _seed_of_rank(seed: int) -> int:
+    """Return the seed of this rank's noise and order. That of the first rank is the seed itself."""
+    rank = current().rank
+    return int(np.random.SeedSequence([seed, rank]).generate_state(1)[0]) if rank else seed
 
 
 def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device) -> list[torch.optim.Optimizer]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from ...distributed.ranks import current
 from ...nn.batch import Batch
 from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
@@ -277,7 +278,7 @@ class CollapsedCounts(nn.Module):
         noise = min(1.0, float(counted.sum()) / len(self.tokens) / _FULL_NOISE_TOKENS)
         word_topics = self.word_topics  # (V, K)
         if self.passes_done < min(_WORD_NOISE_PASSES * self.n_passes, self.n_passes - _FINAL_PASSES):
-            word_topics = draw_counts(word_topics, _WORD_NOISE * noise, generator)
+            word_topics = draw_counts(word_topics, _WORD_NOISE * noise, current().shared(generator))
         excluded = 0.0 if self.document_topics is None else 1 - noise**2
         return CountingPass.start(self._topics(word_topics), noise, excluded)
 
@@ -311,6 +312,7 @@ class CollapsedCounts(nn.Module):
         """Replace the counts by the sums of the pass, or add these in a stream; then remove topics if it is time."""
         assert self.current_pass is not None
         done, self.current_pass = self.current_pass, None
+        current().sum_in_place([done.word_topics, done.tokens, done.alpha_numerator, done.alpha_denominator])
         old = 0.0 if self.document_topics is not None else 1.0  # the weight of the counts so far
         new = done.tokens.sum() / (old * self.tokens.sum() + done.tokens.sum())  # () the share of new tokens
         self.word_topics.mul_(old).add_(done.word_topics)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from ...distributed.ranks import current
 from ...nn.batch import Batch
 from ...nn.network import Loss, Player
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
@@ -127,8 +128,8 @@ class LoomNetwork(GSMNetwork):
         code = self.code(batch) if trains or self.counting.needs_encoder else None
         with torch.no_grad():
             posterior = self.counting.count(batch, None if code is None else code.point(), self.generator)
-            if not trains and bool(posterior.alpha.isfinite().all()):
-                return None
+            if not trains and (current().size > 1 or bool(posterior.alpha.isfinite().all())):
+                return None  # several processes only meet where the encoder is trained
             loss, theta = self.counting.loss(posterior, batch), posterior.point()
         encoded = torch.log_softmax(self.logits((code or self.code(batch)).mean), dim=1)
         divergence = (theta * (theta.log() - encoded)).sum(1)  # (B,) KL(theta || encoder's theta)
@@ -150,12 +151,14 @@ class LoomNetwork(GSMNetwork):
         if self.counting.started:
             return {"concentration": float(self.counting.alpha.sum())}
         changes = super().adapt(row)
+        self.usage.copy_(current().sum(self.usage) / current().size)
         if self.counting.document_topics is None:  # a stream
             is_pretrained = bool(self.steps >= _STREAM_STEPS)
         else:
             is_pretrained = row["epoch"] >= self.pretrain_epochs and self.count_epochs > 0
         if is_pretrained:
-            self.counting.start(self.decoder.beta_t().detach().clone(), self.usage, self.generator)
+            shared = current().shared(self.generator)
+            self.counting.start(self.decoder.beta_t().detach().clone(), self.usage, shared)
         return changes
 
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

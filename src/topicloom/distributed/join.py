@@ -1,0 +1,59 @@
+"""Joining the other ranks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from typing import Literal
+
+import torch
+import torch.distributed as dist
+
+from ..errors import SettingError
+from .ranks import Ranks, current, joined
+
+_TIMEOUT = 1800.0
+_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # which torchrun and Spark set
+
+
+@contextmanager
+def join(documents: Literal["all", "part"] = "all", timeout: float = _TIMEOUT) -> Iterator[Ranks]:
+    """Train together with the other ranks: in this block, `fit` is one fit of all of them.
+
+    Each rank learns from a part of the documents. A batch consists of the documents of all ranks, so `batch_size`, the
+    learning rate and the seed mean the same for any number of ranks. All ranks end with the same topics. Inference is
+    not shared: each rank infers what it is given.
+
+    The process group is the one that is initialized already, as in Ray Train; otherwise it is initialized from the
+    variables of the environment that torchrun and Spark's TorchDistributor set, with gloo on CPUs and nccl on GPUs.
+    Without them, there is one rank, and `fit` is as usual.
+
+    Args:
+        documents: what `fit` receives: "all" documents on every rank, of which each takes its part; or only the "part"
+            of the rank, over the same vocabulary.
+        timeout: after how many seconds a rank that does not answer is taken for lost.
+
+    Yields:
+        the ranks; `ranks.is_first` is true on the one that should save the model.
+
+    Raises:
+        SettingError: `documents` is neither, or this process is in such a block already.
+        LostRankError: another rank has ended or does not answer.
+    """
+    if documents not in ("all", "part"):
+        raise SettingError(f"`documents={documents!r}` should be 'all' or 'part'")
+    if current().size > 1:
+        raise SettingError("this process has joined the other ranks already; leave out the second `join`")
+    with ExitStack() as stack:
+        if not dist.is_available() or not (dist.is_initialized() or all(name in os.environ for name in _VARIABLES)):
+            yield stack.enter_context(joined(Ranks(documents=documents)))
+            return
+        if not dist.is_initialized():
+            backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+            dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+            stack.callback(dist.destroy_process_group)
+        rank = dist.get_rank()
+        local = int(os.environ.get("LOCAL_RANK", rank))
+        yield stack.enter_context(joined(Ranks(rank, dist.get_world_size(), local, documents)))

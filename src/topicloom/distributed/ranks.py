@@ -1,0 +1,229 @@
+"""The processes that train one model together, and what they tell each other.
+
+A process is called a rank, as in PyTorch's distributed package. Every rank calls the same functions in the same order;
+each of them returns the same on all ranks. With a single rank they communicate nothing and return what they are given.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ..errors import LostRankError
+
+_PLACE = re.compile(r"^\[[^\]]*\]\s*")  # in the source of gloo, with which its messages begin
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The ranks that train together.
+
+    Attributes:
+        rank: the number of this process, from 0.
+        size: the number of processes.
+        local_rank: the number of this process among those of its machine, which is the number of its GPU.
+        documents: what `fit` receives: "all" documents on every rank, or only the "part" of the rank.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    documents: Literal["all", "part"] = "all"
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the rank that writes files and shows results."""
+        return self.rank == 0
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """Return the sum of the tensors of all ranks, which have the same shape."""
+        return self._reduced(tensor, dist.ReduceOp.SUM)
+
+    def max(self, tensor: Tensor) -> Tensor:
+        """Return the element-wise maximum of the tensors of all ranks, which have the same shape."""
+        return self._reduced(tensor, dist.ReduceOp.MAX)
+
+    def sum_in_place(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over all ranks. They are sent together, as one message for each type."""
+        if self.size == 1:
+            return
+        for dtype in {tensor.dtype: None for tensor in tensors}:
+            some = [tensor for tensor in tensors if tensor.dtype == dtype]
+            total = self.sum(torch.cat([tensor.reshape(-1) for tensor in some]))
+            for tensor, part in zip(some, total.split([tensor.numel() for tensor in some]), strict=True):
+                tensor.copy_(part.view_as(tensor))
+
+    def of_first(self, tensor: Tensor) -> Tensor:
+        """Return the tensor of the first rank; on the others it has the same shape and type."""
+        if self.size == 1:
+            return tensor
+        sent = tensor.detach().clone().contiguous()
+        self._call(dist.broadcast, sent, src=0)
+        return sent
+
+    def value_of_first(self, value: Any) -> Any:
+        """Return the value of the first rank, which JSON can express."""
+        if self.size == 1:
+            return value
+        text = json.dumps(value if self.is_first else None).encode()
+        length = self.of_first(torch.tensor(len(text)))
+        text = text.ljust(int(length))[: int(length)]
+        return json.loads(bytes(self.of_first(torch.frombuffer(bytearray(text), dtype=torch.uint8)).tolist()))
+
+    def every(self, number: int) -> list[int]:
+        """Return the numbers of all ranks, in the order of the ranks."""
+        own = torch.zeros(self.size, dtype=torch.int64)
+        own[self.rank] = number
+        numbers: list[int] = self.sum(own).tolist()
+        return numbers
+
+    def rows(self, tensor: Tensor) -> Tensor:
+        """Return the rows of all ranks, one rank after the other: (n, ...) -> (N, ...)."""
+        return tensor if self.size == 1 else self._placed(tensor, self.every(len(tensor)), self.sum)
+
+    def shared(self, generator: torch.Generator) -> torch.Generator:
+        """Return a generator that draws the same on all ranks. A single rank uses the given one itself."""
+        if self.size == 1:
+            return generator
+        seed = torch.randint(2**62, (1,), generator=generator, device=generator.device)
+        return torch.Generator(generator.device).manual_seed(int(self.of_first(seed)))
+
+    def wait(self) -> None:
+        """Wait until all ranks have come here."""
+        self.max(torch.zeros(1))
+
+    def _placed(self, tensor: Tensor, lengths: Sequence[int], total: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the rows of all ranks as the sum of tensors with zeros for the rows of the others."""
+        before, after = sum(lengths[: self.rank]), sum(lengths[self.rank + 1 :])
+        padding = [tensor.new_zeros(n, *tensor.shape[1:]) for n in (before, after)]
+        return total(torch.cat([padding[0], tensor, padding[1]]))
+
+    def _reduced(self, tensor: Tensor, how: Any) -> Tensor:
+        if self.size == 1:
+            return tensor
+        result = tensor.detach().clone().contiguous()
+        self._call(dist.all_reduce, result, op=how)
+        return result
+
+    def _call(self, collective: Callable[..., Any], *args: Any, **options: Any) -> None:
+        try:
+            collective(*args, **options)
+        except RuntimeError as error:
+            reason = _PLACE.sub("", str(error)).split(". ")[0] or type(error).__name__
+            raise LostRankError(
+                f"process {self.rank} of {self.size} can no longer reach the others, one of which has probably ended "
+                f"({reason:.100}); start all of them again, and a fit with checkpoints goes on from the last one"
+            ) from None
+
+
+@dataclass(frozen=True)
+class Step:
+    """The ranks during one step of training, in which they learn from a batch together.
+
+    Attributes:
+        ranks: the ranks.
+        sizes: the number of documents of the batch on each rank; none if there is only one rank.
+    """
+
+    ranks: Ranks
+    sizes: Sequence[int] = ()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether there are several ranks."""
+        return self.ranks.size > 1
+
+    def n_docs(self, own: int) -> int:
+        """Return the number of documents of the batch on all ranks, of which this rank has `own`."""
+        return sum(self.sizes) if self.is_shared else own
+
+    def n_first_half(self, own: int) -> int:
+        """Return the size of the first halves of all ranks' batches together; a middle document belongs to them."""
+        return sum((size + 1) // 2 for size in self.sizes) if self.is_shared else (own + 1) // 2
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Return the sum over all ranks. Gradients pass through it."""
+        return _sum_with_gradient(x, self.ranks) if self.is_shared else x
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean over the documents of all ranks, (B, ...) -> (...). Gradients pass through it."""
+        return self.sum(x.sum(0)) / sum(self.sizes) if self.is_shared else x.mean(0)
+
+    def rows(self, x: Tensor) -> Tensor:
+        """Return the rows of all ranks' documents, (B, ...) -> (N, ...). Gradients pass through it."""
+        return self.ranks._placed(x, self.sizes, self.sum) if self.is_shared else x
+
+    def halves(self, x: Tensor) -> Tensor:
+        """Return the rows of all first halves, and then those of all second halves: (B, ...) -> (N, ...)."""
+        if not self.is_shared:
+            return x
+        first = [(size + 1) // 2 for size in self.sizes]
+        second = [size // 2 for size in self.sizes]
+        own = zip(x.tensor_split([first[self.ranks.rank]]), (first, second), strict=True)
+        return torch.cat([self.ranks._placed(half, lengths, self.sum) for half, lengths in own])
+
+
+class _Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, ranks: Ranks) -> Tensor:
+        ctx.ranks = ranks
+        return ranks.sum(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return ctx.ranks.sum(gradients[0]), None
+
+
+def _sum_with_gradient(x: Tensor, ranks: Ranks) -> Tensor:
+    total: Tensor = _Sum.apply(x, ranks)  # type: ignore[no-untyped-call]
+    return total
+
+
+_ALONE = Ranks()
+_NO_STEP = Step(_ALONE)
+_RANKS: ContextVar[Ranks] = ContextVar("ranks", default=_ALONE)
+_STEP: ContextVar[Step] = ContextVar("step", default=_NO_STEP)
+
+
+def current() -> Ranks:
+    """Return the ranks that this process has joined; one rank if it has joined none."""
+    return _RANKS.get()
+
+
+def step() -> Step:
+    """Return the step of training that is being taken; outside of one, and in one process, nothing is shared."""
+    return _STEP.get()
+
+
+@contextmanager
+def joined(ranks: Ranks) -> Iterator[Ranks]:
+    """Make these the ranks of this context."""
+    token = _RANKS.set(ranks)
+    try:
+        yield ranks
+    finally:
+        _RANKS.reset(token)
+
+
+@contextmanager
+def stepping(sizes: Sequence[int]) -> Iterator[Step]:
+    """Take a step of training with the current ranks.
+
+    Args:
+        sizes: the number of documents of the batch on each rank.
+    """
+    taken = Step(current(), sizes)
+    token = _STEP.set(taken)
+    try:
+        yield taken
+    finally:
+        _STEP.reset(token)

@@ -1,0 +1,149 @@
+"""What the processes of test_distributed.py do; each is started as `python tests/ranks.py TASK FOLDER`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+import topicloom as tl
+from topicloom.distributed import Ranks, current, join
+from topicloom.distributed.ranks import joined, stepping
+from topicloom.errors import LostRankError
+from topicloom.nn.discrepancies import mmd
+from topicloom.nn.layers import BatchNorm, FoldedNorm
+
+MODELS = {
+    "GSM": {"epochs": 10},
+    "WLDA": {"epochs": 2},
+    "GMNTM": {"epochs": 4, "pretrain_epochs": 2},
+    "BATM": {"epochs": 1},
+    "ProdLDA": {"epochs": 1, "batch_norm": True},
+    "Loom": {"epochs": 16},
+}
+
+
+def corpus(n_docs: int = 401) -> tl.Corpus:
+    """Documents of five topics in the order of their main topic, so that the parts of the ranks differ."""
+    random = np.random.default_rng(0)
+    beta = random.dirichlet(np.full(200, 0.05), 5)
+    theta = random.dirichlet([0.4, 0.3, 0.2, 0.1, 0.1], n_docs)
+    theta = theta[theta.argmax(1).argsort()]
+    rows = [random.multinomial(random.integers(0, 60), row @ beta) for row in theta]
+    return tl.Corpus.from_counts(sp.csr_array(np.stack(rows)))
+
+
+def same_as_one_process(folder: Path) -> None:
+    """Batch statistics and gradients of the ranks together are those of one process with all documents."""
+    x = torch.randn(11, 6, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    prior = torch.softmax(torch.randn(11, 6, generator=torch.Generator().manual_seed(1)), 1)
+    weight = torch.randn(4, 6, generator=torch.Generator().manual_seed(2)).requires_grad_()
+    first = torch.tensor([0, 1, 2, 6, 7, 8])  # the first halves of both ranks
+    both = torch.tensor([0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10])
+
+    def outcome(taken, own):
+        """The loss of the rows `own`, whose sum over the ranks is that of all rows."""
+        norm, folded = BatchNorm(6).train(), FoldedNorm(6, 4).train()
+        normal = norm(x[own])
+        halves = norm.of_halves(x[own]) if taken.is_shared else whole_halves(norm)
+        scaled, bias = folded(x[own], weight)
+        theta = torch.softmax(halves, 1)
+        theta = taken.halves(theta) if taken.is_shared else theta[both]
+        distance = mmd(taken.rows(prior[own]), theta, n_first=taken.n_first_half(len(x)))
+        share = len(own) / len(x)
+        loss = (normal.tanh() @ weight.mT).square().sum() / len(x) + (x[own] @ scaled.mT + bias).sin().sum() / len(x)
+        return loss + share * distance, [norm.running_mean, norm.running_var, folded.running_cov]
+
+    def whole_halves(norm):
+        out = torch.empty_like(x)
+        out[first] = norm.of_halves(torch.cat([x[first], x[first]]))[: len(first)]
+        rest = both[len(first) :]
+        out[rest] = norm.of_halves(torch.cat([x[rest], x[rest]]))[: len(rest)]
+        return out
+
+    ranks = current()
+    with stepping([6, 5]) as taken:
+        own = torch.arange(6) if ranks.is_first else torch.arange(6, 11)
+        loss, running = outcome(taken, own)
+        gradients = torch.autograd.grad(loss, [x, weight])
+    shared = [ranks.sum(loss), *(ranks.sum(each) for each in gradients), *running]
+    with joined(Ranks()), stepping([]) as alone:
+        loss, running = outcome(alone, torch.arange(11))
+        expected = [loss, *torch.autograd.grad(loss, [x, weight]), *running]
+    for one, other in zip(shared, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+    assert ranks.value_of_first({"rank": ranks.rank}) == {"rank": 0}
+    assert ranks.rows(torch.full((ranks.rank + 1,), ranks.rank)).tolist() == [0, 1, 1]
+    drawn = torch.rand(3, generator=ranks.shared(torch.Generator().manual_seed(ranks.rank)))
+    torch.testing.assert_close(ranks.of_first(drawn), drawn)
+
+
+def refusals(folder: Path) -> None:
+    """What several processes cannot do ends in one sentence, and in the same way on all of them."""
+    texts, rank = corpus(), current().rank
+    for model, documents, message in (
+        (tl.LDA(5), texts, "trained by one process"),
+        (tl.GSM(5), tl.Corpus.from_counts(texts.counts[:, : 150 + rank]), "different words"),
+        (tl.GSM(5), texts[: 200 + rank], "different sizes"),
+        (tl.GSM(5, batch_size=1), texts, "larger `batch_size`"),
+    ):
+        with pytest.raises(tl.InputError, match=message):
+            model.fit(documents)
+    with pytest.raises(tl.InputError, match="one process"):
+        tl.GSM(5).partial_fit(texts)
+
+
+def fits(folder: Path) -> None:
+    """Every kind of model, and a perplexity that can be compared with that of one process."""
+    texts, found = corpus(), {}
+    for name, settings in MODELS.items():
+        model = getattr(tl, name)(5, random_state=0, **settings).fit(texts, monitor=["document_npmi"])
+        every = current().rows(torch.from_numpy(model.components_)[None])
+        assert torch.equal(every[0], every[-1]), f"{name}: the ranks have different topics"
+        found[name] = {"history": model.history_, "topics": model.components_.tolist()}
+        assert model.word_counts_.sum() == texts.n_tokens
+        assert len(model.transform(texts)) == texts.n_docs
+    if current().is_first:
+        (folder / f"fits-{current().size}.json").write_text(json.dumps(found))
+
+
+class Dies(tl.Callback):
+    """Ends the second process without a word in the counting stage."""
+
+    def on_epoch(self, row):
+        if row["epoch"] == 11 and current().rank == 1:
+            os._exit(9)
+
+
+def checkpoints(folder: Path) -> None:
+    """A fit is resumed after a process has died, from a checkpoint that all have."""
+    saved = tl.Checkpoints(folder / "checkpoints", every="1 epochs")
+    try:
+        callbacks = [Dies()] if (folder / "dies").exists() else []
+        model = tl.Loom(5, random_state=0, **MODELS["Loom"]).fit(corpus(), checkpoint=saved, callbacks=callbacks)
+    except LostRankError as error:
+        print(error)
+        raise SystemExit(3) from None
+    if current().is_first:
+        epoch = saved.resumed_from.epoch if saved.resumed_from else 0
+        np.savez(folder / "topics.npz", topics=model.components_, resumed=epoch)
+
+
+def main() -> None:
+    logging.getLogger("topicloom").setLevel(logging.ERROR)
+    torch.set_num_threads(1)
+    tasks = {task.__name__: task for task in (same_as_one_process, refusals, fits, checkpoints)}
+    with join():
+        for name in sys.argv[1].split(","):
+            tasks[name](Path(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Training by several processes; ranks.py has what each of them does."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+import topicloom as tl
+from ranks import MODELS, corpus
+from ranks import fits as fit_all
+from topicloom.distributed import current, join
+from topicloom.errors import SettingError
+
+RANKS = [sys.executable, str(Path(__file__).with_name("ranks.py"))]
+
+
+def start(command: list[str], n_ranks: int) -> list[tuple[int, str]]:
+    """Start a command as so many processes, as torchrun does, and return the exit codes and outputs."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    known = os.environ | {
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(n_ranks), "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    started = [subprocess.Popen(command, env=known | {"RANK": str(rank)}, **pipes) for rank in range(n_ranks)]
+    try:
+        outputs = [each.communicate(timeout=300)[0] for each in started]
+        return [(each.returncode, output) for each, output in zip(started, outputs, strict=True)]
+    finally:
+        for each in started:
+            each.kill()
+
+
+@pytest.fixture(scope="module")
+def fits(tmp_path_factory):
+    """The histories and topics of fits by one process and by two."""
+    folder = tmp_path_factory.mktemp("fits")
+    for code, output in start([*RANKS, "same_as_one_process,refusals,fits", str(folder)], 2):
+        assert code == 0, output
+    fit_all(folder)
+    return [json.loads((folder / f"fits-{n}.json").read_text()) for n in (1, 2)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_two_processes_learn_what_one_learns(fits, name):
+    one, two = (found[name]["history"] for found in fits)
+    assert [row["epoch"] for row in one] == [row["epoch"] for row in two]
+    if name != "Loom":  # in its counting stage, the loss is that of one batch in twenty
+        assert one[-1]["loss"] == pytest.approx(two[-1]["loss"], rel=0.05)
+    assert one[-1]["document_npmi"] == pytest.approx(two[-1]["document_npmi"], abs=0.15)
+
+
+@pytest.mark.parametrize("name", ["GSM", "Loom"])
+def test_two_processes_find_the_topics_that_one_finds(fits, name):
+    one, two = (np.array(found[name]["topics"]) for found in fits)
+    distance = np.abs(one[:, None] - two[None]).sum(2) / 2
+    assert distance[linear_sum_assignment(distance)].mean() < 0.1
+
+
+def test_a_fit_goes_on_after_a_process_has_died(fits, tmp_path):
+    (tmp_path / "dies").touch()
+    (code, output), _ = start([*RANKS, "checkpoints", str(tmp_path)], 2)
+    assert code == 3
+    assert "process 0 of 2 can no longer reach the others" in output
+    (tmp_path / "dies").unlink()
+    assert [code for code, _ in start([*RANKS, "checkpoints", str(tmp_path)], 2)] == [0, 0]
+    resumed = np.load(tmp_path / "topics.npz")
+    assert resumed["resumed"] == 10
+    np.testing.assert_array_equal(resumed["topics"], np.array(fits[1]["Loom"]["topics"], np.float32))
+    with pytest.raises(tl.InputError, match="was written by process 1 of 2"):
+        tl.Loom(5, random_state=0, **MODELS["Loom"]).fit(corpus(), checkpoint=tmp_path / "checkpoints")
+
+
+def test_the_command_line_trains_in_two_processes(tmp_path):
+    lines = [f"{' '.join(pair)} {number % 7}x" for number in range(300) for pair in (("cat", "dog"), ("tax", "law"))]
+    (tmp_path / "texts.txt").write_text("\n".join(lines))
+    command = [sys.executable, "-m", "topicloom", "train", str(tmp_path / "texts.txt"), "--model", "gsm", "--topics"]
+    command += ["2", "--epochs", "4", "--out", str(tmp_path / "run"), "--no-explorer"]
+    (code, output), other = start(command, 2)
+    assert (code, other[0]) == (0, 0), output + other[1]
+    assert "the run is in" in output
+    assert other[1] == ""
+    assert len(tl.load(tmp_path / "run").components_) == 2
+    assert len((tmp_path / "run" / "doc_topics.csv").read_text().splitlines()) == len(lines) + 1
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_one_process_joins_nobody(monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    with join() as ranks:
+        assert (ranks.size, ranks.is_first, current()) == (1, True, ranks)
+    with pytest.raises(SettingError, match="'all' or 'part'"), join(documents="half"):
+        pass
