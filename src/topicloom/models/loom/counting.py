@@ -311,8 +311,7 @@ class CollapsedCounts(nn.Module):
     def end_pass(self) -> None:
         """Replace the counts by the sums of the pass, or add these in a stream; then remove topics if it is time."""
         assert self.current_pass is not None
-        done, self.current_pass = self.current_pass, None
-        current().sum_in_place([done.word_topics, done.tokens, done.alpha_numerator, done.alpha_denominator])
+        done, self.current_pass = self.current_pass.of_all_ranks(), None
         old = 0.0 if self.document_topics is not None else 1.0  # the weight of the counts so far
         new = done.tokens.sum() / (old * self.tokens.sum() + done.tokens.sum())  # () the share of new tokens
         self.word_topics.mul_(old).add_(done.word_topics)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from ...distributed.ranks import current
 from ...nn.sparse import TINY, SparseCounts
 
 _CHUNK = 1 << 17  # elements of a (non-zeros, K) block; a few such blocks fit into a core's cache
@@ -68,6 +69,11 @@ class CountingPass:
         """Return a pass whose sums are all 0."""
         zeros = torch.zeros_like(topics.beta_t)
         return cls(topics, noise, excluded, zeros, zeros[:, 0].clone(), zeros[0].clone(), zeros.new_zeros(()))
+
+    def of_all_ranks(self) -> CountingPass:
+        """Return the pass with the sums over the documents of all ranks. It is called once, at the end of the pass."""
+        current().sum_in_place([self.word_topics, self.tokens, self.alpha_numerator, self.alpha_denominator])
+        return self
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return tensors and numbers from which `from_state` makes the same pass."""
