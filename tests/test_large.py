@@ -121,6 +121,17 @@ def test_memory_is_released_of_files_alone(tmp_path):
         assert sum(map(len, pieces(array))) == 10_000
 
 
+def test_a_stream_keeps_the_last_rows_of_its_history(monkeypatch, tmp_path):
+    monkeypatch.setattr("topicloom.models.neural._STREAM_ROWS", 3)
+    model = tl.GSM(2, hidden_size=4, random_state=0)
+    for start in range(0, 50, 10):
+        model.partial_fit(CORPUS[start : start + 10])
+    assert [row["epoch"] for row in model.history_] == [3, 4, 5]
+    model.save(tmp_path / "model")
+    loaded = tl.load(tmp_path / "model").partial_fit(CORPUS[50:60])
+    assert [row["epoch"] for row in loaded.history_] == [4, 5, 6]
+
+
 LIMITED = """
 import re, resource, sys
 import numpy as np

@@ -34,6 +34,7 @@ from ..text.counting import (
 from ..text.languages import can_split, mismatch, other_language
 from ..text.storage import TextWriter
 from ..text.tokenizers import resolve_stop_words
+from .fields import numbers
 from .vocabulary import Filters, Tally
 
 logger = logging.getLogger("topicloom")
@@ -50,7 +51,7 @@ class Built(NamedTuple):
 
     counts: Counts
     vocabulary: list[str]
-    ids: list[str]
+    ids: Sequence[str]
     labels: list[str] | None
     timestamps: list[str] | None
     texts: Sequence[str] | None
@@ -174,11 +175,18 @@ def build(
     return Built(
         counts,
         vocabulary,
-        [str(row) if name is None else name for row, name in enumerate(ids)],
+        _known_ids(ids),
         _known(labels),
         _known(timestamps),
         stored,
     )
+
+
+def _known_ids(ids: list[str | None]) -> Sequence[str]:
+    """Return the ids, with the number of the row for unknown ones."""
+    if all(name is None for name in ids):
+        return numbers(len(ids))
+    return [str(row) if name is None else name for row, name in enumerate(ids)]
 
 
 def _known(values: list[str | None]) -> list[str] | None:

@@ -12,9 +12,12 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..text.characters import brief, replace_surrogates
-from ..text.storage import StoredTexts
+from ..text.storage import StoredTexts, TextWriter
+from ..text.strings import RowNumbers, Strings
 from .missing import is_missing
 from .times import Times, parse_times
+
+MOST_IN_A_LIST = 1 << 16  # ids or labels; more are kept as bytes, which take a third of the memory
 
 Rows: TypeAlias = npt.NDArray[np.intp]
 
@@ -56,8 +59,8 @@ class Fields:
         covariates: name -> (n_docs,) float64, with NaN for unknown values, or `Categories`.
     """
 
-    ids: list[str]
-    labels: list[str] | None = None
+    ids: Sequence[str]
+    labels: Sequence[str] | None = None
     times: Times | None = None
     texts: Sequence[str] | None = None
     tokens: Sequence[Sequence[str]] | None = None
@@ -120,7 +123,7 @@ class Fields:
         def pick(column: Any) -> Any:
             if column is None:
                 return None
-            if isinstance(column, StoredTexts):
+            if isinstance(column, StoredTexts | RowNumbers):
                 return column.take(rows)
             if isinstance(column, Categories):
                 return replace(column, codes=column.codes[rows])
@@ -128,6 +131,7 @@ class Fields:
 
         covariates = {name: pick(column) for name, column in self.covariates.items()}
         columns = {part.name: pick(getattr(self, part.name)) for part in fields(self) if part.name != "covariates"}
+        columns |= {name: compact(columns[name]) for name in ("ids", "labels") if columns[name] is not None}
         return Fields(**columns, covariates=covariates)
 
     def array(self, name: str) -> npt.NDArray[Any]:
@@ -165,12 +169,16 @@ class WithFields:
     fields: Fields
 
     @property
-    def ids(self) -> list[str]:
-        """A name for each document: "0", "1", ... unless given."""
+    def ids(self) -> Sequence[str]:
+        """A name for each document: "0", "1", ... unless given. Of 65,536 documents or fewer, a list.
+
+        For more documents, it is a sequence that equals a list of the same strings and takes less memory. The same
+        holds for `labels`.
+        """
         return self.fields.ids
 
     @property
-    def labels(self) -> list[str] | None:
+    def labels(self) -> Sequence[str] | None:
         """A class for each document, "" if it is unknown; None if the documents have no labels."""
         return self.fields.labels
 
@@ -195,15 +203,29 @@ class WithFields:
         return self.fields.covariates
 
 
-def numbers(count: int) -> list[str]:
+def numbers(count: int) -> Sequence[str]:
     """Return "0", "1", ...: the ids of documents without ids of their own."""
-    return [str(row) for row in range(count)]
+    return compact(RowNumbers(range(count)))
 
 
-def _strings(name: str, values: Iterable[Any]) -> list[str]:
+def compact(strings: Sequence[str]) -> Sequence[str]:
+    """Return a list of strings if there are not many, and otherwise a sequence that takes less memory than a list."""
+    if len(strings) <= MOST_IN_A_LIST:
+        return strings if isinstance(strings, list) else list(strings)
+    if isinstance(strings, Strings):
+        return strings
+    with TextWriter() as writer:
+        for each in strings:
+            writer.append(each)
+        return writer.finish()
+
+
+def _strings(name: str, values: Iterable[Any]) -> Sequence[str]:
     if not isinstance(values, Iterable):
         raise InputError(f"`{name}` is {brief(values)}; give a list with one value for each document")
-    return ["" if is_missing(value) else replace_surrogates(str(value)) for value in values]
+    if isinstance(values, Strings):
+        return compact(values)
+    return compact(["" if is_missing(value) else replace_surrogates(str(value)) for value in values])
 
 
 def _vectors(values: Any) -> npt.NDArray[np.float32]:

@@ -21,7 +21,7 @@ from ..errors import CorpusFileError, InputError
 from ..files import check_digests, plain_file, put_back, read_lines, read_manifest, write_lines, write_manifest
 from ..text import AnyTokenizer, tokenizer_from_settings
 from ..text.storage import StoredTexts, damaged, load_array, write_texts
-from .fields import Categories, Covariate, Fields, numbers
+from .fields import Categories, Covariate, Fields, compact, numbers
 from .mapped import pieces
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def load_parts(folder: Path, mmap: bool, verify: bool | None = None) -> dict[str
         for name, kind, n_axes in (("times", "i", 1), ("vectors", "f", 2))
     )
     fields = Fields(
-        numbers(n_docs) if ids is None else list(ids),
-        None if labels is None else list(labels),
+        numbers(n_docs) if ids is None else compact(ids),
+        None if labels is None else compact(labels),
         None if times is None else times.view("datetime64[us]"),
         texts,
         None,

@@ -203,7 +203,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
     def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Sequence[str] | None = None) -> Self:
         """Learn from more documents in one pass.
 
-        The first call determines the vocabulary. Later calls use only the words in it.
+        The first call determines the vocabulary. Later calls use only the words in it. `history_` gets a row for each
+        call; models that are trained by gradient descent keep the last 1,000.
 
         Args:
             X, y, vocabulary: as for `fit`. A matrix with another vocabulary is matched word by word.

@@ -57,9 +57,11 @@ def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference 
         posterior: a function that returns q(theta | x) of a batch; by default that of the network.
     """
     infer = posterior or network.posterior
-    shares = list(each_batch(network, corpus, lambda batch: infer(batch).point()))
     average = network.prior_theta().detach().cpu().numpy()
-    theta = np.concatenate([np.empty((0, len(average)), np.float32), *shares])
+    theta, done = np.empty((corpus.n_docs, len(average)), np.float32), 0
+    for shares in each_batch(network, corpus, lambda batch: infer(batch).point()):
+        theta[done : done + len(shares)] = shares
+        done += len(shares)
     theta[corpus.is_empty] = average
     return DocumentTopics(theta, corpus.is_empty, corpus.fields)
 

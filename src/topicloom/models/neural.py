@@ -39,6 +39,7 @@ logger = logging.getLogger("topicloom")
 
 # A few hundred documents need small batches; otherwise 60 epochs have too few steps for topics to become different.
 _SMALLEST_BATCH, _LARGEST_BATCH, _STEPS_PER_EPOCH = 32, 256, 30
+_STREAM_ROWS = 1000  # of history_ that a stream keeps
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -293,7 +294,8 @@ class NeuralTopicModel(TopicModel):
             state = TrainingState.start(
                 self.network_, self.training_plan(), self.draw_seed(), choose_device(self.device)
             )
-            state.history, state.epoch = list(self.history_), len(self.history_)
+            state.history = list(self.history_)
+            state.epoch = self.history_[-1]["epoch"] if self.history_ else 0
             state.stage = len(stages) - 1
             self.set_target(state.network)
         elif state is None:
@@ -305,6 +307,7 @@ class NeuralTopicModel(TopicModel):
             train_stages(state, reader, stages, monitors=[self.collapse_watch(reader)])
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
+                state.history = state.history[-_STREAM_ROWS:]  # a stream has no end, and the memory has
                 self.finish_training(state)
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, overload
@@ -15,9 +15,10 @@ import numpy.typing as npt
 from ..errors import CorpusFileError
 from ..files import plain_file
 from .characters import replace_surrogates
+from .strings import Strings
 
 
-class StoredTexts(Sequence[str]):
+class StoredTexts(Strings):
     """A sequence of strings that are decoded on access.
 
     Args:

@@ -157,7 +157,9 @@ class BatchReader:
     def sample(self, n_docs: int) -> Batch:
         """Return a batch of up to `n_docs` documents at even distances. It is always the same."""
         some = np.linspace(0, self.n_docs - 1, min(n_docs, self.n_docs)).astype(np.intp)
-        return self._batch(self.rows[some])
+        batch = self._batch(self.rows[some])
+        release(self.counts.data, self.counts.indices)  # documents at a distance are mapped with many others
+        return batch
 
     def sample_of_all(self, n_docs: int) -> Batch:
         """Return `sample` of the documents of all ranks."""
