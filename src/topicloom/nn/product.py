@@ -11,11 +11,13 @@ differs by at most 0.4 %, which is far less than the noise of a gradient that is
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .helpers import together
 from .sparse import SparseCounts
 
 _BLOCK = 1 << 18  # elements of a block of rows that fits into the processor's cache
@@ -24,40 +26,67 @@ _BLOCK = 1 << 18  # elements of a block of rows that fits into the processor's c
 class _ProductLogLikelihood(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, theta: Tensor, weight: Tensor, counts: SparseCounts) -> Tensor:
-        scores = counts.sampled_product(theta, weight)  # (N,)
         # (B, V), each row divided by its largest element
         exponentials = theta.new_empty(len(theta), len(weight), dtype=kept_dtype(theta.device))
         normaliser = theta.new_empty(len(theta))  # (B,) the logarithm of the sum of each row
         sums = theta.new_empty(len(theta))
-        step = max(1, _BLOCK // len(weight)) if theta.device.type == "cpu" else len(theta)
-        rounded = exponentials.dtype != theta.dtype
-        buffer = theta.new_empty(step if rounded else 0, len(weight))
-        for start in range(0, len(theta), step):
-            rows = slice(start, start + step)
+        scores: list[Tensor] = []  # (N,)
+
+        def normalise(rows: slice) -> None:
             kept = exponentials[rows]
-            block = torch.mm(theta[rows], weight.mT, out=buffer[: len(kept)] if rounded else kept)  # (step, V)
+            rounded = kept.dtype != theta.dtype
+            block = torch.mm(theta[rows], weight.mT, out=None if rounded else kept)  # (step, V)
             top = block.amax(1)  # (step,)
             sums[rows] = block.sub_(top[:, None]).exp_().sum(1)
+            normaliser[rows] = top + sums[rows].log()
             if rounded:
                 kept.copy_(block)
-            normaliser[rows] = top + sums[rows].log()
+
+        step = max(1, _BLOCK // len(weight)) if theta.device.type == "cpu" else max(1, len(theta))
+        blocks = [slice(start, start + step) for start in range(0, len(theta), step)]
+        together(
+            [
+                lambda: scores.append(counts.sampled_product(theta, weight)),
+                *(partial(normalise, rows) for rows in blocks),
+            ]
+        )
         ctx.counts = counts
         ctx.save_for_backward(theta, weight, exponentials, sums)
-        return counts.sum_by_document(counts.values * scores) - counts.totals * normaliser
+        return counts.sum_by_document(counts.values * scores[0]) - counts.totals * normaliser
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         counts = ctx.counts
         theta, weight, exponentials, sums = ctx.saved_tensors
-        weights = grad[counts.documents] * counts.values  # (N,)
+        observed = grad[counts.documents] * counts.values  # (N,)
         # The product of `expected` and the exponentials is the expected counts.
         expected = (grad * counts.totals / sums)[:, None]  # (B, 1)
         dtype = exponentials.dtype
-        theta_grad = counts.times(weights, weight) - expected * (exponentials @ weight.to(dtype))  # (B, K)
-        of_words = exponentials.mT @ (expected * theta).to(dtype)  # (V, K)
-        weight_grad = counts.transposed_times(weights, theta).sub_(of_words)  # (V, K)
-        return theta_grad, weight_grad, None
+        right, left = weight.to(dtype), (expected * theta).to(dtype)  # (V, K), (B, K)
+        theta_grad, weight_grad = torch.empty_like(theta), torch.empty_like(weight)
+        of_documents, of_words = torch.empty_like(left), torch.empty_like(right)
+        document_halves, word_halves = _halves(len(theta)), _halves(len(weight))
+
+        def document_product(rows: slice) -> None:
+            torch.mm(exponentials[rows], right, out=of_documents[rows])
+
+        def word_product(rows: slice) -> None:
+            torch.mm(exponentials[:, rows].mT, left, out=of_words[rows])
+
+        together(
+            [
+                lambda: weight_grad.copy_(counts.transposed_times(observed, theta)),
+                lambda: theta_grad.copy_(counts.times(observed, weight)),
+                *(partial(document_product, rows) for rows in document_halves),
+                *(partial(word_product, rows) for rows in word_halves),
+            ]
+        )
+        return theta_grad.sub_(expected * of_documents), weight_grad.sub_(of_words), None
+
+
+def _halves(n: int) -> tuple[slice, slice]:
+    return slice(0, n // 2), slice(n // 2, n)
 
 
 def kept_dtype(device: torch.device) -> torch.dtype:

@@ -149,11 +149,19 @@ def starts_of(groups: Tensor, n_groups: int) -> Tensor:
         groups: (N,) int64, the group of each member.
         n_groups: the number of groups.
     """
+    return F.pad(_sizes(groups, n_groups).cumsum(0), (1, 0))
+
+
+def _sizes(groups: Tensor, n_groups: int) -> Tensor:
+    """Return the number of members of each group, (n_groups,)."""
     if groups.device.type == "cpu":
-        sizes = torch.bincount(groups, minlength=n_groups)
-    else:  # bincount would wait for the device, to learn the number of groups
-        sizes = groups.new_zeros(n_groups).index_add_(0, groups, torch.ones_like(groups))
-    return F.pad(sizes.cumsum(0), (1, 0))
+        return torch.bincount(groups, minlength=n_groups)
+    return _sizes_on_device(groups, n_groups)
+
+
+def _sizes_on_device(groups: Tensor, n_groups: int) -> Tensor:
+    """`_sizes` without waiting for the device, as bincount would to learn the number of groups."""
+    return groups.new_zeros(n_groups).index_add_(0, groups, torch.ones_like(groups))
 
 
 def _product(sparse: Tensor, dense: Tensor) -> Tensor:

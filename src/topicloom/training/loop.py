@@ -17,6 +17,7 @@ from torch import Tensor
 from ..distributed.ranks import Ranks, current, step, stepping
 from ..errors import OutOfMemoryError, TrainingDivergedError
 from ..nn.batch import Batch
+from ..nn.helpers import ahead, helped
 from ..nn.network import Player, TopicNetwork
 from .batches import BatchReader
 from .callbacks import Callback, watched
@@ -176,7 +177,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
     rate = plan.learning_rate * _rate_factor(plan, state.step - 1, len(reader))
     weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (state.batch - 1) / len(reader))
     batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
-    for number, batch in enumerate(batches, start=state.batch + 1):
+    for number, batch in enumerate(ahead(batches), start=state.batch + 1):
         rate = plan.learning_rate * _rate_factor(plan, state.step, len(reader))
         weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (number - 1) / len(reader))
         for player, optimizer in players:
@@ -336,15 +337,18 @@ def _denormals_flushed() -> Iterator[None]:
 
 @contextmanager
 def _suitable_threads(network: TopicNetwork) -> Iterator[None]:
-    """Use one thread for a small network, and leave the number of threads as it is for others.
+    """Use one thread for each operation of a small network, and leave the number of threads as it is for others.
 
     A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that, but waiting for
-    it takes several times as long if another process is using its core.
+    it takes several times as long if another process is using its core. The other threads help with a few longer jobs,
+    for which no thread waits (see `nn.helpers`).
     """
     n_threads = torch.get_num_threads()
-    if sum(parameter.numel() for parameter in network.parameters()) < _SMALL:
+    small = sum(parameter.numel() for parameter in network.parameters()) < _SMALL
+    if small:
         torch.set_num_threads(1)
     try:
-        yield
+        with helped(n_threads - 1 if small else 0):
+            yield
     finally:
         torch.set_num_threads(n_threads)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
@@ -63,6 +63,11 @@ class LoomNetwork(GSMNetwork):
         self.pretrain_epochs, self.count_epochs = settings._stage_epochs(words.mean_length)
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)
+        self.counting.started = self.counting.started.cpu()  # each step reads it, and would wait for another device
+        return self
 
     def posterior(self, batch: Batch) -> SampledPosterior:
         return self.refined_posterior(batch, self.refine)
