@@ -26,7 +26,7 @@ import torch
 
 import topicloom as tl
 from topicloom.models.persistence import estimator_named
-from topicloom.training import loop
+from topicloom.training import processor
 
 SMALL, LARGE = 2_000, 20_000  # words
 MODELS = [name.lower() for name in (model.__name__ for model in tl.MODELS) if name != "LDA"]
@@ -135,8 +135,9 @@ def report(found: dict[str, dict[str, bool]], jobs: bool, seconds: float) -> str
         lines.append(f"| `{name}` | {' | '.join(cells)} | {grade(same)} |")
     lines += [
         "",
-        f"A network of fewer than {loop._SMALL:,} numbers is trained with one thread, so the number of threads has no "
-        "effect on what it learns; `components_` of NVDM differs all the same, because its softmax over the words is "
+        f"A network of fewer than {processor._SMALL:,} numbers is trained with one thread for each operation, so the "
+        "number of threads has no effect on what it learns; `components_` of NVDM differs all the same, because its "
+        "softmax over the words is "
         "divided among the threads. For larger networks PyTorch divides some sums among the threads, among them those "
         "of batch normalisation and of the gradient of softmax, and sums that are divided differently are rounded "
         "differently. With `OMP_NUM_THREADS=1`, or the same number of threads on both machines, results are the same. "

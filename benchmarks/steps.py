@@ -21,12 +21,9 @@ from unittest.mock import patch
 
 import torch
 
-import jobs
-import shared
-import topicloom as tl
 from topicloom.models.loom import counting, network
 from topicloom.models.spare_topics import SpareTopics
-from topicloom.nn import decoders, encoders, posteriors, product, separation, softmax, sparse
+from topicloom.nn import decoders, encoders, product, separation, softmax, sparse
 from topicloom.nn import network as networks
 from topicloom.training import batches, collapse, finite, loop
 

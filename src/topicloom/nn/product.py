@@ -3,10 +3,6 @@
 log p(x | theta) = sum_v x_v (theta W_v + b_v) - n logsumexp_v(theta W_v + b_v). The first sum is over the non-zero
 counts, and only the second one is dense. Its exponentials are kept, without normalisation, for the backward pass, which
 then consists of two products.
-
-The likelihood is computed in single precision. Where the processor multiplies bfloat16 numbers, the exponentials are
-kept in half the memory, and the two products of the backward pass take half the time or less. A rounded exponential
-differs by at most 0.4 %, which is far less than the noise of a gradient that is estimated from a batch.
 """
 
 from __future__ import annotations
@@ -26,21 +22,16 @@ _BLOCK = 1 << 18  # elements of a block of rows that fits into the processor's c
 class _ProductLogLikelihood(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, theta: Tensor, weight: Tensor, counts: SparseCounts) -> Tensor:
-        # (B, V), each row divided by its largest element
-        exponentials = theta.new_empty(len(theta), len(weight), dtype=kept_dtype(theta.device))
+        exponentials = theta.new_empty(len(theta), len(weight))  # (B, V), each row divided by its largest element
         normaliser = theta.new_empty(len(theta))  # (B,) the logarithm of the sum of each row
         sums = theta.new_empty(len(theta))
         scores: list[Tensor] = []  # (N,)
 
         def normalise(rows: slice) -> None:
-            kept = exponentials[rows]
-            rounded = kept.dtype != theta.dtype
-            block = torch.mm(theta[rows], weight.mT, out=None if rounded else kept)  # (step, V)
+            block = torch.mm(theta[rows], weight.mT, out=exponentials[rows])  # (step, V)
             top = block.amax(1)  # (step,)
             sums[rows] = block.sub_(top[:, None]).exp_().sum(1)
             normaliser[rows] = top + sums[rows].log()
-            if rounded:
-                kept.copy_(block)
 
         step = max(1, _BLOCK // len(weight)) if theta.device.type == "cpu" else max(1, len(theta))
         blocks = [slice(start, start + step) for start in range(0, len(theta), step)]
@@ -62,17 +53,16 @@ class _ProductLogLikelihood(torch.autograd.Function):
         observed = grad[counts.documents] * counts.values  # (N,)
         # The product of `expected` and the exponentials is the expected counts.
         expected = (grad * counts.totals / sums)[:, None]  # (B, 1)
-        dtype = exponentials.dtype
-        right, left = weight.to(dtype), (expected * theta).to(dtype)  # (V, K), (B, K)
+        weighted = expected * theta  # (B, K)
         theta_grad, weight_grad = torch.empty_like(theta), torch.empty_like(weight)
-        of_documents, of_words = torch.empty_like(left), torch.empty_like(right)
+        of_documents, of_words = torch.empty_like(theta), torch.empty_like(weight)
         document_halves, word_halves = _halves(len(theta)), _halves(len(weight))
 
         def document_product(rows: slice) -> None:
-            torch.mm(exponentials[rows], right, out=of_documents[rows])
+            torch.mm(exponentials[rows], weight, out=of_documents[rows])
 
         def word_product(rows: slice) -> None:
-            torch.mm(exponentials[:, rows].mT, left, out=of_words[rows])
+            torch.mm(exponentials[:, rows].mT, weighted, out=of_words[rows])
 
         together(
             [
@@ -87,12 +77,6 @@ class _ProductLogLikelihood(torch.autograd.Function):
 
 def _halves(n: int) -> tuple[slice, slice]:
     return slice(0, n // 2), slice(n // 2, n)
-
-
-def kept_dtype(device: torch.device) -> torch.dtype:
-    """Return the type of the exponentials: bfloat16 if the processor has instructions for its products."""
-    supported = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    return torch.bfloat16 if device.type == "cpu" and supported() else torch.float32
 
 
 def product_log_likelihood(theta: Tensor, weight: Tensor, bias: Tensor, counts: SparseCounts) -> Tensor:

@@ -17,17 +17,17 @@ from torch import Tensor
 from ..distributed.ranks import Ranks, current, step, stepping
 from ..errors import OutOfMemoryError, TrainingDivergedError
 from ..nn.batch import Batch
-from ..nn.helpers import ahead, helped
+from ..nn.helpers import ahead
 from ..nn.network import Player, TopicNetwork
 from .batches import BatchReader
 from .callbacks import Callback, watched
 from .finite import FiniteCheck
+from .processor import denormals_flushed, suitable_threads
 from .state import Row, Stage, Sums, TrainingPlan, TrainingState
 
 Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")
 EVALUATION_SEED = 20_201  # every evaluation draws the same noise, so that epochs can be compared
-_SMALL = 2_000_000  # parameters
 
 
 def train_stages(
@@ -92,7 +92,7 @@ def _train_stage(
         for callback in callbacks:
             callback.on_step(state)
 
-    with _denormals_flushed(), _suitable_threads(state.network), _snapshots_unchecked_after(state):
+    with denormals_flushed(), suitable_threads(state.network), _snapshots_unchecked_after(state):
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
             row = _epoch(state, reader, plan, after_batch)
             state.network.end_pass()
@@ -322,33 +322,3 @@ def _snapshots_unchecked_after(state: TrainingState) -> Iterator[None]:
         yield
     finally:
         state.before_snapshot = None
-
-
-@contextmanager
-def _denormals_flushed() -> Iterator[None]:
-    """Treat numbers below 1e-38 as zero on this thread, because processors are slow with such denormal numbers."""
-    were_flushed = (torch.tensor([1e-39]) * 1.0).item() == 0.0
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(were_flushed)
-
-
-@contextmanager
-def _suitable_threads(network: TopicNetwork) -> Iterator[None]:
-    """Use one thread for each operation of a small network, and leave the number of threads as it is for others.
-
-    A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that, but waiting for
-    it takes several times as long if another process is using its core. The other threads help with a few longer jobs,
-    for which no thread waits (see `nn.helpers`).
-    """
-    n_threads = torch.get_num_threads()
-    small = sum(parameter.numel() for parameter in network.parameters()) < _SMALL
-    if small:
-        torch.set_num_threads(1)
-    try:
-        with helped(n_threads - 1 if small else 0):
-            yield
-    finally:
-        torch.set_num_threads(n_threads)

@@ -1,0 +1,93 @@
+"""Threads that share the jobs of a step."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import topicloom as tl
+from topicloom.nn.helpers import ahead, helped, together
+from topicloom.nn.product import product_log_likelihood
+from topicloom.training.batches import sparse_batch
+
+CORPUS = tl.datasets.synthetic_lda(300, 5, 100, random_state=0).corpus
+
+
+@pytest.mark.parametrize("n_helpers", [0, 1, 3])
+def test_each_job_is_done_once(n_helpers: int) -> None:
+    done: Counter[int] = Counter()
+    names = set()
+
+    def job(number: int) -> None:
+        time.sleep(1e-3)
+        done[number] += 1
+        names.add(threading.current_thread().name)
+        assert not torch.is_grad_enabled()
+
+    with helped(n_helpers):
+        together([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
+    assert done == Counter(range(20))
+    assert len(names) <= 1 + n_helpers
+    assert len(names) > 1 or not n_helpers
+    together([])
+
+
+def test_an_error_of_a_helper_is_raised() -> None:
+    main = threading.current_thread()
+
+    def job() -> None:
+        time.sleep(1e-2)
+        if threading.current_thread() is not main:
+            raise ValueError("in a helper")
+
+    with helped(1), pytest.raises(ValueError, match="in a helper"):
+        together([job] * 4)
+
+
+@pytest.mark.parametrize("n_helpers", [0, 1])
+def test_items_are_the_same_ahead_of_time(n_helpers: int) -> None:
+    def items() -> Iterator[int]:
+        yield from range(5)
+        raise ValueError("the last item")
+
+    seen: list[int] = []
+    with helped(n_helpers):
+        numbers = ahead(items())
+        for _ in range(5):
+            seen.append(next(numbers))
+            time.sleep(1e-3)
+        with pytest.raises(ValueError, match="the last item"):
+            next(numbers)
+    assert seen == list(range(5))
+
+
+def test_results_do_not_depend_on_helpers() -> None:
+    generator = torch.Generator().manual_seed(0)
+    found = []
+    for n_helpers in (0, 1, 3):
+        generator.manual_seed(0)
+        theta = torch.rand(300, 7, generator=generator).softmax(1).requires_grad_()
+        weight = torch.randn(100, 7, generator=generator).requires_grad_()
+        batch = sparse_batch(CORPUS.counts, torch.arange(300).numpy(), torch.device("cpu")).counts
+        with helped(n_helpers):
+            out = product_log_likelihood(theta, weight, torch.zeros(100), batch)
+            out.sum().backward()
+        found.append((out.detach(), theta.grad, weight.grad))
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_a_model_learns_the_same_with_helpers() -> None:
+    n_threads, found = torch.get_num_threads(), []
+    try:
+        for n in (1, 2):
+            torch.set_num_threads(n)
+            found.append(tl.ProdLDA(5, epochs=2, random_state=0).fit(CORPUS).components_)
+    finally:
+        torch.set_num_threads(n_threads)
+    assert (found[0] == found[1]).all()
