@@ -66,8 +66,12 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
         yield from items
         return
     end = object()
-    item = next(items, end)
+
+    def fetch() -> T | object:
+        return next(items, end)
+
+    item = fetch()
     while item is not end:
-        following = _pool(os.getpid()).submit(copy_context().run, next, items, end)
+        following = _pool(os.getpid()).submit(copy_context().run, fetch)
         yield item  # type: ignore[misc]
-        item = next(items, end) if following.cancel() else following.result()
+        item = fetch() if following.cancel() else following.result()

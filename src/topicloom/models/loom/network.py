@@ -65,7 +65,7 @@ class LoomNetwork(GSMNetwork):
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self.counting.started = self.counting.started.cpu()  # each step reads it, and would wait for another device
         return self
 
