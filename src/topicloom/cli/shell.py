@@ -83,7 +83,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except TrainingDivergedError as error:
             stop(on_command_line(str(error), options), 1)
         except LostRankError as error:
-            stop(str(error), 1)
+            stop(on_command_line(str(error), options), 1)
         except TrainingInterrupted as stopped:
             stop(str(stopped), 128 + stopped.signal)
         except KeyboardInterrupt:

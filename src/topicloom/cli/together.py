@@ -33,8 +33,7 @@ def together(outcome: Outcome, source: str) -> Iterator[Outcome]:
     from ..distributed import join
 
     with join() as ranks:
-        if ranks.is_first:
-            yield outcome
-        else:
+        if not ranks.is_first:
             logging.getLogger("topicloom").setLevel(logging.ERROR)
-            yield replace(outcome, helps=True, quiet=True)
+            outcome = replace(outcome, helps=True, quiet=True)
+        yield outcome

@@ -121,7 +121,7 @@ class Ranks:
             reason = _PLACE.sub("", str(error)).split(". ")[0] or type(error).__name__
             raise LostRankError(
                 f"process {self.rank} of {self.size} can no longer reach the others, one of which has probably ended "
-                f"({reason:.100}); start all of them again, and a fit with checkpoints goes on from the last one"
+                f"({reason:.100}); start all of them again (`resume=True`) to go on from the last checkpoint"
             ) from None
 
 

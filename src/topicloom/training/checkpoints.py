@@ -17,7 +17,7 @@ import torch
 
 from ..corpus import Corpus
 from ..distributed.ranks import Ranks, current
-from ..errors import InputError, ModelFileError, SettingError, TrainingInterrupted
+from ..errors import InputError, LostRankError, ModelFileError, SettingError, TrainingInterrupted
 from ..files import lock_directory
 from .callbacks import Callback, RunState
 from .checkpoint_files import Checkpoint, Identity, read_checkpoint
@@ -256,6 +256,11 @@ class Checkpoints(Callback):
             for number in ours:
                 signal.signal(number, note)
             yield
+        except LostRankError:
+            # The launcher of the ranks ends this process by one SIGTERM, which should not come before its last words.
+            if self._signal is None and signal.SIGTERM in ours:
+                ours.remove(signal.SIGTERM)
+            raise
         finally:
             for number in ours:
                 signal.signal(number, usual[number])
