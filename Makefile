@@ -1,4 +1,4 @@
-.PHONY: bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
+.PHONY: bench-distributed soak-ranks bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
@@ -141,6 +141,12 @@ soak-damage: setup  ## cut and change each file of saved models, corpora and run
 
 bench-published: setup  ## fit every model with the settings of its paper: benchmarks/published.md
 	$(BIN)/python benchmarks/published.py
+
+bench-distributed: setup  ## compare fits by one, two and four processes: benchmarks/distributed.md
+	$(BIN)/python benchmarks/distributed.py
+
+soak-ranks: setup  ## kill one of two processes that train together, and go on: benchmarks/ranks.md
+	$(BIN)/python tests/soak/ranks.py --kills 20 --out benchmarks/ranks.md
 
 bench-digests: setup  ## check that every model learns what an earlier commit learned: benchmarks/digests.json
 	$(BIN)/python benchmarks/digests.py
