@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 
 import topicloom as tl
 from ranks import MODELS, corpus
@@ -44,7 +43,7 @@ def start(command: list[str], n_ranks: int) -> list[tuple[int, str]]:
 def fits(tmp_path_factory):
     """The histories and topics of fits by one process and by two."""
     folder = tmp_path_factory.mktemp("fits")
-    for code, output in start([*RANKS, "same_as_one_process,refusals,fits", str(folder)], 2):
+    for code, output in start([*RANKS, "same_as_one_process,refusals,own_noise,fits", str(folder)], 2):
         assert code == 0, output
     fit_all(folder)
     return [json.loads((folder / f"fits-{n}.json").read_text()) for n in (1, 2)]
@@ -54,16 +53,13 @@ def fits(tmp_path_factory):
 def test_two_processes_learn_what_one_learns(fits, name):
     one, two = (found[name]["history"] for found in fits)
     assert [row["epoch"] for row in one] == [row["epoch"] for row in two]
-    if name != "Loom":  # in its counting stage, the loss is that of one batch in twenty
-        assert one[-1]["loss"] == pytest.approx(two[-1]["loss"], rel=0.05)
-    assert one[-1]["document_npmi"] == pytest.approx(two[-1]["document_npmi"], abs=0.15)
-
-
-@pytest.mark.parametrize("name", ["GSM", "Loom"])
-def test_two_processes_find_the_topics_that_one_finds(fits, name):
-    one, two = (np.array(found[name]["topics"]) for found in fits)
-    distance = np.abs(one[:, None] - two[None]).sum(2) / 2
-    assert distance[linear_sum_assignment(distance)].mean() < 0.1
+    exact = name != "BATM"  # whose documents are drawn by each process itself
+    for row, other in zip(one, two, strict=True):
+        assert row.get("loss", 0) == pytest.approx(other.get("loss", 0), rel=1e-3 if exact else 0.05)
+    assert one[-1]["document_npmi"] == pytest.approx(two[-1]["document_npmi"], abs=1e-3 if exact else 0.1)
+    topics = (np.array(found[name]["topics"]) for found in fits)
+    if exact:
+        np.testing.assert_allclose(*topics, atol=5e-3)
 
 
 def test_a_fit_goes_on_after_a_process_has_died(fits, tmp_path):

@@ -477,7 +477,7 @@ def test_a_pass_counts_every_token_once(count_power):
 
 def test_all_batches_of_a_pass_use_the_same_topics(monkeypatch):
     """Without noise, the division of documents into batches makes no difference."""
-    monkeypatch.setattr(counting, "draw_counts", lambda counts, noise, generator: counts)
+    monkeypatch.setattr(counting, "draw_counts", lambda counts, *_, **__: counts)
     whole, divided = started(), started()
     theta = encoded()
     for _ in range(2):
@@ -497,9 +497,9 @@ def test_the_counts_of_documents_are_drawn_in_each_pass(times, monkeypatch):
     noise = min(1.0, counts.sum() / N_WORDS / _FULL_NOISE_TOKENS)
     assert (noise == 1.0) == (times == 100)
 
-    def recorded(means: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
+    def recorded(means: torch.Tensor, noise: float, *args, **options) -> torch.Tensor:
         calls.append((means.clone(), noise))
-        return draw_counts(means, noise, generator)
+        return draw_counts(means, noise, *args, **options)
 
     monkeypatch.setattr(counting, "draw_counts", recorded)
     new, again, other = (started(counts=counts) for _ in range(3))

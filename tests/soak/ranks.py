@@ -103,9 +103,10 @@ def main() -> None:
         "# Jobs of two processes, one of which is killed",
         "",
         f"`make soak-ranks` killed one of two processes of `topicloom train` {sum(kills.values())} times in {runs} "
-        f"jobs, within {(time.monotonic() - began) / 60:.0f} minutes. Every job ended within a minute. Of {in_training} "
-        f"kills after the first checkpoint, the other process named what had happened in {said} cases. Each job then "
-        "went on with --resume, and ended with the model and the tables of the job that was never stopped, bit for bit.",
+        f"jobs, within {(time.monotonic() - began) / 60:.0f} minutes. Every job ended within a minute. {in_training} "
+        f"kills came after the first checkpoint; in {said} cases the other process said what had happened. (It does "
+        "not while it writes the run, which it does alone, and torchrun then ends it.) Each job then went on with "
+        "--resume, and ended with the model and the tables of the job that was never stopped, bit for bit.",
         "",
         "| model | kills |",
         "|---|---|",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -32,12 +32,15 @@ class Ranks:
         size: the number of processes.
         local_rank: the number of this process among those of its machine, which is the number of its GPU.
         documents: what `fit` receives: "all" documents on every rank, or only the "part" of the rank.
+        same_noise: whether every rank draws the noise of the whole batch, as one process does, and uses what belongs to
+            its documents.
     """
 
     rank: int = 0
     size: int = 1
     local_rank: int = 0
     documents: Literal["all", "part"] = "all"
+    same_noise: bool = False
 
     @property
     def is_first(self) -> bool:
@@ -92,7 +95,7 @@ class Ranks:
 
     def shared(self, generator: torch.Generator) -> torch.Generator:
         """Return a generator that draws the same on all ranks. A single rank uses the given one itself."""
-        if self.size == 1:
+        if self.size == 1 or self.same_noise:
             return generator
         seed = torch.randint(2**62, (1,), generator=generator, device=generator.device)
         return torch.Generator(generator.device).manual_seed(int(self.of_first(seed)))
@@ -132,23 +135,34 @@ class Step:
     Attributes:
         ranks: the ranks.
         sizes: the number of documents of the batch on each rank; none if there is only one rank.
+        positions: (B,) int64, the places of this rank's documents in the whole batch, ascending. None if the ranks draw
+            noise by themselves; the documents of one rank then follow those of the other.
     """
 
     ranks: Ranks
     sizes: Sequence[int] = ()
+    positions: Tensor | None = None
 
     @property
     def is_shared(self) -> bool:
         """Whether there are several ranks."""
-        return self.ranks.size > 1
+        return bool(self.sizes)
 
     def n_docs(self, own: int) -> int:
         """Return the number of documents of the batch on all ranks, of which this rank has `own`."""
         return sum(self.sizes) if self.is_shared else own
 
     def n_first_half(self, own: int) -> int:
-        """Return the size of the first halves of all ranks' batches together; a middle document belongs to them."""
-        return sum((size + 1) // 2 for size in self.sizes) if self.is_shared else (own + 1) // 2
+        """Return how many documents of the whole batch belong to its first half; a middle one does."""
+        if self.is_shared and self.positions is None:
+            return sum((size + 1) // 2 for size in self.sizes)
+        return (self.n_docs(own) + 1) // 2
+
+    def own_first_half(self, own: int) -> int:
+        """Return how many of the documents of this rank belong to the first half; they come first."""
+        if self.positions is None:
+            return (own + 1) // 2
+        return int((self.positions < self.n_first_half(own)).sum())
 
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum over all ranks. Gradients pass through it."""
@@ -159,17 +173,60 @@ class Step:
         return self.sum(x.sum(0)) / sum(self.sizes) if self.is_shared else x.mean(0)
 
     def rows(self, x: Tensor) -> Tensor:
-        """Return the rows of all ranks' documents, (B, ...) -> (N, ...). Gradients pass through it."""
+        """Return the rows of the whole batch, (B, ...) -> (N, ...). Gradients pass through it."""
+        if self.positions is not None:
+            return self.sum(x.new_zeros(sum(self.sizes), *x.shape[1:]).index_copy(0, self.positions, x))
         return self.ranks._placed(x, self.sizes, self.sum) if self.is_shared else x
 
     def halves(self, x: Tensor) -> Tensor:
-        """Return the rows of all first halves, and then those of all second halves: (B, ...) -> (N, ...)."""
-        if not self.is_shared:
-            return x
-        first = [(size + 1) // 2 for size in self.sizes]
-        second = [size // 2 for size in self.sizes]
-        own = zip(x.tensor_split([first[self.ranks.rank]]), (first, second), strict=True)
-        return torch.cat([self.ranks._placed(half, lengths, self.sum) for half, lengths in own])
+        """Return the rows of the whole batch, those of the first half before the others: (B, ...) -> (N, ...)."""
+        if not self.is_shared or self.positions is not None:
+            return self.rows(x)
+        lengths = [(size + 1) // 2 for size in self.sizes], [size // 2 for size in self.sizes]
+        own = zip(x.tensor_split([self.own_first_half(len(x))]), lengths, strict=True)
+        return torch.cat([self.ranks._placed(half, of_ranks, self.sum) for half, of_ranks in own])
+
+    def drawn(self, draw: Callable[[int], Tensor], n: int) -> Tensor:
+        """Return random rows for the n documents of this rank.
+
+        Args:
+            draw: draws so many rows, each with the same distribution, from a generator that is the same on all ranks if
+                the noise is shared.
+        """
+        if self.positions is None:
+            return draw(n)
+        with _stepping(_NO_STEP):
+            return draw(sum(self.sizes)).index_select(0, self.positions)
+
+    def drawn_for_all(self, draw: Callable[[int], Tensor], n: int) -> Tensor:
+        """Return random rows for the whole batch, of which this rank has n documents; as `drawn`."""
+        if self.positions is None:
+            return self.rows(draw(n))
+        with _stepping(_NO_STEP):
+            return draw(sum(self.sizes))
+
+    def drawn_entries(self, draw: Callable[[int], Tensor], n: int, lengths: Tensor) -> Tensor:
+        """Return random numbers for the n entries of this rank's documents, as `drawn`.
+
+        Args:
+            lengths: (B,) the number of entries of each document.
+        """
+        if self.positions is None:
+            return draw(n)
+        of_all = self.ranks.sum(lengths.new_zeros(sum(self.sizes)).index_copy(0, self.positions, lengths))  # (N,)
+        ends = of_all.cumsum(0)
+        starts = ends.index_select(0, self.positions) - lengths  # (B,) of this rank's documents among all entries
+        own = torch.arange(n, device=lengths.device) + torch.repeat_interleave(
+            starts - (lengths.cumsum(0) - lengths), lengths, output_size=n
+        )
+        return draw(int(ends[-1])).index_select(0, own)
+
+    def own(self, generator: torch.Generator) -> torch.Generator:
+        """Return a generator for draws whose number depends on the documents, and which ranks cannot share."""
+        if self.positions is None:
+            return generator
+        seed = int(torch.randint(2**62, (1,), generator=generator, device=generator.device))
+        return torch.Generator(generator.device).manual_seed(seed + self.ranks.rank)
 
 
 class _Sum(torch.autograd.Function):
@@ -214,14 +271,17 @@ def joined(ranks: Ranks) -> Iterator[Ranks]:
         _RANKS.reset(token)
 
 
-@contextmanager
-def stepping(sizes: Sequence[int]) -> Iterator[Step]:
+def stepping(sizes: Sequence[int], positions: Tensor | None = None) -> AbstractContextManager[Step]:
     """Take a step of training with the current ranks.
 
     Args:
-        sizes: the number of documents of the batch on each rank.
+        sizes, positions: as in `Step`.
     """
-    taken = Step(current(), sizes)
+    return _stepping(Step(current(), sizes, positions))
+
+
+@contextmanager
+def _stepping(taken: Step) -> Iterator[Step]:
     token = _STEP.set(taken)
     try:
         yield taken

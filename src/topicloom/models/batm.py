@@ -96,7 +96,7 @@ class BATMNetwork(AutoencoderNetwork):
         """Return minus the critic's gap, the difference between its values for real and for drawn pairs."""
         with torch.no_grad():
             real_theta = self.posterior(batch).point()  # (B, K)
-            theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
+            theta = step().drawn(self._prior_theta, batch.n_docs)  # (B, K)
             drawn = draw_documents(theta, self.topic_word(), batch.counts.totals, self.generator)
         real = self.critic(real_theta, self.critic.read(batch.counts))  # (B,)
         gap = real - self.critic(theta, self.critic.read(drawn))  # (B,)
@@ -113,7 +113,7 @@ class BATMNetwork(AutoencoderNetwork):
         z = self.codes(batch)  # (B, K)
         self.prior.update(step().rows(z.detach()))
         real_theta = torch.softmax(z, dim=1)  # (B, K)
-        theta = self.prior.sample(batch.n_docs, self.generator)  # (B, K)
+        theta = step().drawn(self._prior_theta, batch.n_docs)  # (B, K)
         topic_word = self.topic_word()  # (K, V)
         drawn = draw_documents(theta, topic_word, batch.counts.totals, self.generator)
         with torch.no_grad():
@@ -128,6 +128,9 @@ class BATMNetwork(AutoencoderNetwork):
             step().mean(batch.counts.totals) * gap,
             self.separation_loss(real_theta, batch),
         )
+
+    def _prior_theta(self, n: int) -> Tensor:
+        return self.prior.sample(n, self.generator)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """Return the log likelihood at the encoder's theta, because a point posterior has no evidence lower bound."""

@@ -104,7 +104,7 @@ class WLDANetwork(AutoencoderNetwork):
 
     def _discrepancy(self, theta: Tensor, n_first: int | None = None) -> Tensor:
         """Return the MMD of theta (B, K) and as many samples of the prior, a scalar; of all ranks' in a step."""
-        prior = step().rows(self.prior.sample(len(theta), self.generator))
+        prior = step().drawn_for_all(lambda n: self.prior.sample(n, self.generator), len(theta))
         return mmd(prior, step().halves(theta), self.tau, n_first=n_first)
 
     def further_measures(self, posterior: Posterior) -> dict[str, float]:
@@ -114,7 +114,9 @@ class WLDANetwork(AutoencoderNetwork):
         """Return theta (B, K), with Dirichlet noise mixed in during training."""
         if not self.training or self.share == 0:
             return theta
-        return (1 - self.share) * theta + self.share * self.eta.sample(len(theta), self.generator)
+        return (1 - self.share) * theta + self.share * step().drawn(
+            lambda n: self.eta.sample(n, self.generator), len(theta)
+        )
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         return self.decoder.score(self.posterior(batch).point(), batch.counts, self.criterion)

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..distributed.ranks import step
 from .encoders import TINY_TOTAL
 from .layers import linear, normal_parameter
 from .sparse import SparseCounts, bag_product, starts_of
@@ -85,6 +86,7 @@ def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator
         B documents. A word that is drawn twice has two entries of 1. Of a very long document, at least 10,000 tokens
         are drawn, whose weights sum to its length, so that memory is bounded.
     """
+    generator = step().own(generator)
     n_docs, n_words = len(theta), topic_word.shape[1]
     whole = lengths.ceil()  # (B,)
     n_drawn = whole.clamp(max=max(_MOST_OF_DOCUMENT, _MOST_TOKENS // max(n_docs, 1)))  # (B,)

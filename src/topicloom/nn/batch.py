@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -20,11 +20,14 @@ class Batch:
         rows: (B,) int64, the row of each document in the corpus; None for documents that are in no corpus.
         fields: a tensor for each field that the network names in `TopicNetwork.fields`, such as "vectors" (B, E),
             "times" (B,) or a covariate (B,).
+        sizes, positions: where the documents are in a batch of several ranks, as in `topicloom.distributed.ranks.Step`.
     """
 
     counts: SparseCounts
     rows: Tensor | None = None
     fields: Mapping[str, Tensor] = field(default_factory=dict)
+    sizes: Sequence[int] = ()
+    positions: Tensor | None = None
 
     @property
     def n_docs(self) -> int:

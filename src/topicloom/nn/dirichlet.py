@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..distributed.ranks import step
 from .divergences import (
     EULER,
     kl_bernoulli,
@@ -23,6 +24,7 @@ from .divergences import (
     kl_normal,
     kl_weibull_gamma,
 )
+from .layers import normal_like
 from .posteriors import Draw, SampledPosterior
 from .priors import NormalPrior
 
@@ -31,7 +33,11 @@ _SMALL_LOG = -15.0  # below exp(this), a gamma's distribution function equals th
 
 def open_uniform(size: torch.Size, like: Tensor, generator: torch.Generator) -> Tensor:
     """Draw from the open interval (0, 1), so that the logarithms of u and of 1 - u are finite."""
-    u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
+
+    def uniform(n: int) -> Tensor:
+        return torch.rand(n, *size[1:], generator=generator, dtype=like.dtype, device=like.device)
+
+    u = step().drawn(uniform, size[0])
     return u.clamp_(2.0**-25, 1 - 2.0**-24)
 
 
@@ -67,7 +73,7 @@ class LaplacePosterior(SimplexPosterior):
     offset: Tensor | float = 0.0  # (K,) the constant
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
-        noise = torch.empty_like(self.mean).normal_(generator=generator)  # (B, K)
+        noise = normal_like(self.mean, generator)  # (B, K)
         return self.offset + self.mean + noise * (0.5 * self.log_var).exp(), None
 
     def log_point(self) -> Tensor:
@@ -135,7 +141,8 @@ def log_gamma_draws(a: Tensor, generator: torch.Generator) -> Tensor:
 
     Gamma(a) is drawn as Gamma(a + 1) U^(1/a), which does not underflow in logarithms.
     """
-    return torch._standard_gamma(a + 1, generator=generator).log() + open_uniform(a.shape, a, generator).log() / a
+    gammas = torch._standard_gamma(a + 1, generator=step().own(generator))
+    return gammas.log() + open_uniform(a.shape, a, generator).log() / a
 
 
 @dataclass(frozen=True)
@@ -154,7 +161,8 @@ class RejectionDirichlet(_GammaPosterior):
         shift, root = c - 1 / 3, (9 * c - 3).sqrt()
         # The accepted eps is the one that h maps to a gamma draw, so it follows from any draw.
         with torch.no_grad():
-            eps = root * ((torch._standard_gamma(c, generator=generator) / shift) ** (1 / 3) - 1)
+            gammas = torch._standard_gamma(c, generator=step().own(generator))
+            eps = root * ((gammas / shift) ** (1 / 3) - 1)
         cube_root = (1 + eps / root).clamp_min(1e-6)  # (B, K)
         h = shift * cube_root**3
         log_h = shift.log() + 3 * cube_root.log()

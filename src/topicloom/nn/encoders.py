@@ -97,7 +97,9 @@ class BagEncoder(nn.Module):
             batch: B documents.
             generator: draws the dropout; None, as outside training, turns dropout off.
         """
-        values = dropout(encoder_values(batch.counts, self.input, self.idf), self.input_dropout, generator)  # (N,)
+        lengths = batch.counts.offsets.diff()  # (B,)
+        values = encoder_values(batch.counts, self.input, self.idf)  # (N,)
+        values = dropout(values, self.input_dropout, generator, lengths)
         f = _ACTIVATIONS[self.activation]
         h = f(bag_product(self.weight, values, batch.counts) + self.bias)  # (B, H)
         return dropout(f(self.hidden(h)), self.output_dropout, generator)

@@ -29,15 +29,36 @@ def normal_parameter(*size: int, scale: float, generator: torch.Generator) -> nn
     return nn.Parameter(torch.randn(*size, generator=generator) * scale)
 
 
-def dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+def dropout(x: Tensor, rate: float, generator: torch.Generator | None, lengths: Tensor | None = None) -> Tensor:
     """Keep each entry with probability 1 - rate, scaled so that its mean does not change.
 
     Without a generator, x is returned as it is.
+
+    Args:
+        x: (B, ...), or (N,) the entries of B documents.
+        rate: the rate.
+        generator: draws what is kept, or None.
+        lengths: (B,) the number of entries of each document, in the latter case.
     """
     if rate == 0 or generator is None:
         return x
-    keep = torch.rand(x.shape, generator=generator, device=x.device) >= rate  # faster than bernoulli_ on a CPU
+
+    def uniform(n: int) -> Tensor:
+        return torch.rand(n, *x.shape[1:], generator=generator, device=x.device)
+
+    taken = step()
+    drawn = taken.drawn(uniform, len(x)) if lengths is None else taken.drawn_entries(uniform, len(x), lengths)
+    keep = drawn >= rate  # faster than bernoulli_ on a CPU
     return x * keep / (1 - rate)
+
+
+def normal_like(x: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw from N(0, 1) for each entry of (B, L)."""
+
+    def normal(n: int) -> Tensor:
+        return x.new_empty(n, *x.shape[1:]).normal_(generator=generator)
+
+    return step().drawn(normal, len(x))
 
 
 class BatchNorm(nn.Module):
@@ -88,7 +109,7 @@ class BatchNorm(nn.Module):
         n_first = taken.n_first_half(len(x))
         sizes = n_first, taken.n_docs(len(x)) - n_first
         if taken.is_shared and min(sizes) > 1:
-            halves = zip(x.tensor_split(2), sizes, strict=True)
+            halves = zip(x.tensor_split([taken.own_first_half(len(x))]), sizes, strict=True)
             return torch.cat([self._over_ranks(half, taken, n)[0] for half, n in halves])
         parts = [
             F.batch_norm(half, None, None, None, self.shift, True, 0.0, self.eps)

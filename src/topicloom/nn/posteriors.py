@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..distributed.ranks import step
 from .divergences import kl_dirichlet
+from .layers import normal_like
 from .priors import Prior
 
 
@@ -107,7 +109,7 @@ class GaussianPosterior(SampledPosterior):
     to_theta: Callable[[Tensor], Tensor]  # (B, L) -> (B, K)
 
     def sample(self, generator: torch.Generator) -> Draw:
-        noise = torch.empty_like(self.mean).normal_(generator=generator)  # (B, L)
+        noise = normal_like(self.mean, generator)  # (B, L)
         return Draw(self.to_theta(self.mean + noise * (0.5 * self.log_var).exp()))
 
     def point(self) -> Tensor:
@@ -131,7 +133,8 @@ class DirichletPosterior(SampledPosterior):
     prior: Tensor  # (K,)
 
     def sample(self, generator: torch.Generator) -> Draw:
-        gammas = torch._standard_gamma(self.alpha.detach(), generator=generator).clamp_min(1e-30)  # (B, K)
+        drawn = torch._standard_gamma(self.alpha.detach(), generator=step().own(generator))  # (B, K)
+        gammas = drawn.clamp_min(1e-30)
         return Draw(gammas / gammas.sum(1, keepdim=True))
 
     def point(self) -> Tensor:

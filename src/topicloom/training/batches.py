@@ -66,6 +66,8 @@ class BatchReader:
         self.device = device
         self.rows = np.arange(counts.shape[0]) if rows is None else rows
         self.parts: list[int] = []  # the documents of each rank, if there are several
+        self.first = 0  # the number of documents of the ranks before this one
+        self.n_non_zeros = int(counts.nnz)  # of all ranks
         self.fields = fields or {}
 
     @classmethod
@@ -104,22 +106,14 @@ class BatchReader:
         if ranks.size == 1:
             return self
         reader = self._of(self.rows)
-        reader.parts = ranks.every(self.n_docs)
-        if min(reader.parts) < len(reader):
+        reader.parts, reader.n_non_zeros = ranks.every(self.n_docs), sum(ranks.every(self.n_non_zeros))
+        reader.first = sum(reader.parts[: ranks.rank])
+        if min(reader.parts) < len(reader) and not ranks.same_noise:
             raise InputError(
                 f"process {int(np.argmin(reader.parts))} of {ranks.size} has {min(reader.parts)} documents, and there "
                 f"are {len(reader)} batches; use fewer processes or a larger `batch_size`"
             )
         return reader
-
-    def sizes(self, number: int) -> list[int]:
-        """Return the number of documents of a batch on each rank; none if the reader is not `shared`.
-
-        Args:
-            number: the number of the batch, from 0.
-        """
-        n = len(self)
-        return [part // n + (number < part % n) for part in self.parts]
 
     @property
     def n_words(self) -> int:
@@ -143,16 +137,36 @@ class BatchReader:
         return self._read(self.rows[start : start + self.batch_size] for start in starts)
 
     def draw_order(self, generator: torch.Generator) -> torch.Tensor:
-        """Return a random order for `ordered`, (n_docs,): of all documents, or of blocks if there are many.
+        """Return a random order for `ordered`: of all documents, or of blocks if there are many.
 
         Args:
             generator: draws the order, on the CPU.
+
+        Returns:
+            (n_docs,), or (n_docs_of_all,) if ranks have the same noise.
         """
-        return orders.draw_order(self.n_docs, int(self.counts.nnz), generator)
+        n_docs = self.n_docs_of_all if current().same_noise else self.n_docs
+        return orders.draw_order(n_docs, self.n_non_zeros, generator)
 
     def ordered(self, order: torch.Tensor, skip: int = 0) -> Iterator[Batch]:
-        """Yield the documents in the given order (n_docs,), without the first `skip` batches."""
-        return self._batches(self.rows[order.numpy()], skip)
+        """Yield the documents in an order of `draw_order`, without the first `skip` batches."""
+        if not self.parts:
+            yield from self._batches(self.rows[order.numpy()], skip)
+            return
+        own, sizes, positions = [], [], []
+        ends = np.cumsum(self.parts)
+        for chosen in np.array_split(order.numpy(), len(self)):
+            if current().same_noise:
+                positions.append(np.flatnonzero((chosen >= self.first) & (chosen < self.first + self.n_docs)))
+                sizes.append(np.bincount(np.searchsorted(ends, chosen, side="right"), minlength=len(ends)).tolist())
+                own.append(self.rows[chosen[positions[-1]] - self.first])
+            else:
+                number = len(own)
+                sizes.append([part // len(self) + (number < part % len(self)) for part in self.parts])
+                own.append(self.rows[chosen])
+        for number, batch in enumerate(self._read(own[skip:]), start=skip):
+            where = torch.from_numpy(positions[number]).to(self.device) if positions else None
+            yield replace(batch, sizes=sizes[number], positions=where)
 
     def sample(self, n_docs: int) -> Batch:
         """Return a batch of up to `n_docs` documents at even distances. It is always the same."""
@@ -166,7 +180,10 @@ class BatchReader:
         ranks = current()
         if ranks.size == 1:
             return self.sample(n_docs)
-        own = self.sample(max(1, round(n_docs * self.n_docs / sum(ranks.every(self.n_docs)))))
+        parts = self.parts or ranks.every(self.n_docs)
+        first, total = sum(parts[: ranks.rank]), sum(parts)
+        some = np.linspace(0, total - 1, min(n_docs, total)).astype(np.intp) - first
+        own = self._batch(self.rows[some[(some >= 0) & (some < self.n_docs)]])
         counts, fields = own.counts, {name: ranks.rows(field) for name, field in own.fields.items()}
         offsets = torch.nn.functional.pad(ranks.rows(counts.offsets.diff()).cumsum(0), (1, 0))
         indices, values = ranks.rows(counts.indices), ranks.rows(counts.values)
@@ -187,9 +204,13 @@ class BatchReader:
         Returns:
             a reader of the other documents and one of the held-out documents, at least one document each.
         """
-        order = self.rows[torch.randperm(self.n_docs, generator=generator).numpy()]
-        n_held_out = min(max(1, round(share * self.n_docs)), self.n_docs - 1)
-        return self._of(np.sort(order[n_held_out:])), self._of(np.sort(order[:n_held_out]))
+        shares_order = bool(self.parts) and current().same_noise
+        n_docs, first = (self.n_docs_of_all, self.first) if shares_order else (self.n_docs, 0)
+        order = torch.randperm(n_docs, generator=generator).numpy()
+        n_held_out = min(max(1, round(share * n_docs)), n_docs - 1)
+        parts = [part[(part >= first) & (part < first + self.n_docs)] - first for part in np.split(order, [n_held_out])]
+        held_out, others = (self._of(self.rows[np.sort(part)]) for part in parts)
+        return others, held_out
 
     def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
         return BatchReader(self.counts, self.batch_size, self.device, rows, self.fields)

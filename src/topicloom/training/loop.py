@@ -187,7 +187,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
                 group["lr"] = rate
             where = f"epoch {state.epoch + 1}, batch {number}"
             try:
-                with stepping(reader.sizes(number - 1)):
+                with stepping(batch.sizes, batch.positions):
                     terms = _move(player, optimizer, batch, weight, finite, where)
             except (RuntimeError, MemoryError) as error:
                 if not _is_out_of_memory(error):

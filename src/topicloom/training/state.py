@@ -249,9 +249,11 @@ class TrainingState:
 
 
 def _seed_of_rank(seed: int) -> int:
-    """Return the seed of this rank's noise and order. That of the first rank is the seed itself."""
-    rank = current().rank
-    return int(np.random.SeedSequence([seed, rank]).generate_state(1)[0]) if rank else seed
+    """Return the seed of this rank's noise and order. That of the first rank is always the seed itself."""
+    ranks = current()
+    if ranks.is_first or ranks.same_noise:
+        return seed
+    return int(np.random.SeedSequence([seed, ranks.rank]).generate_state(1)[0])
 
 
 def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device) -> list[torch.optim.Optimizer]:

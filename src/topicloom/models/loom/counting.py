@@ -260,7 +260,7 @@ class CollapsedCounts(nn.Module):
         self.current_pass = current = self.current_pass or self._start_pass(generator)
         values = batch.counts.values**self.count_power  # (N,)
         counts = self._initial_counts(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
-        drawn = draw_counts(counts, current.noise, generator)
+        drawn = draw_counts(counts, current.noise, generator, of_batch=True)
         counts = self.reassign(
             batch.counts, values, drawn, current.topics, self.alpha, current.word_topics, excluded=current.excluded
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ...distributed.ranks import current
+from ...distributed.ranks import Step, current, step
 from ...nn.sparse import TINY, SparseCounts
 
 _CHUNK = 1 << 17  # elements of a (non-zeros, K) block; a few such blocks fit into a core's cache
@@ -137,18 +137,26 @@ def reassign(
     return new
 
 
-def draw_counts(means: Tensor, noise: float, generator: torch.Generator) -> Tensor:
+def draw_counts(means: Tensor, noise: float, generator: torch.Generator, *, of_batch: bool = False) -> Tensor:
     """Draw gamma variables with the given means, of any shape, and with variances of `noise` times the means.
 
     A Gamma(a) variable is a Gamma(a + 1) variable times U^(1 / a), and the cube root of the latter gamma is nearly
     normal (Wilson & Hilferty 1931, "The distribution of chi-square"). Mean, variance and skewness are accurate to about
     one percent. Exact draws take up to four times as long.
     """
+    taken = step() if of_batch else Step(current())
+
+    def standard(n: int) -> Tensor:
+        return means.new_empty(n, means.shape[1]).normal_(generator=generator)
+
+    def uniform(n: int) -> Tensor:
+        return means.new_empty(n, means.shape[1]).uniform_(generator=generator)
+
     shape = means / noise
     larger = shape + 1
     spread = (9 * larger).reciprocal_()
-    root = torch.empty_like(shape).normal_(generator=generator).mul_(spread.sqrt()).add_(1).sub_(spread).clamp_min_(0)
-    share = torch.empty_like(shape).uniform_(generator=generator).log_().div_(shape).exp_()  # 0 for a shape of 0
+    root = taken.drawn(standard, len(means)).mul_(spread.sqrt()).add_(1).sub_(spread).clamp_min_(0)
+    share = taken.drawn(uniform, len(means)).log_().div_(shape).exp_()  # 0 for a shape of 0
     return share.mul_(larger).mul_(root).mul_(root).mul_(root).mul_(noise)
 
 
@@ -183,8 +191,8 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
     """
     counts = documents.totals[:, None] * start
     theta = start
-    for step in range(steps):
-        if step:
+    for number in range(steps):
+        if number:
             theta = counts + alpha
             theta = theta / theta.sum(1, keepdim=True)
         ratio = documents.values / (documents.sampled_product(theta, beta_t) + TINY)  # (N,)

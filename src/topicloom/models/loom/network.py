@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ...distributed.ranks import current
+from ...distributed.ranks import current, step
 from ...nn.batch import Batch
 from ...nn.network import Loss, Player
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
@@ -143,7 +143,7 @@ class LoomNetwork(GSMNetwork):
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         if self.training:
             self.steps += 1
-            self.usage.lerp_(theta.detach().mean(0), 0.02)
+            self.usage.lerp_(step().mean(theta.detach()), 0.02)
             if self.counting.document_topics is None:
                 self.counting.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
         return super().extras(posterior, theta, batch)
@@ -156,7 +156,6 @@ class LoomNetwork(GSMNetwork):
         if self.counting.started:
             return {"concentration": float(self.counting.alpha.sum())}
         changes = super().adapt(row)
-        self.usage.copy_(current().sum(self.usage) / current().size)
         if self.counting.document_topics is None:  # a stream
             is_pretrained = bool(self.steps >= _STREAM_STEPS)
         else:
