@@ -1,4 +1,4 @@
-.PHONY: bench-distributed soak-ranks bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
+.PHONY: bench-profile bench-distributed soak-ranks bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
@@ -95,6 +95,9 @@ bench-seeds: setup  ## fit every model with ten seeds: benchmarks/seeds.md
 
 bench-peers: setup .venv-peers/ready  ## compare with other packages: benchmarks/peers.md
 	$(BIN)/python benchmarks/peers.py
+
+bench-profile: setup .venv-peers/ready  ## measure where the time of a step goes, for each model: benchmarks/profile.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/steps.py
 
 .venv-peers/ready: constraints.txt
 	$(PYTHON) -m venv .venv-peers

@@ -1,31 +1,40 @@
 """Where the time of training goes, model by model, and how near it is to what the memory and the cores allow.
 
-    python benchmarks/steps.py [--threads 1,2] [--models GSM,ETM] [--out benchmarks/profile.md]
+    python benchmarks/steps.py [--peers .venv-peers/bin/python] [--epochs 5] [--out benchmarks/profile.md]
 
-Every model is trained for a few epochs on 20 Newsgroups, K=50, while timers run in the parts of a step. The time of a
-part is its own, without that of the parts that it calls. Other work on the machine disturbs single steps, so the page
-has the lower quartile of the steps, and not their mean.
+Every model is trained for a few epochs on 20 Newsgroups, K=50, with one thread, while timers run in the parts of a
+step. Without an environment of TopMost, the page has no peers. `make bench-profile` writes the page.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
+from contextlib import contextmanager, suppress
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import torch
 
+import jobs
+import peers
+import shared
+import topicloom as tl
 from topicloom.models.loom import counting, network
 from topicloom.models.spare_topics import SpareTopics
 from topicloom.nn import decoders, encoders, product, separation, softmax, sparse
 from topicloom.nn import network as networks
 from topicloom.training import batches, collapse, finite, loop
+from topicloom.training.callbacks import Callback
 
 PAGE = Path(__file__).with_name("profile.md")
 STEP = "the step itself"
@@ -68,11 +77,11 @@ class Timers:
         @wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             self._inner.append(0.0)
-            start = time.perf_counter()
+            start = time.process_time()
             try:
                 return function(*args, **kwargs)
             finally:
-                whole = time.perf_counter() - start
+                whole = time.process_time() - start
                 own = whole - self._inner.pop()
                 self._inner[-1] += whole
                 self.totals[part] += own
@@ -113,3 +122,243 @@ class Timers:
             if times:
                 found[part] = 1e3 * (statistics.quantiles(times, n=4)[0] if len(times) > 1 else times[0])
         return found
+
+
+MODELS: dict[str, dict[str, Any]] = {
+    "GSM": {}, "ETM": {}, "ProdLDA": {}, "NVDM": {}, "WLDA": {}, "GMNTM": {}, "DirichletVAE": {}, "BATM": {},
+    "Loom": {"epochs": 30},
+}  # fmt: skip
+# TopMost's models, and ours with encoders and word vectors of the same sizes.
+EQUAL = (
+    ("ProdLDA", {}, "ProdLDA", {"hidden_size": 200}),
+    ("ETM", {}, "ETM", {"hidden_size": 800, "embedding_size": 200, "fixed_word_vectors": True}),
+    ("ETM", {"train_WE": True}, "ETM", {"hidden_size": 800, "embedding_size": 200}),
+    ("ETM", {}, "ETM", {}),
+)
+CORPUS, K = "20ng", 50
+HEAD = """# Where a step's time goes
+
+Training on 20 Newsgroups (11,314 documents, 5,000 words, 866,316 non-zeros), K=50, with the default settings of each
+model. `make bench-profile` writes this page. Times are processor times of one thread, because other work on the machine
+disturbs them less; each is the lower quartile of all steps. The time of a part is its own, without that of the parts
+that it calls. A cell is empty where a model has no such part.
+"""
+
+
+class Clock(Callback):
+    """Notes both times at the end of each epoch."""
+
+    def __init__(self) -> None:
+        self.times: list[tuple[float, float]] = []
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        self.times.append((time.process_time(), time.perf_counter()))
+        if len(self.times) == 3:  # no spare topic has been removed before that
+            raise KeyboardInterrupt
+
+    @property
+    def epoch(self) -> tuple[float, float]:
+        """The processor time and the elapsed time of the second epoch."""
+        (cpu, wall), (last_cpu, last_wall), _ = self.times
+        return last_cpu - cpu, last_wall - wall
+
+
+def best_of(work: Callable[[], object], times: int = 30) -> float:
+    """The shortest processor time in seconds."""
+    found = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def machine() -> dict[str, float]:
+    """What one thread reaches: bytes a second from memory and from the cache, and operations a second."""
+    rates = {}
+    for name, n in (("memory", 1 << 25), ("cache", 1 << 19)):  # STREAM's triad: 384 MiB, and 6 MiB
+        a, b, c = torch.ones(n), torch.ones(n), torch.ones(n)
+        rates[name] = 12 * n / best_of(partial(torch.add, a, b, alpha=2.0, out=c))
+    a = torch.ones(1024, 1024)
+    rates["products"] = 2 * 1024**3 / best_of(partial(torch.mm, a, a, out=torch.empty_like(a)))
+    return rates
+
+
+def floor(model: Any, network: torch.nn.Module, n_docs: int, n_non_zeros: int) -> tuple[float, float]:
+    """The bytes and the dense operations that a step of a model cannot do without.
+
+    The bytes are those of a row of the first layer and of the topics for each non-zero, forward and twice backward, of
+    the topics' softmax and its gradient, and of Adam, which reads four numbers of each weight and writes three.
+    """
+    weights = sum(each.numel() for each in network.parameters())
+    n_words, hidden, topics = len(model.vocabulary_), model.hidden_size, model.n_topics
+    moved = 28 * weights + 12 * n_non_zeros * hidden + 4 * n_words * hidden
+    done = 6 * n_docs * (hidden**2 + 2 * hidden * topics)
+    decoder = getattr(network, "decoder", None)
+    if isinstance(decoder, decoders.ProductDecoder):
+        moved += 12 * n_docs * n_words + 12 * n_words * topics
+        done += 6 * n_docs * n_words * topics
+    else:
+        moved += 12 * n_non_zeros * topics + 20 * n_words * topics
+    if decoder is not None and isinstance(getattr(decoder, "topics", None), decoders.EmbeddedTopics):
+        done += 6 * n_words * topics * decoder.topics.word_vectors.shape[1]
+    return moved, done
+
+
+def profiled(corpus: tl.Corpus, epochs: int, rates: dict[str, float]) -> Iterator[str]:
+    """Yield the tables of the parts of a step, of what is outside the steps, and of the floors."""
+    parts: dict[str, dict[str, float]] = {}
+    outside, floors = [], []
+    for name, settings in MODELS.items():
+        row = []
+        for spare in (0.0, None):
+            chosen = {"epochs": epochs} | settings | ({} if spare is None else {"spare_topics": spare})
+            model, timers = getattr(tl, name)(K, random_state=0, **chosen), Timers()
+            start = time.process_time()
+            with timers.running():
+                model.fit(corpus)
+            whole, found = time.process_time() - start, timers.per_step()
+            row.append(sum(found.values()))
+            if spare == 0:
+                parts[name] = found
+                n_docs = min(256, corpus.n_docs)
+                moved, done = floor(model, model.network_, n_docs, corpus.counts.nnz * n_docs // corpus.n_docs)
+                floors.append((name, moved, done, sum(found.values())))
+            else:
+                shares = [timers.totals[part] for part in OUTSIDE]
+                rest = whole - sum(timers.totals.values())
+                outside.append([f"`{name}`", *(f"{100 * each / whole:.0f} %" for each in (*shares, rest))])
+        parts[name]["sum"], parts[name]["sum, with spare topics"] = row
+        print(name, row, flush=True)
+    names = [*(part for part in PARTS if any(part in row for row in parts.values())), "sum", "sum, with spare topics"]
+    yield "\n## Milliseconds of a step, by its parts\n\n"
+    yield jobs.markdown(
+        ["part", *(f"`{name}`" for name in parts)],
+        [[part, *(f"{row[part]:.2f}" if part in row else "" for row in parts.values())] for part in names],
+    )
+    yield (
+        f"\nA step of {min(256, corpus.n_docs)} documents. The last line is the step with twice as many topics, or "
+        "three times as many in Loom, which training begins with; half of the epochs, or a third, have them or part of "
+        "them. The sums of Loom mix both of its stages.\n\n## Outside of the steps\n\n"
+        f"Shares of a fit of {epochs} epochs with spare topics (Loom: {MODELS['Loom']['epochs']}), in which set-up "
+        "counts for more than in one of 60.\n\n"
+    )
+    yield jobs.markdown(["model", *OUTSIDE, "set-up and all else"], outside)
+    yield (
+        f"\n## The floor\n\nSTREAM's triad reaches {rates['memory'] / 1e9:.1f} GB/s from memory and "
+        f"{rates['cache'] / 1e9:.1f} GB/s within the cache with one thread in this run, and products of matrices reach "
+        f"{rates['products'] / 1e9:.0f} GFLOP/s. The floor is the time of the bytes that a step must move, at the "
+        "speed of memory, or of the dense products that it must compute, whichever is longer. What is missing to it "
+        "is mostly many small operations, of which each takes some microseconds to start, and reads one array and "
+        "writes another.\n\n"
+    )
+    tokens = corpus.counts.sum() * min(256, corpus.n_docs) / corpus.n_docs
+    rows = []
+    for name, moved, done, step in floors:
+        by_memory, by_products = 1e3 * moved / rates["memory"], 1e3 * done / rates["products"]
+        least = max(by_memory, by_products)
+        rows.append([
+            f"`{name}`", f"{moved / tokens:,.0f}", f"{by_memory:.2f}", f"{by_products:.2f}", f"{step:.2f}",
+            f"{100 * least / step:.0f} %",
+        ])  # fmt: skip
+    yield jobs.markdown(["model", "bytes a token", "memory, ms", "products, ms", "step, ms", "share reached"], rows)
+
+
+def compared(folder: Path, python: Path, corpus: tl.Corpus, rounds: int) -> Iterator[str]:
+    """Yield the table of seconds per epoch beside TopMost, with equal sizes."""
+    rows = []
+    for model, settings, ours, own in EQUAL:
+        found: dict[str, list[tuple[float, float]]] = {}
+        threads_tried = (1, 2) if os.getloadavg()[0] < peers.MAX_LOAD else (1,)
+        for threads in threads_tried:
+            for _ in range(rounds):
+                peer = peers.Peer("", "", model, settings, 0)
+                theirs = peers.topmost(folder, python, peer, 4, threads)
+                found.setdefault(f"theirs {threads}", []).append((theirs["cpu"].min(), theirs["wall"].min()))
+                torch.set_num_threads(threads)
+                for spare in (0.0, 1.0):
+                    clock, fit = Clock(), getattr(tl, ours)(K, random_state=0, epochs=10, spare_topics=spare, **own).fit
+                    with suppress(KeyboardInterrupt):
+                        fit(corpus, callbacks=[clock])
+                    found.setdefault(f"ours {threads} {spare:.0f}", []).append(clock.epoch)
+        torch.set_num_threads(1)
+        best = {name: np.array(values).min(0) for name, values in found.items()}
+        for threads, column, kind in ((1, 0, "1, processor"), (2, 1, "2, clock")):
+            if threads not in threads_tried:
+                continue
+            their, plain, spare = (best[f"{who} {threads}{width}"][column] for who, width in
+                                   (("theirs", ""), ("ours", " 0"), ("ours", " 1")))  # fmt: skip
+            described = ", ".join(f"{name}={value}" for name, value in own.items()) or "defaults"
+            row = [f"{model} {'trained vectors' if settings else ''}", described, kind]
+            rows.append([*row, *(f"{each:.2f}" for each in (their, plain, spare)), f"{their / plain:.1f}",
+                         f"{their / spare:.1f}"])  # fmt: skip
+            print(rows[-1], flush=True)
+    yield (
+        "\n## Beside TopMost\n\nSeconds per epoch, the shortest of those that were measured in turn. TopMost's "
+        "encoders have 200 units (ProdLDA) and 800 (ETM), and its word vectors 200 dimensions. With spare topics, our "
+        "models have 100 topics in these epochs. With one thread "
+        "it is processor time. With two it is elapsed time, which is left out if the machine is busy.\n\n"
+    )
+    yield jobs.markdown(
+        ["TopMost", "ours", "threads", "TopMost, s", "ours, s", "with spare topics, s", "factor", "with spare topics"],
+        rows,
+    )
+
+
+def product_memory() -> str:
+    """Return the memory of a product decoder's loss and gradient with a large vocabulary, from a process of its own."""
+    code = """
+import resource, sys, torch
+sys.path.insert(0, "src")
+import numpy as np, scipy.sparse as sp
+from topicloom.nn.product import product_log_likelihood
+from topicloom.training.batches import sparse_batch
+V, B, K = 100_000, 256, 50
+def documents(V):
+    words = np.sort(np.random.default_rng(0).integers(0, V // 60, (B, 60)) + np.arange(60) * (V // 60))
+    return sp.csr_array((np.ones(B * 60, np.float32), words.ravel(), np.arange(B + 1) * 60), shape=(B, V))
+counts = documents(V)
+batch = sparse_batch(counts, np.arange(B), torch.device("cpu")).counts
+def run(V, batch):
+    theta = torch.rand(B, K).softmax(1).requires_grad_(); weight = torch.randn(V, K, requires_grad=True)
+    product_log_likelihood(theta, weight, torch.zeros(V, requires_grad=True), batch).sum().backward()
+few = sparse_batch(documents(600), np.arange(B), torch.device("cpu")).counts
+run(600, few)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+run(V, batch)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    used, dense, table = int(done.stdout) / 1024, 256 * 1e5 * 4 / 2**20, 1e5 * 50 * 4 / 2**20
+    return (
+        f"\n## Memory of the product decoder\n\nThe loss of a product of experts and its gradient, for 256 documents, "
+        f"100,000 words and 50 topics, raise the peak memory by {used:.0f} MiB. One (B, V) array takes {dense:.0f} "
+        f"MiB, and one (V, K) array {table:.0f} MiB: there is one of the former, and the weights, their gradient and "
+        "copies of both with the bias.\n"
+    )
+
+
+def main() -> None:
+    parser = shared.parser(__doc__)
+    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
+    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with TopMost")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=2, help="turns of the comparison")
+    parser.add_argument("--out", type=Path, default=PAGE)
+    options = parser.parse_args()
+    logging.disable()
+    torch.set_num_threads(1)
+    data = shared.load(options.shared, CORPUS)
+    corpus = tl.Corpus.from_counts(data["train"], data["vocab"])
+    tl.GSM(K, epochs=1).fit(corpus)  # imports and caches
+    text = [HEAD, *profiled(corpus, options.epochs, machine()), product_memory()]
+    if options.peers.exists():
+        text += compared(options.shared, options.peers, corpus, options.rounds)
+    load = os.getloadavg()[1]
+    text.append(f"\nOn {os.cpu_count()} cores, torch {torch.__version__}; the load was {load:.1f}. No GPU was used.\n")
+    options.out.write_text("".join(text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
