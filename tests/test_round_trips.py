@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -13,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import topicloom as tl
 from topicloom.nn import sparse
 from topicloom.training import loop
+from topicloom.training.batches import BatchReader
 
 # Operations whose result, or the size of it, is read by the processor.
 WAITS = ("_local_scalar_dense", "nonzero", "bincount", "masked_select", "unique", "equal.default", "histc")
@@ -83,3 +85,25 @@ def test_pretraining_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_groups_have_the_same_sizes_on_every_device() -> None:
     groups = torch.tensor([3, 0, 3, 3, 5])
     assert sparse._sizes(groups, 7).tolist() == sparse._sizes_on_device(groups, 7).tolist() == [1, 0, 0, 3, 0, 1, 0]
+
+
+@pytest.mark.parametrize("rows", [[3, 0, 299], [7], [0, 1, 2, 3]])
+def test_counts_that_stay_on_the_device_make_the_same_batches(rows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = BatchReader(CORPUS.counts, 50, torch.device("cpu"))
+    usual = reader._batch(np.array(rows))
+    assert reader.resident.batch(np.array(rows), torch.tensor(rows)) is None  # a CPU has them in memory already
+    monkeypatch.setattr("topicloom.training.resident.room", lambda device: 1e9)
+    reader = BatchReader(CORPUS.counts, 50, torch.device("cpu")).without_empty()
+    with Waits() as mode:
+        batch = reader._batch(np.array(rows))
+    assert mode.found == set()
+    for name in ("indices", "values", "offsets", "by_word"):
+        assert torch.equal(getattr(batch.counts, name), getattr(usual.counts, name))
+    assert torch.equal(batch.rows, usual.rows)
+
+
+def test_counts_stay_elsewhere_if_the_device_has_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("topicloom.training.resident.room", lambda device: 1000)
+    reader = BatchReader(CORPUS.counts, 50, torch.device("cpu"))
+    assert reader.resident.batch(np.array([0]), torch.tensor([0])) is None
+    assert len(list(reader)) == 6

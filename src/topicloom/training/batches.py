@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.sparse import SparseCounts
 from . import order as orders
+from .resident import ResidentCounts
 
 
 def choose_device(name: str) -> torch.device:
@@ -62,6 +63,7 @@ class BatchReader:
         fields: Mapping[str, np.ndarray[Any, Any]] | None = None,
     ) -> None:
         self.counts = counts
+        self.resident = ResidentCounts(counts, device)
         self.batch_size = batch_size
         self.device = device
         self.rows = np.arange(counts.shape[0]) if rows is None else rows
@@ -213,7 +215,9 @@ class BatchReader:
         return others, held_out
 
     def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
-        return BatchReader(self.counts, self.batch_size, self.device, rows, self.fields)
+        reader = BatchReader(self.counts, self.batch_size, self.device, rows, self.fields)
+        reader.resident = self.resident
+        return reader
 
     def _batches(self, order: np.ndarray[Any, Any], skip: int = 0) -> Iterator[Batch]:
         if len(order) == 0:
@@ -233,7 +237,9 @@ class BatchReader:
             yield batch
 
     def _batch(self, rows: np.ndarray[Any, Any]) -> Batch:
-        batch = sparse_batch(self.counts, rows, self.device)
+        chosen = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)).to(self.device)  # (B,)
+        counts = self.resident.batch(rows, chosen)
+        batch = sparse_batch(self.counts, rows, self.device) if counts is None else Batch(counts, chosen)
         if not self.fields:
             return batch
         fields = {name: torch.from_numpy(np.ascontiguousarray(field[rows])) for name, field in self.fields.items()}
