@@ -132,6 +132,18 @@ def test_a_stream_keeps_the_last_rows_of_its_history(monkeypatch, tmp_path):
     assert [row["epoch"] for row in loaded.history_] == [4, 5, 6]
 
 
+def test_consecutive_documents_of_a_mapped_corpus_stay_on_disk(tmp_path):
+    CORPUS.save(tmp_path / "corpus")
+    mapped = tl.Corpus.load(tmp_path / "corpus")
+    for rows in (slice(100, 200), slice(399, None), slice(0, 0), slice(0, 9, 2), [5, 4], np.arange(400) > 396):
+        part, expected = mapped[rows], CORPUS[rows]
+        assert (part.counts != expected.counts).nnz == 0
+        assert part.counts_digest == expected.counts_digest
+    assert np.shares_memory(mapped[100:200].counts.data, mapped.counts.data)
+    assert not np.shares_memory(CORPUS[100:200].counts.data, CORPUS.counts.data)
+    assert mapped[100:200][50:].ids == CORPUS.ids[150:200]
+
+
 LIMITED = """
 import re, resource, sys
 import numpy as np

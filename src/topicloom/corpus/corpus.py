@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import InputError
 from ..files import atomic_directory, lock_directory, require_free
@@ -21,6 +20,7 @@ from .builder import Built, TokenizerLike, build, choose_tokenizer
 from .counts import CountedDocuments, checked_counts, checked_vocabulary
 from .fields import Fields, WithFields
 from .frames import is_frame, read_frame
+from .mapped import rows_of
 from .order import WithOrder
 from .saving import load_parts, save_into
 from .vocabulary import Filters
@@ -298,7 +298,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         return replace(self, fields=replace(self.fields, labels=Fields.of(self.n_docs, labels=labels).labels))
 
     def subset(self, rows: Any) -> Corpus:
-        """Return some of the documents, over the same vocabulary.
+        """Return some of the documents. Consecutive ones of a memory-mapped corpus stay on disk.
 
         Args:
             rows: a slice, row numbers, or a (n_docs,) mask.
@@ -306,8 +306,8 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         Raises:
             IndexError: there is no such row.
         """
-        chosen: npt.NDArray[np.intp] = np.atleast_1d(np.arange(self.n_docs)[rows])
-        return replace(self, counts=self.counts[chosen], fields=self.fields.take(chosen))
+        chosen = np.atleast_1d(np.arange(self.n_docs)[rows])
+        return replace(self, counts=rows_of(self.counts, chosen), fields=self.fields.take(chosen))
 
     def over(self, vocabulary: Iterable[str]) -> Corpus:
         """Return the same documents over another vocabulary. Words that are not in it are left out."""

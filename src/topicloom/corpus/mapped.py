@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 _AT_ONCE = 1 << 20  # numbers of a piece
 
@@ -19,11 +20,31 @@ def release(*arrays: npt.NDArray[Any]) -> None:
     Other arrays, and systems that know no such advice, are left alone.
     """
     for array in arrays:
-        writeable, base = False, array
-        while isinstance(base, np.ndarray):
-            writeable, base = writeable or base.flags.writeable, base.base  # type: ignore[assignment]
-        if not writeable and isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
-            base.madvise(mmap.MADV_DONTNEED)
+        mapped = _mapping_of(array)
+        if mapped is not None and hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapping_of(array: npt.NDArray[Any]) -> mmap.mmap | None:
+    """Return the mapped file that an array is a part of, if it is mapped for reading alone."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return None
+        base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def rows_of(counts: sparse.csr_array, rows: npt.NDArray[np.intp]) -> sparse.csr_array:
+    """Return some rows of counts. Consecutive rows of memory-mapped counts stay on disk."""
+    if len(rows) == 0 or (np.diff(rows) != 1).any() or _mapping_of(counts.indices) is None:
+        return counts[rows]
+    indptr = counts.indptr[rows[0] : rows[-1] + 2]
+    part = slice(indptr[0], indptr[-1])
+    made = sparse.csr_array((len(rows), counts.shape[1]), dtype=counts.dtype)
+    # The constructor would copy what is a small part of an array.
+    made.data, made.indices, made.indptr = counts.data[part], counts.indices[part], indptr - indptr[0]
+    return made
 
 
 def pieces(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 import torch
 
 from ..distributed.ranks import current
@@ -20,7 +18,7 @@ from .corpus import Corpus
 def own_part(corpus: Corpus) -> Corpus:
     """Return the documents that this rank learns from: one of as many runs of consecutive documents as there are ranks.
 
-    Nothing is copied, so that a memory-mapped corpus stays on disk.
+    A memory-mapped corpus stays on disk.
 
     Raises:
         InputError: the corpora of the ranks have different words.
@@ -39,11 +37,7 @@ def own_part(corpus: Corpus) -> Corpus:
             "the processes have corpora of different sizes; give each all documents, or join with `documents='part'`"
         )
     first, last = (corpus.n_docs * number // ranks.size for number in (ranks.rank, ranks.rank + 1))
-    counts = corpus.counts
-    start, end = int(counts.indptr[first]), int(counts.indptr[last])
-    arrays = counts.data[start:end], counts.indices[start:end], counts.indptr[first : last + 1] - start
-    rows = sp.csr_array(arrays, shape=(last - first, corpus.n_words))
-    return replace(corpus, counts=rows, fields=corpus.fields.take(np.arange(first, last)))
+    return corpus[first:last]
 
 
 def sum_of_ranks() -> Total | None:

@@ -57,8 +57,7 @@ def choose_topics(
     tops = ranked_words(topic_word, word_counts)
     coherence = mean_coherence(tops, reference)  # (K',)
     kept = np.ones(len(topic_word), bool)
-    overlap = np.stack([np.minimum(topic_word, row).sum(1) for row in topic_word])  # (K', K') 1 - total variation
-    np.fill_diagonal(overlap, 0)
+    overlap = overlaps(topic_word)
     for _ in range(len(topic_word) - n_topics):
         users = [np.bincount(top[kept].ravel(), minlength=len(word_counts)) for top in tops]  # (V,) each
         shared = np.mean([(count[top] > 1).mean(1) for count, top in zip(users, tops, strict=True)], axis=0)
@@ -66,6 +65,14 @@ def choose_topics(
         score[~kept | protected] = np.inf
         kept[score.argmin()] = False
     return np.flatnonzero(kept)
+
+
+def overlaps(topic_word: Array) -> Array:
+    """Return 1 minus the total variation distance of each pair of topics (K, V), and 0 for a topic itself: (K, K)."""
+    overlap = np.zeros((len(topic_word), len(topic_word)), topic_word.dtype)
+    for number, row in enumerate(topic_word):
+        overlap[number, number + 1 :] = np.minimum(topic_word[number + 1 :], row).sum(1)
+    return overlap + overlap.T
 
 
 def ranked_words(topic_word: Array, word_counts: Array) -> list[Array]:

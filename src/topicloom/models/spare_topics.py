@@ -24,7 +24,7 @@ from ..nn.network import TopicNetwork
 from ..training.batches import BatchReader
 from ..training.loop import evaluated
 from ..training.state import Stage, TrainingState
-from .pruning import in_place, mean_coherence, ranked_words, reference_of, select_topics
+from .pruning import in_place, mean_coherence, overlaps, ranked_words, reference_of, select_topics
 from .words import Words
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ def choose_distinct(
         kept topic; a kept topic is its own heir.
     """
     n = len(topic_word)
-    overlap = np.stack([np.minimum(topic_word, row).sum(1) for row in topic_word])  # (K', K') 1 - total variation
-    np.fill_diagonal(overlap, 0)
+    overlap = overlaps(topic_word)
     shares, heirs, kept = shares.astype(np.float64), np.arange(n), np.ones(n, bool)
     extra = 0.0 if coherence is None else _COHERENCE_WEIGHT * coherence
     for _ in range(n - n_topics):
