@@ -12,6 +12,7 @@ if _TYPE_CHECKING:
     from typing import Any
 
     from . import datasets as datasets
+    from . import distributed as distributed
     from . import metrics as metrics
     from .corpus import Corpus as Corpus
     from .embeddings import WordVectors as WordVectors
@@ -19,6 +20,7 @@ if _TYPE_CHECKING:
     from .embeddings import train_word_vectors as train_word_vectors
     from .errors import CorpusFileError as CorpusFileError
     from .errors import InputError as InputError
+    from .errors import LostRankError as LostRankError
     from .errors import ModelFileError as ModelFileError
     from .errors import OutOfMemoryError as OutOfMemoryError
     from .errors import TrainingDivergedError as TrainingDivergedError
@@ -54,9 +56,10 @@ if _TYPE_CHECKING:
     from .training.callbacks import Callback as Callback
     from .training.checkpoints import Checkpoints as Checkpoints
 
-# Each public name and the module that it is loaded from; datasets, figures and metrics are modules themselves.
+# Each public name and the module that it is loaded from; datasets, distributed, figures and metrics are modules themselves.
 _MODULES = {
     "datasets": ".datasets",
+    "distributed": ".distributed",
     "figures": ".reports.figures",
     "metrics": ".metrics",
     "Corpus": ".corpus",
@@ -65,6 +68,7 @@ _MODULES = {
     "train_word_vectors": ".embeddings",
     "CorpusFileError": ".errors",
     "InputError": ".errors",
+    "LostRankError": ".errors",
     "ModelFileError": ".errors",
     "OutOfMemoryError": ".errors",
     "TrainingDivergedError": ".errors",
@@ -107,7 +111,7 @@ def __getattr__(name: str) -> "Any":
     if name not in _MODULES:
         raise AttributeError(f"module 'topicloom' has no attribute {name!r}")
     module = _import_module(_MODULES[name], __name__)
-    return module if name in ("datasets", "figures", "metrics") else getattr(module, name)
+    return module if name in ("datasets", "distributed", "figures", "metrics") else getattr(module, name)
 
 
 def __dir__() -> list[str]:
