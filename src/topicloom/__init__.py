@@ -56,7 +56,7 @@ if _TYPE_CHECKING:
     from .training.callbacks import Callback as Callback
     from .training.checkpoints import Checkpoints as Checkpoints
 
-# Each public name and the module that it is loaded from; datasets, distributed, figures and metrics are modules themselves.
+# Each public name and the module that it is loaded from. datasets, distributed, figures and metrics are modules.
 _MODULES = {
     "datasets": ".datasets",
     "distributed": ".distributed",
