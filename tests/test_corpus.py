@@ -17,10 +17,10 @@ from topicloom.files import write_manifest
 from topicloom.text import (
     CustomTokenizer,
     Pretokenized,
-    counting,
+    chunks,
     make_tokenizer,
 )
-from topicloom.text.counting import counts_of
+from topicloom.text.chunks import counts_of
 
 TEXTS = [
     "The cat sat on the mat with the cat.",
@@ -211,11 +211,11 @@ def test_own_tokenizer():
 
 
 def test_workers_change_nothing(monkeypatch):
-    monkeypatch.setattr(counting, "_CHUNK_DOCUMENTS", 7)
+    monkeypatch.setattr(chunks, "_CHUNK_DOCUMENTS", 7)
     texts = [f"w{i % 13} v{i % 5} v{i % 5} u{i}" for i in range(100)]
     one = Corpus.from_texts(texts, min_df=2, n_jobs=1, progress=True)
     assert same(one, Corpus.from_texts(texts, min_df=2, n_jobs=2))
-    monkeypatch.setattr(counting, "_SERIAL_CHARACTERS", 300)  # begins here, goes on in workers
+    monkeypatch.setattr(chunks, "_SERIAL_SECONDS", 1e-9)  # begins here, goes on in workers
     assert same(one, Corpus.from_texts(texts, min_df=2))
     own = Corpus.from_texts(texts, min_df=2, n_jobs=2, tokenizer=lambda text: text.split())
     assert (own.counts != one.counts).nnz == 0
@@ -241,7 +241,7 @@ def test_the_spool_goes_to_disk(monkeypatch):
     expected = Corpus.from_texts(TEXTS, **OPEN)
     assert not gone
     monkeypatch.setattr(building, "_SPOOL_IN_MEMORY", 1)
-    monkeypatch.setattr(counting, "_CHUNK_CHARACTERS", 10)
+    monkeypatch.setattr(chunks, "_CHUNK_CHARACTERS", 10)
     assert same(expected, Corpus.from_texts(TEXTS, **OPEN))
     assert gone
 

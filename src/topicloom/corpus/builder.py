@@ -25,12 +25,8 @@ from ..text import (
     Tokenizer,
     make_tokenizer,
 )
-from ..text.counting import (
-    Counts,
-    Text,
-    chunked,
-    count_chunks,
-)
+from ..text.chunks import chunked, count_chunks
+from ..text.counting import Counts, Text
 from ..text.languages import can_split, mismatch, other_language
 from ..text.storage import TextWriter
 from ..text.tokenizers import resolve_stop_words

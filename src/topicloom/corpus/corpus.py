@@ -15,7 +15,8 @@ import numpy as np
 from ..errors import InputError
 from ..files import atomic_directory, lock_directory, require_free
 from ..text import AnyTokenizer, Document, Pretokenized, read
-from ..text.counting import Counts, Text, columns_of, counts_of, remap
+from ..text.chunks import counts_of
+from ..text.counting import Counts, Text, columns_of, remap
 from .builder import Built, TokenizerLike, build, choose_tokenizer
 from .counts import CountedDocuments, checked_counts, checked_vocabulary
 from .fields import Fields, WithFields
@@ -90,8 +91,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             replace_stop_words: whether to remove only `stop_words`, and not the language's stop words.
             keep_texts: whether to keep the raw texts. Lists of tokens are kept in memory, but not saved.
             user_dictionary: a file of words that Chinese segmentation keeps whole.
-            n_jobs: the number of worker processes; -1 is all cores. None starts them after 20 million
-                characters.
+            n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
             progress: whether to show a progress bar on standard error.
 
         Raises:

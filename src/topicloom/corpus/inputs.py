@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ..errors import InputError
 from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.characters import brief
-from ..text.counting import counts_of
+from ..text.chunks import counts_of
 from .corpus import Corpus
 from .fields import Fields
 from .frames import column_names, is_frame, is_numeric, read_frame

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -98,14 +99,14 @@ class Tally:
         self._totals = np.zeros(1 << 12, np.int64)
         self.n_docs = 0
 
-    def add(self, words: list[str], counts: Counts) -> None:
+    def add(self, words: Sequence[str], counts: Counts) -> None:
         """Add the counts of a chunk.
 
         Args:
             words: the n words of the chunk.
             counts: (chunk's documents, n) the counts of these words.
         """
-        places = np.array([self._places[word] for word in words], np.int32)
+        places = np.fromiter(map(self._places.__getitem__, words), np.int32, len(words))
         while len(self._places) > len(self._totals):
             self._document_counts = np.concatenate([self._document_counts, np.zeros_like(self._document_counts)])
             self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])

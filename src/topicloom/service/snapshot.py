@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..corpus import Corpus
 from ..corpus.fields import Fields
-from ..text.counting import counts_of
+from ..text.chunks import counts_of
 from ..topics.document_topics import DocumentTopics
 from ..topics.view import Topics
 from .edits import version_of

@@ -1,185 +1,238 @@
-"""Counting the words of texts, chunk by chunk. Worker processes count large amounts of text."""
+"""Counting the words of texts. Each distinct piece of text is looked up once; the rest is done by NumPy and SciPy."""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ..errors import InputError, SettingError
-from ..processes import ATTEMPTS, cause_in, end_with
+from ..errors import InputError
 from .characters import is_utf8, replace_surrogates
-from .custom import Pretokenized
-from .tokenizers import AnyTokenizer
-
-logger = logging.getLogger("topicloom")
+from .pieces import BOUNDARY
+from .tokenizers import AnyTokenizer, Tokenizer
 
 Counts: TypeAlias = "sparse.csr_array"
 Text: TypeAlias = "str | Iterable[str]"  # raw text, or a list of tokens
 
-_CHUNK_DOCUMENTS = 2_000
-_CHUNK_CHARACTERS = 1_000_000
-_SERIAL_CHARACTERS = 20_000_000  # below this, starting workers takes longer than it saves
+_NO_COLUMN, _END = -1, -2  # of a piece whose words are not counted, and of a boundary; below, pieces of several words
+_MOST = 1 << 18  # pieces that are remembered
+_LONGEST = 64  # characters or bytes of a piece that is remembered
+_MOST_RECENT = 4  # pairs of a vocabulary and a tokenizer that are remembered
 
 
-class Chunk(NamedTuple):
-    """Documents that are counted together.
+class Columns(dict["bytes | str", int]):
+    """The column of each piece of text, which is found when the piece occurs for the first time.
 
     Args:
-        first_row: The row of the first document.
-        texts: The documents.
-        n_characters: The number of characters in them.
+        tokenizer: The tokenizer that splits the pieces.
+        column_of: The column of a word, or None if it is not counted.
     """
 
-    first_row: int
-    texts: list[Text]
-    n_characters: int
+    def __init__(self, tokenizer: AnyTokenizer, column_of: Callable[[str], int | None]) -> None:
+        super().__init__({BOUNDARY: _END, BOUNDARY.encode(): _END})
+        self._tokens_of: Callable[[Any], tuple[str, ...]] = _own_token
+        if isinstance(tokenizer, Tokenizer):
+            self._tokens_of = tokenizer.tokens_of
+        self._column_of = column_of
+        self._several: dict[int, list[int]] = {}  # the columns of pieces of several words
+        self._codes = count(_END - 1, -1)
+
+    def __missing__(self, piece: bytes | str) -> int:
+        tokens = self._tokens_of(piece)
+        if len(tokens) == 1:
+            found = self._column_of(tokens[0])
+            column = _NO_COLUMN if found is None else found
+        elif not tokens:
+            column = _NO_COLUMN
+        else:
+            column = next(self._codes)
+            places = map(self._column_of, tokens)
+            self._several[column] = [_NO_COLUMN if place is None else place for place in places]
+        if len(piece) <= _LONGEST:
+            self[piece] = column
+        return column
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many pieces are remembered that new columns should be made."""
+        return len(self) + len(self._several) > _MOST
+
+    def count(self, pieces: Sequence[bytes] | Sequence[str], n_columns: Callable[[], int]) -> Counts:
+        """Count the words of documents.
+
+        Args:
+            pieces: The pieces of all documents, with a boundary after each document.
+            n_columns: Returns the number of columns, which may have grown.
+
+        Returns:
+            Counts of shape (n_docs, n_columns) and type float32.
+        """
+        columns = np.fromiter(map(self.__getitem__, pieces), np.int32, len(pieces))
+        if self._several:
+            columns = self._spread(columns)
+        known = columns >= 0
+        indptr = np.zeros(np.count_nonzero(columns == _END) + 1, np.int32)
+        indptr[1:] = np.cumsum(known, dtype=np.int32)[columns == _END]
+        found = columns[known]
+        shape = (len(indptr) - 1, n_columns())
+        counts = sparse.csr_array((np.ones(len(found), np.float32), found, indptr), shape=shape)
+        if len(found) > shape[1]:  # linear sorting, whose cost contains the number of columns
+            counts = counts.tocsc().tocsr()
+            counts.has_sorted_indices = True
+        counts.sum_duplicates()
+        return counts
+
+    def _spread(self, columns: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Replace each piece of several words by the columns of these words."""
+        places = np.flatnonzero(columns < _END)
+        if not len(places):
+            return columns
+        several = [self._several[code] for code in columns[places].tolist()]
+        lengths = np.ones(len(columns), np.intp)
+        lengths[places] = [len(each) for each in several]
+        spread = np.repeat(columns, lengths)
+        spread[np.repeat(np.isin(np.arange(len(columns)), places), lengths)] = np.concatenate(several)
+        return spread
+
+
+def _own_token(token: str) -> tuple[str]:
+    """A token of the user's own, if it can be a word of a vocabulary."""
+    token = replace_surrogates(token)
+    refuse_line_breaks([token])
+    return (token,)
+
+
+def pieces_of(texts: Sequence[Text], tokenizer: AnyTokenizer, first_row: int = 0) -> Sequence[bytes] | Sequence[str]:
+    """The pieces of texts, with a boundary after each; for the user's own tokens, the tokens are the pieces.
+
+    Raises:
+        InputError: The tokenizer does not take a document, and the message names its row.
+    """
+    if isinstance(tokenizer, Tokenizer) and all(isinstance(text, str) for text in texts):
+        return tokenizer.pieces(texts)  # type: ignore[arg-type]
+    pieces: list[str] = []
+    for row, text in enumerate(texts, first_row):
+        try:
+            pieces += tokenizer(text)  # type: ignore[arg-type]
+        except InputError as error:
+            raise InputError(f"document {row}: {error}") from None
+        pieces.append(BOUNDARY)
+    return pieces
 
 
 class Part(NamedTuple):
-    """The counts of a chunk over its own words.
+    """The counts of a chunk of documents.
 
     Args:
-        words: The words of the chunk.
-        counts: Their counts, of shape (n_docs, len(words)).
+        words: The word of each column.
+        counts: Counts of shape (n_docs, len(words)).
     """
 
-    words: list[str]
+    words: Sequence[str]
     counts: Counts
 
 
-def counts_of(
-    texts: Iterable[Text],
-    vocabulary: Iterable[str] | Mapping[str, int],
-    tokenizer: AnyTokenizer,
-    n_jobs: int | None = None,
-) -> Counts:
-    """Count the words of texts over a fixed vocabulary.
+class OpenCounter:
+    """Count words of all kinds. Pieces are remembered from one chunk to the next, for one thread.
 
     Args:
-        texts: Texts or lists of tokens, whichever the tokenizer takes.
-        vocabulary: The word of each column, or the column of each word, which need not be computed for each call then.
-            Other words are left out, and every document keeps its row.
         tokenizer: The tokenizer that splits the texts.
-        n_jobs: As for `count_chunks`.
-
-    Returns:
-        Counts of shape (n_docs, n_words) and type float32.
-
-    Raises:
-        InputError: The tokenizer does not take a document.
     """
-    places = vocabulary
-    if not isinstance(places, Mapping):
-        places = {word: column for column, word in enumerate(vocabulary)}
-    parts = [
-        remap(part.counts, columns_of(part.words, places), len(places))
-        for part in count_chunks(chunked(texts), tokenizer, n_jobs)
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    parts.append(sparse.csr_array(np.zeros((0, len(places)), np.float32)))  # vstack needs one matrix at least
-    counts: Counts = sparse.vstack(parts, format="csr", dtype=np.float32)
-    return counts
+
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._begin()
+
+    def _begin(self) -> None:
+        self._places: defaultdict[str, int] = defaultdict()
+        self._places.default_factory = self._places.__len__
+        self._columns = Columns(self._tokenizer, self._places.__getitem__)
+        self._words: list[str] = []
+
+    def __call__(self, first_row: int, texts: Sequence[Text]) -> Part:
+        """Count texts, of which the first one has the number `first_row`, over the words that they contain.
+
+        Raises:
+            InputError: The tokenizer does not take a document, and the message names its row.
+        """
+        if self._columns.is_full:
+            self._begin()
+        places = self._places
+        counts = self._columns.count(pieces_of(texts, self._tokenizer, first_row), places.__len__)
+        if len(self._words) < len(places):
+            self._words = list(places)
+        is_used = np.zeros(len(places), bool)
+        is_used[counts.indices] = True
+        used = np.flatnonzero(is_used)
+        column = np.cumsum(is_used, dtype=np.int32) - 1
+        arrays = (counts.data, column[counts.indices], counts.indptr)
+        # The result is compact, because it is sent between processes.
+        words = [self._words[place] for place in used.tolist()]
+        return Part(words, sparse.csr_array(arrays, shape=(counts.shape[0], len(words))))
 
 
-def chunked(texts: Iterable[Text]) -> Iterator[Chunk]:
-    """Divide a stream of documents into chunks of bounded size."""
-    chunk: list[Text] = []
-    row = characters = 0
-    for text in texts:
-        chunk.append(text)
-        characters += len(text) if isinstance(text, str) else 0
-        if len(chunk) == _CHUNK_DOCUMENTS or characters >= _CHUNK_CHARACTERS:
-            yield Chunk(row, chunk, characters)
-            row, chunk, characters = row + len(chunk), [], 0
-    if chunk:
-        yield Chunk(row, chunk, characters)
-
-
-def count_chunks(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, n_jobs: int | None = None) -> Iterator[Part]:
-    """Count chunks, in their order.
+class FixedCounter:
+    """Count the words of a vocabulary. Pieces are remembered from one call to the next; threads may share them.
 
     Args:
-        chunks: The documents.
-        tokenizer: The tokenizer that splits them.
-        n_jobs: The number of worker processes, or -1 for one on each core. None starts workers once 20 million
-            characters have been counted. Chunks whose worker was killed are counted again.
-
-    Raises:
-        InputError: The tokenizer does not take a document, and the message names its row; or worker processes are
-            killed again and again.
-        SettingError: `n_jobs` is 0.
+        vocabulary: The word of each column, or the column of each word.
+        tokenizer: The tokenizer that splits the texts.
     """
-    if n_jobs == 0:
-        raise SettingError("`n_jobs=0` is not possible; give 1 for this process alone, or -1 for all cores")
-    workers = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
-    if isinstance(tokenizer, Pretokenized):
-        workers = 1  # sending tokens to a worker takes longer than counting them
-    characters = 0
-    while workers == 1 or (n_jobs is None and characters < _SERIAL_CHARACTERS):
-        chunk = next(chunks, None)
-        if chunk is None:
-            return
-        characters += chunk.n_characters
-        yield count_chunk(chunk, tokenizer)
-    # Chunks are read here, in batches, because joblib's own streaming would wrap an error of the reader.
-    while batch := list(islice(chunks, 4 * workers)):
-        yield from _counted_by_workers(batch, tokenizer, workers)
 
-
-def _counted_by_workers(batch: Sequence[Chunk], tokenizer: AnyTokenizer, workers: int) -> list[Part]:
-    """Count chunks in worker processes, and count all of them again if a process died."""
-    rows = f"documents {batch[0].first_row} to {batch[-1].first_row + len(batch[-1].texts) - 1}"
-    cause = ""
-    for attempt in range(1, ATTEMPTS + 1):
-        pool = joblib.Parallel(workers, backend="loky", initializer=end_with, initargs=(os.getpid(),))
-        try:
-            parts: list[Part] = pool(joblib.delayed(count_chunk)(chunk, tokenizer) for chunk in batch)
-        except BrokenProcessPool as error:
-            cause = cause_in(str(error))
-            if attempt < ATTEMPTS:
-                logger.warning("a worker process that counted %s died (%s); they are counted again", rows, cause)
+    def __init__(self, vocabulary: Sequence[str] | Mapping[str, int], tokenizer: AnyTokenizer) -> None:
+        self._given = vocabulary, tokenizer
+        if isinstance(vocabulary, Mapping):
+            self.places = vocabulary
+            self.words: Sequence[str] = ()
         else:
-            return parts
-    raise InputError(
-        f"worker processes that counted {rows} died {ATTEMPTS} times ({cause}); use `n_jobs=1`, which starts none"
-    )
+            self.words = list(vocabulary)
+            self.places = {word: column for column, word in enumerate(self.words)}
+        self._columns = self._fresh()
+
+    def _fresh(self) -> Columns:
+        return Columns(self._given[1], self.places.get)
+
+    def is_for(self, vocabulary: Sequence[str] | Mapping[str, int], tokenizer: AnyTokenizer) -> bool:
+        """Whether the counter was made for these, and the vocabulary is still the same."""
+        is_same = isinstance(vocabulary, Mapping) or vocabulary == self.words
+        return is_same and vocabulary is self._given[0] and tokenizer is self._given[1]
+
+    def __call__(self, first_row: int, texts: Sequence[Text]) -> Part:
+        """Count texts, of which the first one has the number `first_row`.
+
+        Raises:
+            InputError: The tokenizer does not take a document, and the message names its row.
+        """
+        columns = self._columns
+        if columns.is_full:
+            self._columns = columns = self._fresh()
+        pieces = pieces_of(texts, self._given[1], first_row)
+        return Part(self.words, columns.count(pieces, self.places.__len__))
 
 
-def count_chunk(chunk: Chunk, tokenizer: AnyTokenizer) -> Part:
-    """Count one chunk. The result is compact, because it is sent between processes."""
-    places: defaultdict[str, int] = defaultdict()
-    places.default_factory = places.__len__
-    columns: list[int] = []
-    ends = [0]
-    for row, text in enumerate(chunk.texts, chunk.first_row):
-        try:
-            columns.extend(map(places.__getitem__, tokenizer(text)))  # type: ignore[arg-type]
-        except InputError as error:
-            raise InputError(f"document {row}: {error}") from None
-        ends.append(len(columns))
-    words = list(places)
-    if not is_utf8("".join(words)):
-        merged: dict[str, int] = {}  # two words may become the same one
-        moved = [merged.setdefault(replace_surrogates(word), len(merged)) for word in words]
-        words, columns = list(merged), [moved[column] for column in columns]
-    refuse_line_breaks(words)
-    counts = sparse.csr_array(
-        (np.ones(len(columns), np.float32), np.array(columns, np.int32), np.array(ends, np.int32)),
-        shape=(len(chunk.texts), len(words)),
-    )
-    counts.sum_duplicates()
-    return Part(words, counts)
+_recent: OrderedDict[tuple[int, int], FixedCounter] = OrderedDict()
+_lock = threading.Lock()
+
+
+def fixed_counter(vocabulary: Iterable[str] | Mapping[str, int], tokenizer: AnyTokenizer) -> FixedCounter:
+    """The counter of a vocabulary; the last ones are remembered, because models count one text after another."""
+    if not isinstance(vocabulary, list | tuple | Mapping):
+        return FixedCounter(list(vocabulary), tokenizer)
+    key = id(vocabulary), id(tokenizer)
+    with _lock:
+        counter = _recent.pop(key, None)
+        if counter is None or not counter.is_for(vocabulary, tokenizer):
+            counter = FixedCounter(vocabulary, tokenizer)
+        _recent[key] = counter
+        if len(_recent) > _MOST_RECENT:
+            _recent.popitem(last=False)
+    return counter
 
 
 def columns_of(words: Iterable[str], places: Mapping[str, int]) -> npt.NDArray[np.int32]:

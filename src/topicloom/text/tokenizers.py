@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from functools import cache, cached_property
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..errors import InputError, SettingError
+from .addresses import without_addresses
 from .characters import brief, describe, normalise, replace_surrogates
 from .custom import CustomTokenizer, Pretokenized
 from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code
 from .markup import strip_html as without_html
+from .pieces import BOUNDARY, Cache, inner_characters, join_runs, joined, spaced_pieces
 from .segmenters import Segmenter, segmenter
 from .stopwords import read_words, stop_words
 
 _ELIDING_LANGUAGES = frozenset({"ca", "fr", "it", "lij"})  # l'homme is two words, don't is one
-_URL = re.compile(r"(?:(?:https?|ftp)://|\bwww\.)[!-~]+", re.IGNORECASE)
-# The look-behind and the possessive + keep the search linear on long runs of letters.
-_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+", re.ASCII)
+_TABLES = {False: inner_characters("'-"), True: inner_characters("-")}  # by whether the apostrophe separates words
 
 
 class Tokenizer(BaseModel):
@@ -62,22 +62,46 @@ class Tokenizer(BaseModel):
         Raises:
             InputError: `document` is not a string.
         """
-        if not isinstance(document, str):
-            raise InputError(f"expected a text, got {describe(document)}: {brief(document)}")
-        if ("<" in document or "&" in document) and self.strip_html:
-            document = without_html(document)
-        text = _EMAIL.sub(" ", _URL.sub(" ", normalise(document)))
-        words = self._words(text.casefold()) if self._segment is None else self._cut(text)
-        dropped, shortest, numbers = self._dropped, self.min_length, self.keep_numbers
-        return [
-            word
-            for word in words
-            if len(word) >= shortest and word not in dropped and (numbers or word.isalpha() or _has_letter(word))
-        ]
+        return list(chain.from_iterable(map(self._tokens.__getitem__, self.pieces([document]))))
+
+    def pieces(self, documents: Sequence[str]) -> list[bytes] | list[str]:
+        """Split texts into pieces; the tokens of a text are those of its pieces, which `tokens_of` returns.
+
+        Returns:
+            The pieces of all texts, with a boundary after each text.
+
+        Raises:
+            InputError: A document is not a string.
+        """
+        for document in documents:
+            if not isinstance(document, str):
+                raise InputError(f"expected a text, got {describe(document)}: {brief(document)}")
+        if self.strip_html:
+            documents = [without_html(text) if "<" in text or "&" in text else text for text in documents]
+        texts = [text if text.isascii() else normalise(text) for text in documents]
+        if self._segment is None:
+            return spaced_pieces(without_addresses(joined(texts)), _TABLES[self.elides])
+        found: list[str] = []
+        for text in texts:
+            pieces = join_runs(list(self._segment(replace_surrogates(without_addresses(text)))), self._joins)
+            found += pieces if BOUNDARY not in text else (piece for piece in pieces if piece != BOUNDARY)
+            found.append(BOUNDARY)
+        return found
+
+    def tokens_of(self, piece: bytes | str) -> tuple[str, ...]:
+        """Return the tokens of a piece."""
+        text = piece.decode("utf-8", "surrogatepass") if isinstance(piece, bytes) else piece
+        if text.isascii() and text.isalpha():  # the most frequent case
+            word = text.lower()
+            return (word,) if len(word) >= self.min_length and word not in self._dropped else ()
+        if isinstance(piece, str) and UNSPACED.search(text):
+            word = text.strip().casefold()
+            return (word,) if self._keeps(word) else ()
+        return tuple(filter(self._keeps, self._words(text.casefold())))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Workers receive the settings alone, because segmenters cannot be pickled.
-        return Tokenizer.model_validate, (self.model_dump(),)
+        # Workers receive the settings alone, because segmenters cannot be pickled. They keep what they have cached.
+        return _restored, (self.model_dump_json(),)
 
     @property
     def elides(self) -> bool:
@@ -89,27 +113,39 @@ class Tokenizer(BaseModel):
         """Whether the language is written without spaces, so that a segmenter finds its words."""
         return self.language == "zh" or self.language in ICU_LANGUAGES
 
-    def _words(self, text: str) -> Iterable[str]:
+    def _keeps(self, word: str) -> bool:
+        if len(word) < self.min_length or word in self._dropped:
+            return False
+        return word.isalpha() or self.keep_numbers or any(map(str.isalpha, word))
+
+    def _words(self, text: str) -> list[str]:
         words: list[str] = _spaced_words(self.elides).findall(text.replace("_", " "))
         if "'s" in text:
             words = [word.removesuffix("'s") for word in words]
         return words
-
-    def _cut(self, text: str) -> Iterable[str]:
-        assert self._segment is not None
-        for unspaced, pieces in groupby(self._segment(replace_surrogates(text)), key=_is_unspaced):
-            if unspaced:
-                yield from (piece.strip().casefold() for piece in pieces)
-            else:  # the pieces of spaced scripts are joined again and split like any spaced text
-                yield from self._words("".join(pieces).casefold())
 
     @cached_property
     def _dropped(self) -> frozenset[str]:
         return frozenset(self.stop_words)
 
     @cached_property
+    def _tokens(self) -> Cache[Any, tuple[str, ...]]:
+        return Cache(self.tokens_of)
+
+    @cached_property
+    def _joins(self) -> Cache[str, bool]:
+        # The pieces of spaced scripts are joined again, and split like any spaced text.
+        may_join = re.compile(rf"[\w{_marks()}'-]").search
+        return Cache(lambda piece: not UNSPACED.search(piece) and may_join(piece) is not None)
+
+    @cached_property
     def _segment(self) -> Segmenter | None:
         return segmenter(self.language, self.user_dictionary)
+
+
+@lru_cache(maxsize=4)
+def _restored(settings: str) -> Tokenizer:
+    return Tokenizer.model_validate_json(settings)
 
 
 AnyTokenizer = Tokenizer | CustomTokenizer | Pretokenized
@@ -250,11 +286,3 @@ def _read_list(path: str | Path, argument: str) -> list[str]:
         raise InputError(f"{argument}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
     except ValueError:  # the name contains NUL
         raise InputError(f"{argument}: {str(path)!r:.60} cannot be the name of a file; check it") from None
-
-
-def _is_unspaced(piece: str) -> bool:
-    return UNSPACED.search(piece) is not None
-
-
-def _has_letter(word: str) -> bool:
-    return any(map(str.isalpha, word))

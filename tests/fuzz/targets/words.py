@@ -14,7 +14,7 @@ from topicloom.corpus.times import parse_times
 from topicloom.errors import InputError
 from topicloom.text import CustomTokenizer, Pretokenized, Tokenizer, make_tokenizer
 from topicloom.text.characters import is_utf8, normalise, replace_surrogates
-from topicloom.text.counting import chunked, count_chunks, counts_of
+from topicloom.text.chunks import chunked, count_chunks, counts_of
 from topicloom.text.languages import detect_language, language_code, languages, other_language
 from topicloom.text.markup import strip_html
 from topicloom.text.segmenters import segmenter
