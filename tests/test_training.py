@@ -231,14 +231,23 @@ def spoiled(at_step: int, factor: float) -> Callable[[Line, Tensor], Tensor]:
     return lambda network, loss: loss * factor if len(network.seen) == at_step else loss
 
 
+def spoiled_from(step: int) -> Callable[[Line, Tensor], Tensor]:
+    return lambda network, loss: loss * math.nan if len(network.seen) >= step else loss
+
+
 def infinite_gradient(network: Line, loss: Tensor) -> Tensor:
     return loss + (network.weight * 0).abs().sqrt() if len(network.seen) == 8 else loss
 
 
 @pytest.mark.parametrize(
     ("change", "what"),
-    [(spoiled(8, math.nan), "the loss"), (spoiled(8, math.inf), "the loss"), (infinite_gradient, "the gradient")],
-    ids=["nan", "infinity", "gradient"],
+    [
+        (spoiled(8, math.nan), "the loss"),
+        (spoiled(8, math.inf), "the loss"),
+        (infinite_gradient, "the gradient"),
+        (spoiled_from(8), "the loss"),
+    ],
+    ids=["nan", "infinity", "gradient", "twice"],
 )
 @pytest.mark.parametrize("deferred", [False, True])  # as on a CPU and as on a GPU
 def test_training_stops_at_the_first_value_that_is_not_finite(change, what, deferred, monkeypatch):
