@@ -308,7 +308,7 @@ def compared(folder: Path, python: Path, corpus: tl.Corpus, rounds: int) -> Iter
 def product_memory() -> str:
     """Return the memory of a product decoder's loss and gradient with a large vocabulary, from a process of its own."""
     code = """
-import resource, sys, torch
+import sys, torch
 sys.path.insert(0, "src")
 import numpy as np, scipy.sparse as sp
 from topicloom.nn.product import product_log_likelihood
@@ -324,9 +324,12 @@ def run(V, batch):
     product_log_likelihood(theta, weight, torch.zeros(V, requires_grad=True), batch).sum().backward()
 few = sparse_batch(documents(600), np.arange(B), torch.device("cpu")).counts
 run(600, few)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def status(name):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
+open("/proc/self/clear_refs", "w").write("5")  # the peak starts again; it would be that of the parent process
+before = status("VmRSS")
 run(V, batch)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(status("VmHWM") - before)
 """
     root = Path(__file__).resolve().parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
@@ -334,8 +337,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     return (
         f"\n## Memory of the product decoder\n\nThe loss of a product of experts and its gradient, for 256 documents, "
         f"100,000 words and 50 topics, raise the peak memory by {used:.0f} MiB. One (B, V) array takes {dense:.0f} "
-        f"MiB, and one (V, K) array {table:.0f} MiB: there is one of the former, and the weights, their gradient and "
-        "copies of both with the bias.\n"
+        f"MiB, and one (V, K) array {table:.0f} MiB. There is one of the former; the rest are weights, their gradient, "
+        "and copies of both.\n"
     )
 
 
