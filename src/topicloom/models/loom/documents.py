@@ -10,22 +10,22 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 DENSE = 1 << 26  # counts: up to 256 MiB, they are an array of 32-bit numbers
-KEPT = 32  # counts that are kept of each document otherwise
+KEPT = 32  # counts that are kept of each document otherwise, besides the mean of the others
 _LARGEST = 65504.0  # 16-bit number
 _AT_ONCE = 1 << 16  # documents
 
 
 class LargestCounts:
-    """An array of counts (D, K) that keeps the largest ones of each document, as 16-bit numbers.
+    """An array of counts (D, K) that keeps the largest ones of each document, and the mean of the others.
 
-    Documents of a few hundred words have tokens of a few topics, however many there are. What is left out is added to
-    the counts that are kept, in proportion, so that the documents keep their numbers of tokens.
+    Documents of a few hundred words have tokens of a few topics, however many there are. The many small counts are
+    hardly above 0 each, but without them a document would keep to the topics that it has.
 
     Rows are read and written as those of a tensor: `counts[rows]` is (B, K) float32.
 
     Args:
         topics: (D, n) the topics of the kept counts, of a type of whole numbers.
-        values: (D, n) float16, the counts.
+        values: (D, n + 1) float16, the counts, and the mean of the other counts of the document.
         n_topics: the number of topics K.
     """
 
@@ -39,7 +39,7 @@ class LargestCounts:
         number = torch.int16 if n_topics < 1 << 15 else torch.int32
         return cls(
             torch.zeros(n_docs, n_kept, dtype=number, device=device),
-            torch.zeros(n_docs, n_kept, dtype=torch.float16, device=device),
+            torch.zeros(n_docs, n_kept + 1, dtype=torch.float16, device=device),
             n_topics,
         )
 
@@ -53,16 +53,20 @@ class LargestCounts:
 
     def __getitem__(self, rows: Tensor | None) -> Tensor:
         assert rows is not None  # documents without rows are in no corpus
-        values = self.values[rows].float()  # (B, n)
-        return values.new_zeros(len(rows), self.n_topics).scatter_add_(1, self.topics[rows].long(), values)
+        values = self.values[rows].float()  # (B, n + 1)
+        others = values[:, -1:]
+        counts = others.expand(-1, self.n_topics).clone()  # (B, K)
+        return counts.scatter_add_(1, self.topics[rows].long(), values[:, :-1] - others).clamp_min_(0)
 
     def __setitem__(self, rows: Tensor | None, counts: Tensor) -> None:
         assert rows is not None
-        n_kept = self.values.shape[1]
-        values, topics = counts.topk(min(n_kept, self.n_topics), dim=1, sorted=False)
-        values *= counts.sum(1, keepdim=True) / values.sum(1, keepdim=True).clamp_min_(1e-30)
-        unused = (0, n_kept - values.shape[1])
-        self.values[rows] = pad(values.clamp_max_(_LARGEST).half(), unused)  # (B, n)
+        places = self.topics.shape[1]
+        values, topics = counts.topk(min(places, self.n_topics), dim=1, sorted=False)
+        n_others = self.n_topics - values.shape[1]
+        rest = (counts.sum(1, keepdim=True) - values.sum(1, keepdim=True)).clamp_min_(0)
+        unused = (0, places - values.shape[1])
+        stored = torch.cat([pad(values, unused), rest / max(1, n_others)], dim=1)  # (B, n + 1)
+        self.values[rows] = stored.clamp_max_(_LARGEST).half()
         self.topics[rows] = pad(topics.to(self.topics.dtype), unused)
 
     def select(self, which: Tensor) -> LargestCounts:
@@ -72,8 +76,8 @@ class LargestCounts:
         new = LargestCounts(self.topics, self.values, len(which))
         for start in range(0, len(self), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            topics = place[self.topics[part].int()]
-            self.values[part].masked_fill_(topics < 0, 0)
+            topics, values = place[self.topics[part].int()], self.values[part]
+            values[:, :-1] = values[:, :-1].where(topics >= 0, values[:, -1:])  # as much as any other topic has
             self.topics[part] = topics.clamp_min_(0)
         return new
 
