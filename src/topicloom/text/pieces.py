@@ -7,7 +7,7 @@ which are many times faster than a regular expression. Pieces of unspaced text a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound="bytes | str")
@@ -16,6 +16,7 @@ Value = TypeVar("Value")
 BOUNDARY = "\x1e"  # the piece after each document; it is blank, so no token contains it
 _MOST = 1 << 18  # entries of a cache
 _LONGEST = 64  # characters or bytes of a key
+_BLOCK = 20_000  # characters
 _RUNS = re.compile(rb"\x01{2,}")
 
 
@@ -51,6 +52,20 @@ def joined(texts: Sequence[str]) -> str:
     if whole.count(BOUNDARY) == len(texts):
         return whole
     return joined([text.replace(BOUNDARY, " ") for text in texts])
+
+
+def in_blocks(texts: Sequence[str]) -> Iterator[str]:
+    """Texts that are joined to blocks of some thousand characters, for segmenters, each call of which takes time."""
+    block: list[str] = []
+    length = 0
+    for text in texts:
+        block.append(text)
+        length += len(text)
+        if length >= _BLOCK:
+            yield joined(block)
+            block, length = [], 0
+    if block:
+        yield joined(block)
 
 
 def spaced_pieces(text: str, table: bytes) -> list[bytes]:

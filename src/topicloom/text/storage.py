@@ -94,8 +94,12 @@ class TextWriter:
 
     def append(self, text: str) -> None:
         """Add one string; lone surrogates become U+FFFD."""
-        written = self._file.write(replace_surrogates(text).encode("utf-8"))
-        self._offsets.append(self._offsets[-1] + written)
+        try:
+            encoded = text.encode()
+        except UnicodeEncodeError:
+            encoded = replace_surrogates(text).encode()
+        self._file.write(encoded)
+        self._offsets.append(self._offsets[-1] + len(encoded))
 
     def finish(self) -> StoredTexts:
         """Return all strings, and complete the files in the folder."""

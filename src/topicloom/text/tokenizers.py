@@ -23,7 +23,7 @@ from .characters import brief, describe, normalise, replace_surrogates
 from .custom import CustomTokenizer, Pretokenized
 from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code
 from .markup import strip_html as without_html
-from .pieces import BOUNDARY, Cache, inner_characters, join_runs, joined, spaced_pieces
+from .pieces import BOUNDARY, Cache, in_blocks, inner_characters, join_runs, joined, spaced_pieces
 from .segmenters import Segmenter, segmenter
 from .stopwords import read_words, stop_words
 
@@ -82,6 +82,10 @@ class Tokenizer(BaseModel):
         if self._segment is None:
             return spaced_pieces(without_addresses(joined(texts)), _TABLES[self.elides])
         found: list[str] = []
+        if self.language == "zh":  # jieba's words do not cross a boundary; ICU's may
+            for text in in_blocks(texts):
+                found += join_runs(list(self._segment(replace_surrogates(without_addresses(text)))), self._joins)
+            return found
         for text in texts:
             pieces = join_runs(list(self._segment(replace_surrogates(without_addresses(text)))), self._joins)
             found += pieces if BOUNDARY not in text else (piece for piece in pieces if piece != BOUNDARY)
@@ -91,8 +95,8 @@ class Tokenizer(BaseModel):
     def tokens_of(self, piece: bytes | str) -> tuple[str, ...]:
         """Return the tokens of a piece."""
         text = piece.decode("utf-8", "surrogatepass") if isinstance(piece, bytes) else piece
-        if text.isascii() and text.isalpha():  # the most frequent case
-            word = text.lower()
+        if text.isalpha():  # the most frequent case, and one word in every script
+            word = text.casefold()
             return (word,) if len(word) >= self.min_length and word not in self._dropped else ()
         if isinstance(piece, str) and UNSPACED.search(text):
             word = text.strip().casefold()
