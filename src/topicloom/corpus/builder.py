@@ -38,6 +38,7 @@ logger = logging.getLogger("topicloom")
 TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | str | None"
 
 _SPOOL_IN_MEMORY = 1 << 26  # bytes of counts that are kept in memory before the temporary file goes to disk
+_BATCH = 200  # documents that are read together
 _SAMPLE = 200  # documents from which the language is recognised
 _SAMPLE_CHARACTERS = 500  # of each of them
 
@@ -48,8 +49,8 @@ class Built(NamedTuple):
     counts: Counts
     vocabulary: list[str]
     ids: Sequence[str]
-    labels: list[str] | None
-    timestamps: list[str] | None
+    labels: Sequence[str] | None
+    timestamps: Sequence[str] | None
     texts: Sequence[str] | None
 
 
@@ -134,7 +135,7 @@ def build(
     Raises:
         InputError: a document is not text, or no word passes the filters.
     """
-    notes: list[tuple[str | None, str | None, str | None]] = []
+    ids, labels, timestamps = notes = (_Notes(str), _Notes(), _Notes())
     sample: list[str] = []
     with (
         TextWriter(folder if keep_texts else None) as writer,
@@ -144,13 +145,16 @@ def build(
     ):
 
         def texts() -> Iterator[Text]:
-            for document in documents:
-                notes.append(document[1:])
-                if len(sample) < _SAMPLE and isinstance(document.text, str):
-                    sample.append(document.text[:_SAMPLE_CHARACTERS])
-                if keep_texts and isinstance(document.text, str):
-                    writer.append(document.text)
-                yield document.text
+            while batch := list(islice(documents, _BATCH)):
+                texts, *columns = zip(*batch, strict=True)
+                for field, column in zip(notes, columns, strict=True):
+                    field.extend(column)
+                strings = [text for text in texts if isinstance(text, str)] if keep_texts or not sample else []
+                if not sample:
+                    sample.extend(text[:_SAMPLE_CHARACTERS] for text in strings)
+                if keep_texts:
+                    writer.extend(strings)
+                yield from texts
 
         tally = Tally(spool)
         with _progress(progress) as bar:
@@ -167,27 +171,42 @@ def build(
                 raise InputError(f"no word is left: {mismatch(language, other)}") from None
             raise
         stored = writer.finish() if keep_texts else None
-    ids, labels, timestamps = ([note[place] for note in notes] for place in range(3))
     return Built(
         counts,
         vocabulary,
-        _known_ids(ids),
-        _known(labels),
-        _known(timestamps),
+        ids.finish() or numbers(tally.n_docs),
+        labels.finish(),
+        timestamps.finish(),
         stored,
     )
 
 
-def _known_ids(ids: list[str | None]) -> Sequence[str]:
-    """Return the ids, with the number of the row for unknown ones."""
-    if all(name is None for name in ids):
-        return numbers(len(ids))
-    return [str(row) if name is None else name for row, name in enumerate(ids)]
+class _Notes:
+    """A field of all documents. Nothing is stored while it is unknown of all.
 
+    Args:
+        unknown: Returns what stands for an unknown value, given the document's row.
+    """
 
-def _known(values: list[str | None]) -> list[str] | None:
-    """Return the values, with "" for unknown ones, or None if all of them are unknown."""
-    return None if all(value is None for value in values) else [value or "" for value in values]
+    def __init__(self, unknown: Callable[[int], str] = lambda row: "") -> None:
+        self._unknown = unknown
+        self._n_docs = 0
+        self._writer: TextWriter | None = None
+
+    def extend(self, values: Sequence[str | None]) -> None:
+        """Add the values of the next documents."""
+        start, self._n_docs = self._n_docs, self._n_docs + len(values)
+        if self._writer is None:
+            if values.count(None) == len(values):
+                return
+            self._writer = TextWriter()
+            self._writer.extend([self._unknown(row) for row in range(start)])
+        known = (self._unknown(row) if value is None else value for row, value in enumerate(values, start))
+        self._writer.extend(list(known))
+
+    def finish(self) -> Sequence[str] | None:
+        """Return the values of all documents, or None if it is unknown of all."""
+        return None if self._writer is None else self._writer.finish()
 
 
 def _progress(shown: bool) -> Progress:

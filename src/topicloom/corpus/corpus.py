@@ -106,7 +106,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             raise InputError("`texts` is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
         if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
             raise InputError(f"`texts` is {texts!r:.60}; give a list with a string for each document")
-        documents: Iterator[Document] = (Document(cast(Any, text)) for text in texts)
+        documents: Iterator[Document] = map(Document, cast(Any, texts))
         filters = Filters(min_df, max_df, max_features, remove_top)
         chosen, documents = choose_tokenizer(
             tokenizer, documents, language, stop_words, user_dictionary, replace_stop_words

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, overload
@@ -94,12 +95,16 @@ class TextWriter:
 
     def append(self, text: str) -> None:
         """Add one string; lone surrogates become U+FFFD."""
+        self.extend([text])
+
+    def extend(self, texts: Sequence[str]) -> None:
+        """Add strings; lone surrogates become U+FFFD."""
         try:
-            encoded = text.encode()
+            encoded = [text.encode() for text in texts]
         except UnicodeEncodeError:
-            encoded = replace_surrogates(text).encode()
-        self._file.write(encoded)
-        self._offsets.append(self._offsets[-1] + len(encoded))
+            encoded = [replace_surrogates(text).encode() for text in texts]
+        self._file.write(b"".join(encoded))
+        self._offsets.extend(accumulate(map(len, encoded), initial=self._offsets.pop()))
 
     def finish(self) -> StoredTexts:
         """Return all strings, and complete the files in the folder."""
