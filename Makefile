@@ -1,4 +1,4 @@
-.PHONY: bench-profile bench-distributed soak-ranks bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
+.PHONY: bench-profile bench-distributed soak-ranks bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-text bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
@@ -129,6 +129,9 @@ bench-unseen: setup  ## compare Loom with the Gibbs sampler on corpora from inst
 		$$(apt-cache search --names-only '^linux-doc-[0-9.]+$$' | cut -d' ' -f1 | sort -V | tail -1) && \
 		for each in *.deb; do dpkg-deb -x $$each . || exit 1; done
 	$(BIN)/python benchmarks/unseen.py
+
+bench-text: setup  ## compare corpus building and counting with other packages (with the texts of bench-unseen, if they are there): benchmarks/text_speed.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/text_speed.py
 
 bench-loom: setup  ## measure the effect of each part of Loom on held-out training documents: benchmarks/loom.md
 	$(BIN)/python benchmarks/loom.py

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 import numpy as np
@@ -38,6 +38,9 @@ class RowNumbers(Strings):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, map(int, self._rows))
 
     def __contains__(self, value: object) -> bool:
         """Return whether a string is among these, without making all of them."""
