@@ -112,7 +112,7 @@ def test_no_file_is_too_long(file):
     ("part", "own", "others"),
     [
         ("distributed", {"distributed", "errors"}, {"torch"}),
-        ("nn", {"distributed", "nn"}, {"torch"}),
+        ("nn", {"distributed", "nn"}, {"threadpoolctl", "torch"}),
         ("metrics", {"errors", "metrics"}, {"numpy", "scipy", "sklearn"}),
         ("errors", set(), set()),
         ("config", {"errors"}, {"yaml"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import scipy.sparse as sp
@@ -81,6 +81,7 @@ def corpus_over(
     *,
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
+    columns_of: Callable[[], Mapping[str, int]] | None = None,
 ) -> Corpus:
     """Convert X to a corpus over the words of a fitted model.
 
@@ -90,6 +91,7 @@ def corpus_over(
         X, vocabulary, fractional, matrix: as for `corpus_of`.
         words: the V words of the model.
         tokenizer: the tokenizer of the training corpus, which splits the texts.
+        columns_of: a function that returns the column of each word, if they need not be computed for each call.
 
     Raises:
         InputError: X cannot be used.
@@ -110,7 +112,7 @@ def corpus_over(
     are_tokens = bool(documents) and isinstance(documents[0], list | tuple)
     if are_tokens and not isinstance(tokenizer, Pretokenized):
         tokenizer = Pretokenized()
-    counts = counts_of(documents, words, tokenizer)
+    counts = counts_of(documents, words if columns_of is None else columns_of(), tokenizer)
     known = {} if columns is None else {"ids": columns.ids, "labels": columns.labels, "timestamps": columns.timestamps}
     texts, tokens = (None, documents) if are_tokens else (documents, None)
     return Corpus(counts, list(words), Fields.of(len(documents), texts=texts, tokens=tokens, **known), tokenizer)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("topicloom")
 
 Perplexity = Literal["bound", "completion"]
+
+# The words and their columns, by network. They are not in the model, which inference does not change.
+_columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
 
 
 class FittedTopics(InNotebook, Editable):
@@ -86,7 +90,18 @@ class FittedTopics(InNotebook, Editable):
             vocabulary,
             fractional=self.fractional_counts,
             matrix=lambda counts: self._matrix(counts, reset=False),
+            columns_of=self._columns,
         )
+
+    def _columns(self) -> dict[str, int]:
+        """Return the column of each word, which is computed once for a network."""
+        network = getattr(self, "network_", None)
+        words, columns = _columns_of.get(network, (None, {})) if network is not None else (None, {})
+        if words is not self.vocabulary_:
+            columns = {word: column for column, word in enumerate(self.vocabulary_)}
+            if network is not None:
+                _columns_of[network] = self.vocabulary_, columns
+        return columns
 
     def infer(self, X: Any) -> DocumentTopics:
         """Infer the topics of documents, and return them together with the ids, labels, times and texts that X has.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +18,13 @@ from ..nn.batch import Batch
 from ..nn.mean_field import MeanFieldNetwork
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
+from ..nn.threads import one_thread
 from ..topics.document_topics import DocumentTopics
 from ..training.batches import BatchReader
 from ..training.loop import EVALUATION_SEED
 
+T = TypeVar("T")
+R = TypeVar("R")
 Array = npt.NDArray[Any]
 Inference = Callable[[Batch], Posterior]
 _BATCH = 1024  # documents in a batch if no gradients are computed
@@ -39,13 +44,42 @@ def each_batch(
         network: the network, for its device and the fields that it needs.
         corpus: documents over the network's words.
         read: a function of a batch.
-        even: whether all batches have about the same size, as in training. Otherwise all but the last are full.
+        even: whether all batches have about the same size, as in training, and are read one after the other. Otherwise
+            all but the last are full, and threads share them on a CPU.
     """
     reader = BatchReader.of(corpus, _BATCH, device_of(network), network.fields)
-    for batch in reader if even else reader.chunks():
-        with torch.inference_mode():
-            result = read(batch).cpu().numpy()
-        yield result
+
+    def result(batch: Batch) -> Array:
+        with one_thread(), torch.inference_mode():
+            return read(batch).cpu().numpy()
+
+    batches = _read_by_one_thread(iter(reader) if even else reader.chunks())
+    workers = 1 if even or reader.device.type != "cpu" else min(torch.get_num_threads(), len(reader))
+    yield from in_order(result, batches, workers)
+
+
+def _read_by_one_thread(batches: Iterator[Batch]) -> Iterator[Batch]:
+    while True:
+        with one_thread():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def in_order(function: Callable[[T], R], items: Iterable[T], n_threads: int) -> Iterator[R]:
+    """Yield what the function returns for each item, in order. So many threads call it, each with other items."""
+    if n_threads == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[Future[R]] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference | None = None) -> DocumentTopics:

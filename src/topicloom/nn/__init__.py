@@ -1,4 +1,4 @@
-"""Parts of networks, which import nothing but torch."""
+"""Parts of networks, which import torch and little else."""
 
 import os
 

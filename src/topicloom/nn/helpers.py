@@ -18,6 +18,8 @@ from typing import TypeVar
 
 import torch
 
+from .threads import one_thread
+
 T = TypeVar("T")
 _helpers: ContextVar[int] = ContextVar("helpers", default=0)
 
@@ -57,7 +59,12 @@ def together(jobs: Sequence[Callable[[], object]]) -> None:
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
     """Return the helpers of a process; a forked process needs its own."""
-    return ThreadPoolExecutor(os.cpu_count(), "topicloom", initializer=torch.set_flush_denormal, initargs=(True,))
+    return ThreadPoolExecutor(os.cpu_count(), "topicloom", initializer=_begin)
+
+
+def _begin() -> None:
+    torch.set_flush_denormal(True)
+    one_thread()
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:

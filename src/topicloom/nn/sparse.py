@@ -124,6 +124,8 @@ class SparseCounts:
         if self.device.type == "mps":
             out = torch.zeros(self.n_docs, right.shape[1], dtype=right.dtype, device=self.device)
             return out.index_add_(0, self.documents, right[self.indices] * values[:, None])
+        if _has_fast_bag(right):
+            return _bags(self.indices, values, self.offsets, right)
         return _product(self._by_document(values), right)
 
     def transposed_times(self, values: Tensor, right: Tensor) -> Tensor:
@@ -131,6 +133,8 @@ class SparseCounts:
         if self.device.type == "mps":
             out = torch.zeros(self.n_words, right.shape[1], dtype=right.dtype, device=self.device)
             return out.index_add_(0, self.indices, right[self.documents] * values[:, None])
+        if _has_fast_bag(right):
+            return _bags(self.word_documents, values[self.by_word], self.word_offsets, right)
         size = (self.n_words, self.n_docs)
         by_word = torch.sparse_csr_tensor(
             self.word_offsets, self.word_documents, values[self.by_word], size, check_invariants=False
@@ -162,6 +166,22 @@ def _sizes(groups: Tensor, n_groups: int) -> Tensor:
 def _sizes_on_device(groups: Tensor, n_groups: int) -> Tensor:
     """`_sizes` without waiting for the device, as bincount would to learn the number of groups."""
     return groups.new_zeros(n_groups).index_add_(0, groups, torch.ones_like(groups))
+
+
+def _has_fast_bag(right: Tensor) -> bool:
+    """Return whether an embedding-bag is faster than a product of PyTorch's sparse matrices."""
+    return right.device.type == "cpu" and right.dtype == torch.float32
+
+
+def _bags(indices: Tensor, values: Tensor, offsets: Tensor, right: Tensor) -> Tensor:
+    """Return the sums of the rows of `right` at `indices`, times `values`, between offsets: a row for each interval.
+
+    A row does not depend on the others, nor on the number of threads. This takes less than half the time of a product
+    by MKL, which also starts all of its threads for a single document.
+    """
+    return F.embedding_bag(
+        indices, right.contiguous(), offsets, mode="sum", per_sample_weights=values, include_last_offset=True
+    )
 
 
 def _product(sparse: Tensor, dense: Tensor) -> Tensor:

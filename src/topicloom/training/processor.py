@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
 from ..nn.helpers import helped
 from ..nn.network import TopicNetwork
+from ..nn.threads import one_thread
 
 _SMALL = 2_000_000  # parameters
 
@@ -35,10 +36,5 @@ def suitable_threads(network: TopicNetwork) -> Iterator[None]:
     n_threads = torch.get_num_threads()
     on_cpu = network.generator.device.type == "cpu"
     small = sum(parameter.numel() for parameter in network.parameters()) < _SMALL
-    if small:
-        torch.set_num_threads(1)
-    try:
-        with helped(n_threads - 1 if small and on_cpu else 0):
-            yield
-    finally:
-        torch.set_num_threads(n_threads)
+    with one_thread() if small else nullcontext(), helped(n_threads - 1 if small and on_cpu else 0):
+        yield

@@ -1,0 +1,76 @@
+"""Inference by several threads, and what a call for one text computes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+import topicloom as tl
+from topicloom.models import inference
+from topicloom.nn.sparse import SparseCounts
+from topicloom.nn.threads import one_thread
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_one_thread_is_a_limit_of_this_thread_alone(two_threads):
+    with one_thread(), ThreadPoolExecutor(1) as pool:
+        assert torch.get_num_threads() == 1
+        assert pool.submit(torch.get_num_threads).result() == 2
+        with one_thread():
+            pass
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+
+
+def test_threads_share_the_batches_of_a_call(two_threads, monkeypatch):
+    corpus = tl.datasets.synthetic_lda(300, 3, 40, random_state=1).corpus
+    model = tl.GSM(3, epochs=2, hidden_size=8, random_state=0).fit(corpus)
+    monkeypatch.setattr(inference, "_BATCH", 32)
+    asked: list[int] = []
+
+    def in_order(function, items, n_threads):
+        asked.append(n_threads)
+        return original(function, items, n_threads)
+
+    original = inference.in_order
+    monkeypatch.setattr(inference, "in_order", in_order)
+    shared = model.transform(corpus)
+    torch.set_num_threads(1)
+    assert np.array_equal(model.transform(corpus), shared)
+    assert asked == [2, 1]
+
+
+def test_results_are_in_order_and_errors_are_raised():
+    assert list(inference.in_order(lambda x: x * x, range(20), 3)) == [x * x for x in range(20)]
+    with pytest.raises(ZeroDivisionError):
+        list(inference.in_order(lambda x: 1 // (x - 7), range(20), 3))
+
+
+def test_sums_of_rows_are_products_with_the_counts():
+    generator = torch.Generator().manual_seed(0)
+    counts = SparseCounts(
+        torch.tensor([0, 3, 1, 6, 6]), torch.rand(5, generator=generator), torch.tensor([0, 2, 2, 4, 5]), 7
+    )
+    words, documents = torch.rand(7, 3, generator=generator), torch.rand(4, 3, generator=generator)
+    dense = counts.to_dense()  # (4, 7), with an empty document
+    torch.testing.assert_close(counts.times(counts.values, words), dense @ words)
+    torch.testing.assert_close(counts.transposed_times(counts.values, documents), dense.mT @ documents)
+
+
+def test_columns_are_those_of_the_words_that_the_model_has_now():
+    texts = ["red green blue", "green blue", "sea sand sun", "sun sea"] * 5
+    model = tl.GSM(2, epochs=1, hidden_size=4, random_state=0).fit(tl.Corpus.from_texts(texts, "en", max_df=1.0))
+    first = model.encode(["sea"]).toarray()
+    assert first[0, model.vocabulary_.index("sea")] == 1
+    model.vocabulary_ = model.vocabulary_[::-1]
+    assert np.array_equal(model.encode(["sea"]).toarray(), first[:, ::-1])
