@@ -33,7 +33,7 @@ from topicloom.models.loom import counting, network
 from topicloom.models.spare_topics import SpareTopics
 from topicloom.nn import decoders, encoders, product, separation, softmax, sparse
 from topicloom.nn import network as networks
-from topicloom.training import batches, collapse, finite, loop
+from topicloom.training import adam, batches, collapse, finite, loop
 from topicloom.training.callbacks import Callback
 
 PAGE = Path(__file__).with_name("profile.md")
@@ -51,7 +51,7 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "backward: softmax": [(softmax._ColumnSoftmax, "backward")],
     "backward: the rest": [(torch.Tensor, "backward")],
     "check of the gradient": [(finite.FiniteCheck, "allows")],
-    "optimizer": [(torch.optim.Adam, "step")],
+    "optimizer": [(adam.Adam, "step")],
     "counting: reassign": [(network, "reassign")],
     "counting: draw": [(counting, "draw_counts")],
     "counting: Dirichlet": [(counting, "dirichlet_step")],

@@ -11,7 +11,7 @@ import torch
 import topicloom as tl
 from topicloom.models import inference
 from topicloom.nn.sparse import SparseCounts
-from topicloom.nn.threads import one_thread
+from topicloom.nn.threads import mkl_threads, one_thread
 
 
 @pytest.fixture
@@ -30,6 +30,20 @@ def test_one_thread_is_a_limit_of_this_thread_alone(two_threads):
             pass
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2
+
+
+def test_training_limits_mkl_too_and_leaves_it_as_it_was(two_threads):
+    seen: list[tuple[int, int]] = []
+
+    class Look(tl.Callback):
+        def on_epoch(self, row):
+            seen.append((torch.get_num_threads(), mkl_threads()))
+
+    corpus = tl.datasets.synthetic_lda(40, 2, 20, random_state=1).corpus
+    before = torch.get_num_threads(), mkl_threads()
+    tl.GSM(2, epochs=1, hidden_size=4, random_state=0).fit(corpus, callbacks=[Look()])
+    assert seen == [(1, 1)]
+    assert (torch.get_num_threads(), mkl_threads()) == before
 
 
 def test_threads_share_the_batches_of_a_call(two_threads, monkeypatch):

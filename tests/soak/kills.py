@@ -192,7 +192,6 @@ def forked(arguments: list[str], folder: Path) -> int:
     """Start a command as a copy of this process, in a session of its own, which saves the time of imports."""
     for module in ("experiments.tune", "reports.run", "reports.figures", "reports.comparison_page", "cli"):
         import_module(f"topicloom.{module}")
-    import_module("torch._dynamo")  # which optimizers import
     child = os.fork()
     if child:
         return child

@@ -69,7 +69,7 @@ def _read_by_one_thread(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 def in_order(function: Callable[[T], R], items: Iterable[T], n_threads: int) -> Iterator[R]:
     """Yield what the function returns for each item, in order. So many threads call it, each with other items."""
-    if n_threads == 1:
+    if n_threads <= 1:
         yield from map(function, items)
         return
     with ThreadPoolExecutor(n_threads) as pool:

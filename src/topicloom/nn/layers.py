@@ -14,9 +14,16 @@ from torch import Tensor, nn
 from ..distributed.ranks import Step, step
 
 
+class _Linear(nn.Linear):
+    """A linear layer whose weights are not set when it is made, as PyTorch would draw them from the global state."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+
 def linear(n_in: int, n_out: int, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
     """Return a linear layer with PyTorch's default initial weights, U(-1/sqrt(n_in), 1/sqrt(n_in))."""
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
+    layer = _Linear(n_in, n_out, bias=bias)  # `nn.utils.skip_init` would import SymPy
     bound = 1 / math.sqrt(n_in)
     with torch.no_grad():
         for parameter in layer.parameters():

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from .adam import Adam
+
 _READ_EVERY = 64  # moves
 
 
@@ -28,9 +30,7 @@ class FiniteCheck:
         # 0 as long as all is finite. For the loss of the n-th move it is 2 n, and for its gradient 2 n - 1.
         self._first = torch.zeros((), dtype=torch.int64, device=device)
 
-    def allows(
-        self, optimizer: torch.optim.Optimizer, total: Tensor, parameters: Sequence[nn.Parameter], move: str
-    ) -> bool:
+    def allows(self, optimizer: Adam, total: Tensor, parameters: Sequence[nn.Parameter], move: str) -> bool:
         """Return whether an optimizer may make a move; a move that is checked later has no effect if it may not.
 
         Args:
@@ -47,7 +47,7 @@ class FiniteCheck:
         number = 2 * len(self._moves) - total.isfinite().all().long()  # ()
         self._first = torch.where((self._first == 0) & ~finite, number, self._first)
         if self.deferred:
-            optimizer.found_inf = (self._first > 0).float()  # type: ignore[attr-defined]
+            optimizer.found_inf = (self._first > 0).float()
         return self.deferred
 
     def first(self, *, wait: bool = False) -> tuple[str, str] | None:

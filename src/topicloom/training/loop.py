@@ -19,6 +19,7 @@ from ..errors import OutOfMemoryError, TrainingDivergedError
 from ..nn.batch import Batch
 from ..nn.helpers import ahead
 from ..nn.network import Player, TopicNetwork
+from .adam import Adam
 from .batches import BatchReader
 from .callbacks import Callback, watched
 from .finite import FiniteCheck
@@ -237,7 +238,7 @@ def _means(sums: Sums, ranks: Ranks) -> Row:
 
 def _move(
     player: Player,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Adam,
     batch: Batch,
     divergence_weight: float,
     finite: FiniteCheck,
@@ -252,7 +253,7 @@ def _move(
     if loss is None:
         return {}
     total = loss.total(divergence_weight)  # (B,)
-    optimizer.zero_grad(set_to_none=True)
+    optimizer.zero_grad()
     taken = step()
     if taken.is_shared:
         (total.sum() / taken.n_docs(len(total))).backward(inputs=list(player.parameters))

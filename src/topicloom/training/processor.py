@@ -9,7 +9,7 @@ import torch
 
 from ..nn.helpers import helped
 from ..nn.network import TopicNetwork
-from ..nn.threads import one_thread
+from ..nn.threads import mkl_threads, one_thread
 
 _SMALL = 2_000_000  # parameters
 
@@ -37,4 +37,11 @@ def suitable_threads(network: TopicNetwork) -> Iterator[None]:
     on_cpu = network.generator.device.type == "cpu"
     small = sum(parameter.numel() for parameter in network.parameters()) < _SMALL
     with one_thread() if small else nullcontext(), helped(n_threads - 1 if small and on_cpu else 0):
-        yield
+        if not small or mkl_threads() == 1:
+            yield
+            return
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(n_threads)

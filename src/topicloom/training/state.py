@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..distributed.ranks import current
 from ..nn.network import TopicNetwork
+from .adam import Adam
 
 Schedule = Literal["one_cycle", "constant"]
 Row = dict[str, Any]  # numbers, and lists of them
@@ -96,7 +97,7 @@ class TrainingState:
 
     network: TopicNetwork
     plan: TrainingPlan  # of the current stage
-    optimizers: list[torch.optim.Optimizer]  # one for each player
+    optimizers: list[Adam]  # one for each player
     shuffle: torch.Generator  # draws the order of the documents, on the CPU
     seed: int
     stage: int = 0
@@ -160,7 +161,7 @@ class TrainingState:
             network: the new network, with the weights of the kept topics.
             kept: (n,) the indices of these topics in the old network.
         """
-        before = [optimizer.state_dict()["state"] for optimizer in self.optimizers]
+        before = [optimizer.moments() for optimizer in self.optimizers]
         self.network, self.n_topics = network, len(kept)
         self.optimizers = _optimizers(network, self.plan, self.device)
         for optimizer, player, moments in zip(self.optimizers, network.players(), before, strict=True):
@@ -171,7 +172,7 @@ class TrainingState:
                 }
                 for number, of_parameter in moments.items()
             }
-            optimizer.load_state_dict({"state": chosen, "param_groups": optimizer.state_dict()["param_groups"]})
+            optimizer.take(chosen)
 
     def draw_order(self, draw: Callable[[torch.Generator], Tensor]) -> Tensor:
         """Return the order of the documents in this epoch, (n_docs,). It does not change if the epoch has begun.
@@ -199,7 +200,7 @@ class TrainingState:
         if self._epoch_shuffle is not None:
             tensors["generator.epoch_shuffle"] = self._epoch_shuffle
         for number, optimizer in enumerate(self.optimizers):
-            for parameter, moments in optimizer.state_dict()["state"].items():
+            for parameter, moments in optimizer.moments().items():
                 tensors |= {f"optimizer.{number}.{parameter}.{name}": moment for name, moment in moments.items()}
         counters = {
             name: getattr(self, name)
@@ -245,7 +246,7 @@ class TrainingState:
             for name, tensor in _under(tensors, f"optimizer.{number}.", self.device).items():
                 parameter, _, moment = name.partition(".")
                 moments.setdefault(int(parameter), {})[moment] = tensor
-            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+            optimizer.take(moments)
 
 
 def _seed_of_rank(seed: int) -> int:
@@ -256,17 +257,11 @@ def _seed_of_rank(seed: int) -> int:
     return int(np.random.SeedSequence([seed, ranks.rank]).generate_state(1)[0])
 
 
-def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device) -> list[torch.optim.Optimizer]:
+def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device) -> list[Adam]:
     """Return an optimizer for each player."""
     fused = device.type in ("cpu", "cuda")  # otherwise Adam takes longer than the forward pass of a wide first layer
     return [
-        torch.optim.Adam(
-            player.parameters,
-            lr=plan.learning_rate,
-            betas=(plan.beta1, 0.999),
-            weight_decay=plan.weight_decay,
-            fused=fused,
-        )
+        Adam(player.parameters, lr=plan.learning_rate, beta1=plan.beta1, weight_decay=plan.weight_decay, fused=fused)
         for player in network.players()
     ]
 
