@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from scipy.special import digamma
 
 import topicloom as tl
 from topicloom.models import inference
+from topicloom.nn.mean_field import exp_digamma
 from topicloom.nn.sparse import SparseCounts
 from topicloom.nn.threads import mkl_threads, one_thread
 
@@ -88,3 +90,27 @@ def test_columns_are_those_of_the_words_that_the_model_has_now():
     assert first[0, model.vocabulary_.index("sea")] == 1
     model.vocabulary_ = model.vocabulary_[::-1]
     assert np.array_equal(model.encode(["sea"]).toarray(), first[:, ::-1])
+
+
+def test_documents_can_be_taken_from_counts():
+    counts = SparseCounts(torch.tensor([0, 3, 1, 6, 6]), torch.arange(1.0, 6.0), torch.tensor([0, 2, 2, 4, 5]), 7)
+    rows = torch.tensor([3, 1, 0])
+    assert torch.equal(counts.take(rows).to_dense(), counts.to_dense()[rows])
+    assert counts.take(rows[:0]).to_dense().shape == (0, 7)
+
+
+def test_the_series_is_that_of_digamma():
+    x = torch.logspace(-1.5, 5, 2000)
+    expected = np.exp(digamma(x.double().numpy()))
+    np.testing.assert_allclose(exp_digamma(x).numpy(), expected, rtol=3e-6)
+    assert float(exp_digamma(torch.tensor([1e-8]))[0]) == 0
+
+
+def test_theta_of_mean_field_does_not_depend_on_other_documents():
+    data = tl.datasets.synthetic_lda(120, 4, 60, random_state=2)
+    topics = np.random.default_rng(0).dirichlet(np.full(60, 0.1), 4)
+    network = inference.mean_field_network(topics, np.full(4, 0.05))
+    together = inference.document_topics(network, data.corpus).theta
+    alone = [inference.document_topics(network, data.corpus[[row]]).theta[0] for row in range(0, 120, 7)]
+    assert np.array_equal(together[::7], alone)
+    assert len(np.unique(together.argmax(1))) > 2

@@ -25,6 +25,7 @@ from topicloom.models import GMNTM, GSM, LDA, Loom
 from topicloom.nn.batch import Batch
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
+from topicloom.training.adam import Adam
 from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback, JsonLines, RunState
 from topicloom.training.loop import evaluate, train_stages
@@ -525,3 +526,25 @@ def test_a_small_network_trains_on_one_thread_and_leaves_the_setting():
         assert (set(seen), torch.get_num_threads()) == ({1}, 2)
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_adam_is_that_of_pytorch(fused):
+    random = torch.Generator().manual_seed(0)
+    mine = [torch.nn.Parameter(torch.randn(size, generator=random)) for size in (7, 5, 2)]
+    theirs = [torch.nn.Parameter(weight.detach().clone()) for weight in mine]
+    own = Adam(mine, lr=0.01, beta1=0.8, weight_decay=0.01, fused=fused)
+    reference = torch.optim.Adam(theirs, lr=0.01, betas=(0.8, 0.999), weight_decay=0.01, fused=fused)
+    for step in range(4):
+        own.param_groups[0]["lr"] = reference.param_groups[0]["lr"] = 0.01 / (step + 1)
+        for weight, other in zip(mine[: 2 + step // 2], theirs, strict=False):  # the last has no gradient at first
+            weight.grad = torch.randn(weight.shape, generator=random)
+            other.grad = weight.grad.clone()
+        if step == 2:  # as after a checkpoint
+            own.take({number: dict(moments) for number, moments in own.moments().items()})
+        own.step()
+        reference.step()
+        own.zero_grad()
+        reference.zero_grad()
+        assert all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
+    assert mine[0].grad is None

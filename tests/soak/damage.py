@@ -87,9 +87,9 @@ def edited() -> Any:
 def write_run(folder: Path) -> None:
     """Write a run with all its files, the index and the edits of the service included."""
     from topicloom.reports import run
-    from topicloom.reports.place import EDITS
     from topicloom.service.live import Live
     from topicloom.topics.edit_files import write_edits
+    from topicloom.topics.saved import EDITS
 
     fitted, documents = model("GSM", hidden_size=4), corpus()
     options = run.RunOptions(explorer=True)

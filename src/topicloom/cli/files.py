@@ -26,12 +26,13 @@ def open_topics(run: Path, allow: Iterable[str] | None = None, device: str = "cp
 
 def mention_edits(run: Path) -> None:
     """Say that a run has edits which were made in the service: all other commands show the topics of the run itself."""
-    from ..reports.place import EDITS
-    from ..topics.edit_files import read_edits
+    from ..topics.saved import EDITS
 
     path = run / EDITS
     if not path.is_file():
         return
+    from ..topics.edit_files import read_edits
+
     with suppress(InputError):  # a file that cannot be read is no reason to show nothing
         if read_edits(path).edits:
             logger.info(

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
-from scipy.special import rel_entr
 
 from ..errors import InputError
 from .measured import Measured
@@ -71,6 +69,8 @@ def jensen_shannon(p: Array, q: Array) -> Array:
     Raises:
         InputError: the vocabularies differ in size, or an entry is negative or not finite.
     """
+    from scipy.special import rel_entr
+
     first, second = _distributions(p), _distributions(q)
     if first.shape[1] != second.shape[1]:
         raise InputError(
@@ -93,6 +93,8 @@ def match_topics(p: Array, q: Array) -> Matching:
         InputError: as for `jensen_shannon`.
     """
     distances = jensen_shannon(p, q)
+    from scipy.optimize import linear_sum_assignment  # which takes long to import, and few measures need
+
     first, second = linear_sum_assignment(distances)
     return Matching(first, second, distances[first, second])
 

@@ -88,6 +88,14 @@ class SparseCounts:
         """Return other values (N,) at the same non-zeros. The order by word is computed only once for both."""
         return replace(self, values=values, find_by_word=lambda: self.by_word)
 
+    def take(self, rows: Tensor) -> SparseCounts:
+        """Return the counts of some documents, (n,) int64, in that order."""
+        starts, lengths = self.offsets[rows], self.offsets.diff()[rows]  # (n,)
+        offsets = F.pad(lengths.cumsum(0), (1, 0))
+        moved = torch.repeat_interleave(starts - offsets[:-1], lengths)  # (N,)
+        where = moved + torch.arange(len(moved), device=self.device)
+        return SparseCounts(self.indices[where], self.values[where], offsets, self.n_words)
+
     def sum_by_document(self, values: Tensor) -> Tensor:
         """Return the sum of the values of each document, (N,) -> (B,)."""
         if self.device.type == "mps":

@@ -12,7 +12,7 @@ from ..topics.saved import MODEL_FILES
 from ..topics.stored import DOCUMENTS, holds_only_documents
 
 INDEX = "search.sqlite"  # of the documents, which the service builds and a new run removes
-EDITS, OLD_EDITS = "edits.yaml", "edits.old.yaml"  # what the service stores in a run, and once stored in an earlier one
+OLD_EDITS = "edits.old.yaml"  # what the service stored in an earlier run
 LOG, NEW_LOG = "log.jsonl", "log.new.jsonl"
 CHECKPOINTS, STATE = "checkpoints", "state.safetensors"  # of a run under way, and of one that has finished
 PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")

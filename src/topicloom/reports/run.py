@@ -40,6 +40,7 @@ from ..settings import settings_as_json
 from ..topics.document_topics import DocumentTopics
 from ..topics.edit_files import read_edits
 from ..topics.run_metrics import write_metrics
+from ..topics.saved import EDITS
 from ..topics.stored import is_too_large, write_stored
 from ..topics.tables import describe, write_documents, write_topics
 from ..topics.view import Topics
@@ -47,7 +48,7 @@ from ..training.callbacks import JsonLines
 from ..training.checkpoints import Checkpoints
 from ..training.surroundings import machine, versions
 from .explorer import PageOptions, write_page
-from .place import EDITS, LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, STATE, is_run_file
+from .place import LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, STATE, is_run_file
 
 logger = logging.getLogger("topicloom")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from ..errors import InputError, ModelFileError
 from ..files import plain_file
-from ..reports.place import EDITS
 from ..topics.edit_files import read_edits, write_edits
 from ..topics.edits import Edit, checked_edits
+from ..topics.saved import EDITS
 from ..topics.view import Topics
 
 

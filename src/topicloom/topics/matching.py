@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from ..errors import InputError, SettingError
 from ..metrics import jensen_shannon
@@ -173,6 +172,8 @@ def match(
         )
     similarity = 1 - jensen_shannon(_characteristic(components[:, ours]), _characteristic(old_components[:, theirs]))
     gains = np.where(similarity >= threshold, similarity - threshold + 1e-9, 0)
+    from scipy.optimize import linear_sum_assignment
+
     rows, columns = linear_sum_assignment(gains, maximize=True)
     partner = {int(k): int(old) for k, old in zip(rows, columns, strict=True) if gains[k, old] > 0}
     nearest = similarity.argmax(axis=1).tolist()

@@ -16,6 +16,7 @@ from .words import complete_names, topic_word_ids
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
 MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
+EDITS = "edits.yaml"  # what the service stores in a run
 COMPONENTS = "components_"
 FORMAT_VERSION = 3  # the first knows no edits, and the first two no checksum of config.json
 
