@@ -90,7 +90,7 @@ def test_the_wheel_has_the_package_and_its_licences_alone(wheel):
     assert (metadata["Name"], metadata["Version"]) == ("topicloom", topicloom.__version__)
     assert metadata["License-Expression"] == "Apache-2.0"
     needed = [line for line in metadata.get_all("Requires-Dist") or [] if "extra ==" not in line]
-    assert len(needed) == 11, needed
+    assert len(needed) == 12, needed
 
 
 def test_two_wheels_of_the_same_source_are_equal(source, wheel, tmp_path):
