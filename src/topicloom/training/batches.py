@@ -63,9 +63,9 @@ class BatchReader:
         fields: Mapping[str, np.ndarray[Any, Any]] | None = None,
     ) -> None:
         self.counts = counts
-        self.resident = ResidentCounts(counts, self.device)
         self.batch_size = batch_size
         self.device = torch.device(device)
+        self.resident = ResidentCounts(counts, self.device)
         self.rows = np.arange(counts.shape[0]) if rows is None else rows
         self.parts: list[int] = []  # the documents of each rank, if there are several
         self.first = 0  # the number of documents of the ranks before this one
