@@ -91,13 +91,17 @@ def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference 
         posterior: a function that returns q(theta | x) of a batch; by default that of the network.
     """
     infer = posterior or network.posterior
-    average = network.prior_theta().detach().cpu().numpy()
-    theta, done = np.empty((corpus.n_docs, len(average)), np.float32), 0
+    theta, done, empty = None, 0, corpus.is_empty
     for shares in each_batch(network, corpus, lambda batch: infer(batch).point()):
+        theta = np.empty((corpus.n_docs, shares.shape[1]), np.float32) if theta is None else theta
         theta[done : done + len(shares)] = shares
         done += len(shares)
-    theta[corpus.is_empty] = average
-    return DocumentTopics(theta, corpus.is_empty, corpus.fields)
+    if theta is None or empty.any():
+        with one_thread(), torch.inference_mode():
+            average = network.prior_theta().cpu().numpy()
+        theta = np.empty((0, len(average)), np.float32) if theta is None else theta
+        theta[empty] = average
+    return DocumentTopics(theta, empty, corpus.fields)
 
 
 def log_likelihood(network: TopicNetwork, theta: Array, corpus: Corpus) -> Array:
