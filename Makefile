@@ -1,4 +1,4 @@
-.PHONY: bench-profile bench-distributed soak-ranks bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-text bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
+.PHONY: bench-latency bench-profile bench-distributed soak-ranks bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-text bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
@@ -98,6 +98,13 @@ bench-peers: setup .venv-peers/ready  ## compare with other packages: benchmarks
 
 bench-profile: setup .venv-peers/ready  ## measure where the time of a step goes, for each model: benchmarks/profile.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/steps.py
+
+bench-latency: setup .venv-peers/others  ## measure inference beside other packages, and commands: benchmarks/latency.md
+	$(BIN)/python benchmarks/latency.py
+
+.venv-peers/others: .venv-peers/ready
+	.venv-peers/bin/python -m pip install --quiet --constraint constraints.txt gensim tomotopy pandas topica==0.62
+	touch $@
 
 .venv-peers/ready: constraints.txt
 	$(PYTHON) -m venv .venv-peers
