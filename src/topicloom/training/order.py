@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 LARGE = 1 << 25  # non-zeros of a corpus that is read by blocks: 256 MiB of counts
-BLOCK = 1 << 16  # non-zeros of a block, about
+BLOCK = 1 << 14  # non-zeros of a block, about
 BUFFER = 1 << 23  # non-zeros of the blocks whose documents are shuffled together: 64 MiB
 
 
