@@ -1,4 +1,4 @@
-.PHONY: bench-latency bench-profile bench-distributed soak-ranks bench-checkpoints soak-resume soak-kill check-determinism audit dist test-install figures test-clients bench-collapse bench-gradients bench-compare setup demo test test-seeds check bench bench-models bench-synthetic bench-seeds bench-peers bench-vocabulary bench-metrics bench-best bench-unseen bench-text bench-loom bench-digests bench-shares bench-published explorer check-explorer test-browser soak-serve soak-damage fuzz explorer-screenshots stories
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
@@ -77,9 +77,11 @@ audit: .venv-audit/ready  ## ask the advisory databases of PyPI and of npm about
 figures: setup  ## draw the pictures of docs/figures.md
 	$(BIN)/python examples/figures.py docs/figures
 
-bench: setup  ## compare GSM with the Gibbs sampler, and measure memory on a million documents
+bench: setup  ## compare GSM with the Gibbs sampler
 	$(BIN)/python benchmarks/quality.py
-	$(BIN)/python benchmarks/memory.py
+
+bench-large: setup  ## measure cost and memory on up to 5 million documents: benchmarks/large.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/large.py
 
 bench-models: setup  ## fit every model on every corpus with default settings: benchmarks/models.md
 	$(BIN)/python benchmarks/models.py

@@ -45,9 +45,9 @@ def page(rows: list[dict[str, Any]]) -> str:
     for kind in ("all documents", "blocks"):
         if not (found := _where(of["read"], 1, kind)):
             continue
-        lines.append([kind, *(f"{median(row[name] for row in found):,.0f}" for name in ("per_second", "faults"))])
+        lines.append([kind, f"{median(row['per_second'] for row in found):,.0f}"])
         lines[-1].append(f"{max(row['peak'] for row in found):.2f}")
-    parts += [_READ, markdown(["order", "documents per second", "reads from disk", "peak memory, GiB"], lines)]
+    parts += [_READ, markdown(["order", "documents per second", "peak memory, GiB"], lines)]
     names, digits = ("loss", "ppl", "npmi6", "td6"), (2, 0, 3, 3)
     lines = [
         [model, kind, *(spread(_where(of["order"], 1, model, kind), *each) for each in zip(names, digits, strict=True))]
@@ -109,14 +109,15 @@ The same shortened fit of 5 * 10^6 documents, with a limit of 2 GiB on the memor
 """
 _READ = """## Reading from disk
 
-256,000 of these documents in batches of 256, from files that are not in the page cache; medians of three runs that take
-turns. `all documents` is a random order of all documents.
+256,000 of these documents in batches of 256, without a model, after the kernel was asked to forget the files; medians
+of three runs that take turns. `all documents` is a random order of all documents, in which nearly the whole file is
+mapped before memory is given back.
 """
 _ORDER = """## Order of the documents
 
 Corpora of 33 million non-zeros or more are read by blocks (see [docs/large.md](../docs/large.md)). Here 20 Newsgroups
 is read so, K=50, 20 epochs, three seeds: the buffer has an eighth of the documents, as with 67 million non-zeros, or a
-thirty-second, as with 270 million, and a block is 1/128 of the buffer. In the last line, the documents are sorted by
+thirty-second, as with 270 million, and a block is 1/512 of the buffer. In the last line, the documents are sorted by
 class, which is the worst order in a file.
 """
 _COUNTS = """## Loom's counts of documents
