@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 F = 4  # bytes of a float32
-OUTSIDE, INSIDE = 1 << 26, 1 << 19  # elements of each of the three arrays: 256 MiB, and 2 MiB, which caches hold
+PLACES = {"memory": 1 << 26, "cache": 1 << 19}  # elements of each array: 256 MiB, and 2 MiB, which caches hold
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Traffic(NamedTuple):
     without_cache: float
 
 
-def triad(threads: int, elements: int = OUTSIDE, rounds: int = 10) -> float:
+def triad(threads: int, elements: int = PLACES["memory"], rounds: int = 10) -> float:
     """Return bytes per second of a = b + s c, as STREAM counts them: three arrays, the fastest of all rounds."""
     import torch
 
@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2", help="numbers of threads, separated by commas")
     options = parser.parse_args()
     for threads in map(int, options.threads.split(",")):
-        outside, inside = triad(threads), triad(threads, INSIDE)
+        outside, inside = (triad(threads, elements) for elements in PLACES.values())
         print(f"{threads} threads: memory {outside / 1e9:.1f} GB/s, cache {inside / 1e9:.1f} GB/s")
 
 
