@@ -114,6 +114,12 @@ bench-latency: setup .venv-peers/others  ## measure inference beside other packa
 	.venv-peers/bin/python -m pip install --quiet --no-deps topmost==1.0.2
 	touch $@
 
+bench-speed: setup .venv-peers/others  ## measure training beside other packages: benchmarks/speed.md, .csv and .png
+	$(BIN)/python benchmarks/speed.py
+
+bench-scale: setup  ## compute what a billion documents cost on 64 machines, from measured steps: benchmarks/scale.md
+	$(BIN)/python benchmarks/scale.py
+
 bench-vocabulary: setup  ## fit ETM and LDA with growing vocabularies: benchmarks/vocabulary.md and .png
 	$(BIN)/python benchmarks/vocabulary.py
 

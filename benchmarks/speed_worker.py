@@ -2,9 +2,10 @@
 
     python speed_worker.py '{"system": "tomotopy LDA", "threads": 2, ...}' folder
 
-It runs in the environment of the package that it measures. The folder has the counts as data.npy, indices.npy and indptr.npy (CSR), and half.npz with the observed halves of held-out documents. Each
-finished epoch is a line of steps.jsonl, which stays if the process is ended. After the epochs that `snapshots` names,
-topics and theta of half.npz are written; the clock stands still meanwhile.
+It runs in the environment of the package that it measures. The request names a folder that has the counts as data.npy,
+indices.npy and indptr.npy (CSR), and half.npz with the observed halves of held-out documents. Each finished epoch is a
+line of steps.jsonl in the other folder. After the epochs that `snapshots` names, topics and theta of half.npz are
+written; the clock stands still meanwhile.
 """
 
 from __future__ import annotations
