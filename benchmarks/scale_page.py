@@ -31,8 +31,8 @@ DRAWS = 12  # of late machines
 HEAD = f"""# A billion documents on 64 machines, computed
 
 `make bench-scale` writes this page; [docs/scale.md](../docs/scale.md) discusses it. The corpus has {N_DOCS:,} documents
-of {WORDS_PER_DOC} different words, V={N_WORDS:,} and K={N_TOPICS:,}. Steps, messages and gloo were measured on this machine.
-The figures for {RANKS} machines are computed from them, and nothing was run on {RANKS} machines.
+of {WORDS_PER_DOC} different words, V={N_WORDS:,} and K={N_TOPICS:,}. Steps, messages and gloo were measured here. The
+figures for {RANKS} machines are computed from them, and nothing was run on {RANKS} machines.
 
 ## Measured steps
 

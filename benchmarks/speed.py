@@ -38,7 +38,7 @@ OUT = shared.RESULTS / "speed.jsonl"
 FOLDER = shared.RESULTS / "speed"
 PAGE = Path(__file__).with_name("speed.md")
 PARTS = ("epochs", "curves", "growth")
-LIMITS = {"epochs": 40.0, "curves": 80.0, "growth": 25.0}  # processor seconds of training, for each thread
+LIMITS = {"epochs": 30.0, "curves": 30.0, "growth": 12.0}  # processor seconds of training, for each thread
 MEMORY = 11 << 30  # bytes that a fit may take
 
 
@@ -76,9 +76,10 @@ def work(folder: Path, peers: Path, job: jobs.Job) -> dict[str, Any]:
         "limit": LIMITS[job["part"]] * job["threads"], "steps": 3, "at_least": 1.5,
     }  # fmt: skip
     if job["part"] == "curves":
-        request |= {"snapshots": job["epochs"], "steps": max(job["epochs"])}
+        epochs = [int(number) for number in job["epochs"].split()]
+        request |= {"snapshots": epochs, "steps": max(epochs)}
         if system.package == "topicloom":
-            request["settings"] = {"epochs": job["epochs"][0]}  # all others are defaults
+            request["settings"] = {"epochs": epochs[0]}  # all others are defaults
     elif system.package == "topicloom":
         request |= {"settings": {"epochs": 200} | system.settings}
         if system.model == "Loom":  # one epoch of pretraining, and then passes of the counting stage
@@ -171,22 +172,26 @@ def quality(folder: Path, data: dict[str, Any], kept: dict[str, Any]) -> dict[st
 def all_jobs(parts: list[str], only: str) -> list[jobs.Job]:
     """Return the jobs, each round after the other, so that packages alternate."""
     chosen = [name for name in SYSTEMS if only.lower() in name.lower()]
-    empty = {"docs": 0, "words": 0, "topics": 50, "threads": 1, "epochs": [], "round": 0}
+    empty = {"docs": 0, "words": 0, "topics": 50, "threads": 1, "epochs": "", "round": 0}
     found = [{"part": "bandwidth", "system": "", **empty}]
+    later = []  # further rounds, after a first result of everything
     for number in range(ROUNDS):
         for threads in (1, 2):
             places = {"part": "epochs", "round": number, "threads": threads}
-            found += [{**empty, "system": name, **places} for name in chosen if "epochs" in SYSTEMS[name].parts]
+            these = [{**empty, "system": name, **places} for name in chosen if "epochs" in SYSTEMS[name].parts]
+            (later if number else found).extend(these)
     for name in (name for name in chosen if "curves" in SYSTEMS[name].parts):
         budgets = CURVES[name]
         whole = SYSTEMS[name].package in ("topicloom", "topica")  # a fit for each number of epochs
         for epochs in [[each] for each in budgets] if whole else [budgets]:
-            found.append({**empty, "part": "curves", "system": name, "threads": 2, "epochs": epochs})
+            found.append(
+                {**empty, "part": "curves", "system": name, "threads": 2, "epochs": " ".join(map(str, epochs))}
+            )
     for factor, values in GROWTH.items():
         for value in values:
             cell = {**empty, "part": "growth", **BASE, factor: value}
             found += [{**cell, "system": name} for name in chosen if "growth" in SYSTEMS[name].parts]
-    found.append({"part": "bandwidth", "system": "", **empty, "round": 1})
+    found += [*later, {"part": "bandwidth", "system": "", **empty, "round": 1}]
     unique = {json.dumps(job, sort_keys=True): job for job in found if job["part"] in (*parts, "bandwidth")}
     return list(unique.values())
 
