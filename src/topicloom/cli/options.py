@@ -144,6 +144,10 @@ class Preparing(Reading):
         _words(metavar="MODULE:FUNCTION", help="Your own function from a text to its tokens, such as jieba:lcut."),
     ] = None
     n_jobs: Annotated[int | None, _words("--jobs", help="Worker processes; -1 is all cores.")] = None
+    cluster: Annotated[
+        str | None,
+        _words(metavar="auto|ADDRESS", help="A Ray cluster, whose nodes do the work in place of worker processes."),
+    ] = None
 
 
 Source = Annotated[

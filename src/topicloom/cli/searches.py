@@ -129,6 +129,9 @@ def tune(
     ] = None,
     sampler: Annotated[Sampler, typer.Option(help="How settings are proposed.")] = Sampler.tpe,
     seed: Seed = 0,
+    at_once: Annotated[
+        int, typer.Option(min=1, help="Trials that are proposed together, and fitted in as many processes or tasks.")
+    ] = 1,
     split: _Split = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Keeps the trials and the best model; the same command continues them.")
@@ -146,7 +149,8 @@ def tune(
     with muted():  # what a fit warns about is seen in its measures
         found = tuning.tune(
             corpus, model, topics, trials=trials, objective=weights, sampler=sampler.value, random_state=seed,
-            split=split, out=out, on_result=None if quiet else _progress("trial"),
+            at_once=at_once, cluster=options.cluster, split=split, out=out,
+            on_result=None if quiet else _progress("trial"),
         )  # fmt: skip
     if as_json:
         print_json({"out": str(out), **found.to_dict()})
@@ -182,7 +186,7 @@ def _compared(
     with muted():  # what a fit warns about is seen in its measures
         found = comparison.compare(
             corpus, models, sizes, seeds, split=split, out=out, keep_models=keep_models, n_jobs=n_jobs,
-            on_result=None if quiet else _progress("fit"),
+            cluster=options.cluster, on_result=None if quiet else _progress("fit"),
         )  # fmt: skip
     for row in found.failed:
         logger.warning("%s, %d topics, seed %d: %s", row["model"], row["n_topics"], row["seed"], row["error"])
@@ -195,6 +199,8 @@ def _compared(
 def _opened(source: str, options: Preparing, split: str | None, quiet: bool, keep_texts: bool) -> Corpus:
     """Open a corpus, with the column of the parts if there is one."""
     add_parts = with_column(source, options, split, "split")
+    if (Path(source) / "corpus.json").is_file():
+        options = replace(options, cluster=None)  # there is no text to split
     corpus = add_parts(open_corpus(source, options, progress=not quiet, keep_texts=keep_texts))
     logger.info("%s", corpus)
     return corpus

@@ -120,6 +120,7 @@ def build(
     n_jobs: int | None,
     progress: bool,
     folder: Path | None = None,
+    cluster: str | None = None,
 ) -> Built:
     """Count the words of all documents.
 
@@ -131,6 +132,7 @@ def build(
         n_jobs: the number of worker processes, as for `Corpus.from_texts`.
         progress: whether to show a progress bar on standard error.
         folder: a folder in which the arrays and texts are written to files; None keeps them in memory.
+        cluster: a Ray cluster whose nodes count, as for `Corpus.from_texts`.
 
     Raises:
         InputError: a document is not text, or no word passes the filters.
@@ -159,7 +161,7 @@ def build(
         tally = Tally(spool)
         with _progress(progress) as bar:
             task = bar.add_task("documents", total=None)
-            for part in count_chunks(chunked(texts()), tokenizer, n_jobs):
+            for part in count_chunks(chunked(texts()), tokenizer, n_jobs, cluster=cluster):
                 tally.add(part.words, part.counts)
                 bar.update(task, completed=tally.n_docs)
             bar.update(task, total=tally.n_docs)

@@ -67,6 +67,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         keep_texts: bool = True,
         user_dictionary: str | Path | None = None,
         n_jobs: int | None = None,
+        cluster: str | None = None,
         progress: bool = False,
     ) -> Corpus:
         """Count the words of texts. The most frequent words come first; equally frequent ones are alphabetical.
@@ -92,6 +93,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             keep_texts: whether to keep the raw texts. Lists of tokens are kept in memory, but not saved.
             user_dictionary: a file of words that Chinese segmentation keeps whole.
             n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
+            cluster: "auto" or the address of a Ray cluster, whose nodes then count in place of worker processes.
             progress: whether to show a progress bar on standard error.
 
         Raises:
@@ -112,17 +114,12 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             tokenizer, documents, language, stop_words, user_dictionary, replace_stop_words
         )
         are_tokens = isinstance(chosen, Pretokenized)
-        built = build(documents, chosen, filters, keep_texts and not are_tokens, n_jobs, progress)
+        built = build(documents, chosen, filters, keep_texts and not are_tokens, n_jobs, progress, cluster=cluster)
+        tokens = texts if keep_texts and are_tokens and isinstance(texts, list | tuple) else None
         fields = Fields.of(
-            len(built.ids),
-            ids=ids,
-            labels=labels,
-            timestamps=timestamps,
-            texts=built.texts,
-            tokens=texts if keep_texts and are_tokens and isinstance(texts, list | tuple) else None,
-            vectors=vectors,
-            covariates=covariates,
-        )
+            len(built.ids), ids=ids, labels=labels, timestamps=timestamps, texts=built.texts, tokens=tokens,
+            vectors=vectors, covariates=covariates,
+        )  # fmt: skip
         return cls._of(built, fields, chosen, filters)
 
     @classmethod
@@ -153,6 +150,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         keep_texts: bool = True,
         user_dictionary: str | Path | None = None,
         n_jobs: int | None = None,
+        cluster: str | None = None,
         progress: bool = False,
     ) -> Corpus:
         """Count the words of a file's documents; the filters are those of `from_texts`.
@@ -172,7 +170,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             out: a directory. The corpus is written there while it is built, so that it need not fit in memory, and the
                 result is memory-mapped from there.
             overwrite: whether to replace the contents of `out`.
-            keep_texts, user_dictionary, n_jobs, progress: as for `from_texts`.
+            keep_texts, user_dictionary, n_jobs, cluster, progress: as for `from_texts`.
 
         Raises:
             InputError: the file cannot be read, `out` is not empty or is being written, or no word passes the filters.
@@ -190,9 +188,10 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             tokenizer, documents, language, stop_words, user_dictionary, replace_stop_words
         )
         if out is None:
-            return cls._of_file(build(documents, chosen, filters, keep_texts, n_jobs, progress), chosen, filters)
+            built = build(documents, chosen, filters, keep_texts, n_jobs, progress, cluster=cluster)
+            return cls._of_file(built, chosen, filters)
         with lock_directory(out), atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
-            built = build(documents, chosen, filters, keep_texts, n_jobs, progress, folder)
+            built = build(documents, chosen, filters, keep_texts, n_jobs, progress, folder, cluster)
             save_into(cls._of_file(built, chosen, filters), folder)
         return cls.load(out)
 

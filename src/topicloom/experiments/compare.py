@@ -18,7 +18,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from numbers import Integral
 from pathlib import Path
@@ -31,18 +30,17 @@ from sklearn.base import clone
 
 from .. import metrics
 from .._version import __version__
-from ..corpus import Corpus
 from ..corpus.split import Split
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
 from ..settings import check_settings, settings_as_text
-from ..text import CustomTokenizer
 from ..text.storage import load_array
 from . import jobs as resumable
 from .comparison import Array, Comparison, job_name
-from .protocol import HELD_OUT, Evaluator, Parts, split_documents
+from .fitting import FittingWork, SavedParts
+from .protocol import HELD_OUT, Parts, split_documents
 from .workers import Job, Row
 
 logger = logging.getLogger("topicloom")
@@ -67,6 +65,7 @@ def compare(
     out: str | Path | None = None,
     keep_models: bool = False,
     n_jobs: int = 1,
+    cluster: str | None = None,
     on_result: OnResult | None = None,
 ) -> Comparison:
     """Fit every model with every number of topics and every seed, and measure all of them in the same way.
@@ -87,11 +86,15 @@ def compare(
         keep_models: keeps the fitted models in `out`, for `Comparison.best_model` and `Comparison.load_model`. Fits
             of an earlier call that did not keep them are done again.
         n_jobs: the number of processes that fit, of one thread each; -1 is one for each core.
+        cluster: "auto" or the address of a Ray cluster, whose nodes then fit in place of processes of this machine,
+            with one core and one thread for each fit.
         on_result: a function that is called after each fit with the number of finished fits, the number of all fits,
             and the row of the fit.
 
     Raises:
-        InputError: an unknown model, a corpus that is too small, or a directory `out` with another comparison.
+        InputError: an unknown model, a corpus that is too small, a directory `out` with another comparison, or a
+            cluster that cannot be reached.
+        MissingExtraError: Ray is not installed.
         SettingError: a setting or an argument that cannot have its value.
     """
     if not (isinstance(seeds, Integral) and seeds >= 1):
@@ -105,9 +108,9 @@ def compare(
     with TemporaryDirectory(prefix="topicloom-") as temporary:
         folder = Path(temporary, "comparison") if out is None else Path(out)
         with lock_directory(folder):
-            _prepare(folder, parts, divided, wanted)
-            work = _Fit(folder, wanted, _own_tokenizer(parts.train), keep_models)
-            rows = _run(jobs, work, n_workers, on_result)
+            _prepare(folder, divided, wanted)
+            work = _Fit(folder, SavedParts.of(parts, folder / "corpus"), wanted, keep_models)
+            rows = _run(jobs, work, n_workers, cluster, on_result)
             documents = {name: part.n_docs for name, part in zip(Split._fields, parts, strict=True)}
             found = Comparison(rows, list(wanted), sizes, int(seeds), documents)
             if out is not None:
@@ -186,12 +189,7 @@ def _workers(n_jobs: int) -> int:
     return int(joblib.effective_n_jobs(n_jobs))
 
 
-def _own_tokenizer(corpus: Corpus) -> CustomTokenizer | None:
-    """Return a tokenizer of the user's own, which is not saved with the corpus."""
-    return corpus.tokenizer if isinstance(corpus.tokenizer, CustomTokenizer) else None
-
-
-def _prepare(folder: Path, parts: Split, divided: dict[str, Any], models: Mapping[str, TopicModel]) -> None:
+def _prepare(folder: Path, divided: dict[str, Any], models: Mapping[str, TopicModel]) -> None:
     """Prepare the directory, whether it is new or has fits already."""
     settings = {name: _settings(model) for name, model in models.items()}
     file = folder / "comparison.json"
@@ -204,9 +202,6 @@ def _prepare(folder: Path, parts: Split, divided: dict[str, Any], models: Mappin
             if settings.setdefault(name, known) != known:
                 raise InputError(f"{folder} has {name} with other settings; give another directory")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, part in zip(Split._fields, parts, strict=True):
-        if not (folder / "corpus" / name / "corpus.json").exists():
-            part.save(folder / "corpus" / name, overwrite=True)
     write_json(file, {"topicloom": __version__, **divided, "models": settings})
 
 
@@ -215,7 +210,7 @@ def _settings(model: TopicModel) -> dict[str, str]:
     return {name: value for name, value in own.items() if name not in ("n_topics", "random_state", "verbose")}
 
 
-def _run(jobs: list[Job], work: _Fit, n_jobs: int, on_result: OnResult | None) -> list[Row]:
+def _run(jobs: list[Job], work: _Fit, n_jobs: int, cluster: str | None, on_result: OnResult | None) -> list[Row]:
     """Do the jobs that are not done, and return the rows of all of them."""
     file = work.folder / "jobs.jsonl"
     before = [row for row in resumable.latest(file, jobs) if "error" not in row and work.is_complete(row)]
@@ -231,7 +226,7 @@ def _run(jobs: list[Job], work: _Fit, n_jobs: int, on_result: OnResult | None) -
             __version__,
         )
     n_done = len(before)
-    with closing(resumable.run(jobs, work, file, n_jobs, is_complete=work.is_complete)) as rows:
+    with closing(resumable.run(jobs, work, file, n_jobs, is_complete=work.is_complete, cluster=cluster)) as rows:
         for row in rows:
             n_done += 1
             if on_result is not None:
@@ -242,30 +237,21 @@ def _run(jobs: list[Job], work: _Fit, n_jobs: int, on_result: OnResult | None) -
 
 
 @dataclass
-class _Fit:
-    """The work of a job: to fit one model and measure it. Each process has a copy, which reads the documents once."""
+class _Fit(FittingWork):
+    """The work of a job: to fit one model and measure it. Each process has a copy."""
 
-    folder: Path
     models: dict[str, TopicModel]
-    tokenizer: CustomTokenizer | None
     keep_models: bool
-
-    @cached_property
-    def evaluator(self) -> Evaluator:
-        parts = [Corpus.load(self.folder / "corpus" / name) for name in Split._fields]
-        if self.tokenizer is not None:
-            parts = [replace(part, tokenizer=self.tokenizer) for part in parts]
-        return Evaluator(Split(*parts))
 
     def __call__(self, job: Job) -> Row:
         model: TopicModel = clone(self.models[job["model"]])
         model.set_params(n_topics=job["n_topics"], random_state=job["seed"])
-        seconds = round(self.evaluator.fit(model), 3)
+        seconds = round(self.documents.evaluator.fit(model), 3)
         with atomic_file(self.topics_file(job)) as temporary, temporary.open("wb") as file:
             np.save(file, model.components_)
         if self.keep_models:
             model.save(self.model_folder(job), overwrite=True)
-        found = self.evaluator.measure(model, HELD_OUT)
+        found = self.documents.evaluator.measure(model, HELD_OUT)
         return {
             "version": __version__,
             "seconds": seconds,
@@ -273,6 +259,9 @@ class _Fit:
             "words": model.topics(_WORDS),
             "topics": file_digest(self.topics_file(job)),
         }
+
+    def outputs(self, job: Job) -> list[Path]:
+        return [self.topics_file(job), self.model_folder(job)]
 
     def topics_file(self, job: Job) -> Path:
         return self.folder / "topics" / f"{job_name(job)}.npy"

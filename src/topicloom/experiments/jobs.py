@@ -14,6 +14,8 @@ from typing import Any
 
 from ..files import full_disk_names
 from ..files.digests import DIGESTS, content_digest
+from .fitting import FittingWork
+from .nodes import on_cluster
 from .workers import Job, Row, Work, attempt, in_processes
 
 
@@ -24,6 +26,7 @@ def run(
     n_jobs: int = 1,
     again: bool = False,
     is_complete: Callable[[Row], bool] | None = None,
+    cluster: str | None = None,
 ) -> Generator[Row, None, None]:
     """Do the jobs that have no result yet, and yield each row as soon as it is kept.
 
@@ -34,16 +37,24 @@ def run(
         n_jobs: the number of processes, of one thread each; 1 works in this process.
         again: does finished jobs again.
         is_complete: says whether the result of an earlier run is still there; a job whose result is not is done again.
+        cluster: the address of a Ray cluster whose nodes do the jobs in place of processes; `work` has to be a
+            `FittingWork` then.
 
     Raises:
-        InputError: the processes cannot start, or `work` cannot be sent to them.
+        InputError: the processes cannot start, or `work` cannot be sent to them; or there is no such cluster.
+        MissingExtraError: Ray is not installed.
     """
     finished = [] if again else [row for row in latest(file, jobs) if "error" not in row]
     done = {_key(row, jobs) for row in finished if is_complete is None or is_complete(row)}
     waiting = [job for job in jobs if _key(job, jobs) not in done]
     file.parent.mkdir(parents=True, exist_ok=True)
-    here = n_jobs == 1 or len(waiting) < 2
-    rows = (attempt(work, job) for job in waiting) if here else in_processes(waiting, work, n_jobs)
+    if cluster is not None:
+        assert isinstance(work, FittingWork)
+        rows = on_cluster(waiting, work, cluster)
+    elif n_jobs == 1 or len(waiting) < 2:
+        rows = (attempt(work, job) for job in waiting)
+    else:
+        rows = in_processes(waiting, work, n_jobs)
     try:
         for row in rows:
             _append(file, row)

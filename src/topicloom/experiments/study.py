@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -68,12 +69,30 @@ def _remove_incomplete_line(journal: Path) -> None:
             file.truncate(whole)
 
 
-def ask(study: Any, sampler: Sampler, random_state: int) -> Any:
-    """Return a new trial, which depends on the trials that ended and not on those that were interrupted."""
+def ask(study: Any, sampler: Sampler, random_state: int, n_before: int = 0) -> Any:
+    """Return a new trial, which depends on the trials that ended and not on those that were interrupted.
+
+    Args:
+        study: the study.
+        sampler: how settings are proposed.
+        random_state: the seed of the search.
+        n_before: how many trials have been proposed since the last one ended.
+    """
     from optuna import samplers
 
     kinds = {"tpe": samplers.TPESampler, "random": samplers.RandomSampler}
-    study.sampler = kinds[sampler](seed=random_state + _NEXT_SEED * len(finished(study)))
+    study.sampler = kinds[sampler](seed=random_state + _NEXT_SEED * (len(finished(study)) + n_before))
+    return study.ask()
+
+
+def ask_for(study: Any, settings: Mapping[str, Any]) -> Any:
+    """Return a new trial of given settings."""
+    from optuna import samplers
+    from optuna.exceptions import ExperimentalWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        study.sampler = samplers.PartialFixedSampler(dict(settings), samplers.RandomSampler())
     return study.ask()
 
 
@@ -91,6 +110,13 @@ def suggest(trial: Any, name: str, values: Sequence[Any]) -> Any:
     if isinstance(low, int) and isinstance(high, int):
         return trial.suggest_int(name, low, high, log=scale == ["log"])
     return trial.suggest_float(name, low, high, log=scale == ["log"])
+
+
+def failed() -> Any:
+    """Return the state of a trial that ended in an error."""
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL
 
 
 def finished(study: Any) -> list[Any]:

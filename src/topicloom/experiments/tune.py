@@ -14,8 +14,8 @@ import json
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,13 +30,13 @@ from ..errors import InputError, SettingError
 from ..files import atomic_file, lock_directory, read_json, write_json
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models.base import TopicModel
-from ..models.persistence import load
 from ..models.registry import REGISTRY
 from ..settings import check_settings, describe_value, refuse_unknown, settings_as_text
 from .compare import estimator
+from .fitting import SavedParts
 from .protocol import Evaluator, Parts, split_documents
-from .study import Sampler, ask, completed, finished, open_study, rows_of, suggest
-from .workers import described
+from .search import Objective, Search, TrialWork
+from .study import Sampler, ask, open_study, rows_of
 
 logger = logging.getLogger("topicloom")
 
@@ -106,6 +106,8 @@ def tune(
     objective: Mapping[str, float] | None = None,
     sampler: Sampler = "tpe",
     random_state: int = 0,
+    at_once: int = 1,
+    cluster: str | None = None,
     split: Parts = None,
     validation: float = 0.1,
     test: float = 0.2,
@@ -130,6 +132,9 @@ def tune(
             words the same probability.
         sampler: "tpe" (Bergstra et al. 2011) or "random".
         random_state: the seed of the sampler and of every fit.
+        at_once: the number of trials that are proposed together, before the result of any of them is known, and fitted
+            in as many worker processes of one thread each. The search depends on it.
+        cluster: "auto" or the address of a Ray cluster, whose nodes then fit in place of processes of this machine.
         split: the division into training, validation and test documents, as for `compare`.
         validation, test: the shares of held-out documents, if they are drawn.
         out: a directory that keeps the study and the best model; None keeps nothing.
@@ -137,11 +142,11 @@ def tune(
             trials, and the row of the trial.
 
     Raises:
-        MissingExtraError: Optuna is not installed.
+        MissingExtraError: Optuna is not installed, or Ray is not.
         SettingError: an unknown measure or setting, or an objective of coherence alone, which rewards topics that are
             all alike.
-        InputError: the corpus does not allow a measure of the objective, `out` has another search, or every trial
-            failed.
+        InputError: the corpus does not allow a measure of the objective, `out` has another search, every trial
+            failed, or the cluster cannot be reached.
     """
     weights = _objective(OBJECTIVE if objective is None else objective)
     base = estimator(model)
@@ -150,13 +155,11 @@ def tune(
     searched = _space(base, SPACE if space is None else space, given=space is not None)
     if sampler not in ("tpe", "random"):
         raise SettingError(f'`sampler` should be "tpe" or "random"; it is {sampler!r}')
-    if not (isinstance(trials, Integral) and trials >= 1):
-        raise SettingError(f"`trials` should be a number of fits, from 1; it is {trials!r}")
+    for argument, number in (("trials", trials), ("at_once", at_once)):
+        if not (isinstance(number, Integral) and number >= 1):
+            raise SettingError(f"`{argument}` should be a number of fits, from 1; it is {number!r}")
     parts, divided = split_documents(corpus, split, validation, test)
-    evaluator = Evaluator(parts)
-    for name in weights:
-        if reason := evaluator.unavailable(name, "validation"):
-            raise InputError(f"this corpus does not allow {name} in the objective: {reason}")
+    evaluator = _allowing(weights, Evaluator(parts))
     plan = {
         "model": type(base).__name__,
         "settings": {name: value for name, value in settings_as_text(base).items() if name not in _NOT_TUNED},
@@ -166,14 +169,22 @@ def tune(
         "sampler": sampler,
         "random_state": random_state,
         **divided,
+        **({"at_once": int(at_once)} if at_once > 1 else {}),
     }
     with TemporaryDirectory(prefix="topicloom-") as temporary:
         folder = Path(temporary, "tuning") if out is None else Path(out)
         with lock_directory(folder):
             _claim(folder, plan)
+            saved = None
+            if at_once > 1 or cluster is not None:
+                saved = SavedParts.of(parts, folder / "corpus")
+                evaluator = _allowing(weights, saved.evaluator)  # files have no order of words that came as tokens
+            judged = Objective(weights)
+            work = None if saved is None else TrialWork(folder / "trials", saved, base, judged)
             with open_study(folder) as study:
-                search = _Search(study, base, searched, weights, evaluator, None if out is None else folder)
-                search.run(trials, lambda: ask(study, sampler, random_state), on_result)
+                search = Search(study, base, searched, judged, evaluator, None if out is None else folder)
+                propose = partial(ask, study, sampler, random_state)
+                search.run(trials, propose, on_result, at_once, work, cluster)
                 top, best_model = search.best()
                 rows = rows_of(study)
         best = dict(top.params)
@@ -188,95 +199,12 @@ def check(model: str | TopicModel, objective: Mapping[str, float] | None = None)
     _objective(OBJECTIVE if objective is None else objective)
 
 
-class _Search:
-    """A search that is running. It keeps the model of the best trial, in `folder` if one is given."""
-
-    def __init__(
-        self,
-        study: Any,
-        base: TopicModel,
-        space: Mapping[str, Sequence[Any]],
-        weights: Mapping[str, float],
-        evaluator: Evaluator,
-        folder: Path | None,
-    ) -> None:
-        self.study, self.base, self.space, self.weights, self.evaluator = study, base, space, weights, evaluator
-        self.place = None if folder is None else folder / "best_model"
-        self.model: TopicModel | None = None  # of the best trial, if this call has made it
-
-    def run(
-        self, trials: int, ask: Callable[[], Any], on_result: Callable[[int, int, dict[str, Any]], None] | None
-    ) -> None:
-        """Make trials, which `ask` proposes, until there are enough.
-
-        Trials that fail in this call count too, so that the search ends.
-        """
-        for n_done in range(len(completed(self.study)) + 1, trials + 1):
-            trial = ask()
-            try:
-                value, model = self._tried(trial)
-            except Exception as error:
-                trial.set_user_attr("error", described(error))
-                self.study.tell(trial, state=_failed())
-            else:
-                if value > max((each.value for each in completed(self.study)), default=-math.inf):
-                    self._keep(model)
-                self.study.tell(trial, value)
-            if on_result is not None:
-                on_result(n_done, trials, rows_of(self.study)[-1])
-
-    def best(self) -> tuple[Any, TopicModel]:
-        """Return the best trial and its model, which is fitted again if it was not kept.
-
-        Raises:
-            InputError: every trial failed.
-        """
-        good = completed(self.study)
-        if not good:
-            last = finished(self.study)[-1].user_attrs["error"]
-            raise InputError(f"every trial failed, the last with {last}; check the space and the corpus")
-        top = max(good, key=lambda trial: trial.value)
-        model = self.model or self._saved(top.params)
-        if model is None:
-            model = clone(self.base).set_params(**top.params)
-            self.evaluator.fit(model)
-            self._keep(model)
-        return top, model
-
-    def _tried(self, trial: Any) -> tuple[float, TopicModel]:
-        """Fit a model with the settings of a trial. Return its objective and the model."""
-        settings = {name: suggest(trial, name, values) for name, values in self.space.items()}
-        tried: TopicModel = clone(self.base).set_params(**settings)
-        trial.set_user_attr("seconds", round(self.evaluator.fit(tried), 3))
-        measures = self.evaluator.measure(tried, ["validation"], ("comparison", "tuning"))["validation"]
-        trial.set_user_attr("measures", measures)
-        value = sum(weight * measures[name] for name, weight in self.weights.items())
-        if not math.isfinite(value):
-            raise ArithmeticError(f"the objective is {value}")
-        return value, tried
-
-    def _keep(self, model: TopicModel) -> None:
-        self.model = model
-        if self.place is not None:
-            model.save(self.place, overwrite=True)
-
-    def _saved(self, settings: Mapping[str, Any]) -> TopicModel | None:
-        """Return the model that an earlier call kept, or None if it is missing, damaged or of another trial."""
-        if self.place is None or not (self.place / "config.json").is_file():
-            return None
-        with suppress(InputError):
-            found = read_json(self.place / "config.json").get("settings", {})
-            if all(found.get(name) == value for name, value in settings.items()):
-                model = load(self.place, device=self.base.device, allow={type(self.base).__module__})
-                model.tokenizer_ = self.evaluator.parts.train.tokenizer
-                return model
-        return None
-
-
-def _failed() -> Any:
-    from optuna.trial import TrialState
-
-    return TrialState.FAIL
+def _allowing(weights: Mapping[str, float], evaluator: Evaluator) -> Evaluator:
+    """Return the evaluator, if its documents allow all measures of the objective."""
+    for name in weights:
+        if reason := evaluator.unavailable(name, "validation"):
+            raise InputError(f"this corpus does not allow {name} in the objective: {reason}")
+    return evaluator
 
 
 def _objective(weights: Mapping[str, float]) -> dict[str, float]:
@@ -313,8 +241,8 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
     file = folder / "tuning.json"
     if file.exists():
         before = read_json(file)
-        for name, value in plan.items():
-            if before.get(name) != value:
+        for name, value in ({"at_once": 1} | plan).items():
+            if before.get(name, 1 if name == "at_once" else None) != value:
                 raise InputError(f"{folder} has a search with another {name}; give another directory")
         return
     folder.mkdir(parents=True, exist_ok=True)

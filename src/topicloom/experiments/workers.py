@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..errors import InputError
-from ..processes import ATTEMPTS, cause_of, end_with
+from ..processes import ATTEMPTS, THREADS, cause_of, end_with
 
 Job = dict[str, Any]
 Row = dict[str, Any]
@@ -24,7 +24,6 @@ Work = Callable[[Job], Row]
 
 _log = logging.getLogger("topicloom")
 _own_log = logging.getLogger("topicloom.workers")  # the command line mutes the other one while models are fitted
-_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 _SPIN_COUNT = "3000"  # as on the command line: waiting threads soon sleep, and leave the processor to others
 _LONGEST = 300  # characters of an error
 _PATIENCE = 5  # seconds to wait for the end of a process whose connection has ended
@@ -79,7 +78,7 @@ def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row,
                     if n_deaths[id(job)] == ATTEMPTS:
                         yield worker.row(cause)
                     elif job is not None:
-                        _own_log.warning("%s: %s; it is done again", _name_of(job), cause)
+                        _own_log.warning("%s: %s; it is done again", name_of(job), cause)
                         waiting.append(job)
                     if waiting:
                         workers.append(_Worker(payload))
@@ -148,7 +147,8 @@ class _Worker:
         self.process.join()
 
 
-def _name_of(job: Job) -> str:
+def name_of(job: Job) -> str:
+    """Return a job as it is named in messages."""
     return ", ".join(f"{name} {value}" for name, value in job.items())
 
 
@@ -162,13 +162,13 @@ def _ready(workers: Sequence[_Worker]) -> list[_Worker]:
 def _environment() -> Iterator[None]:
     """Set environment variables that a new process inherits and its libraries read, and restore those of this one."""
     before = dict(os.environ)
-    os.environ |= _THREADS
+    os.environ |= THREADS
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", _SPIN_COUNT)
     try:
         yield
     finally:
-        for name in (*_THREADS, "GOMP_SPINCOUNT"):
+        for name in (*THREADS, "GOMP_SPINCOUNT"):
             if name in before:
                 os.environ[name] = before[name]
             else:

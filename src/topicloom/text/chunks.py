@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -95,7 +95,11 @@ def chunked(texts: Iterable[Text]) -> Iterator[Chunk]:
 
 
 def count_chunks(
-    chunks: Iterator[Chunk], tokenizer: AnyTokenizer, n_jobs: int | None = None, counter: Counter | None = None
+    chunks: Iterator[Chunk],
+    tokenizer: AnyTokenizer,
+    n_jobs: int | None = None,
+    counter: Counter | None = None,
+    cluster: str | None = None,
 ) -> Iterator[Part]:
     """Count chunks, in their order.
 
@@ -105,16 +109,21 @@ def count_chunks(
         n_jobs: The number of worker processes, or -1 for one on each core. None starts workers once this process has
             counted for some seconds. Chunks whose worker was killed are counted again.
         counter: Counts the chunks that are counted in this process, in place of `OpenCounter`.
+        cluster: The address of a Ray cluster whose nodes count the chunks in place of worker processes.
 
     Raises:
         InputError: The tokenizer does not take a document, and the message names its row; or worker processes are
-            killed again and again.
+            killed again and again; or there is no such cluster.
+        MissingExtraError: Ray is not installed.
         SettingError: `n_jobs` is 0.
     """
     if n_jobs == 0:
         raise SettingError("`n_jobs=0` is not possible; give 1 for this process alone, or -1 for all cores")
     if isinstance(tokenizer, Pretokenized):
-        n_jobs = 1  # sending tokens to a worker takes longer than counting them
+        n_jobs, cluster = 1, None  # sending tokens to a worker takes longer than counting them
+    if cluster is not None:
+        yield from _counted_on_nodes(chunks, tokenizer, cluster)
+        return
     count = counter or OpenCounter(tokenizer)
     seconds = 0.0
     workers = 1 if n_jobs in (None, 1) else _n_workers(n_jobs)
@@ -188,6 +197,39 @@ def _counted_by_workers(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, worker
         for job in jobs:
             if job.future is not None:
                 job.future.cancel()
+
+
+def _counted_on_nodes(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, address: str) -> Iterator[Part]:
+    """Count chunks on the nodes of a cluster. Those of a node that is lost are counted by others."""
+    from ..processes.cluster import Lost, calls_on
+
+    with calls_on(address, _count_sent, lambda rows: f"documents {rows[0]} to {rows[1] - 1}") as calls:
+        sent = calls.share(tokenizer)
+        counted: dict[int, tuple[int, Part]] = {}  # by the first row, with the row after the last one
+        row = 0
+        while True:
+            n_free = _CHUNKS_AHEAD * calls.n_cores - len(calls) - len(counted)
+            for chunk in islice(chunks, max(n_free, 0 if len(calls) else 1)):
+                calls.begin((chunk.first_row, chunk.first_row + len(chunk.texts)), chunk, sent)
+            if not len(calls):
+                return
+            (first, end), part = calls.next()
+            if isinstance(part, Lost):
+                raise InputError(
+                    f"documents {first} to {end - 1} could not be counted in {ATTEMPTS} attempts ({part.cause}); leave "
+                    "`cluster` out to count them on this machine"
+                )
+            counted[first] = end, part
+            while row in counted:
+                row, part = counted.pop(row)
+                yield part
+
+
+def _count_sent(chunk: Chunk, sent: tuple[Any]) -> Part:
+    """Count a chunk on a node of a cluster, to which the tokenizer was sent once."""
+    from ..processes.cluster import shared
+
+    return _count(chunk, shared(sent))
 
 
 def _count(chunk: Chunk, tokenizer: AnyTokenizer) -> Part:

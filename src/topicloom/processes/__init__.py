@@ -10,6 +10,7 @@ import threading
 import time
 
 ATTEMPTS = 3  # so often a job is begun whose worker process dies
+THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # environment of a worker
 _SECONDS = 1  # between two looks at the parent process
 
 
