@@ -161,3 +161,124 @@ def run_over(nodes: Nodes, work: Work, folder: Path, expected: Any, counts: Coun
         counts.finished_lost += len(before - finished)
         counts.different += work.result(out) != expected
     logging.getLogger("topicloom.workers").removeHandler(again)
+
+
+def fit_together(folder: Path) -> None:
+    """What each process does that trains: it fits the models, and the first one saves the topics."""
+    from topicloom.distributed import join
+
+    logging.getLogger("topicloom").setLevel(logging.ERROR)
+    corpus = Corpus.load(folder / "corpus")
+    with join() as ranks:
+        models = {name: getattr(tl, name)(5, random_state=0, **set_).fit(corpus) for name, set_ in TRAINED.items()}
+        if ranks.is_first:
+            np.savez(folder / "topics.npz", **{name: model.components_ for name, model in models.items()})
+
+
+def trained(folder: Path) -> dict[str, bytes]:
+    """The topics that were saved, whose file is removed."""
+    with np.load(folder / "topics.npz") as found:
+        topics = {name: found[name].tobytes() for name in found}
+    (folder / "topics.npz").unlink()
+    return topics
+
+
+def by_torchrun(folder: Path) -> dict[str, bytes]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", __file__, "--fit", str(folder)]
+    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL)
+    return trained(folder)
+
+
+def by_ray_train(folder: Path, address: str) -> dict[str, bytes]:
+    """The recipe of docs/distributed.md."""
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    ray.init(address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}})
+    try:
+        scaling, run = ScalingConfig(num_workers=2), RunConfig(storage_path=str(folder / "train"))
+        TorchTrainer(lambda: fit_together(folder), scaling_config=scaling, run_config=run).fit()
+    finally:
+        ray.shutdown()
+    return trained(folder)
+
+
+def report(
+    counts: dict[str, Counts], sent: dict[str, Counts], same: bool, seconds: dict[str, float], all_: float
+) -> str:
+    kinds = {"prepare": "documents", "compare": "fits", "tune": "trials"}
+    rows = [
+        f"| `{name}` | {WORK[name].n_all:,} {kinds[name]} | {each.runs} | {each.nodes_lost} | {each.again} | {each.lost} "
+        f"| {each.finished_lost} | {each.different} | {sent[name].different} of {sent[name].runs} | {seconds[name]:.0f} |"
+        for name, each in counts.items()
+    ]
+    lines = [
+        "# Work over a Ray cluster that loses a node",
+        "",
+        f"`make soak-ray` did each kind of work over a local cluster of two nodes (Ray {ray.__version__}, one core and 80 "
+        "MiB of object store each), and killed the second node after a random number of calls had ended (topicloom "
+        f"{tl.__version__}, Python {platform.python_version()}, {os.cpu_count()} processors, {all_ / 60:.0f} minutes). The "
+        "results had to be those of two or more local worker processes, bit for bit but for times: the files of the "
+        "corpus; measures, topics and models of all fits; values, settings and the best model of the search. The node "
+        "was not told to end: Ray needs about ten seconds to notice that it is gone.",
+        "",
+        "| command | finished at the end | runs | nodes lost | calls made again | lost at the end | finished before the "
+        "loss and lost | different results | different results when the documents are sent | seconds, median |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *rows,
+        "",
+        "In the column before the last, no node could read the directory of the experiment, so that its documents were "
+        "sent through the object store. `prepare` always sends its texts.",
+        "",
+        f"Two workers of Ray Train and two processes of torchrun fitted {' and '.join(TRAINED)}: the topics were "
+        f"{'the same bit for bit' if same else 'DIFFERENT'}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--losses", type=int, default=9, help="in all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--report", type=Path, help="the Markdown file for the counts")
+    parser.add_argument("--fit", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.fit is not None:
+        fit_together(options.fit)
+        return
+    logging.getLogger("topicloom").setLevel(logging.ERROR)
+    logging.getLogger("topicloom.workers").setLevel(logging.WARNING)
+    drawn, began = random.Random(options.seed), time.monotonic()
+    counts, sent = {name: Counts() for name in WORK}, {name: Counts() for name in WORK}
+    seconds: dict[str, list[float]] = {name: [] for name in WORK}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_texts(folder, N_DOCUMENTS)
+        Corpus.from_file(folder / "few.txt", min_df=1, out=folder / "corpus")
+        together = by_torchrun(folder)
+        nodes = Nodes()
+        try:
+            for name, work in WORK.items():
+                work.run(folder, folder / f"local-{name}", n_jobs=2)
+                expected = work.result(folder / f"local-{name}")
+                run_over(nodes, work, folder, expected, sent[name], None)
+                for _ in range(options.losses // len(WORK)):
+                    start = time.monotonic()
+                    run_over(nodes, work, folder, expected, counts[name], drawn.randint(1, work.n_calls // 2))
+                    seconds[name].append(time.monotonic() - start)
+                print(name, asdict(counts[name]), asdict(sent[name]), seconds[name], flush=True)
+            nodes.complete()
+            same = by_ray_train(folder, nodes.cluster.address) == together
+        finally:
+            nodes.cluster.shutdown()
+    medians = {name: float(np.median(each)) for name, each in seconds.items()}
+    written = report(counts, sent, same, medians, time.monotonic() - began)
+    print(written)
+    if options.report is not None:
+        options.report.write_text(written, encoding="utf-8")
+    faults = sum(each.lost + each.finished_lost + each.different for each in [*counts.values(), *sent.values()])
+    sys.exit(bool(faults) or not same)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import partial
 from numbers import Integral
@@ -31,6 +32,7 @@ from ..files import atomic_file, lock_directory, read_json, write_json
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models.base import TopicModel
 from ..models.registry import REGISTRY
+from ..processes.cluster import connected
 from ..settings import check_settings, describe_value, refuse_unknown, settings_as_text
 from .compare import estimator
 from .fitting import SavedParts
@@ -181,7 +183,8 @@ def tune(
                 evaluator = _allowing(weights, saved.evaluator)  # files have no order of words that came as tokens
             judged = Objective(weights)
             work = None if saved is None else TrialWork(folder / "trials", saved, base, judged)
-            with open_study(folder) as study:
+            # One connection for all groups of trials keeps the processes of the nodes.
+            with open_study(folder) as study, nullcontext() if cluster is None else connected(cluster):
                 search = Search(study, base, searched, judged, evaluator, None if out is None else folder)
                 propose = partial(ask, study, sampler, random_state)
                 search.run(trials, propose, on_result, at_once, work, cluster)

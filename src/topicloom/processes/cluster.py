@@ -145,7 +145,7 @@ def calls_on(
         MissingExtraError: Ray is not installed.
         InputError: no cluster can be reached, or it has no core.
     """
-    with _connection(address) as ray:
+    with connected(address) as ray:
         calls: NodeCalls[Any, Result] = NodeCalls(ray, function, name_of)
         if not calls.n_cores:
             raise InputError(f"the Ray cluster at {address} has no CPU for tasks; add a node with ray start")
@@ -155,19 +155,9 @@ def calls_on(
             calls.cancel()
 
 
-def _called(version: str, function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function on a node."""
-    if version != __version__:
-        raise InputError(
-            f"the node {platform.node()} has topicloom {__version__}, and this machine has {version}; install the same "
-            "version on all nodes"
-        )
-    return function(*arguments)
-
-
 @contextmanager
-def _connection(address: str) -> Iterator[Any]:
-    """Yield Ray, connected to a cluster."""
+def connected(address: str) -> Iterator[Any]:
+    """Connect to a cluster, as `calls_on` does, for everything that is done in this block. Yield Ray."""
     try:
         import ray
     except ImportError:
@@ -192,6 +182,16 @@ def _connection(address: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _called(version: str, function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a function on a node."""
+    if version != __version__:
+        raise InputError(
+            f"the node {platform.node()} has topicloom {__version__}, and this machine has {version}; install the same "
+            "version on all nodes"
+        )
+    return function(*arguments)
 
 
 def _require_answer(address: str) -> None:
