@@ -166,6 +166,9 @@ bench-published: setup  ## fit every model with the settings of its paper: bench
 bench-distributed: setup  ## compare fits by one, two and four processes: benchmarks/distributed.md
 	$(BIN)/python benchmarks/distributed.py
 
+soak-ray: setup  ## prepare, compare and tune over a Ray cluster that loses nodes, and Ray Train: benchmarks/ray.md
+	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/nodes.py --report benchmarks/ray.md
+
 soak-ranks: setup  ## kill one of two processes that train together, and go on: benchmarks/ranks.md
 	$(BIN)/python tests/soak/ranks.py --kills 20 --out benchmarks/ranks.md
 

@@ -72,6 +72,11 @@ def fast() -> None:
         raise MissingExtraError.of("the compiled loop", "numba", "fast") from None
 
 
+def ray() -> None:
+    """A cluster of this machine alone."""
+    tl.compare(corpus(), ["gsm:epochs=1"], 2, 1, cluster="local")
+
+
 def probes(folder: Path) -> dict[str, Callable[[], object]]:
     """What each extra adds."""
     return {
@@ -87,6 +92,7 @@ def probes(folder: Path) -> dict[str, Callable[[], object]]:
         "serve": lambda: service(folder),
         "browser": browser,
         "fast": fast,
+        "ray": ray,
     }
 
 

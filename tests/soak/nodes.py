@@ -207,23 +207,23 @@ def report(
     counts: dict[str, Counts], sent: dict[str, Counts], same: bool, seconds: dict[str, float], all_: float
 ) -> str:
     kinds = {"prepare": "documents", "compare": "fits", "tune": "trials"}
-    rows = [
-        f"| `{name}` | {WORK[name].n_all:,} {kinds[name]} | {each.runs} | {each.nodes_lost} | {each.again} | {each.lost} "
-        f"| {each.finished_lost} | {each.different} | {sent[name].different} of {sent[name].runs} | {seconds[name]:.0f} |"
-        for name, each in counts.items()
-    ]
+    rows = []
+    for name, each in counts.items():
+        cells = [f"`{name}`", f"{WORK[name].n_all:,} {kinds[name]}", *map(str, asdict(each).values())]
+        cells += [f"{sent[name].different} of {sent[name].runs}", f"{seconds[name]:.0f}"]
+        rows.append(f"| {' | '.join(cells)} |")
     lines = [
         "# Work over a Ray cluster that loses a node",
         "",
-        f"`make soak-ray` did each kind of work over a local cluster of two nodes (Ray {ray.__version__}, one core and 80 "
-        "MiB of object store each), and killed the second node after a random number of calls had ended (topicloom "
-        f"{tl.__version__}, Python {platform.python_version()}, {os.cpu_count()} processors, {all_ / 60:.0f} minutes). The "
-        "results had to be those of two or more local worker processes, bit for bit but for times: the files of the "
-        "corpus; measures, topics and models of all fits; values, settings and the best model of the search. The node "
-        "was not told to end: Ray needs about ten seconds to notice that it is gone.",
+        f"`make soak-ray` did each kind of work over a local cluster of two nodes (Ray {ray.__version__}, one core and "
+        "80 MiB of object store each), and killed the second node after a random number of calls had ended (topicloom "
+        f"{tl.__version__}, Python {platform.python_version()}, {os.cpu_count()} processors, {all_ / 60:.0f} minutes). "
+        "The results had to be those of local worker processes, bit for bit but for times: the files of the corpus; "
+        "measures, topics and models of all fits; values, settings and the best model of the search. The node was not "
+        "told to end, and Ray needs about ten seconds to notice that it is gone.",
         "",
-        "| command | finished at the end | runs | nodes lost | calls made again | lost at the end | finished before the "
-        "loss and lost | different results | different results when the documents are sent | seconds, median |",
+        "| command | finished at the end | runs | nodes lost | calls made again | lost at the end | finished before "
+        "the loss, and lost | different results | different when documents are sent | seconds, median |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
         *rows,
         "",
@@ -231,7 +231,7 @@ def report(
         "sent through the object store. `prepare` always sends its texts.",
         "",
         f"Two workers of Ray Train and two processes of torchrun fitted {' and '.join(TRAINED)}: the topics were "
-        f"{'the same bit for bit' if same else 'DIFFERENT'}.",
+        f"{'the same bit for bit' if same else 'different'}.",
     ]
     return "\n".join(lines) + "\n"
 
