@@ -62,6 +62,8 @@ class MeanFieldNetwork(TopicNetwork):
         gamma_k = alpha_k + sum_v x_v phi_vk, where phi_vk is proportional to exp(E[log theta_k]) beta_kv.
         """
         counts = batch.counts
+        if counts.n_docs == 1 and batch.device.type == "cpu":
+            return DirichletPosterior(self._gamma_of_one(counts)[None], self.alpha)
         found = gamma = self.alpha + (counts.totals / len(self.alpha))[:, None]  # (B, K)
         rows = torch.arange(counts.n_docs, device=batch.device)  # (n,) the documents of `counts` and `gamma`
         moving = None  # (n,) those that have not converged yet; None if it is all of them
@@ -83,6 +85,20 @@ class MeanFieldNetwork(TopicNetwork):
                 (kept,) = moving.nonzero(as_tuple=True)
                 counts, gamma, rows, moving = counts.take(kept), gamma[kept], rows[kept], None
         return DirichletPosterior(found.index_copy(0, rows, gamma), self.alpha)
+
+    def _gamma_of_one(self, counts: SparseCounts) -> Tensor:
+        """Return gamma of one document, (K,), by few small operations, since calling them takes most of the time."""
+        alpha, values = self.alpha.double(), counts.values.double()  # (K,), (N,)
+        words = self.beta_t[counts.indices].double()  # (N, K)
+        gamma = alpha + values.sum() / len(alpha)  # (K,)
+        for _ in range(MAX_STEPS):
+            weights = torch.special.digamma(gamma).exp_()  # (K,), exp(E[log theta]) but for a factor
+            update = torch.addcmul(alpha, weights, (values / (words @ weights).add_(TINY)) @ words)  # (K,)
+            moves = float(torch.linalg.vector_norm(update - gamma, 1))
+            gamma = update
+            if moves <= TOLERANCE * len(alpha):
+                break
+        return gamma.to(self.alpha.dtype)
 
     def topic_word(self) -> Tensor:
         return self.beta_t.mT
