@@ -74,13 +74,14 @@ def test_workers_end_with_the_process_that_started_them(number, tmp_path):
     (tmp_path / "slow.py").write_text(
         "import os, time\n\ndef words(text):\n    open(f'began-{os.getpid()}', 'w').close()\n    time.sleep(60)\n"
     )
-    (tmp_path / "texts.txt").write_text("a b\n" * 5000)
+    (tmp_path / "texts.txt").write_text("a b\n" * 50_000)  # a chunk for each worker
     arguments = ["--out", "corpus", "--jobs", "2", "--tokenizer", "slow:words", "--quiet"]
     process = start("prepare", "texts.txt", *arguments, folder=tmp_path)
     try:
         deadline = time.monotonic() + 60
         while len(list(tmp_path.glob("began-*"))) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
+        assert len(list(tmp_path.glob("began-*"))) == 2
         assert len(living(process.pid)) >= 3
         process.send_signal(number)
         said = process.communicate(timeout=30)[1]

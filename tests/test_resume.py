@@ -36,16 +36,30 @@ GO_ON = """
 import sys, json, numpy as np, topicloom as tl
 from safetensors.torch import load_file
 from topicloom.training.state import Snapshot
-folder = sys.argv[1]
-plan = json.load(open(folder + "/plan.json"))
-corpus = tl.Corpus.load(folder + "/corpus")
-for name in plan["snapshots"]:
-    values = json.load(open(f"{folder}/{name}.json"))
-    snapshot = Snapshot(load_file(f"{folder}/{name}.safetensors"), values)
-    model = getattr(tl, plan["model"])(**plan["settings"]).fit(corpus, resume_from=snapshot)
-    np.savez(f"{folder}/{name}.npz", components=model.components_, theta=model.transform(corpus))
-    json.dump(model.history_, open(f"{folder}/{name}.history.json", "w"))
+
+def go_on(folder):
+    plan = json.load(open(folder + "/plan.json"))
+    corpus = tl.Corpus.load(folder + "/corpus")
+    for name in plan["snapshots"]:
+        values = json.load(open(f"{folder}/{name}.json"))
+        snapshot = Snapshot(load_file(f"{folder}/{name}.safetensors"), values)
+        model = getattr(tl, plan["model"])(**plan["settings"]).fit(corpus, resume_from=snapshot)
+        np.savez(f"{folder}/{name}.npz", components=model.components_, theta=model.transform(corpus))
+        json.dump(model.history_, open(f"{folder}/{name}.history.json", "w"))
+
+for line in sys.stdin:
+    go_on(line.strip())
+    print("done", flush=True)
 """
+
+
+@pytest.fixture(scope="module")
+def other_process():
+    """A process that goes on with runs, a directory each line; it imports the package once for all tests."""
+    process = subprocess.Popen([sys.executable, "-c", GO_ON], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield process
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
 
 
 class Keeper(tl.Callback):
@@ -73,7 +87,7 @@ def write(folder: Path, name: str, snapshot: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_goes_on_as_if_it_had_never_stopped(name, tmp_path):
+def test_a_run_goes_on_as_if_it_had_never_stopped(name, other_process, tmp_path):
     if name == "LDA gibbs":
         pytest.importorskip("tomotopy")
     model, settings = make(name)
@@ -87,7 +101,8 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(name, tmp_path):
     CORPUS.save(tmp_path / "corpus")
     plan = {"model": model, "settings": settings, "snapshots": names}
     (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    subprocess.run([sys.executable, "-c", GO_ON, str(tmp_path)], check=True)
+    print(tmp_path, file=other_process.stdin, flush=True)
+    assert other_process.stdout.readline() == "done\n"
     for each in names:
         resumed = np.load(tmp_path / f"{each}.npz")
         np.testing.assert_array_equal(resumed["components"], whole.components_, err_msg=each)

@@ -193,6 +193,10 @@ def _counted_by_workers(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, worker
             jobs.popleft()
             jobs.extend(map(_Job, islice(chunks, 1)))
             yield part
+    except KeyboardInterrupt:
+        if pool is not None:
+            pool.shutdown(kill_workers=True)  # which would finish their chunks first
+        raise
     finally:
         for job in jobs:
             if job.future is not None:
