@@ -135,10 +135,10 @@ bench-metrics: setup  ## compare values and speed of coherence with gensim: benc
 bench-compare: setup  ## check that a comparison that is killed and continued gives the same table
 	$(BIN)/python benchmarks/comparing.py
 
-bench-best: setup  ## compare Loom with the Gibbs sampler, other models and, with .venv-peers, TopMost: benchmarks/best.md
+bench-best: setup .venv-peers/others  ## compare Loom with Gibbs samplers, other models, TopMost and topica: benchmarks/best.md
 	$(BIN)/python benchmarks/best.py
 
-bench-unseen: setup  ## compare Loom with the Gibbs sampler on corpora from installed and Debian packages: benchmarks/unseen.md
+bench-unseen: setup .venv-peers/others  ## compare Loom with Gibbs samplers on corpora from installed and Debian packages: benchmarks/unseen.md
 	rm -rf benchmarks/results/debian && mkdir -p benchmarks/results/debian
 	-cd benchmarks/results/debian && apt-get download fortunes manpages-zh manpages-de freebsd-manpages wordnet-base \
 		$$(apt-cache search --names-only '^linux-doc-[0-9.]+$$' | cut -d' ' -f1 | sort -V | tail -1) && \

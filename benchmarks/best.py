@@ -1,8 +1,8 @@
-"""Compare Loom with the Gibbs sampler, other good models of the package and TopMost, on every corpus.
+"""Compare Loom with Gibbs samplers, other good models of the package and TopMost, on every corpus.
 
     python benchmarks/best.py [--models Loom,"LDA gibbs 1000"] [--corpora m10,bbc-news] [--topics 20,50] [--seeds 3]
 
-TopMost runs in the environment that `make bench-peers` makes, and is left out without that environment. Results are
+TopMost and topica run in the environment that `make bench-best` makes, and are left out without it. Results are
 stored in results/best.jsonl, and a run continues where the last one ended. best.md is written from all results in the
 file.
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -41,8 +42,26 @@ MODELS = {
         *(VARIANTS[name] for name in ("DirichletVAE icdf", "ProdLDA")),
     )
 }
-PEERS = {"TopMost ProdLDA": "ProdLDA", "TopMost ECRTM": "ECRTM"}
 PEER_EPOCHS = 200  # TopMost's default
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A model of another package: the script that fits it, and what the script is asked for."""
+
+    script: str
+    model: str
+    epochs: int
+
+
+TOPMOST = {f"TopMost {name}": Peer("topmost_peer.py", name, PEER_EPOCHS) for name in ("ProdLDA", "ECRTM")}
+STRONGEST = "topica 1000"
+TOPICA = {
+    STRONGEST: Peer("topica_peer.py", "sparse", 1000),
+    "topica 200": Peer("topica_peer.py", "sparse", 200),
+    "topica WarpLDA 1000": Peer("topica_peer.py", "warp", 1000),
+}
+PEERS = TOPICA | TOPMOST
 CHEAPEST_FIRST = ("m10", "bbc-news", "emnlp2020", "cnews10k", "20news-avitm", "20ng")
 CASES = [*product(CHEAPEST_FIRST, (20, 50)), ("20ng", 200)]  # corpus and K
 SEEDS = 3
@@ -76,6 +95,12 @@ The first table compares Loom with the Gibbs sampler, tomotopy's with 1,000 iter
 - `*`: other processes used more than {busy:g} of a core during a fit, which affects the elapsed time.
 
 """
+STRONGEST_HEAD = """
+The second table compares Loom in the same way with topica 0.62, whose sampler learns its Dirichlet parameters, averages
+five states of the sampler, and infers theta of new documents by sampling. It has 1,000 iterations and two threads.
+Here NMI and purity are compared with topica, too.
+
+"""
 LEGEND = """
 The other tables have the mean ± standard deviation over seeds:
 
@@ -96,7 +121,8 @@ The other tables have the mean ± standard deviation over seeds:
 
 For the Gibbs sampler, theta of the test documents is inferred by mean field given its topics. On 20ng this is better
 than tomotopy's own inference. LDA variational is scikit-learn's. TopMost is version 1.0.2, with 200 epochs, its
-default, unless its name says otherwise.
+default, unless its name says otherwise. topica has 200 or 1,000 iterations of its sparse sampler, or 1,000 of WarpLDA;
+with 200, it learns no Dirichlet parameters and averages what follows. Its theta is its own.
 """
 
 
@@ -126,44 +152,55 @@ def fit_and_evaluate(folder: Path, python: Path, epochs: int, threads: int, job:
 
 
 def peer_figures(folder: Path, python: Path, epochs: int, threads: int, job: jobs.Job) -> dict[str, Any]:
-    """Return the figures of one job of TopMost."""
-    data, independent = shared.load(folder, job["corpus"]), shared.independent_metrics(folder)
-    request = {"model": PEERS[job["model"].partition(",")[0]], "settings": {}, "n_topics": job["n_topics"]}
+    """Return the figures of one job of another package; `epochs` applies to TopMost."""
+    data = shared.load(folder, job["corpus"])
+    name = job["model"].partition(",")[0]
+    epochs = epochs if name in TOPMOST else PEERS[name].epochs
     others = OtherProcesses()
-    result = topmost(data, python, request | {"epochs": epochs, "threads": threads, "seed": job["seed"]})
+    result = fit_peer(folder, data, python, PEERS[name], job["n_topics"], epochs, threads, job["seed"])
     row = {"seconds": float(result["seconds"]), "cpu": float(result["cpu_seconds"]), "others": others.cores()}
-    beta, thetas = result["beta"], (result["theta_train"], result["theta_test"])
-    tops = np.argsort(-beta)[:, :25].tolist()
-    npmi_own = float(independent.npmi(tops, sp.csr_matrix(data["train"])).mean())
-    own = {"npmi_own": npmi_own, "td_own": independent.diversity(tops)}
-    with threadpool_limits(1):
-        if beta.min() >= 0:
-            score = independent.score(data, beta, *thetas)
-            best = np.argsort(-independent.relevance(beta, data["train"], 0.6))
-        else:  # weights, not probabilities
-            score, best = independent.score(data, beta, *thetas, tops=tops), np.array(tops)
-    return {
-        **row,
-        "threads": threads,
-        "epochs": epochs,
-        **score,
-        **own,
-        "twins": int(duplicate_topics(best[:, :10])),
-        "alive": len(np.unique(thetas[0].argmax(1))),
-    }
+    return row | {"threads": threads, "epochs": epochs, **peer_scores(folder, data, result)}
 
 
-def topmost(data: dict[str, Any], python: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """Run topmost_peer.py with a request, and return the arrays that it writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        for part, bow in (("train", data["train"]), ("test", data["test"]), ("half", data["test"][:1])):
-            sp.save_npz(Path(folder) / f"{part}.npz", sp.csr_matrix(bow))
-        command = [str(python), str(Path(__file__).with_name("topmost_peer.py")), json.dumps(request), folder]
-        environment = os.environ | {"OMP_NUM_THREADS": str(request["threads"])}
+def fit_peer(
+    folder: Path, data: dict[str, Any], python: Path, peer: Peer, n_topics: int, epochs: int, threads: int, seed: int
+) -> dict[str, Any]:
+    """Run the script of a peer, and return the arrays that it writes."""
+    request = {"model": peer.model, "settings": {}, "n_topics": n_topics, "epochs": epochs}
+    request |= {"threads": threads, "seed": seed}
+    observed = shared.independent_metrics(folder).split_counts(data["test"])[0]
+    with tempfile.TemporaryDirectory() as out:
+        for part, bow in (("train", data["train"]), ("test", data["test"]), ("half", observed)):
+            sp.save_npz(Path(out) / f"{part}.npz", sp.csr_matrix(bow))
+        command = [str(python), str(Path(__file__).with_name(peer.script)), json.dumps(request), out]
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError((done.stderr.strip() or f"ended with {done.returncode}").splitlines()[-1])
-        return dict(np.load(Path(folder) / "out.npz"))
+        return dict(np.load(Path(out) / "out.npz"))
+
+
+def peer_scores(folder: Path, data: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """Return the measures of the arrays of a peer. Weights of topics that are not probabilities have fewer measures."""
+    independent = shared.independent_metrics(folder)
+    beta, thetas = result["beta"], (result["theta_train"], result["theta_test"])
+    tops = np.argsort(-beta)[:, :25].tolist()
+    npmi_own = float(independent.npmi(tops, sp.csr_matrix(data["train"])).mean())
+    found = {"npmi_own": npmi_own, "td_own": independent.diversity(tops), "alive": len(np.unique(thetas[0].argmax(1)))}
+    if data["train_labels"] is None:
+        thetas = (None, thetas[1])
+    with threadpool_limits(1):
+        if beta.min() < 0:  # weights
+            found |= independent.score(data, beta, *thetas, tops=tops)
+            best = np.array(tops)
+        else:
+            scored = independent.split_counts(data["test"])[1]
+            found |= independent.score(data, beta, *thetas, result["theta_half"], scored)
+            found["own_ppl"] = found.pop("ppl")
+            best = np.argsort(-independent.relevance(beta, data["train"], 0.6))
+            coherence = independent.npmi(best[:, :10].tolist(), sp.csr_matrix(data["test"]))
+            found["npmi_test"] = float(coherence.mean())
+    return found | {"twins": int(duplicate_topics(best[:, :10]))}
 
 
 class OtherProcesses:
@@ -195,9 +232,11 @@ def busy_mark(rows: list[dict[str, Any]]) -> str:
     return " *" if any(row.get("others", 0) > MAX_OTHER_CORES for row in rows) else ""
 
 
-def compare(by_model: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[float, bool | None]]:
-    """Return the figure of each column of the summary, and whether Loom is better; None if it does not count."""
-    ours, sampler = by_model.get(OURS, []), by_model.get(REFERENCE, [])
+def compare(
+    by_model: dict[str, list[dict[str, Any]]], reference: str = REFERENCE
+) -> dict[str, tuple[float, bool | None]]:
+    """Return the figure of each column of a summary, and whether Loom is better; None if it does not count."""
+    ours, sampler = by_model.get(OURS, []), by_model.get(reference, [])
     figures: dict[str, tuple[float, bool | None]] = {}
     for name in ("npmi", "td", "npmi6", "td6", "npmi_test", "acc"):
         difference = mean(ours, name) - mean(sampler, name)
@@ -205,7 +244,7 @@ def compare(by_model: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[float,
     ratio = mean(ours, "own_ppl") / mean(sampler, "own_ppl")
     figures["perplexity"] = ratio, ratio < 1
     for name in ("nmi", "purity"):
-        peers = [mean(rows, name) for model, rows in by_model.items() if model not in MODELS]
+        peers = [mean(rows, name) for model, rows in by_model.items() if is_other(model, reference)]
         difference = mean(ours, name) - max((value for value in peers if np.isfinite(value)), default=np.nan)
         figures[COLUMNS[name][0]] = difference, difference > 0
     ratio = mean(ours, "seconds") / mean(sampler, "seconds")
@@ -214,18 +253,26 @@ def compare(by_model: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[float,
     return figures
 
 
-def summary_line(corpus: str, n_topics: int, by_model: dict[str, list[dict[str, Any]]]) -> list[str]:
-    """Return the row of the summary for a corpus and K."""
-    figures = {title: pair for title, pair in compare(by_model).items() if np.isfinite(pair[0])}
+def is_other(model: str, reference: str) -> bool:
+    """Return whether Loom's clusters are compared with those of this model: the reference, or a model of TopMost."""
+    return model == reference if reference in TOPICA else model.partition(",")[0] in TOPMOST
+
+
+def summary_line(
+    corpus: str, n_topics: int, by_model: dict[str, list[dict[str, Any]]], reference: str = REFERENCE
+) -> list[str]:
+    """Return the row of a summary for a corpus and K."""
+    figures = {title: pair for title, pair in compare(by_model, reference).items() if np.isfinite(pair[0])}
     shown = {
         title: format(value, ".3f" if title in RATIOS else "+.3f") + (" **✗**" if good is False else "")
         for title, (value, good) in figures.items()
     }
     if "time" in shown:
-        shown["time"] += busy_mark(by_model[OURS] + by_model[REFERENCE])
-    theirs = [rows for model, rows in by_model.items() if model not in MODELS]
-    seeds = ", ".join(str(len(by_model.get(model, []))) for model in (OURS, REFERENCE))
-    seeds += f", {max(map(len, theirs), default=0)}"
+        shown["time"] += busy_mark(by_model[OURS] + by_model[reference])
+    seeds = ", ".join(str(len(by_model.get(model, []))) for model in (OURS, reference))
+    theirs = [rows for model, rows in by_model.items() if is_other(model, REFERENCE)] if reference == REFERENCE else []
+    if reference == REFERENCE:
+        seeds += f", {max(map(len, theirs), default=0)}"
     if epochs := sorted({row["epochs"] for rows in theirs for row in rows} - {PEER_EPOCHS}):
         seeds += f" ({', '.join(map(str, epochs))} epochs)"
     counted = [good for _, good in figures.values() if good is not None]
@@ -235,14 +282,17 @@ def summary_line(corpus: str, n_topics: int, by_model: dict[str, list[dict[str, 
 
 def page(rows: list[dict[str, Any]]) -> str:
     """Format the page: the summary, and a table for each corpus and K."""
-    lines, tables = [], []
+    lines: dict[str, list[list[str]]] = {REFERENCE: [], STRONGEST: []}
+    tables = []
     for corpus, n_topics in sorted(CASES, key=lambda case: CHEAPEST_FIRST.index(case[0])):
         here = [row for row in rows if (row["corpus"], row["n_topics"]) == (corpus, n_topics)]
         found = {name: [row for row in here if row["model"] == name] for name in {row["model"]: 0 for row in here}}
         good = {name: [row for row in seeds if "error" not in row] for name, seeds in found.items()}
         if not here:
             continue
-        lines.append(summary_line(corpus, n_topics, good))
+        for reference, summary in lines.items():
+            if good.get(reference):
+                summary.append(summary_line(corpus, n_topics, good, reference))
         body = []
         for name, seeds in found.items():
             failed = len(seeds) - len(good[name])
@@ -254,7 +304,8 @@ def page(rows: list[dict[str, Any]]) -> str:
         tables.append(f"\n## {corpus}, K={n_topics}\n\n{jobs.markdown(header, body)}")
     header = ["corpus", "K", "seeds", *compare({}), "better on"]
     head = HEAD.format(time=MAX_TIME_RATIO, busy=MAX_OTHER_CORES)
-    return head + jobs.markdown(header, lines) + LEGEND + "".join(tables)
+    summaries = jobs.markdown(header, lines[REFERENCE]) + STRONGEST_HEAD + jobs.markdown(header, lines[STRONGEST])
+    return head + summaries + LEGEND + "".join(tables)
 
 
 def chosen(names: str | None, peers: list[str]) -> list[str]:
@@ -277,7 +328,7 @@ def main() -> None:
     parser.set_defaults(jobs=1)  # with a second process, times would be wrong
     python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
     parser.add_argument("--page", type=Path, default=PAGE, help="page to write")
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with TopMost")
+    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with TopMost and topica")
     parser.add_argument("--peer-epochs", type=int, default=PEER_EPOCHS, help="epochs of TopMost; 0 leaves it out")
     parser.add_argument("--models", help="names of models, separated by commas; default: all")
     parser.add_argument("--corpora", default=",".join(CHEAPEST_FIRST), help="names, separated by commas")
@@ -285,9 +336,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds")
     options = parser.parse_args()
     epochs = options.peer_epochs
-    peers = [name if epochs == PEER_EPOCHS else f"{name}, {epochs} epochs" for name in PEERS] if epochs else []
-    if peers and not options.peers.exists() and not options.table:
-        print(f"TopMost is left out, because {options.peers} does not exist", file=sys.stderr)
+    peers = [name if epochs == PEER_EPOCHS else f"{name}, {epochs} epochs" for name in TOPMOST] if epochs else []
+    peers += TOPICA
+    if not options.peers.exists() and not options.table:
+        print(f"TopMost and topica are left out, because {options.peers} does not exist", file=sys.stderr)
         peers = []
     corpora, topics = options.corpora.split(","), set(map(int, options.topics.split(",")))
     cases = [case for case in CASES if case[0] in corpora and case[1] in topics]

@@ -1,4 +1,4 @@
-"""Compare Loom with the Gibbs sampler on corpora that best.py does not use: the texts of installed packages.
+"""Compare Loom with Gibbs samplers on corpora that best.py does not use: the texts of installed packages.
 
     python benchmarks/unseen.py [--debian FOLDER] [--corpora modules,glosses] [--topics 20,50] [--seeds 2]
 
@@ -37,6 +37,7 @@ DEBIAN = shared.RESULTS / "debian"
 PACKAGES = ("torch", "sklearn", "scipy", "numpy", "pandas", "matplotlib", "sympy", "networkx", "gensim", "PIL")
 PACKAGES += ("optuna", "fontTools", "alembic", "sqlalchemy")
 MODELS = {name: best.MODELS[name] for name in (best.OURS, best.REFERENCE)}
+REFERENCES = (best.REFERENCE, best.STRONGEST)
 SEEDS = 2
 DIFFERENCES = ("npmi", "td", "npmi6", "td6", "npmi_test", "nmi", "purity", "acc")
 RATIOS = {"own_ppl": "perplexity", "cpu": "processor time"}
@@ -63,6 +64,10 @@ ratios, Loom divided by the sampler. The fits ran one after the other, while the
 figure that is not better, however small the difference is. Figures differ by .01 to .03 from seed to seed. The labels
 are packages, the subjects of WordNet's files, collections, sections and folders. The other columns are as in
 [best.md](best.md).
+
+"""
+STRONGEST_HEAD = """
+The same differences from topica's sampler with 1,000 iterations, one thread and otherwise the settings of best.md:
 
 """
 
@@ -156,30 +161,35 @@ def load(debian: Path, name: str) -> dict[str, Any]:
     return shared.held_out(whole, 0.2)
 
 
-def fit_and_evaluate(folder: Path, debian: Path, job: jobs.Job) -> dict[str, Any]:
+def fit_and_evaluate(folder: Path, debian: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     """Return the figures of one job, and the size of its corpus."""
     import torch
 
     torch.set_num_threads(1)
     data = load(debian, job["corpus"])
+    size = {"n_docs": data["train"].shape[0], "n_words": len(data["vocab"]), "n_tokens": float(data["train"].sum())}
+    if job["model"] in best.TOPICA:
+        peer = best.TOPICA[job["model"]]
+        result = best.fit_peer(folder, data, python, peer, job["n_topics"], peer.epochs, 1, job["seed"])
+        row = {"seconds": float(result["seconds"]), "cpu": float(result["cpu_seconds"]), **size}
+        return row | best.peer_scores(folder, data, result)
     variant, workers = MODELS[job["model"]], {"n_jobs": 1} if job["model"] == best.REFERENCE else {}
     # A small fit first, so that the time of imports is not measured.
     variant.make(2, 0).set_params(epochs=2, **workers).fit(data["train"][:200])
     model = variant.make(job["n_topics"], job["seed"]).set_params(**workers)
     start = time.process_time()
     model, seconds = shared.fit(model, data)
-    row = {"seconds": seconds, "cpu": time.process_time() - start}
-    row |= {"n_docs": data["train"].shape[0], "n_words": len(data["vocab"]), "n_tokens": float(data["train"].sum())}
+    row = {"seconds": seconds, "cpu": time.process_time() - start, **size}
     with threadpool_limits(1):
         return row | shared.evaluate(folder, data, model)
 
 
-def lines(rows: list[dict[str, Any]]) -> Iterator[list[str]]:
-    """Yield the rows of the table."""
+def lines(rows: list[dict[str, Any]], reference: str) -> Iterator[list[str]]:
+    """Yield the rows of the table of differences from a sampler."""
     for corpus, n_topics in product(CORPORA, sorted({row["n_topics"] for row in rows})):
         ours, theirs = (
             [row for row in rows if (row["model"], row["corpus"], row["n_topics"]) == (name, corpus, n_topics)]
-            for name in MODELS
+            for name in (best.OURS, reference)
         )
         if not ours or not theirs:
             continue
@@ -198,6 +208,8 @@ def main() -> None:
     parser.add_argument("--debian", type=Path, default=DEBIAN, help="folder of the unpacked Debian packages")
     parser.add_argument("--corpora", default=",".join(CORPORA), help="names, separated by commas")
     parser.add_argument("--topics", default="20,50", help="numbers of topics, separated by commas")
+    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
+    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with topica")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds")
     options = parser.parse_args()
     names = options.corpora.split(",")
@@ -207,13 +219,18 @@ def main() -> None:
     if absent := [name for name in names if name not in available and not options.table]:
         print(f"left out, because their packages are not installed: {', '.join(absent)}", file=sys.stderr)
     cases = list(product([name for name in names if name in available], map(int, options.topics.split(","))))
-    requested = best.all_jobs(list(MODELS), cases, range(options.seeds))
-    jobs.run(requested, partial(fit_and_evaluate, options.shared, options.debian), options)
-    shown = best.all_jobs(list(MODELS), list(product(CORPORA, (20, 50))), range(max(SEEDS, options.seeds)))
+    names = [*MODELS, best.STRONGEST]
+    if not options.peers.exists() and not options.table:
+        print(f"topica is left out, because {options.peers} does not exist", file=sys.stderr)
+        names.pop()
+    requested = best.all_jobs(names, cases, range(options.seeds))
+    jobs.run(requested, partial(fit_and_evaluate, options.shared, options.debian, options.peers), options)
+    shown = best.all_jobs([best.OURS, *REFERENCES], list(product(CORPORA, (20, 50))), range(max(SEEDS, options.seeds)))
     found = [row for row in jobs.latest(options.out, shown) if "error" not in row]
     titles = [best.COLUMNS[name][0] for name in DIFFERENCES]
     header = ["corpus", "documents", "words", "tokens per document", "K", "seeds", *titles, *RATIOS.values()]
-    PAGE.write_text(HEAD + jobs.markdown(header, lines(found)), encoding="utf-8")
+    tables = [jobs.markdown(header, lines(found, reference)) for reference in REFERENCES]
+    PAGE.write_text(HEAD + STRONGEST_HEAD.join(tables), encoding="utf-8")
 
 
 if __name__ == "__main__":
