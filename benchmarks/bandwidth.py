@@ -4,7 +4,7 @@
 
 `triad` measures the bandwidth as STREAM does (McCalpin 1995): a = b + s c over arrays far larger than the caches, and
 over arrays that fit into them. `traffic` has the floors, which speed.py shows beside the tokens per second that were
-measured. All numbers are float32 (4 bytes).
+measured and steps.py beside the time of a step. All numbers are float32 (4 bytes).
 
 The floors count what one epoch must move in D / B steps (batches of B documents), for N non-zero counts, V words, K
 topics, an encoder of H hidden units, word vectors of L dimensions, and u different words in a batch:
@@ -20,6 +20,7 @@ embedded topics Probabilities and their gradient are written and read, 4 V K. Wo
                 updated, 10 V L.
 product decoder The optimiser for V x K, whose weights are read in both passes, 10 V K. The B x V exponentials are
                 written once and read by two products, 3 B V.
+critic (BATM)   The optimiser for its V x C, which the step of the generator reads in both passes, 10 V C, and u rows.
 counting (Loom) Once a pass, not once a step: counts of documents are read and written, 2 D K; the counts of words are
                 read, the topics are written and read, and new counts of words are written and read, 5 V K.
 
@@ -28,18 +29,24 @@ stays in a cache. The second figure, "without a cache", replaces the u rows by o
 encoder (a row of weights forward, a row of gradients backward), 3 N K for a mixture (the topics of a word forward and
 backward, the gradient's row of theta), and for counting 3 N K (the topics of a word are read, its new counts read and
 written). A kernel whose matrices fit into a cache can run faster than memory would allow by the second figure. What
-exceeds the memory's bandwidth then came from a cache.
+exceeds the memory's bandwidth then came from a cache. It is no floor: a row that many documents of a batch need is read
+from memory once.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 F = 4  # bytes of a float32
 PLACES = {"memory": 1 << 26, "cache": 1 << 19}  # elements of each array: 256 MiB, and 2 MiB, which caches hold
+
+MODELS = ("GSM", "ETM", "ProdLDA", "NVDM", "WLDA", "GMNTM", "DirichletVAE", "BATM", "Loom")
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,8 @@ class Work:
     batch_size: int
     distinct: float  # different words in a batch
     hidden_size: int = 128
-    n_dimensions: int = 300
+    embedding_size: int = 300
+    critic_size: int = 128
 
     @property
     def steps(self) -> float:
@@ -68,7 +76,20 @@ class Traffic(NamedTuple):
     without_cache: float
 
 
-def triad(threads: int, elements: int = PLACES["memory"], rounds: int = 10) -> float:
+def distinct_words(indices: np.ndarray, indptr: np.ndarray, batch_size: int) -> float:
+    """Return the mean number of different words in a batch of random documents of a CSR matrix."""
+    random, n_docs = np.random.default_rng(0), len(indptr) - 1
+    some = [random.choice(n_docs, batch_size, replace=False) for _ in range(8)]
+    words = (np.concatenate([indices[indptr[d] : indptr[d + 1]] for d in docs]) for docs in some)
+    return float(np.mean([len(np.unique(each)) for each in words]))
+
+
+def triad(
+    threads: int,
+    elements: int = PLACES["memory"],
+    rounds: int = 10,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Return bytes per second of a = b + s c, as STREAM counts them: three arrays, the fastest of all rounds."""
     import torch
 
@@ -80,20 +101,43 @@ def triad(threads: int, elements: int = PLACES["memory"], rounds: int = 10) -> f
         repeats = max(1, (1 << 24) // elements)
         best = float("inf")
         for _ in range(rounds):
-            start = time.perf_counter()
+            start = clock()
             for _ in range(repeats):
                 torch.add(b, c, alpha=3.0, out=a)
-            best = min(best, (time.perf_counter() - start) / repeats)
+            best = min(best, (clock() - start) / repeats)
     finally:
         torch.set_num_threads(before)
     return 3 * F * elements / best
+
+
+def dense_rate(size: int = 1024, rounds: int = 30) -> float:
+    """Return operations per second of processor time in products of matrices."""
+    import torch
+
+    a, out, best = torch.ones(size, size), torch.empty(size, size), float("inf")
+    for _ in range(rounds):
+        start = time.process_time()
+        torch.mm(a, a, out=out)
+        best = min(best, time.process_time() - start)
+    return 2 * size**3 / best
+
+
+def dense(model: str, work: Work) -> float:
+    """Return the operations of the dense products in a step, forward and twice backward."""
+    b, v, k, h = work.batch_size, work.n_words, work.n_topics, work.hidden_size
+    done = b * (h**2 + 2 * h * k)
+    if model in ("ProdLDA", "NVDM"):
+        done += b * v * k
+    if model == "ETM":
+        done += v * k * work.embedding_size
+    return 6.0 * done
 
 
 def traffic(model: str, work: Work) -> Traffic:
     """Return the bytes that one token costs in an epoch of a model.
 
     Args:
-        model: GSM, WLDA, ETM, ProdLDA, or Loom for a pass of its counting stage.
+        model: the name of a model, or Loom for a pass of its counting stage; its first stage is that of GSM.
         work: the sizes.
 
     Raises:
@@ -103,14 +147,14 @@ def traffic(model: str, work: Work) -> Traffic:
     if model == "Loom":
         fixed, rows, gathered = F * (2 * work.n_docs * k + 5 * v * k), 0.0, 3 * F * n * k
     else:
-        h, dims = work.hidden_size, work.n_dimensions
-        decoders = {
-            "GSM": (11 * v * k, 2 * k, 3 * k),
-            "WLDA": (11 * v * k, 2 * k, 3 * k),
-            "ETM": (4 * v * k + 10 * v * dims, 2 * k, 3 * k),
-            "ProdLDA": (10 * v * k + 3 * work.batch_size * v, 2 * k, 3 * k),
-        }
-        per_step, per_distinct, per_non_zero = decoders[model]
+        h, c, dims = work.hidden_size, work.critic_size, work.embedding_size
+        product = 10 * v * k + 3 * work.batch_size * v
+        own = {"ETM": 4 * v * k + 10 * v * dims, "ProdLDA": product, "NVDM": product, "BATM": 11 * v * k + 10 * v * c}
+        if model not in MODELS:
+            raise KeyError(model)
+        per_step = own.get(model, 11 * v * k)
+        critic = c if model == "BATM" else 0
+        per_distinct, per_non_zero = 2 * k + critic, 3 * k + 2 * critic
         fixed = F * work.steps * (8 * v * h + per_step)
         rows = F * work.steps * work.distinct * (h + per_distinct)
         gathered = F * n * (2 * h + per_non_zero)

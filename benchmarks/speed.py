@@ -113,18 +113,21 @@ def _run(python: Path, request: dict[str, Any], out: Path) -> str:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
     environment = os.environ | dict.fromkeys(names, threads)
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, preexec_fn=limited,
-    )  # fmt: skip
-    try:
-        said = process.communicate(timeout=60 + 8 * request["limit"])[1]
-    except subprocess.TimeoutExpired:
-        said = "clock"
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # workers that it has left
-        process.wait()
+    with (out / "stderr").open("w+") as errors:  # not a pipe, which workers that are left would hold open
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
+            preexec_fn=limited,
+        )  # fmt: skip
+        try:
+            process.wait(timeout=60 + 8 * request["limit"])
+            errors.seek(0)
+            said = errors.read()
+        except subprocess.TimeoutExpired:
+            said = "clock"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # workers that it has left
+            process.wait()
     if process.returncode == 0:
         return ""
     if process.returncode == -signal.SIGPROF or said == "clock":

@@ -214,14 +214,9 @@ def floors(rows: list[Row], sizes: Row, counts: list[Any]) -> str:
     if not triads:
         return ""
     one, two, inside = (max(row[name] for row in triads) for name in ("memory 1", "memory 2", "cache 1"))
-    random, batch = np.random.default_rng(0), 256
-    starts = counts[2]
-    some = [random.choice(sizes["docs"], batch, replace=False) for _ in range(8)]
-    distinct = [len(np.unique(np.concatenate([counts[1][starts[d] : starts[d + 1]] for d in docs]))) for docs in some]
+    distinct = bandwidth.distinct_words(*counts[1:], 256)
     body = []
-    work = bandwidth.Work(
-        sizes["docs"], sizes["words"], 50, len(counts[1]), sizes["tokens"], batch, float(np.mean(distinct))
-    )
+    work = bandwidth.Work(sizes["docs"], sizes["words"], 50, len(counts[1]), sizes["tokens"], 256, distinct)
     for name, model in MODELS.items():
         cost, seconds = bandwidth.traffic(model, work), middle(of(rows, "epochs", system=name, threads=1), "cpu")
         speed = sizes["tokens"] / seconds

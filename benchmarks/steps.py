@@ -17,7 +17,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,6 +25,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
+import bandwidth
 import jobs
 import peers
 import shared
@@ -135,6 +136,7 @@ EQUAL = (
     ("ETM", {"train_WE": True}, "ETM", {"hidden_size": 800, "embedding_size": 200}),
     ("ETM", {}, "ETM", {}),
 )
+SIZES = ("hidden_size", "embedding_size", "critic_size")
 CORPUS, K = "20ng", 50
 HEAD = """# Where a step's time goes
 
@@ -142,6 +144,30 @@ Training on 20 Newsgroups (11,314 documents, 5,000 words, 866,316 non-zeros), K=
 model. `make bench-profile` writes this page. Times are processor times of one thread, because other work on the machine
 disturbs them less; each is the lower quartile of all steps. The time of a part is its own, without that of the parts
 that it calls. A cell is empty where a model has no such part.
+"""
+OUTER = """\
+A step has {batch} documents. All rows but the last are without spare topics. Training begins with spare topics, which
+make twice as many topics in all, or three times as many in Loom. Models other than Loom remove them after 30, 40 and
+50 % of the epochs. The sums of Loom mix both of its stages.
+
+## Outside of the steps
+
+Shares of the time of a fit of {epochs} epochs with spare topics (Loom: {loom} epochs). Set-up is a larger share here
+than in a fit of the default length, which has some 60 epochs.
+
+"""
+FLOOR = """
+## The floor
+
+With one thread, STREAM's triad moved {memory:.1f} GB/s from memory and {cache:.1f} GB/s within the cache in this run,
+and products of matrices reached {products:.0f} GFLOP/s. No step can be faster than the bytes that it has to move, at
+the speed of memory, or than its dense products; the longer of the two times is the floor, and the share reached is
+the floor divided by the time of the step. `bandwidth.py` derives the bytes and the products: every array that a step
+needs is moved once for each use, and a row of weights once for each batch, because caches hold what a batch needs
+more than once. Arrays that a cache holds from one step to the next could be moved faster. For Loom it is the floor of
+its first stage. Most of the remaining time goes into many small operations, each of which takes some microseconds to
+start, and reads one array and writes another.
+
 """
 
 
@@ -163,52 +189,35 @@ class Clock(Callback):
         return last_cpu - cpu, last_wall - wall
 
 
-def best_of(work: Callable[[], object], times: int = 30) -> float:
-    """The shortest processor time in seconds."""
-    found = []
-    for _ in range(times):
-        start = time.process_time()
-        work()
-        found.append(time.process_time() - start)
-    return min(found)
-
-
 def machine() -> dict[str, float]:
     """What one thread reaches: bytes a second from memory and from the cache, and operations a second."""
-    rates = {}
-    for name, n in (("memory", 1 << 25), ("cache", 1 << 19)):  # STREAM's triad: 384 MiB, and 6 MiB
-        a, b, c = torch.ones(n), torch.ones(n), torch.ones(n)
-        rates[name] = 12 * n / best_of(partial(torch.add, a, b, alpha=2.0, out=c))
-    a = torch.ones(1024, 1024)
-    rates["products"] = 2 * 1024**3 / best_of(partial(torch.mm, a, a, out=torch.empty_like(a)))
-    return rates
+    places = {name: bandwidth.triad(1, n, clock=time.process_time) for name, n in bandwidth.PLACES.items()}
+    return places | {"products": bandwidth.dense_rate()}
 
 
-def floor(model: Any, network: torch.nn.Module, n_docs: int, n_non_zeros: int) -> tuple[float, float]:
-    """The bytes and the dense operations that a step of a model cannot do without.
-
-    The bytes are those of a row of the first layer and of the topics for each non-zero, forward and twice backward, of
-    the topics' softmax and its gradient, and of Adam, which reads four numbers of each weight and writes three.
-    """
-    weights = sum(each.numel() for each in network.parameters())
-    n_words, hidden, topics = len(model.vocabulary_), model.hidden_size, model.n_topics
-    moved = 28 * weights + 12 * n_non_zeros * hidden + 4 * n_words * hidden
-    done = 6 * n_docs * (hidden**2 + 2 * hidden * topics)
-    decoder = getattr(network, "decoder", None)
-    if isinstance(decoder, decoders.ProductDecoder):
-        moved += 12 * n_docs * n_words + 12 * n_words * topics
-        done += 6 * n_docs * n_words * topics
-    else:
-        moved += 12 * n_non_zeros * topics + 20 * n_words * topics
-    if decoder is not None and isinstance(getattr(decoder, "topics", None), decoders.EmbeddedTopics):
-        done += 6 * n_words * topics * decoder.topics.word_vectors.shape[1]
-    return moved, done
+def floors(corpus: tl.Corpus, rates: dict[str, float], steps: dict[str, float]) -> str:
+    """Return the shortest time of a step that memory and cores allow, beside the milliseconds that were measured."""
+    batch, tokens, rows = min(256, corpus.n_docs), float(corpus.counts.sum()), []
+    distinct = bandwidth.distinct_words(corpus.counts.indices, corpus.counts.indptr, batch)
+    for name, step in steps.items():
+        model, kind = getattr(tl, name)(K), "GSM" if name == "Loom" else name
+        own = {size: value for size in SIZES if (value := getattr(model, size, None))}
+        work = bandwidth.Work(corpus.n_docs, corpus.n_words, K, corpus.counts.nnz, tokens, batch, distinct, **own)
+        moved = bandwidth.traffic(kind, work).floor
+        by_memory = 1e3 * moved * tokens / work.steps / rates["memory"]
+        by_products = 1e3 * bandwidth.dense(kind, work) / rates["products"]
+        rows.append([
+            f"`{name}`", f"{moved:,.0f}", f"{by_memory:.2f}", f"{by_products:.2f}", f"{step:.2f}",
+            f"{100 * max(by_memory, by_products) / step:.0f} %",
+        ])  # fmt: skip
+    header = ["model", "bytes a token", "memory, ms", "products, ms", "step, ms", "share reached"]
+    return FLOOR.format(**{name: rate / 1e9 for name, rate in rates.items()}) + jobs.markdown(header, rows)
 
 
 def profiled(corpus: tl.Corpus, epochs: int, rates: dict[str, float]) -> Iterator[str]:
     """Yield the tables of the parts of a step, of what is outside the steps, and of the floors."""
     parts: dict[str, dict[str, float]] = {}
-    outside, floors = [], []
+    outside = []
     for name, settings in MODELS.items():
         row = []
         for spare in (0.0, None):
@@ -221,9 +230,6 @@ def profiled(corpus: tl.Corpus, epochs: int, rates: dict[str, float]) -> Iterato
             row.append(sum(found.values()))
             if spare == 0:
                 parts[name] = found
-                n_docs = min(256, corpus.n_docs)
-                moved, done = floor(model, model.network_, n_docs, corpus.counts.nnz * n_docs // corpus.n_docs)
-                floors.append((name, moved, done, sum(found.values())))
             else:
                 shares = [timers.totals[part] for part in OUTSIDE]
                 rest = whole - sum(timers.totals.values())
@@ -236,32 +242,9 @@ def profiled(corpus: tl.Corpus, epochs: int, rates: dict[str, float]) -> Iterato
         ["part", *(f"`{name}`" for name in parts)],
         [[part, *(f"{row[part]:.2f}" if part in row else "" for row in parts.values())] for part in names],
     )
-    yield (
-        f"\nA step of {min(256, corpus.n_docs)} documents. The last line is the step with twice as many topics, or "
-        "three times as many in Loom, which training begins with; half of the epochs, or a third, have them or part of "
-        "them. The sums of Loom mix both of its stages.\n\n## Outside of the steps\n\n"
-        f"Shares of a fit of {epochs} epochs with spare topics (Loom: {MODELS['Loom']['epochs']}), in which set-up "
-        "counts for more than in one of 60.\n\n"
-    )
+    yield "\n" + OUTER.format(batch=min(256, corpus.n_docs), epochs=epochs, loom=MODELS["Loom"]["epochs"])
     yield jobs.markdown(["model", *OUTSIDE, "set-up and all else"], outside)
-    yield (
-        f"\n## The floor\n\nSTREAM's triad reaches {rates['memory'] / 1e9:.1f} GB/s from memory and "
-        f"{rates['cache'] / 1e9:.1f} GB/s within the cache with one thread in this run, and products of matrices reach "
-        f"{rates['products'] / 1e9:.0f} GFLOP/s. The floor is the time of the bytes that a step must move, at the "
-        "speed of memory, or of the dense products that it must compute, whichever is longer. What is missing to it "
-        "is mostly many small operations, of which each takes some microseconds to start, and reads one array and "
-        "writes another.\n\n"
-    )
-    tokens = corpus.counts.sum() * min(256, corpus.n_docs) / corpus.n_docs
-    rows = []
-    for name, moved, done, step in floors:
-        by_memory, by_products = 1e3 * moved / rates["memory"], 1e3 * done / rates["products"]
-        least = max(by_memory, by_products)
-        rows.append([
-            f"`{name}`", f"{moved / tokens:,.0f}", f"{by_memory:.2f}", f"{by_products:.2f}", f"{step:.2f}",
-            f"{100 * least / step:.0f} %",
-        ])  # fmt: skip
-    yield jobs.markdown(["model", "bytes a token", "memory, ms", "products, ms", "step, ms", "share reached"], rows)
+    yield floors(corpus, rates, {name: row["sum"] for name, row in parts.items()})
 
 
 def compared(folder: Path, python: Path, corpus: tl.Corpus, rounds: int) -> Iterator[str]:
@@ -283,24 +266,24 @@ def compared(folder: Path, python: Path, corpus: tl.Corpus, rounds: int) -> Iter
                     found.setdefault(f"ours {threads} {spare:.0f}", []).append(clock.epoch)
         torch.set_num_threads(1)
         best = {name: np.array(values).min(0) for name, values in found.items()}
-        for threads, column, kind in ((1, 0, "1, processor"), (2, 1, "2, clock")):
+        for threads, column, kind in ((1, 0, "1"), (2, 1, "2")):
             if threads not in threads_tried:
                 continue
             their, plain, spare = (best[f"{who} {threads}{width}"][column] for who, width in
                                    (("theirs", ""), ("ours", " 0"), ("ours", " 1")))  # fmt: skip
             described = ", ".join(f"{name}={value}" for name, value in own.items()) or "defaults"
-            row = [f"{model} {'trained vectors' if settings else ''}", described, kind]
+            row = [f"{model}, trained word vectors" if settings else model, described, kind]
             rows.append([*row, *(f"{each:.2f}" for each in (their, plain, spare)), f"{their / plain:.1f}",
                          f"{their / spare:.1f}"])  # fmt: skip
             print(rows[-1], flush=True)
     yield (
-        "\n## Beside TopMost\n\nSeconds per epoch, the shortest of those that were measured in turn. TopMost's "
-        "encoders have 200 units (ProdLDA) and 800 (ETM), and its word vectors 200 dimensions. With spare topics, our "
-        "models have 100 topics in these epochs. With one thread "
-        "it is processor time. With two it is elapsed time, which is left out if the machine is busy.\n\n"
+        "\n## Beside TopMost\n\nSeconds per epoch, the shortest of those that were measured in turn; ratios are "
+        "TopMost's seconds divided by ours. TopMost's encoders have 200 units (ProdLDA) and 800 (ETM), and its word "
+        "vectors 200 dimensions. With spare topics, our models have 100 topics in these epochs. Seconds of one thread "
+        "are processor time, and those of two threads elapsed time, which is left out if the machine is busy.\n\n"
     )
     yield jobs.markdown(
-        ["TopMost", "ours", "threads", "TopMost, s", "ours, s", "with spare topics, s", "factor", "with spare topics"],
+        ["TopMost", "ours", "threads", "TopMost, s", "ours, s", "with spare topics, s", "ratio", "ratio, spare topics"],
         rows,
     )
 
@@ -358,8 +341,8 @@ def main() -> None:
     text = [HEAD, *profiled(corpus, options.epochs, machine()), product_memory()]
     if options.peers.exists():
         text += compared(options.shared, options.peers, corpus, options.rounds)
-    load = os.getloadavg()[1]
-    text.append(f"\nOn {os.cpu_count()} cores, torch {torch.__version__}; the load was {load:.1f}. No GPU was used.\n")
+    load = f"load {os.getloadavg()[1]:.1f}"
+    text.append(f"\nOn {os.cpu_count()} cores, torch {torch.__version__}; {load}. No GPU was used.\n")
     options.out.write_text("".join(text), encoding="utf-8")
 
 
