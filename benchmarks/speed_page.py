@@ -13,82 +13,32 @@ import numpy as np
 
 import bandwidth
 from jobs import Job, markdown
-from speed_systems import BASE, GROWTH, SYSTEMS
+from speed_systems import BASE, GROWTH, ROUNDS, SYSTEMS
+from speed_text import COVERAGE, CURVES, EQUAL, FLOOR, GROWN, HEAD
 
 Row = dict[str, Any]
 REFERENCE, REFERENCE_EPOCHS = "tomotopy LDA", 200  # whose quality is the target of "time to quality"
 COLUMNS = ("part", "system", "round", "threads", "docs", "words", "topics", "epoch", "wall", "cpu", "memory", "loading",
            "npmi", "perplexity", "problem")  # fmt: skip
 MODELS = {f"ours: {name}": name.replace("-", "") for name in ("GSM", "ETM", "ProdLDA", "W-LDA", "Loom")}
-HEAD = """# Training speed beside other packages
-
-`make bench-speed` writes this page, [speed.csv](speed.csv) with every measurement, and the picture. Each fit runs in a
-process of its own, in turn with those of the other packages. Figures are medians of {rounds} rounds. Other work on the
-machine changes elapsed times by far more than processor times, so processor seconds of one thread are compared; elapsed
-seconds of two threads stand beside them. Both include the processes that a package starts. An epoch or iteration is one
-pass over all documents; the first of a fit is not counted.
-
-{slower}
-![quality against time, and the time of an epoch as a corpus grows](speed.png)
-
-Inference, the latency of single documents and corpus building have pages of their own, which the table of
-[README.md](README.md) lists.
-
-## An epoch on 20 Newsgroups
-
-{docs:,} documents, {tokens:,.0f} tokens, V={words:,}, K=50. The settings are each package's defaults, except that ours
-are measured without spare topics, which a fit removes in its first epochs, and topica's samplers have the Dirichlet
-parameter .1 for each topic. ETM of TopMost and topica have random word vectors of 200 dimensions that are not trained,
-as is TopMost's default; ours trains 300 dimensions. FASTopic has vectors of documents by latent semantic analysis,
-whose making is not timed. "fit" is the default or recommended number of epochs, and processor seconds for all of them.
-An epoch of a neural model and an iteration of a sampler do not have the same effect; "Time to a quality" compares what
-they reach.
-
-"""
-EQUAL = """
-## With equal settings
-
-The same model with the same number of topics and threads, encoder widths, batches and dimensions of word vectors; word
-vectors are trained by TopMost and by us, and not by topica. Ratios are theirs divided by ours.
-
-"""
-FLOOR = """
-## Beside the memory's bandwidth
-
-A triad as in STREAM moved {one:.1f} GB/s with one thread and {two:.1f} with two; within caches it was {inside:.0f} GB/s
-with one. `bandwidth.py` derives the bytes that a token costs at least, and without any cache. The shares are bytes per
-second by either count, divided by the bandwidth of one thread. The topics and the encoder of this corpus fit into the
-processor's caches, so "without a cache" may exceed 100 %.
-
-"""
-CURVES = """
-## Time to a quality
-
-Fits with the defaults and K=50, two threads, one seed, without 15 % of the documents, which are held out. NPMI is that
-of the ten top words over the held-out documents, at relevance .6 (or by weight, where topics are no distributions), by
-the measure of this package. Perplexity scores one half of each held-out document, given theta of the other half by the
-inference of the package that fitted the model. The targets are what
-{reference} reaches with {epochs} iterations: NPMI {npmi:.3f} and perplexity {perplexity:,.0f}. Ours and topica's are
-whole fits of different lengths, the others snapshots of one fit; the time of snapshots does not count.
-
-"""
-GROWN = """
-## As a corpus grows
-
-Documents of about 60 words, drawn from 50 planted topics with Zipf's frequencies. One factor differs from D={docs:,},
-V={words:,}, K={topics}. Milliseconds of one core per 1,000 documents and epoch; below, peak memory in GiB with the
-package's own form of the documents. "> N" is a fit that was ended after N processor seconds without a whole epoch after
-the first. "memory" needs more than 11 GiB.
-
-"""
+MISSING = "not measured"
 
 
 def write(rows: list[Row], page: Path) -> None:
     """Write the page, the table and the picture from the results that there are."""
     good = [row for row in rows if "error" not in row]
     table(good, page.with_suffix(".csv"))
-    draw(good, page.with_suffix(".png"))
-    page.write_text(text(good), encoding="utf-8")
+    kept = [row for row in good if not disturbed(row, good)]
+    draw(kept, page.with_suffix(".png"))
+    page.write_text(text(kept, len(good) - len(kept)), encoding="utf-8")
+
+
+def disturbed(row: Row, rows: list[Row]) -> bool:
+    """Whether other work took a core from a fit with two threads, which then wait for each other."""
+    if row.get("threads") != 2 or "cpu" not in row:
+        return False
+    alone = middle(of(rows, "epochs", system=row["system"], threads=1), "cpu")
+    return row["wall"] > 1.2 * row["cpu"] or row["cpu"] > 3 * alone
 
 
 def table(rows: list[Row], path: Path) -> None:
@@ -97,7 +47,7 @@ def table(rows: list[Row], path: Path) -> None:
         out = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
         out.writeheader()
         for row in rows:
-            for point in row.get("curve") or ([] if row["part"] == "bandwidth" else [{}]):
+            for point in curve_of(row) or ([] if row["part"] == "bandwidth" else [{}]):
                 line = row | point
                 out.writerow({name: _short(line.get(name, "")) for name in COLUMNS})
 
@@ -121,13 +71,12 @@ def figure(value: float, pattern: str = "{:.3g}") -> str:
     return "-" if np.isnan(value) else pattern.format(value)
 
 
-def text(rows: list[Row]) -> str:
+def text(rows: list[Row], n_disturbed: int) -> str:
     """Format the page."""
     counts = _counts()
     sizes = {"docs": len(counts[2]) - 1, "tokens": counts[0].sum(), "words": 5000}
-    rounds = max((row["round"] for row in of(rows, "epochs")), default=0) + 1
     return (
-        HEAD.format(rounds=rounds, slower=slower(rows), **sizes)
+        HEAD.format(coverage=coverage(rows, n_disturbed), slower=slower(rows), **sizes)
         + epochs(rows, sizes)
         + EQUAL
         + equal(rows)
@@ -142,6 +91,36 @@ def _counts() -> list[Any]:
     from speed import FOLDER
 
     return [np.load(FOLDER / "20ng" / f"{name}.npy") for name in ("data", "indices", "indptr")]
+
+
+def coverage(rows: list[Row], n_disturbed: int) -> str:
+    """Say how much of the run is done, and how many fits are left out."""
+    from speed import PARTS, all_jobs
+
+    wanted = all_jobs(list(PARTS), "")
+    whole = {part: sum(job["part"] == part for job in wanted) for part in PARTS}
+    done = {part: len(of(rows, part)) for part in PARTS}
+    if done == whole:
+        return f"Figures of epochs are medians of {ROUNDS} rounds; those of quality and growth are of one fit each."
+    rounds = [len(of(rows, "epochs", round=number)) for number in range(ROUNDS)]
+    several = f"{', '.join(map(str, rounds[:-1]))} and {rounds[-1]}"
+    return COVERAGE.format(
+        each=whole["epochs"] // ROUNDS, several=several, rounds=ROUNDS, missing=MISSING, disturbed=n_disturbed,
+        **{f"{part}_done": done[part] for part in PARTS}, **whole,
+    )  # fmt: skip
+
+
+def outcome(rows: list[Row], clock: str) -> str:
+    """Return the median of a time, or why there is none."""
+    value = middle(rows, clock)
+    return figure(value) if rows and not np.isnan(value) else problem(rows[0]) if rows else MISSING
+
+
+def problem(row: Row) -> str:
+    """Say why a fit has no time."""
+    from speed import LIMITS
+
+    return {"time": f"> {LIMITS[row['part']]:.0f} s", "memory": "memory"}.get(row["problem"], "failed")
 
 
 def slower(rows: list[Row]) -> str:
@@ -178,17 +157,17 @@ def epochs(rows: list[Row], sizes: Row) -> str:
     body = []
     for name, system in SYSTEMS.items():
         one, two = (of(rows, "epochs", system=name, threads=n) for n in (1, 2))
-        if system.group or not one:
+        if system.group:
             continue
         cpu = middle(one, "cpu")
-        fit = f"{system.epochs:,}: {figure(cpu * system.epochs, '{:.0f}')}" if system.epochs else "-"
+        fit = f"{figure(cpu * system.epochs, '{:.0f}')} s, {system.epochs:,} epochs" if system.epochs else "-"
         body.append([
-            name, figure(cpu), figure(middle(two, "wall")), figure(sizes["docs"] / cpu, "{:,.0f}"),
+            name, outcome(one, "cpu"), outcome(two, "wall"), figure(sizes["docs"] / cpu, "{:,.0f}"),
             figure(sizes["tokens"] / cpu / 1e6, "{:.2f}"), figure(middle(one, "memory") / 2**30, "{:.2f}"),
             figure(middle(one, "loading"), "{:.1f}"), fit,
         ])  # fmt: skip
     header = ["model", "1 thread, processor s", "2 threads, elapsed s", "documents/s", "million tokens/s", "peak GiB",
-              "loading, s", "fit: epochs, s"]  # fmt: skip
+              "loading, s", "whole fit"]  # fmt: skip
     return markdown(header, body)
 
 
@@ -201,8 +180,9 @@ def equal(rows: list[Row]) -> str:
         for name in names:
             line = [group if name == names[0] else "", name.partition(",")[0]]
             for threads, clock in ((1, "cpu"), (2, "wall")):
-                own, time = middle(times[threads][names[0]], clock), middle(times[threads][name], clock)
-                line += [figure(time), figure(time / own, "{:.1f}")]
+                found = times[threads][name]
+                ratio = middle(found, clock) / middle(times[threads][names[0]], clock)
+                line += [outcome(found, clock), figure(ratio, "{:.1f}")]
             body.append([*line, figure(middle(times[1][name], "memory") / 2**30, "{:.2f}")])
     header = ["setting", "model", "1 thread, processor s", "ratio", "2 threads, elapsed s", "ratio", "peak GiB"]
     return markdown(header, body)
@@ -226,9 +206,15 @@ def floors(rows: list[Row], sizes: Row, counts: list[Any]) -> str:
     return FLOOR.format(one=one / 1e9, two=two / 1e9, inside=inside / 1e9) + markdown(header, body)
 
 
+def curve_of(row: Row) -> list[Row]:
+    """Return the points of a fit. A fit of ours has one, after the epochs of its setting."""
+    ours = {"epoch": int(row["epochs"])} if row["system"].startswith("ours") and row["epochs"] else {}
+    return [point | ours for point in row.get("curve", ())]
+
+
 def points(rows: list[Row], name: str) -> list[Row]:
     """Return the points of a model's curve, in the order of their time."""
-    found = [point for row in of(rows, "curves", system=name) for point in row.get("curve", ())]
+    found = [point for row in of(rows, "curves", system=name) for point in curve_of(row)]
     return sorted(found, key=lambda point: point["cpu"])
 
 
@@ -253,12 +239,11 @@ def _reached(rows: list[Row]) -> dict[str, dict[str, float]]:
 def curves(rows: list[Row]) -> str:
     """Format the table of time to a quality."""
     targets, body = _targets(rows), []
-    if not targets:
-        return ""
     reached = _reached(rows)
-    for name in SYSTEMS:
-        curve = points(rows, name)
+    for name in (name for name, system in SYSTEMS.items() if "curves" in system.parts):
+        curve, fits = points(rows, name), of(rows, "curves", system=name)
         if not curve:
+            body.append([name, problem(fits[0]) if fits else MISSING, *[""] * 6])
             continue
         last = curve[-1]
         npmi = max(point["npmi"] for point in curve)
@@ -270,8 +255,8 @@ def curves(rows: list[Row]) -> str:
         ])  # fmt: skip
     header = ["model", "processor s to NPMI", "to perplexity", "best NPMI", "best perplexity", "longest, epochs",
               "processor s", "elapsed s"]  # fmt: skip
-    aims = {measure: targets[measure] for measure in ("npmi", "perplexity")}
-    head = CURVES.format(reference=REFERENCE, epochs=REFERENCE_EPOCHS, **aims)
+    aims = f"NPMI {targets['npmi']:.3f} and perplexity {targets['perplexity']:,.0f}" if targets else MISSING
+    head = CURVES.format(reference=REFERENCE, epochs=REFERENCE_EPOCHS, aims=aims)
     return head + markdown(header, body)
 
 
@@ -284,6 +269,8 @@ def cells() -> list[tuple[str, Job]]:
 def growth(rows: list[Row]) -> str:
     """Format the tables of growth."""
     out = ""
+    if not of(rows, "growth"):
+        return f"This part was {MISSING} in this run.\n"
     for title in ("time", "memory"):
         body = []
         for name, system in SYSTEMS.items():
@@ -292,7 +279,7 @@ def growth(rows: list[Row]) -> str:
             line = [name]
             for _, cell in cells():
                 found = of(rows, "growth", system=name, **cell)
-                line.append(_cell(found[0], title) if found else "")
+                line.append(_cell(found[0], title) if found else MISSING)
             body.append(line)
         out += markdown(["model", *(name for name, _ in cells())], body) + "\n"
     return out.rstrip("\n") + "\n"
@@ -303,14 +290,13 @@ def _cell(row: Row, title: str) -> str:
         return figure(row["memory"] / 2**30, "{:.2f}") if not row["problem"] or row["problem"] == "time" else ""
     if "cpu" in row:
         return figure(1e6 * row["cpu"] / row["docs"], "{:.3g}")
-    from speed import LIMITS
-
-    return {"time": f"> {LIMITS['growth']:.0f} s", "memory": "memory"}.get(row["problem"], "failed")
+    return problem(row)
 
 
 def draw(rows: list[Row], path: Path) -> None:
     """Draw quality against time, and the time of an epoch against the three sizes."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     names = [name for name, system in SYSTEMS.items() if not system.group]
     import matplotlib
@@ -328,6 +314,9 @@ def draw(rows: list[Row], path: Path) -> None:
             curve = [point for point in points(rows, name) if measure in point]
             axes[0, place].plot([p["cpu"] for p in curve], [p[measure] for p in curve], markersize=4, **styles[name])
         axes[0, place].set(xscale="log", xlabel="processor seconds, two threads", title=title)
+        axes[0, place].xaxis.set(
+            major_locator=LogLocator(subs=(1, 2, 5)), major_formatter=ScalarFormatter(), minor_formatter=NullFormatter()
+        )
     axes[0, 1].set_ylim(top=3000)
     axes[0, 2].axis("off")
     handles = [axes[0, 2].plot([], [], **styles[name])[0] for name in names]
@@ -341,5 +330,8 @@ def draw(rows: list[Row], path: Path) -> None:
         axes[1, place].set(xscale="log", yscale="log", xlabel=titles[factor])
         axes[1, place].set_title("processor seconds a document and epoch", fontsize=10)
     for axis in axes.flat:
+        if not any(len(line.get_xdata()) for line in axis.lines) and axis is not axes[0, 2]:
+            axis.set(xscale="linear", yscale="linear", xticks=[], yticks=[])
+            axis.text(0.5, 0.5, MISSING, transform=axis.transAxes, ha="center")
         axis.spines[["top", "right"]].set_visible(False)
     picture.savefig(path)

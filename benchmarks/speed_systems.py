@@ -40,7 +40,7 @@ _WIDE = _PLAIN | {"hidden_size": 800, "batch_size": 200, "embedding_size": 200}
 SYSTEMS = {
     "ours: GSM": System("topicloom", "GSM", _PLAIN, epochs=60, note="without spare topics"),
     "ours: ETM": System("topicloom", "ETM", _PLAIN, epochs=60, note="without spare topics"),
-    "ours: ProdLDA": System("topicloom", "ProdLDA", _PLAIN, epochs=60, note="without spare topics"),
+    "ours: ProdLDA": System("topicloom", "ProdLDA", _PLAIN, epochs=30, note="without spare topics"),
     "ours: W-LDA": System("topicloom", "WLDA", _PLAIN, epochs=60, note="without spare topics"),
     "ours: Loom": System("topicloom", "Loom", _PLAIN, epochs=56, note="a pass of the counting stage"),
     "TopMost ETM": System("TopMost", "ETM", epochs=200),
