@@ -47,19 +47,27 @@ PEER_EPOCHS = 200  # TopMost's default
 
 @dataclass(frozen=True)
 class Peer:
-    """A model of another package: the script that fits it, and what the script is asked for."""
+    """A model of another package.
+
+    Attributes:
+        script: fits the model in its own environment.
+        model: the name by which the script knows it.
+        epochs: epochs or iterations.
+        is_mixture: whether p(w | d) = sum_k theta_dk beta_kw, so that perplexity follows from theta and beta.
+    """
 
     script: str
     model: str
     epochs: int
+    is_mixture: bool = False
 
 
 TOPMOST = {f"TopMost {name}": Peer("topmost_peer.py", name, PEER_EPOCHS) for name in ("ProdLDA", "ECRTM")}
 STRONGEST = "topica 1000"
 TOPICA = {
-    STRONGEST: Peer("topica_peer.py", "sparse", 1000),
-    "topica 200": Peer("topica_peer.py", "sparse", 200),
-    "topica WarpLDA 1000": Peer("topica_peer.py", "warp", 1000),
+    STRONGEST: Peer("topica_peer.py", "sparse", 1000, is_mixture=True),
+    "topica 200": Peer("topica_peer.py", "sparse", 200, is_mixture=True),
+    "topica WarpLDA 1000": Peer("topica_peer.py", "warp", 1000, is_mixture=True),
 }
 PEERS = TOPICA | TOPMOST
 CHEAPEST_FIRST = ("m10", "bbc-news", "emnlp2020", "cnews10k", "20news-avitm", "20ng")
@@ -122,7 +130,8 @@ The other tables have the mean ± standard deviation over seeds:
 For the Gibbs sampler, theta of the test documents is inferred by mean field given its topics. On 20ng this is better
 than tomotopy's own inference. LDA variational is scikit-learn's. TopMost is version 1.0.2, with 200 epochs, its
 default, unless its name says otherwise. topica has 200 or 1,000 iterations of its sparse sampler, or 1,000 of WarpLDA;
-with 200, it learns no Dirichlet parameters and averages what follows. Its theta is its own.
+with 200, it does not learn the Dirichlet parameters, because it begins to learn them after the 200th. topica infers its
+theta itself.
 """
 
 
@@ -159,7 +168,7 @@ def peer_figures(folder: Path, python: Path, epochs: int, threads: int, job: job
     others = OtherProcesses()
     result = fit_peer(folder, data, python, PEERS[name], job["n_topics"], epochs, threads, job["seed"])
     row = {"seconds": float(result["seconds"]), "cpu": float(result["cpu_seconds"]), "others": others.cores()}
-    return row | {"threads": threads, "epochs": epochs, **peer_scores(folder, data, result)}
+    return row | {"threads": threads, "epochs": epochs, **peer_scores(folder, data, PEERS[name], result)}
 
 
 def fit_peer(
@@ -180,7 +189,7 @@ def fit_peer(
         return dict(np.load(Path(out) / "out.npz"))
 
 
-def peer_scores(folder: Path, data: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+def peer_scores(folder: Path, data: dict[str, Any], peer: Peer, result: dict[str, Any]) -> dict[str, Any]:
     """Return the measures of the arrays of a peer. Weights of topics that are not probabilities have fewer measures."""
     independent = shared.independent_metrics(folder)
     beta, thetas = result["beta"], (result["theta_train"], result["theta_test"])
@@ -194,9 +203,10 @@ def peer_scores(folder: Path, data: dict[str, Any], result: dict[str, Any]) -> d
             found |= independent.score(data, beta, *thetas, tops=tops)
             best = np.array(tops)
         else:
-            scored = independent.split_counts(data["test"])[1]
-            found |= independent.score(data, beta, *thetas, result["theta_half"], scored)
-            found["own_ppl"] = found.pop("ppl")
+            halves = (result["theta_half"], independent.split_counts(data["test"])[1]) if peer.is_mixture else ()
+            found |= independent.score(data, beta, *thetas, *halves)
+            if peer.is_mixture:
+                found["own_ppl"] = found.pop("ppl")
             best = np.argsort(-independent.relevance(beta, data["train"], 0.6))
             coherence = independent.npmi(best[:, :10].tolist(), sp.csr_matrix(data["test"]))
             found["npmi_test"] = float(coherence.mean())
@@ -270,11 +280,11 @@ def summary_line(
     if "time" in shown:
         shown["time"] += busy_mark(by_model[OURS] + by_model[reference])
     seeds = ", ".join(str(len(by_model.get(model, []))) for model in (OURS, reference))
-    theirs = [rows for model, rows in by_model.items() if is_other(model, REFERENCE)] if reference == REFERENCE else []
     if reference == REFERENCE:
+        theirs = [rows for model, rows in by_model.items() if is_other(model, reference)]
         seeds += f", {max(map(len, theirs), default=0)}"
-    if epochs := sorted({row["epochs"] for rows in theirs for row in rows} - {PEER_EPOCHS}):
-        seeds += f" ({', '.join(map(str, epochs))} epochs)"
+        if epochs := sorted({row["epochs"] for rows in theirs for row in rows} - {PEER_EPOCHS}):
+            seeds += f" ({', '.join(map(str, epochs))} epochs)"
     counted = [good for _, good in figures.values() if good is not None]
     better = f"{sum(counted)} of {len(counted)}"
     return [corpus, str(n_topics), seeds, *(shown.get(title, "-") for title in compare({})), better]

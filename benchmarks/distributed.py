@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -158,7 +159,7 @@ def main() -> None:
         fit(names[0], options.shared, options.corpus, options.topics, options.seed, options.worker)
         return
     RESULTS.mkdir(parents=True, exist_ok=True)
-    head = HEAD.format(corpus=options.corpus, topics=options.topics, cores=torch.get_num_threads())
+    head = HEAD.format(corpus=options.corpus, topics=options.topics, cores=os.cpu_count())
     PAGE.write_text(head + table(options, names))
 
 

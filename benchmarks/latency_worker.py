@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from peer_tokens import tokens
+
 N_TOPICS = 50
 SINGLE = 60  # documents, one after the other, in each round
 ENOUGH = 0.4  # seconds for many documents
@@ -37,12 +39,6 @@ class Model(NamedTuple):
     one: Callable[[int], Any]
     many: Callable[[int], Any]
     texts: Callable[[int], Any] | None = None
-
-
-def tokens(counts: sp.csr_matrix) -> list[list[str]]:
-    """Return the tokens of each document; the word of column v is "v"."""
-    ends = zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
-    return [np.repeat(counts.indices[a:b], counts.data[a:b].astype(int)).astype(str).tolist() for a, b in ends]
 
 
 def topicloom(folder: Path, counts: sp.csr_matrix, short: sp.csr_matrix) -> dict[str, Model]:
@@ -90,7 +86,7 @@ def tomotopy(folder: Path, counts: sp.csr_matrix, short: sp.csr_matrix) -> dict[
     """Return tomotopy's LDA."""
     import tomotopy as tp
 
-    model, documents, few = tp.LDAModel(k=N_TOPICS, seed=1), tokens(counts), tokens(short)
+    model, documents, few = tp.LDAModel(k=N_TOPICS, seed=1), list(tokens(counts)), list(tokens(short))
     for document in documents:
         model.add_doc(document)
     model.train(200)
@@ -105,7 +101,7 @@ def topica(folder: Path, counts: sp.csr_matrix, short: sp.csr_matrix) -> dict[st
     """Return topica's LDA."""
     from topica import LDA
 
-    model, documents, few = LDA(N_TOPICS, seed=1), tokens(counts), tokens(short)
+    model, documents, few = LDA(N_TOPICS, seed=1), list(tokens(counts)), list(tokens(short))
     model.fit(documents, iters=200)
     return {"topica LDA": Model(lambda i: model.transform([few[i]]), lambda n: model.transform(documents[:n]))}
 

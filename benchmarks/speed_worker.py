@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from peer_tokens import tokens
+
 Request = dict[str, Any]
 State = Callable[[], tuple[Any, Any]]  # returns topics and theta
 
@@ -109,13 +111,6 @@ def memory() -> int:
 def rows_sum_to_1(matrix: Any) -> Any:
     """Return rows divided by their sums."""
     return np.asarray(matrix) / np.sum(matrix, axis=1, keepdims=True)
-
-
-def tokens(counts: sp.csr_matrix) -> Iterator[list[str]]:
-    """Yield the tokens of each document; the word of column v is "v"."""
-    names = np.arange(counts.shape[1]).astype(str).astype(object)
-    for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
-        yield np.repeat(names[counts.indices[start:end]], counts.data[start:end].astype(int)).tolist()
 
 
 def in_columns(topics: Any, vocabulary: list[str], n_words: int) -> np.ndarray[Any, Any]:

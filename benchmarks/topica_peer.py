@@ -19,19 +19,15 @@ import numpy as np
 import scipy.sparse as sp
 from topica import LDA
 
+from peer_tokens import tokens
+
 SMALLEST = 1e-9  # probability of words that no training document has
-
-
-def tokens(counts: sp.csr_matrix) -> list[list[str]]:
-    """Return the tokens of each document; the word of column v is "v"."""
-    ends = zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
-    return [np.repeat(counts.indices[a:b], counts.data[a:b].astype(int)).astype(str).tolist() for a, b in ends]
 
 
 def main() -> None:
     request, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
     parts = {part: sp.load_npz(folder / f"{part}.npz").tocsr() for part in ("train", "test", "half")}
-    n_topics, documents = request["n_topics"], {part: tokens(counts) for part, counts in parts.items()}
+    n_topics, documents = request["n_topics"], {part: list(tokens(counts)) for part, counts in parts.items()}
     model = LDA(
         n_topics,
         sampler=request["model"],

@@ -172,7 +172,7 @@ def fit_and_evaluate(folder: Path, debian: Path, python: Path, job: jobs.Job) ->
         peer = best.TOPICA[job["model"]]
         result = best.fit_peer(folder, data, python, peer, job["n_topics"], peer.epochs, 1, job["seed"])
         row = {"seconds": float(result["seconds"]), "cpu": float(result["cpu_seconds"]), **size}
-        return row | best.peer_scores(folder, data, result)
+        return row | best.peer_scores(folder, data, peer, result)
     variant, workers = MODELS[job["model"]], {"n_jobs": 1} if job["model"] == best.REFERENCE else {}
     # A small fit first, so that the time of imports is not measured.
     variant.make(2, 0).set_params(epochs=2, **workers).fit(data["train"][:200])

@@ -170,8 +170,8 @@ def tune(
         "space": {name: list(values) for name, values in searched.items()},
         "sampler": sampler,
         "random_state": random_state,
+        "at_once": int(at_once),
         **divided,
-        **({"at_once": int(at_once)} if at_once > 1 else {}),
     }
     with TemporaryDirectory(prefix="topicloom-") as temporary:
         folder = Path(temporary, "tuning") if out is None else Path(out)
@@ -243,9 +243,9 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
     """Write the plan of the search, or check that it is the one that is there."""
     file = folder / "tuning.json"
     if file.exists():
-        before = read_json(file)
-        for name, value in ({"at_once": 1} | plan).items():
-            if before.get(name, 1 if name == "at_once" else None) != value:
+        before = {"at_once": 1} | read_json(file)
+        for name, value in plan.items():
+            if before.get(name) != value:
                 raise InputError(f"{folder} has a search with another {name}; give another directory")
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -195,7 +195,7 @@ def _counted_by_workers(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, worker
             yield part
     except KeyboardInterrupt:
         if pool is not None:
-            pool.shutdown(kill_workers=True)  # which would finish their chunks first
+            pool.shutdown(kill_workers=True)  # or this process would wait until they have counted their chunks
         raise
     finally:
         for job in jobs:
