@@ -1,6 +1,6 @@
 """The effect of each part of Loom: it is removed or changed, and the model is evaluated on held-out training documents.
 
-    python benchmarks/loom.py [--jobs 2] [--experiments Loom,"no noise"] [--corpora m10] [--topics 50] [--seeds 2]
+    python benchmarks/loom.py [--jobs 2] [--experiments Loom,"no sampling"] [--corpora m10] [--topics 50] [--seeds 2]
 
 The figures of each fit are appended to results/loom.jsonl, and a run continues where the last one stopped. After the
 package has changed, --again repeats finished fits. The script writes the part of loom.md between its two marks, from
@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -25,13 +25,13 @@ import torch
 import jobs
 import shared
 import topicloom as tl
-from topicloom.models.loom import counting, cvb0, pruning
+from topicloom.models import pruning
+from topicloom.models.loom import compiled, counting, cvb0, sampling
 from topicloom.models.loom import model as model_module
 from topicloom.models.loom import network as network_module
-from topicloom.models.loom.compiled import reassign
 from topicloom.models.loom.counting import CollapsedCounts
-from topicloom.models.loom.cvb0 import draw_counts
-from topicloom.nn.sparse import TINY
+from topicloom.models.loom.cvb0 import SMALLEST, CountedTopics, draw_counts
+from topicloom.nn.sparse import TINY, SparseCounts
 
 OUT = shared.RESULTS / "loom.jsonl"
 PAGE = Path(__file__).with_name("loom.md")
@@ -118,58 +118,42 @@ def random_start() -> Iterator[None]:
         yield
 
 
+def not_drawn(means: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return means
+
+
+def poisson(means: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.poisson(means, generator=generator)
+
+
 @contextmanager
-def drawn(draw: Callable[[CollapsedCounts, torch.Tensor, float, torch.Generator], torch.Tensor]) -> Iterator[None]:
-    """The counts of documents are drawn by another function; those of words are not affected."""
+def noise_of_theta() -> Iterator[None]:
+    """Counts of documents are drawn as from Dirichlet(alpha + N_d), where the prior's part is drawn too."""
     count = CollapsedCounts.count
 
     def count_drawn(counts: CollapsedCounts, batch: Any, theta: torch.Tensor, generator: torch.Generator) -> Any:
-        def other(means: torch.Tensor, *noise: Any) -> torch.Tensor:
-            of_words = len(means) == len(counts.tokens)
-            return draw_counts(means, *noise) if of_words else draw(counts, means, *noise)
+        def other(means: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+            return (draw_counts(means + counts.alpha, generator) - counts.alpha).clamp_min(0)
 
-        with replaced(counting, "draw_counts", other):
+        with patch.object(counting, "draw_counts", other):
             return count(counts, batch, theta, generator)
 
     with replaced(CollapsedCounts, "count", count_drawn):
         yield
 
 
-_PASSES = tl.Loom.epochs - round(tl.Loom.pretrain_share * tl.Loom.epochs)  # of the counting stage
-_NOISELESS_PASSES = 5
-
-
-def not_drawn(counts: CollapsedCounts, means: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
-    return means
-
-
-def poisson(counts: CollapsedCounts, means: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
-    return torch.poisson(means, generator=generator)
-
-
-def like_theta(counts: CollapsedCounts, means: torch.Tensor, noise: float, generator: torch.Generator) -> torch.Tensor:
-    """Draw as from Dirichlet(alpha + N_d), where the prior's part is drawn too."""
-    return (draw_counts(means + counts.alpha, noise, generator) - counts.alpha).clamp_min(0)
-
-
-def noiseless_end(
-    counts: CollapsedCounts, means: torch.Tensor, noise: float, generator: torch.Generator
-) -> torch.Tensor:
-    return means if counts.passes_done >= _PASSES - _NOISELESS_PASSES else draw_counts(means, noise, generator)
-
-
-def not_excluded(*, documents: bool, words: bool) -> AbstractContextManager[None]:
-    """A token's own count is not excluded from the counts of its document, or of its word, when it is reassigned."""
+def kept_in_documents() -> AbstractContextManager[None]:
+    """A token's own count is not excluded from the counts of its document while counting."""
 
     def reassigned(
-        batch: Any,
+        batch: SparseCounts,
         values: torch.Tensor,
         doc_topics: torch.Tensor,
-        topics: Any,
+        topics: CountedTopics,
         alpha: torch.Tensor,
         word_topics: torch.Tensor,
         *,
-        excluded: float = 1.0,
+        excluded: bool = True,
     ) -> torch.Tensor:
         shares, of_docs = doc_topics + alpha, torch.zeros_like(doc_topics)
         step = max(1, (1 << 17) // len(alpha))  # in small blocks, which is slower than a compiled loop
@@ -177,14 +161,12 @@ def not_excluded(*, documents: bool, words: bool) -> AbstractContextManager[None
             batch.documents.split(step), batch.indices.split(step), values[:, None].split(step), strict=True
         ):
             theta, beta = shares[rows], topics.beta_t[ids]  # (n, K) each
-            own = theta * beta
-            own /= own.sum(1, keepdim=True) + TINY**3
-            if not documents:
-                theta = torch.maximum(theta - own, alpha)
-            if excluded and not words:
-                beta = torch.maximum(beta - excluded * own * x / topics.sizes, topics.smallest)
+            if excluded:
+                own = theta * beta
+                own /= own.sum(1, keepdim=True) + SMALLEST
+                beta = torch.maximum(beta - own * x / topics.sizes, topics.smallest)
             gamma = theta * beta
-            gamma *= x / (gamma.sum(1, keepdim=True) + TINY**3)
+            gamma *= x / (gamma.sum(1, keepdim=True) + SMALLEST)
             of_docs.index_add_(0, rows, gamma)
             word_topics.index_add_(0, ids, gamma)
         return of_docs
@@ -192,13 +174,58 @@ def not_excluded(*, documents: bool, words: bool) -> AbstractContextManager[None
     return replaced(network_module, "reassign", reassigned)
 
 
-def wholly_excluded() -> AbstractContextManager[None]:
-    """All of a token's own count is excluded from the counts of its word, however large they are."""
+@contextmanager
+def kept_in_words() -> Iterator[None]:
+    """A token's own count is not excluded from the counts of its word, in counting and in sampling."""
 
-    def exclude_all(*args: Any, excluded: float) -> torch.Tensor:
-        return reassign(*args, excluded=1.0)
+    def reassigned(*args: Any, excluded: bool) -> torch.Tensor:
+        return compiled.reassign(*args, excluded=False)
 
-    return replaced(network_module, "reassign", exclude_all)
+    def sampled(counts: Any, draws: Any, doc_topics: torch.Tensor, topics: CountedTopics, *args: Any) -> Any:
+        endless = replace(topics, sizes=torch.full_like(topics.sizes, torch.inf))  # one token changes no probability
+        return compiled.sample(counts, draws, doc_topics, endless, *args)
+
+    with replaced(network_module, "reassign", reassigned), replaced(network_module, "sample", sampled):
+        yield
+
+
+@contextmanager
+def drawn_at_once() -> Iterator[None]:
+    """All tokens of a document are drawn at the same time, given the topics of the last pass."""
+    with patch.object(sampling, "GROUPS", 1), replaced(network_module, "sample", sampling.sample):
+        yield
+
+
+def not_averaged() -> AbstractContextManager[None]:
+    """The counts of words are those of the last sampling pass."""
+    average = CollapsedCounts._mean_counts
+
+    def last(counts: CollapsedCounts) -> torch.Tensor:
+        average(counts)
+        counts.mean_counts = None
+        return counts.word_topics
+
+    return replaced(CollapsedCounts, "_mean_counts", last)
+
+
+def eta_fixed() -> AbstractContextManager[None]:
+    return replaced(counting, "eta_step", lambda word_topics, eta: eta)
+
+
+def not_excluded_in_new_documents() -> AbstractContextManager[None]:
+    """The refinement of new documents does not exclude a token's own count, as in expectation-maximisation."""
+
+    def expected(
+        documents: SparseCounts, beta_t: torch.Tensor, alpha: torch.Tensor, start: torch.Tensor, steps: int
+    ) -> torch.Tensor:
+        counts, theta = documents.totals[:, None] * start, start  # (B, K) each
+        for number in range(steps):
+            theta = (counts + alpha) / (counts + alpha).sum(1, keepdim=True) if number else start
+            ratio = documents.values / (documents.sampled_product(theta, beta_t) + TINY)  # (N,)
+            counts = theta * documents.times(ratio, beta_t)
+        return counts
+
+    return replaced(network_module, "expected_counts", expected)
 
 
 @contextmanager
@@ -225,15 +252,35 @@ EXPERIMENTS = {
         Experiment(REFERENCE, "The reference: a Gibbs sampler with 1,000 passes.", {"method": "gibbs"}, model="LDA"),
         Experiment(OURS, "The defaults."),
         Experiment("pretraining alone", "GSM: topics share common words, and the fit is worse.", model="GSM"),
+        Experiment(
+            "no sampling",
+            "All passes after pretraining count: topics by probability are less coherent, and the fit is worse.",
+            {"sample_share": 0.0},
+        ),
+        Experiment(
+            "no sampling, 56 epochs",
+            "The same with as many counting passes as by default: a third of the time.",
+            {"epochs": 56, "pretrain_share": 0.5, "sample_share": 0.0},
+        ),
+        Experiment(
+            "half the sampling passes",
+            "Two thirds of the time, a slightly worse fit.",
+            {"epochs": 98, "pretrain_share": 2 / 7, "sample_share": 3 / 7},
+        ),
+        Experiment(
+            "twice the sampling passes",
+            "More time, a slightly better fit.",
+            {"epochs": 224, "pretrain_share": 1 / 8, "sample_share": 3 / 4},
+        ),
         Experiment("random start", "The passes are too few to find topics from a random start.", during=random_start),
         Experiment(
             "random start after one epoch",
-            "Nearly all epochs are passes of counting, which are still too few.",
-            {"pretrain_share": 0.01},
+            "More passes of counting from a random start, which are still too few.",
+            {"pretrain_share": 0.007},
             random_start,
         ),
-        Experiment("more counting", "A rougher start, more passes: little changes.", {"pretrain_share": 0.25}),
-        Experiment("more pretraining", "A better start, fewer passes: little changes.", {"pretrain_share": 0.75}),
+        Experiment("more counting", "A rougher start, more passes: little changes.", {"pretrain_share": 0.1}),
+        Experiment("more pretraining", "A better start, fewer passes: little changes.", {"pretrain_share": 0.3}),
         Experiment("twice the epochs", "A little better, for twice the time.", {"epochs": 2 * tl.Loom.epochs}),
         Experiment(
             "no background topics", "All topics keep common words, and are less diverse.", {"background_topics": 0.0}
@@ -267,73 +314,59 @@ EXPERIMENTS = {
             "The encoder is trained twenty times as often, and overfits titles.",
             during=partial(patch.object, network_module, "_ENCODER_EVERY", 1),
         ),
-        Experiment(
-            "no momentum",
-            "With steps as small as those of EM, the passes are too few.",
-            during=partial(patch.object, cvb0, "_MOMENTUM", 0.0),
-        ),
-        Experiment(
-            "no mixed-in background",
-            "Without common words in topics, background topics are the main topic of more documents.",
-            during=partial(patch.object, counting, "_MIXED_BACKGROUND", 0.0),
-        ),
-        Experiment("count power 1", "A better fit, topics of single long documents.", {"count_power": 1.0}),
+        Experiment("count power 1", "As in LDA: a better fit, topics of single long documents.", {"count_power": 1.0}),
+        Experiment("count power .5", "More coherent topics, a worse fit.", {"count_power": 0.5}),
         Experiment("no sharpening", "A better fit, less diverse topics.", {"sharpness": 1.0}),
-        Experiment(
-            "sharpness 1.5",
-            "The same on all corpora: too low for titles, too high for long texts.",
-            {"sharpness": 1.5},
-        ),
-        Experiment("sharpness 2.5", "More diverse topics, a worse fit.", {"sharpness": 2.5}),
+        Experiment("sharpness 1.5", "More diverse topics, a worse fit.", {"sharpness": 1.5}),
         Experiment(
             "all words sharpened",
             "The same top words, a worse fit.",
             during=partial(patch.object, cvb0, "_N_TOP_WORDS", 10**6),
         ),
-        Experiment("no noise", "Passes reach the nearest optimum: worse topics.", during=partial(drawn, not_drawn)),
         Experiment(
-            "no noise in words",
-            "Topics share more common words, and are less diverse.",
-            during=partial(patch.object, counting, "_WORD_NOISE_PASSES", 0.0),
+            "no noise",
+            "Counting reaches the nearest optimum, which the sampling passes improve.",
+            during=partial(replaced, counting, "draw_counts", not_drawn),
         ),
         Experiment(
             "Poisson noise",
-            "Whole counts instead of gamma variables: more diverse, less coherent on titles.",
-            during=partial(drawn, poisson),
+            "Whole counts instead of gamma variables while counting: little changes.",
+            during=partial(replaced, counting, "draw_counts", poisson),
         ),
         Experiment(
             "noise of theta",
             "As a sampler draws theta; little changes if alpha is small.",
-            during=partial(drawn, like_theta),
+            during=noise_of_theta,
         ),
         Experiment(
             "own count kept in documents",
-            "A token confirms its own topic, and theta is less pure.",
-            during=partial(not_excluded, documents=True, words=False),
+            "While counting, a token confirms its own topic; sampling repairs only a part of this on titles.",
+            during=kept_in_documents,
         ),
         Experiment(
             "own count kept in words",
             "With few tokens per word, rare words cannot change their topic.",
-            during=partial(not_excluded, documents=False, words=True),
+            during=kept_in_words,
         ),
         Experiment(
-            "own count excluded from words",
-            "The same on all corpora, as in CVB0: little changes on titles, a worse fit on long texts.",
-            during=wholly_excluded,
+            "all tokens drawn at once",
+            "Topics of documents are less certain, and alpha is higher.",
+            during=drawn_at_once,
         ),
         Experiment(
-            "own count kept in both",
-            "Plain expected counts, with both effects.",
-            during=partial(not_excluded, documents=True, words=True),
+            "counts of the last pass",
+            "Without averages, the counts of rare words are those of a single draw: a worse fit.",
+            during=not_averaged,
         ),
-        Experiment(
-            "no noise at the end",
-            "Topics settle, and the fit is slightly better.",
-            during=partial(drawn, noiseless_end),
-        ),
+        Experiment("eta not learned", "eta stays .01: little changes.", during=eta_fixed),
         Experiment("no refinement", "The same topics, a worse theta, above all for perplexity.", {"refine": 0}),
-        Experiment("refine 10", "The same topics, theta further from the encoder's.", {"refine": 10}),
+        Experiment("refine 5", "The same topics, theta closer to the encoder's.", {"refine": 5}),
         Experiment("refine 30", "The same topics, theta that hardly depends on the encoder.", {"refine": 30}),
+        Experiment(
+            "own count kept in new documents",
+            "The same topics; in a title, a token confirms its own topic, and perplexity is higher.",
+            during=not_excluded_in_new_documents,
+        ),
         Experiment(
             "same prior for all documents",
             "The same topics; the encoder's theta is only the start of the refinement.",

@@ -82,8 +82,10 @@ def work(folder: Path, peers: Path, job: jobs.Job) -> dict[str, Any]:
             request["settings"] = {"epochs": epochs[0]}  # all others are defaults
     elif system.package == "topicloom":
         request |= {"settings": {"epochs": 200} | system.settings}
-        if system.model == "Loom":  # one epoch of pretraining, and then passes of the counting stage
-            request["settings"] = {"epochs": 200, "pretrain_share": 0.004} | system.settings
+        if (
+            system.model == "Loom"
+        ):  # one epoch of pretraining and one of counting, and then passes of the sampling stage
+            request["settings"] = {"epochs": 200, "pretrain_share": 0.004, "sample_share": 0.99} | system.settings
         if job["part"] == "growth":
             request["corpus"] = str(source)  # memory-mapped
     elif system.package == "topica":

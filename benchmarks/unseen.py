@@ -52,11 +52,11 @@ definitions of WordNet (`glosses`), quotations (`fortunes`), manual pages in Chi
 of FreeBSD (`freebsd`), and the documentation of Linux (`kernel`). `make bench-unseen` makes the corpora and writes this
 page. The last six need Debian and its package registry. The texts depend on the packages that are installed.
 
-One change was made because of the long documents here: the amount of noise, and the share of a token's own count that
-is excluded, depend on the number of tokens per word, counted with `count_power`. This was chosen on documents of
-`manzh`, `modules` and `kernel`, among them test documents of this page. `german` and `freebsd`, which also have long
-documents, were added afterwards. Two other settings, noise in the counts of words and the sharpening of top words only,
-were chosen on the six corpora, and were also examined on `manzh`, `modules` and `kernel`.
+Loom once had rules by which the amount of noise, and the share of a token's own count that is excluded, depended on
+the number of tokens per word. They were chosen on documents of `manzh`, `modules` and `kernel`, among them test
+documents of this page, and no longer exist. The sampling stage, which made them needless, was chosen on other corpora.
+`german` and `freebsd`, which also have long documents, were added after the rules. That only top words are sharpened
+was chosen on the six corpora, and was also examined on `manzh`, `modules` and `kernel`.
 
 Most columns have the mean of Loom over seeds minus that of the Gibbs sampler, which has 1,000 iterations, one worker
 and otherwise default settings. The test documents are a random fifth of each corpus. perplexity and processor time are

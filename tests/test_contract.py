@@ -684,7 +684,9 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"refine": 0},
         {"sharpness": 1.0},
         {"spare_topics": 0.0},
-        {"pretrain_share": 0.3},
+        {"pretrain_share": 0.7},
+        {"sample_share": 0.0},
+        {"sample_share": 0.0, "code_norm": "fixed"},  # sampling forgets so small a change
     ],
     "NVDM": [],
     "ProdLDA": [{"min_diversity": 0.5}],
@@ -725,7 +727,7 @@ INERT: dict[str, set[str]] = {
 }
 # Values of shared settings that a model refuses, or that mean the same as its default because its code has no variance.
 REFUSED: dict[str, list[dict[str, Any]]] = {
-    "Loom": [{"target": "tfidf"}],
+    "Loom": [{"target": "tfidf"}, {"code_norm": "fixed"}],
     "WLDA": [{"code_norm": "fixed"}],
     "BATM": [{"code_norm": "fixed"}],
     "GaussianBATM": [{"code_norm": "fixed"}],

@@ -15,9 +15,6 @@ from topicloom.datasets import synthetic_lda
 from topicloom.models.loom import compiled, counting, cvb0
 from topicloom.models.loom.counting import (
     _BACKGROUND_SHARE,
-    _FINAL_PASSES,
-    _FULL_NOISE_TOKENS,
-    _MIXED_BACKGROUND,
     _STREAM_REFINE,
     ENCODER_PRIOR,
     CollapsedCounts,
@@ -27,7 +24,6 @@ from topicloom.models.loom.cvb0 import (
     dirichlet_step,
     draw_counts,
     expected_counts,
-    mix_background,
     sharpen,
 )
 from topicloom.nn.batch import Batch
@@ -70,7 +66,7 @@ def tensors(*arrays: np.ndarray) -> list[torch.Tensor]:
 # Reassignment of tokens.
 
 
-def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarray, excluded: float) -> np.ndarray:
+def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarray, excluded: bool) -> np.ndarray:
     """Return x_dv gamma_dvk (D, V, K) by the formula in the docstring of `reassign`, one at a time."""
     sizes = word_topics.sum(0) + N_WORDS * ETA
     out = np.zeros((len(values), N_WORDS, N_TOPICS))
@@ -86,7 +82,7 @@ def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarr
 
 
 @pytest.mark.parametrize("way", ["whole", "in chunks", "one by one", "compiled"])
-@pytest.mark.parametrize("excluded", [1.0, 0.4, 0.0])
+@pytest.mark.parametrize("excluded", [True, False])
 def test_tokens_are_reassigned_by_the_formula(excluded, way, monkeypatch):
     reassign = cvb0.reassign
     if way == "compiled":
@@ -145,8 +141,8 @@ def test_tokens_are_reassigned_even_if_nothing_can_be_compiled(why, monkeypatch,
         added = torch.zeros(N_TOPICS, N_WORDS, dtype=torch.float64).mT
     else:
         given = batch, batch.values.to("meta"), docs, topics, alpha
-    assert compiled.reassign(*given, added, excluded=0.3) is expected
-    assert calls == [{"excluded": 0.3}]
+    assert compiled.reassign(*given, added, excluded=False) is expected
+    assert calls == [{"excluded": False}]
     assert ("cannot be used" in caplog.text) == (why == "broken")  # a warning for those who installed it
 
 
@@ -173,11 +169,9 @@ def test_the_compiled_loop_agrees_in_single_precision(counts, n_topics, monkeypa
     topics = replace(topics, beta_t=topics.beta_t.index_fill(0, torch.tensor([2]), 0.0))
     docs, alpha = torch.from_numpy(positive(len(counts), n_topics)).float(), torch.full((n_topics,), 0.1)
     ours, theirs = torch.zeros(N_WORDS, n_topics), torch.zeros(N_WORDS, n_topics)
-    expected = cvb0.reassign(batch, batch.values, docs, topics, alpha, theirs, excluded=0.4)
+    expected = cvb0.reassign(batch, batch.values, docs, topics, alpha, theirs)
     monkeypatch.setattr(cvb0, "reassign", None)
-    torch.testing.assert_close(
-        compiled.reassign(batch, batch.values, docs, topics, alpha, ours, excluded=0.4), expected
-    )
+    torch.testing.assert_close(compiled.reassign(batch, batch.values, docs, topics, alpha, ours), expected)
     torch.testing.assert_close(ours, theirs)
 
 
@@ -201,20 +195,6 @@ def test_counted_topics_are_smoothed_counts():
         np.testing.assert_allclose(topics.sizes[k], size)
         np.testing.assert_allclose(topics.smallest[k], ETA / size)
         np.testing.assert_allclose(topics.beta_t[:, k], (counts[:, k] + ETA) / size)
-
-
-def test_momentum_extrapolates_the_topics():
-    before, after = positive(N_WORDS, N_TOPICS, seed=1), positive(N_WORDS, N_TOPICS, seed=2)
-    old, new = (CountedTopics.from_counts(torch.from_numpy(counts), ETA) for counts in (before, after))
-    copy = new.beta_t.clone()
-    further = new.extrapolated(old.beta_t)
-    for k in range(N_TOPICS):
-        change = [min(2.0, max(0.5, float(new.beta_t[v, k] / old.beta_t[v, k]))) for v in range(N_WORDS)]
-        weights = np.array([float(new.beta_t[v, k]) * change[v] ** 0.8 for v in range(N_WORDS)])
-        np.testing.assert_allclose(further.beta_t[:, k], weights / weights.sum())
-    assert further.sizes is new.sizes
-    torch.testing.assert_close(new.beta_t, copy, atol=0, rtol=0)
-    torch.testing.assert_close(new.extrapolated(new.beta_t).beta_t, new.beta_t)  # without a change there is no momentum
 
 
 # The Dirichlet parameters.
@@ -249,17 +229,15 @@ def test_a_dirichlet_step_is_an_expectation_over_randomly_rounded_counts():
 # Noise.
 
 
-@pytest.mark.parametrize("noise", [1.0, 0.2])
-def test_drawn_counts_have_the_right_mean_and_variance(noise: float):
+def test_drawn_counts_have_the_right_mean_and_variance():
     means = torch.tensor([0.0, 0.02, 0.5, 4.0, 60.0], dtype=torch.float64)
-    drawn = draw_counts(means.expand(200_000, -1), noise, seeded())
+    drawn = draw_counts(means.expand(200_000, -1), seeded())
     assert (drawn >= 0).all()
     assert not drawn[:, 0].any()  # a topic that the document does not have
     np.testing.assert_allclose(drawn.mean(0)[1:], means[1:], rtol=0.05)
-    np.testing.assert_allclose(drawn.var(0)[1:], noise * means[1:], rtol=0.15)
+    np.testing.assert_allclose(drawn.var(0)[1:], means[1:], rtol=0.15)
     for k in range(1, len(means)):
-        exact = stats.gamma(float(means[k]) / noise, scale=noise)
-        assert stats.kstest(drawn[:20_000, k].numpy(), exact.cdf).statistic < 0.015
+        assert stats.kstest(drawn[:20_000, k].numpy(), stats.gamma(float(means[k])).cdf).statistic < 0.015
 
 
 # New documents.
@@ -271,34 +249,51 @@ def test_without_steps_inference_returns_its_start():
     np.testing.assert_allclose(counts, COUNTS.sum(1)[:, None] * start.numpy())
 
 
-def test_steps_of_inference_agree_with_loops():
+def inferred(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray, theta: np.ndarray, steps: int) -> np.ndarray:
+    """Return the counts (K,) of one document by the formula in the docstring of `expected_counts`."""
+    gamma = {}
+    for step in range(steps):
+        counts = sum((x[v] * gamma[v] for v in gamma), np.zeros(len(alpha)))
+        for v in np.flatnonzero(x):
+            share = np.maximum(counts - gamma[v], 0) + alpha if step else theta
+            gamma[v] = share * beta[:, v] / (share @ beta[:, v])
+    return sum(x[v] * gamma[v] for v in gamma)
+
+
+@pytest.mark.parametrize("way", ["whole", "in pieces", "one by one", "compiled"])
+def test_steps_of_inference_agree_with_loops(way, monkeypatch):
     theta, beta = simplex(N_DOCS, N_TOPICS, seed=1), simplex(N_TOPICS, N_WORDS, seed=2)
     start, beta_t, alpha = tensors(theta, beta.T, ALPHA)
-    ours = expected_counts(batch_of(COUNTS), beta_t, alpha, start, 3)
+    infer = expected_counts
+    if way == "compiled":
+        pytest.importorskip("numba")
+        infer = compiled.expected_counts
+        monkeypatch.setattr(compiled, "_FEWEST_DOCUMENTS", 1)
+        monkeypatch.setattr(cvb0, "expected_counts", None)  # it must not be used instead
+    elif way != "whole":
+        monkeypatch.setattr(cvb0, "_CHUNK", {"in pieces": 12 * N_TOPICS, "one by one": 1}[way])
+    ours = infer(batch_of(COUNTS), beta_t, alpha, start, 3)
     for d in range(N_DOCS):
-        share = theta[d]
-        for _ in range(3):
-            counts = sum(COUNTS[d, v] * share * beta[:, v] / (share @ beta[:, v]) for v in np.flatnonzero(COUNTS[d]))
-            share = (counts + ALPHA) / (counts + ALPHA).sum()
-        np.testing.assert_allclose(ours[d], counts, rtol=1e-5)
+        np.testing.assert_allclose(ours[d], inferred(COUNTS[d], beta, ALPHA, theta[d], 3), rtol=1e-5)
 
 
-def test_steps_of_inference_reach_the_best_theta():
-    """The fixed point is expectation maximisation of sum_v x_v log (theta beta)_v + sum_k alpha_k log theta_k."""
-    beta, x, alpha = simplex(2, N_WORDS, seed=3), COUNTS[0], np.array([0.3, 0.8])
-    start, beta_t, prior = tensors(np.array([[0.02, 0.98]]), beta.T, alpha)
+def test_documents_without_words_have_no_counts(monkeypatch):
+    monkeypatch.setattr(compiled, "_FEWEST_DOCUMENTS", 1)
+    counts = COUNTS * np.array([[0], [1], [0], [0], [1], [0]], dtype=np.float32)
+    beta_t, alpha, start = (
+        each.float() for each in tensors(simplex(N_TOPICS, N_WORDS).T, ALPHA, simplex(N_DOCS, N_TOPICS))
+    )
+    for infer in (expected_counts, compiled.expected_counts):
+        ours = infer(single(counts).counts, beta_t, alpha, start, 4)
+        torch.testing.assert_close(ours.sum(1), torch.from_numpy(counts.sum(1)))
 
-    def value(theta: np.ndarray) -> np.ndarray:
-        return np.log(theta @ beta) @ x + np.log(theta) @ alpha
 
-    reached = [value(start[0].numpy())]
-    for steps in range(1, 60):
-        theta = expected_counts(batch_of(x), beta_t, prior, start, steps)[0] + prior
-        reached.append(value((theta / theta.sum()).numpy()))
-    assert np.diff(reached).min() > -1e-6
-    grid = np.linspace(1e-4, 1 - 1e-4, 5001)
-    assert reached[-1] == pytest.approx(value(np.stack([grid, 1 - grid], axis=1)).max(), abs=1e-4)
-    assert reached[-1] > reached[0] + 1
+def test_a_token_does_not_confirm_itself():
+    """Two words of opposite topics: with their own counts, whichever topic is ahead at first would win."""
+    beta, alpha = np.array([[0.6, 0.4], [0.4, 0.6]]), np.array([0.05, 0.05])
+    start, beta_t, prior = tensors(np.array([[0.7, 0.3]]), beta.T, alpha)
+    once = batch_of(np.array([1.0, 0.0], dtype=np.float32))
+    np.testing.assert_allclose(expected_counts(once, beta_t, prior, start, 10)[0], [0.6, 0.4], rtol=1e-6)
 
 
 # Topics from counts.
@@ -367,17 +362,6 @@ def test_sharper_topics_share_fewer_words():
 
     found = [largest(sharpness) for sharpness in (0.5, 1.0, 1.35, 3.0)]
     assert (np.diff(found, axis=0) > 0).all()
-
-
-def test_topics_contain_their_share_of_background_words():
-    beta_t, weights = simplex(N_TOPICS + 1, N_WORDS, seed=7).T, np.array([0.0, 3.0, 0.0, 1.0])
-    ours = mix_background(*tensors(beta_t, weights), 0.2)
-    for v in range(N_WORDS):
-        words = (3 * beta_t[v, 1] + beta_t[v, 3]) / 4
-        for k in range(N_TOPICS + 1):
-            expected = beta_t[v, k] if weights[k] else 0.8 * beta_t[v, k] + 0.2 * words
-            assert ours[v, k] == pytest.approx(expected)
-    np.testing.assert_allclose(ours.sum(0), 1)
 
 
 # The start of the counting stage, and its passes.
@@ -491,195 +475,44 @@ def test_all_batches_of_a_pass_use_the_same_topics(monkeypatch):
     torch.testing.assert_close(divided.document_topics, whole.document_topics)
 
 
-@pytest.mark.parametrize("times", [1, 100])
-def test_the_counts_of_documents_are_drawn_in_each_pass(times, monkeypatch):
-    counts, calls = times * COUNTS, []
-    noise = min(1.0, counts.sum() / N_WORDS / _FULL_NOISE_TOKENS)
-    assert (noise == 1.0) == (times == 100)
+def test_the_counts_of_documents_are_drawn_in_each_pass(monkeypatch):
+    counts, calls = COUNTS, []
 
-    def recorded(means: torch.Tensor, noise: float, *args, **options) -> torch.Tensor:
-        calls.append((means.clone(), noise))
-        return draw_counts(means, noise, *args, **options)
+    def recorded(means: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        calls.append(means.clone())
+        return draw_counts(means, generator)
 
     monkeypatch.setattr(counting, "draw_counts", recorded)
     new, again, other = (started(counts=counts) for _ in range(3))
     for each, seed in ((new, 1), (again, 1), (other, 2)):
         each.count(single(counts), encoded(), seeded(seed))
     expected = encoded() * torch.from_numpy(counts).sum(1, keepdim=True)
-    torch.testing.assert_close(calls[0], (expected, noise))  # first around the encoder's counts
+    torch.testing.assert_close(calls[0], expected)  # first around the encoder's counts
     torch.testing.assert_close(new.document_topics, again.document_topics, atol=0, rtol=0)
     assert not torch.allclose(new.document_topics, other.document_topics)
     kept = new.document_topics.clone()
     new.end_pass()
     new.count(single(counts), 1 - encoded(), seeded(1))
-    torch.testing.assert_close(calls[-1], (kept, noise))  # then around those of the previous pass
+    torch.testing.assert_close(calls[-1], kept)  # then around those of the previous pass
 
 
-def test_more_of_a_tokens_own_count_is_excluded_if_there_are_few():
+def test_a_stream_does_not_exclude_a_tokens_own_count():
+    """Its counts do not contain the token yet."""
     found = []
 
-    def recorded(*args, excluded: float) -> torch.Tensor:
+    def recorded(*args, excluded: bool) -> torch.Tensor:
         found.append(excluded)
         return cvb0.reassign(*args, excluded=excluded)
 
-    for n_tokens in (1.0, 40.0, 79.0, 400.0):
-        new = started(reassign=recorded)
-        new.word_topics.fill_(n_tokens / N_TOPICS)
-        new.document_topics, new.passes_done = torch.full((N_DOCS, N_TOPICS), 6.0), int(n_tokens > 40)
-        new.count(single(COUNTS), encoded(), seeded())
-    stream = started(kept=False, reassign=recorded)
-    stream.count(single(COUNTS), encoded(), seeded())  # the counts do not contain its tokens yet
-    assert found == pytest.approx([1 - 0.0125**2, 0.75, 1 - 0.9875**2, 0, 0])
+    for kept in (True, False):
+        started(kept=kept, reassign=recorded).count(single(COUNTS), encoded(), seeded())
+    assert found == [True, False]
 
 
 def test_a_pass_does_not_sort_documents_by_word():
     batch = single(COUNTS)
     started().count(batch, encoded(), seeded())
     assert "by_word" not in vars(batch.counts)
-
-
-@pytest.mark.parametrize(("n_tokens", "sharpness"), [(4.0, 2.5), (25.0, 1 + 10 / 8), (400.0, 1 + 10 / 23)])
-def test_topics_are_sharper_if_there_are_few_tokens_per_word(n_tokens: float, sharpness: float):
-    new = started(sharpness=None)
-    new.keep_documents(N_DOCS, torch.full((N_WORDS,), n_tokens))
-    new.document_topics = torch.full((N_DOCS, N_TOPICS), 6.0)
-    new.count(single(COUNTS), encoded(), seeded())
-    new.current_pass.tokens.fill_(n_tokens)
-    new.end_pass()
-    torch.testing.assert_close(new.beta_t, sharpen(new.word_topics, new.tokens, sharpness, ETA))
-
-
-def test_repetitions_within_a_document_add_less_noise_than_words_of_many_documents():
-    """The noise follows the number of tokens per word as `count_power` counts them."""
-    few_long = np.where(COUNTS > 0, 60.0, 0.0).astype(np.float32)
-    powered, plain = (started(counts=few_long, count_power=count_power) for count_power in (0.5, 1.0))
-    for each in (powered, plain):
-        each.count(single(few_long), encoded(), seeded())
-        each.end_pass()
-    n_pairs = (few_long > 0).sum() / N_WORDS  # documents per word
-    assert powered._start_pass(seeded()).noise == pytest.approx(60**0.5 * n_pairs / _FULL_NOISE_TOKENS)
-    assert plain._start_pass(seeded()).noise == pytest.approx(min(1, 60 * n_pairs / _FULL_NOISE_TOKENS))
-
-
-def test_noise_is_the_same_after_topics_were_removed():
-    new = started()
-    before = new._start_pass(seeded()).noise
-    new._prune(torch.tensor([0, 2]))
-    assert new.word_topics.shape == (N_WORDS, 2)
-    assert new._start_pass(seeded()).noise == pytest.approx(before)
-
-
-def test_counts_of_words_are_drawn_in_the_first_half_of_the_passes():
-    """They are drawn around the last counts, with a tenth of the variance of the counts of documents."""
-    words = torch.zeros(N_WORDS, N_TOPICS)
-    words[2, 1] = 100.0  # the counts of seed words are not drawn
-    new = started(seed_counts=words)
-    new.n_passes = 8
-    draws = []
-    for number in range(4_000):
-        new.previous_topics = None
-        tally = new._start_pass(seeded(number))
-        draws.append(tally.topics.beta_t * tally.topics.sizes - ETA - words)
-    drawn = torch.stack(draws)
-    torch.testing.assert_close(drawn.mean(0), new.word_topics, rtol=0.05, atol=0.02)
-    torch.testing.assert_close(drawn.var(0), 0.1 * tally.noise * new.word_topics, rtol=0.2, atol=0.01)
-
-
-@pytest.mark.parametrize(("n_passes", "noisy_passes"), [(0, 0), (1, 0), (3, 0), (5, 2), (8, 4), (28, 14)])
-@pytest.mark.parametrize("pruned", [False, True])
-def test_the_last_passes_use_the_counts_of_words_as_they_are(n_passes: int, noisy_passes: int, pruned: bool):
-    new = started()
-    if pruned:
-        new._prune(torch.tensor([0, 2]))
-    new.n_passes = n_passes
-    counted = CountedTopics.from_counts(new.word_topics, ETA).beta_t
-    as_counted = []
-    for number in range(max(n_passes, 1)):
-        new.passes_done, new.previous_topics = number, None
-        as_counted.append(torch.equal(new._start_pass(seeded(number)).topics.beta_t, counted))
-    assert as_counted == [False] * noisy_passes + [True] * (max(n_passes, 1) - noisy_passes)
-
-
-def test_momentum_starts_from_the_drawn_topics_of_the_previous_pass():
-    new = started()
-    new.n_passes = 20
-    drawn = []
-    for number in range(2):
-        new.previous_topics = None
-        drawn.append(new._start_pass(seeded(number)).topics)
-    new.previous_topics = None
-    new._start_pass(seeded(0))
-    torch.testing.assert_close(new._start_pass(seeded(1)).topics.beta_t, drawn[1].extrapolated(drawn[0].beta_t).beta_t)
-
-
-def test_counts_are_noisier_if_there_are_many_tokens_per_word():
-    """Their variance is a Gibbs sampler's times the noise, and their mean does not change."""
-    drawn = []
-    for n_tokens, noise in ((8.0, 0.1), (40.0, 0.5), (400.0, 1.0)):
-        new = started(reassign=lambda batch, values, counts, *_, **__: drawn.append(counts) or counts)
-        new.word_topics.fill_(n_tokens / N_TOPICS)
-        new.document_topics, new.passes_done = torch.full((N_DOCS, N_TOPICS), 6.0), 1
-        drawn.clear()
-        for seed in range(400):
-            new.count(single(COUNTS), None, seeded(seed))
-            new.document_topics.fill_(6.0)
-        values = torch.stack(drawn)
-        assert float(values.mean()) == pytest.approx(6.0, rel=0.03)
-        assert float(values.var()) == pytest.approx(6.0 * noise, rel=0.1)
-
-
-@pytest.fixture
-def no_word_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turn the noise on the counts of words off."""
-    monkeypatch.setattr(counting, "_WORD_NOISE_PASSES", 0.0)
-
-
-def test_all_but_the_last_passes_use_momentum(no_word_noise: None):
-    new, n_passes = started(), _FINAL_PASSES + 3
-    new.n_passes, counted = n_passes, []
-    for number in range(n_passes):
-        counted.append(CountedTopics.from_counts(new.word_topics, ETA))
-        new.count(single(COUNTS), encoded(), seeded(number))
-        momentum = 0 < number < n_passes - _FINAL_PASSES
-        expected = counted[-1].extrapolated(counted[-2].beta_t) if momentum else counted[-1]
-        torch.testing.assert_close(new.current_pass.topics.beta_t, expected.beta_t)
-        assert momentum != torch.allclose(new.current_pass.topics.beta_t, counted[-1].beta_t, rtol=1e-3)
-        new.end_pass()
-
-
-def test_a_pass_after_pruning_has_no_momentum(no_word_noise: None):
-    new = started(n_background=2)  # topics 1 and 2
-    new.n_passes = 20
-    for number in range(2):
-        new.count(single(COUNTS), encoded(), seeded(number))
-        new.end_pass()
-    new._prune(torch.tensor([0, 2]))
-    assert new.background.tolist() == [False, True]
-    for momentum in (False, True):
-        counted = CountedTopics.from_counts(new.word_topics, ETA)
-        new.count(single(COUNTS), None, seeded())
-        assert momentum != torch.allclose(new.current_pass.topics.beta_t, counted.beta_t)
-        new.end_pass()
-
-
-def test_a_stream_has_no_momentum():
-    new = started(kept=False)
-    for number in range(3):
-        counted = CountedTopics.from_counts(new.word_topics, ETA)
-        new.count(single(COUNTS), encoded(), seeded(number))
-        torch.testing.assert_close(new.current_pass.topics.beta_t, counted.beta_t)
-        new.end_pass()
-
-
-def test_background_words_are_mixed_into_the_other_topics():
-    new = started(n_background=2, sharpness=1.35)  # topics 1 and 2
-    new.alpha = torch.tensor([0.05, 0.5, 0.2])
-    new.count(single(COUNTS), encoded(), seeded())
-    new.end_pass()
-    alone = sharpen(new.word_topics, new.tokens, 1.35, ETA)
-    torch.testing.assert_close(new.beta_t, mix_background(alone, torch.tensor([0.0, 0.5, 0.2]), _MIXED_BACKGROUND))
-    torch.testing.assert_close(new.beta_t[:, 1:], alone[:, 1:])
-    assert not torch.allclose(new.beta_t, alone)
 
 
 def test_passes_recover_planted_topics():
@@ -694,7 +527,7 @@ def test_passes_recover_planted_topics():
         new.count(single(counts), torch.full((len(counts), N_TOPICS), 1 / N_TOPICS), generator)
         new.end_pass()
     distance = np.abs(new.beta_t.numpy().T - planted).sum(1) / 2
-    assert distance.max() < 0.08
+    assert distance.max() < 0.1
     assert distance.max() < 0.5 * (np.abs(blurred.T - planted).sum(1) / 2).min()
 
 
@@ -756,7 +589,7 @@ def test_the_state_of_a_run_ends_with_it():
     new = started(n_background=1)
     new.count(single(COUNTS), encoded(), seeded())
     new.finish(torch.ones(2))
-    assert (new.document_topics, new.previous_topics, new.current_pass, new.passes_done) == (None, None, None, 0)
+    assert (new.document_topics, new.current_pass, new.passes_done) == (None, None, 0)
     assert bool(new.started)
 
 

@@ -22,7 +22,8 @@ SETTINGS = [
     pytest.param({**SEEDED, "background_topics": 0.3}, id="seed words"),
     pytest.param({"spare_topics": 0.0, "background_topics": 0.5}, id="background topics"),
 ]
-PATIENT = {"patience": 1, "validation_fraction": 0.3, "epochs": 20, "pretrain_share": 0.1, "count_power": 1.0}
+STAGES = {"epochs": 20, "pretrain_share": 0.1, "sample_share": 0.0}
+PATIENT = {"patience": 1, "validation_fraction": 0.3, "count_power": 1.0, **STAGES}
 
 
 def small(**settings: Any) -> Loom:
@@ -112,11 +113,14 @@ def test_a_fit_that_ended_early_does_not_continue(tmp_path):
 
 
 def test_a_snapshot_has_the_topics_that_are_left(tmp_path):
-    _, recorder = recorded(**SEEDED)
+    _, recorder = recorded(**SEEDED, epochs=10, pretrain_share=0.4, sample_share=0.2)
     found = [each.tensors["network.counting.alpha"].shape[0] for each in recorder.after_epochs]
-    assert found == [4, 4, 4, 12, 7, 4, 4, 4]  # pretraining has 12 topics, of which alpha does not know yet
+    assert found == [4, 4, 4, 12, 7, 4, 4, 4, 4, 4]  # pretraining has 12 topics, of which alpha does not know yet
     documents = [each.tensors["run.document_topics"].shape for each in recorder.after_epochs]
-    assert documents == [(120, 0)] * 3 + [(120, n_topics) for n_topics in found[3:]]
+    assert documents == [(120, 0)] * 3 + [(120, n_topics) for n_topics in found[3:8]] + [(120, 0)] * 2
+    assert [len(each.tensors.get("run.assignments", ())) > 0 for each in recorder.after_epochs] == [False] * 8 + [
+        True
+    ] * 2
     last = recorder.after_epochs[-1]
     assert sorted(last.tensors["run.kept"].tolist()) != [0, 1, 2, 3]
-    assert last.values["network"]["pass"] is None
+    assert not any(name.startswith("run.pass.") for name in last.tensors)

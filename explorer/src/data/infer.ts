@@ -122,11 +122,25 @@ function refine(
   const sum = Array.from(alpha).reduce((a, b) => a + b, 0);
   const total = counts.reduce((a, b) => a + b, 0);
   const own = start.map((share, k) => (1 - about.share) * alpha[k] + about.share * sum * share);
-  let theta: Float64Array = start;
   let expected: Float64Array = start.map((share) => total * share);
+  const gamma = words.map(() => new Float64Array(start.length));
   for (let step = 0; step < about.steps; step++) {
-    if (step) theta = normalised(expected.map((count, k) => count + own[k]));
-    expected = assigned(beta, words, counts, theta);
+    const next = new Float64Array(start.length);
+    words.forEach((word, i) => {
+      const shares = gamma[i];
+      let mass = TINY;
+      // A token does not count for itself.
+      for (let k = 0; k < shares.length; k++) {
+        const weight = step ? Math.max(expected[k] - shares[k], 0) + own[k] : start[k];
+        shares[k] = weight * beta[word * shares.length + k];
+        mass += shares[k];
+      }
+      for (let k = 0; k < shares.length; k++) {
+        shares[k] /= mass;
+        next[k] += counts[i] * shares[k];
+      }
+    });
+    expected = next;
   }
   return normalised(expected.map((count, k) => count + own[k]));
 }

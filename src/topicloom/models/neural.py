@@ -248,7 +248,7 @@ class NeuralTopicModel(TopicModel):
     ) -> None:
         state, stages = self._start(snapshot, for_fit=True), self.training_stages()
         if snapshot is not None and (more := snapshot.continued) is not None:
-            plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after)
+            plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after, cycle_end=None)
             stages[-1] = replace(stages[-1], plan=plan)
         reader = self.build_reader(corpus, state)
         held_out = None

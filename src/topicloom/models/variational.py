@@ -28,7 +28,7 @@ class VariationalTopicModel(NeuralTopicModel):
             has hardly any effect, because the divergence hardly changes.
         kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
             codes of short texts become uncertain before there are topics that they could tell apart. None is a quarter
-            of the epochs in `fit`, and 0 in `partial_fit`.
+            of the epochs in `fit` (in Loom, of those before the sampling stage), and 0 in `partial_fit`.
         n_samples: the number of draws of theta for each document, by which its loss is estimated.
     """
 
@@ -45,9 +45,15 @@ class VariationalTopicModel(NeuralTopicModel):
         """Whether the settings keep the divergence from the prior almost constant, whatever its weight."""
         return self.code_norm == "fixed"
 
+    @property
+    def cycle_end(self) -> int | None:
+        """The number of epochs after which the learning rate no longer changes; None if it changes until the end."""
+        return None
+
     def training_plan(self) -> TrainingPlan:
-        plan = super().training_plan()
-        return replace(plan, kl_warmup=_WARMUP * plan.epochs if self.kl_warmup is None else self.kl_warmup)
+        plan = replace(super().training_plan(), cycle_end=self.cycle_end)
+        warmup = _WARMUP * (plan.cycle_end or plan.epochs) if self.kl_warmup is None else self.kl_warmup
+        return replace(plan, kl_warmup=warmup)
 
     def stream_plan(self, epochs: int) -> TrainingPlan:
         return replace(super().stream_plan(epochs), kl_warmup=self.kl_warmup or 0.0)

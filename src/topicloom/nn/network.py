@@ -163,6 +163,11 @@ class TopicNetwork(nn.Module, ABC):
         return not self.has_spare_topics
 
     @property
+    def changes_slowly(self) -> bool:
+        """Whether an epoch changes so little that the collapse watch is not taken after each of them."""
+        return False
+
+    @property
     def bounds_tokens(self) -> bool:
         """Whether `bound` is that of a document's tokens, so that it has a perplexity."""
         return self.criterion == "cross_entropy"

@@ -22,12 +22,14 @@ from ..nn.network import Player, TopicNetwork
 from .adam import Adam
 from .batches import BatchReader
 from .callbacks import Callback, watched
+from .collapse import CollapseWatch
 from .finite import FiniteCheck
 from .processor import denormals_flushed, suitable_threads
 from .state import Row, Stage, Sums, TrainingPlan, TrainingState
 
 Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")
+_WATCH_EVERY = 8  # epochs of a network that changes slowly
 EVALUATION_SEED = 20_201  # every evaluation draws the same noise, so that epochs can be compared
 
 
@@ -105,7 +107,7 @@ def _train_stage(
                     where = f"after epoch {state.epoch}, on the held-out documents"
                     raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
             for monitor in monitors:
-                row |= evaluated(state.network, state.device, monitor)
+                row |= _earlier(state, plan, monitor) or evaluated(state.network, state.device, monitor)
             row = current().value_of_first(row)
             row |= state.network.adapt(row)
             if stage.recorded:
@@ -122,6 +124,12 @@ def _train_stage(
         state.network.load_state_dict(state.best_weights)
         state.best_weights = None  # later training must not be undone
     state.network.eval()
+
+
+def _earlier(state: TrainingState, plan: TrainingPlan, monitor: Monitor) -> Row:
+    """Return the last row's columns of the collapse watch if a new one would hardly differ, and otherwise nothing."""
+    is_due = not state.network.changes_slowly or state.epoch % _WATCH_EVERY == 0 or state.epoch >= plan.epochs
+    return {} if is_due or not isinstance(monitor, CollapseWatch) else monitor.columns_of(state.history[-1])
 
 
 def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:
@@ -279,7 +287,8 @@ def _rate_factor(plan: TrainingPlan, step: int, n_batches: int) -> float:
     """
     if plan.schedule == "constant":
         return 1.0
-    progress = (step - plan.first_epoch * n_batches) / ((plan.epochs - plan.first_epoch) * n_batches)
+    end = plan.epochs if plan.cycle_end is None else plan.cycle_end
+    progress = min(1.0, (step / n_batches - plan.first_epoch) / (end - plan.first_epoch))
     if progress < 0.1:
         return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2
     return 1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2

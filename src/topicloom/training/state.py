@@ -26,6 +26,7 @@ class TrainingPlan:
 
     In a model without `kl_weight`, that field is the weight of whatever takes the place of the divergence.
     `first_epoch` is the number of epochs that were trained by an earlier plan; the schedule begins after them.
+    Its cycle ends with the last epoch, or after `cycle_end` epochs: the rate then keeps its last value.
     """
 
     epochs: int
@@ -37,6 +38,7 @@ class TrainingPlan:
     kl_warmup: float = 0.0
     patience: int | None = None
     first_epoch: int = 0
+    cycle_end: int | None = None
 
 
 @dataclass(frozen=True)

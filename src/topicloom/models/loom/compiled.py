@@ -1,7 +1,7 @@
-"""`cvb0.reassign` as a loop over tokens that numba compiles for the CPU, if numba is installed (the extra `fast`).
+"""Functions of `cvb0` and `sampling` as loops over tokens that numba compiles for the CPU, if it is installed.
 
-The version in `cvb0` runs on every device, but each of its operations reads and writes memory once. In a compiled loop
-the intermediate values of a token stay in the core's nearest cache.
+numba is the extra `fast`. The functions in those files run on every device, but each of their operations reads and
+writes memory once. In a compiled loop the intermediate values of a token stay in the core's nearest cache.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ...nn.sparse import SparseCounts
-from . import cvb0
+from . import cvb0, sampling
 from .cvb0 import CountedTopics
 
 Array = np.ndarray[Any, Any]
@@ -27,6 +28,9 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that the
 # many numbers between `gamma` and any other array, the sums are always the same.
 _DISTANCE = 256
 _SMALLEST = np.float32(cvb0.SMALLEST)
+_BLOCK = 32  # topics
+_FEWEST_DOCUMENTS = 64  # of fewer new documents, the topics are found before numba is imported
+_GROUPS, _GOLDEN, _MIX_1, _MIX_2 = sampling.GROUPS, sampling.GOLDEN, sampling.MIX_1, sampling.MIX_2
 
 
 def reassign(
@@ -37,7 +41,7 @@ def reassign(
     alpha: Tensor,
     word_topics: Tensor,
     *,
-    excluded: float = 1.0,
+    excluded: bool = True,
 ) -> Tensor:
     """`cvb0.reassign` up to rounding: compiled where possible, and otherwise that function itself."""
     loop = _compiled() if values.device.type == "cpu" else None
@@ -45,7 +49,7 @@ def reassign(
         return cvb0.reassign(counts, values, doc_topics, topics, alpha, word_topics, excluded=excluded)
     new = doc_topics.new_zeros(doc_topics.shape)
     inputs = (
-        counts.offsets, counts.indices, values, doc_topics + alpha, topics.beta_t, -excluded / topics.sizes,
+        counts.offsets, counts.indices, values, doc_topics + alpha, topics.beta_t, -float(excluded) / topics.sizes,
         topics.smallest, alpha,
     )  # fmt: skip
     loop(*(each.contiguous().numpy() for each in inputs), new.numpy(), word_topics.numpy(), _SMALLEST)
@@ -87,12 +91,205 @@ def _reassign(
                 of_word[k] += gamma[k] * part
 
 
+def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
+    """`cvb0.expected_counts` up to rounding: compiled where possible, and otherwise that function itself."""
+    is_worth_it = steps > 0 and documents.n_docs >= _FEWEST_DOCUMENTS and start.device.type == "cpu"
+    loop = _compiled_expected() if is_worth_it else None
+    if loop is None:
+        return cvb0.expected_counts(documents, beta_t, alpha, start, steps)
+    counts = torch.empty_like(start)
+    inputs = documents.offsets, documents.indices, documents.values, beta_t, alpha.expand_as(start), start
+    loop(*(each.contiguous().numpy() for each in inputs), steps, counts.numpy(), _SMALLEST)
+    return counts
+
+
+def _expected(
+    offsets: Array,
+    words: Array,
+    values: Array,
+    beta_t: Array,
+    alpha: Array,
+    start: Array,
+    steps: int,
+    counts: Array,
+    tiny: np.float32,
+) -> None:
+    """Write the expected counts of documents to `counts` (B, K)."""
+    n_topics = counts.shape[1]
+    longest = 0
+    for doc in range(len(offsets) - 1):
+        longest = max(longest, offsets[doc + 1] - offsets[doc])
+    gamma = np.empty((longest, n_topics), counts.dtype)
+    share = np.empty(n_topics + 2 * _DISTANCE, counts.dtype)[_DISTANCE : _DISTANCE + n_topics]
+    for doc in range(len(offsets) - 1):
+        count, prior, first = counts[doc], alpha[doc], offsets[doc]
+        for step in range(steps):
+            for k in range(n_topics):
+                share[k] = count[k] + prior[k] if step else start[doc, k]
+                count[k] = 0
+            for i in range(first, offsets[doc + 1]):
+                of_word, own, total = beta_t[words[i]], gamma[i - first], np.float32(0)
+                if step:
+                    for k in range(n_topics):
+                        own[k] = max(share[k] - own[k], prior[k]) * of_word[k]
+                        total += own[k]
+                else:
+                    for k in range(n_topics):
+                        own[k] = share[k] * of_word[k]
+                        total += own[k]
+                part = np.float32(1) / (total + tiny)
+                for k in range(n_topics):
+                    own[k] *= part
+                    count[k] += values[i] * own[k]
+
+
+def sample(
+    counts: SparseCounts,
+    draws: sampling.Draws,
+    doc_topics: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """`sampling.sample` with other random draws: compiled where possible, and otherwise that function itself.
+
+    As in SparseLDA (Yao, Mimno & McCallum 2009, "Efficient Methods for Topic Model Inference on Streaming Document
+    Collections"), the probabilities are those of the document's counts, of which few are not 0, and those of alpha,
+    whose sum over the topics is the same for all tokens of a word in a pass.
+    """
+    loop = _compiled_sample() if draws.previous is not None and alpha.device.type == "cpu" else None
+    if loop is None or not word_topics.is_contiguous():
+        return sampling.sample(counts, draws, doc_topics, topics, alpha, word_topics)
+    assert draws.previous is not None
+    found = draws.previous.long()
+    if found.data_ptr() == draws.previous.data_ptr():
+        found = found.clone()
+    new = alpha.new_zeros(counts.n_docs, len(alpha))
+    inputs = (
+        counts.offsets, counts.indices, draws.tokens, draws.weights, draws.seeds, topics.beta_t, 1 / topics.sizes,
+        topics.smallest, alpha, topics.beta_t @ alpha,
+    )  # fmt: skip
+    loop(*(each.contiguous().numpy() for each in inputs), found.numpy(), new.numpy(), word_topics.numpy())
+    return found, new
+
+
+def _sample(
+    offsets: Array,
+    words: Array,
+    tokens: Array,
+    weights: Array,
+    seeds: Array,
+    beta_t: Array,
+    per_size: Array,
+    smallest: Array,
+    alpha: Array,
+    of_alpha: Array,
+    found: Array,
+    of_docs: Array,
+    of_words: Array,
+) -> None:
+    """Replace the topics of tokens in `found` (T,), and add the new counts to of_docs (B, K) and of_words (V, K)."""
+    n_topics, most, token = of_docs.shape[1], 0, 0
+    for doc in range(len(offsets) - 1):
+        before = token
+        for i in range(offsets[doc], offsets[doc + 1]):
+            token += tokens[i]
+        most = max(most, token - before)
+    word_of, weight_of, drawn = np.empty(most, np.int64), np.empty(most, of_docs.dtype), np.empty(most, np.int64)
+    share, is_used = np.zeros(n_topics, of_docs.dtype), np.zeros(n_topics, np.bool_)  # counts of the document
+    used, parts = np.empty(n_topics, np.int64), np.empty(n_topics, of_docs.dtype)
+    start = 0
+    for doc in range(len(offsets) - 1):
+        of_doc = of_docs[doc]
+        n_used = n_tokens = 0
+        for i in range(offsets[doc], offsets[doc + 1]):
+            for _ in range(tokens[i]):
+                word_of[n_tokens], weight_of[n_tokens] = words[i], weights[i]
+                topic = found[start + n_tokens]
+                n_tokens += 1
+                share[topic] += weights[i]
+                if not is_used[topic]:
+                    is_used[topic], used[n_used] = True, topic
+                    n_used += 1
+        for group in range(_GROUPS):
+            for n in range(group, n_tokens, _GROUPS):
+                word, weight, old = word_of[n], weight_of[n], found[start + n]
+                beta, own = beta_t[word], beta_t[word, old]
+                less = max(own - weight * per_size[old], smallest[old])  # without the token itself
+                of_others = max(of_alpha[word] - alpha[old] * (own - less), np.float32(0))
+                own_share, share[old] = share[old], max(share[old] - weight, np.float32(0)) * (less / own)
+                of_used = np.float32(0)
+                for j in range(n_used):
+                    of_used += share[used[j]] * beta[used[j]]
+                    parts[j] = of_used
+                share[old] = own_share
+                x = np.uint64(seeds[doc]) + np.uint64(n + 1) * np.uint64(_GOLDEN)
+                x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
+                x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
+                x = x ^ (x >> np.uint64(31))
+                rest = np.float32(x >> np.uint64(40)) * np.float32(2.0**-24) * (of_used + of_others)
+                if rest < of_used:
+                    j = 0
+                    while parts[j] <= rest:
+                        j += 1
+                    topic = used[j]
+                else:
+                    rest -= of_used
+                    topic = first = 0
+                    while True:  # a block of topics after the other
+                        last = min(first + _BLOCK, n_topics)
+                        part = np.float32(0)
+                        for k in range(first, last):
+                            part += alpha[k] * beta[k]
+                        if first <= old < last:
+                            part -= alpha[old] * (own - less)
+                        if rest < part or last == n_topics:
+                            break
+                        rest -= part
+                        first = last
+                    for topic in range(first, last):
+                        rest -= alpha[topic] * (less if topic == old else beta[topic])
+                        if rest < 0:
+                            break
+                drawn[n] = topic
+                of_doc[topic] += weight
+                of_words[word, topic] += weight
+            for n in range(group, n_tokens, _GROUPS):  # which have been drawn at the same time
+                old, topic = found[start + n], drawn[n]
+                found[start + n] = topic
+                share[old] -= weight_of[n]
+                share[topic] += weight_of[n]
+                if not is_used[topic]:
+                    is_used[topic], used[n_used] = True, topic
+                    n_used += 1
+        for j in range(n_used):
+            share[used[j]], is_used[used[j]] = 0, False
+        start += n_tokens
+
+
 @cache
 def _compiled() -> Callable[..., None] | None:
-    """Return `_reassign` as compiled by numba, cached on disk if possible, or None if it cannot be compiled.
+    """Return `_reassign` as compiled by numba, or None if it cannot be compiled."""
+    return _compile(_reassign, _one_word())
 
-    The compiled function is called once with a document of one word, because the first call reveals most problems of an
-    installation.
+
+@cache
+def _compiled_expected() -> Callable[..., None] | None:
+    """Return `_expected` as compiled by numba, or None if it cannot be compiled."""
+    return None if _compiled() is None else _compile(_expected, _one_document())
+
+
+@cache
+def _compiled_sample() -> Callable[..., None] | None:
+    """Return `_sample` as compiled by numba, or None if it cannot be compiled."""
+    return None if _compiled() is None else _compile(_sample, _one_token())
+
+
+def _compile(function: Callable[..., None], example: tuple[Any, ...]) -> Callable[..., None] | None:
+    """Return a function as compiled by numba, cached on disk if possible, or None if it cannot be compiled.
+
+    The compiled function is called once with the arguments of a document of one word, because the first call reveals
+    most problems of an installation.
     """
     if importlib.util.find_spec("numba") is None:
         return None
@@ -103,8 +300,8 @@ def _compiled() -> Callable[..., None] | None:
 
             if getattr(numba.config, "DISABLE_JIT", False):  # the plain Python loop would take a thousand times as long
                 return None
-            compiled = numba.njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=on_disk)(_reassign)
-            compiled(*_one_word())
+            compiled = numba.njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=on_disk)(function)
+            compiled(*example)
             return compiled
         except Exception as error:  # whatever fails, there is another implementation
             reason = error
@@ -118,3 +315,16 @@ def _one_word() -> tuple[Any, ...]:
     offsets, words = np.array([0, 1]), np.zeros(1, np.int64)
     copies = table.copy(), table.copy()
     return offsets, words, of_topics, table, table, of_topics, of_topics, of_topics, *copies, _SMALLEST
+
+
+def _one_token() -> tuple[Any, ...]:
+    """Return arguments of `_sample` for one document of one token and one topic."""
+    offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
+    inputs = offsets, words, words + 1, table[0], words, table, table[0], table[0], table[0], table[0]
+    return *inputs, words.copy(), table.copy(), table.copy()
+
+
+def _one_document() -> tuple[Any, ...]:
+    """Return arguments of `_expected` for one document of one token and one topic."""
+    offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
+    return offsets, words, table[0], table, table, table, 2, table.copy(), _SMALLEST

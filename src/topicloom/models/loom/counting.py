@@ -1,4 +1,4 @@
-"""The counting stage of Loom: topics and Dirichlet parameters come from counts, and not from gradients."""
+"""The counting and sampling stages of Loom: topics and Dirichlet parameters come from counts, not from gradients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from ...distributed.ranks import current
 from ...nn.batch import Batch
 from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
@@ -21,35 +20,21 @@ from .cvb0 import (
     dirichlet_step,
     draw_counts,
     expected_counts,
-    mix_background,
     reassign,
     sharpen,
 )
 from .documents import DocumentCounts, from_tensors, select, tensors_of, zero_counts
+from .sampling import SamplingStage
 
 _ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
 _MIN_ALPHA, _MAX_ALPHA = 1e-3, 5.0
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
 _BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
 _REMOVED_FREQUENCY = 0.9  # the corpus's word frequencies times this are subtracted from the other topics at the start
-_SHARPNESS_SCALE, _MAX_SHARPNESS = 10.0, 2.5  # topics of few tokens per word are less certain, and flatter
-# From this many tokens per word on, counted with `count_power`, the counts of documents are as noisy as a Gibbs
-# sampler's, and a token's own count is not excluded from the counts of its word. Below it, use less noise and exclude
-# more of a token's own count: with r the tokens per word divided by this number, the noise is r, and 1 - r^2 of the
-# count is excluded. Without `count_power`, a few long documents would count as many.
-_FULL_NOISE_TOKENS = 80.0
-# In this share of the passes the counts of words are drawn too, with this fraction of the noise. Topics thus lose words
-# that they have by chance, and common words that they share.
-_WORD_NOISE_PASSES, _WORD_NOISE = 0.5, 0.1
-# The share of background words in each topic, without which they are many documents' main topic.
-_MIXED_BACKGROUND = 0.08
-_FINAL_PASSES = 3  # passes at the end without momentum and without noise on the counts of words
 ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
 _STREAM_REFINE = 10  # steps of refinement of a streamed document's theta before its tokens are counted
 
-
 _RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
-_OPTIONAL = ("previous_topics", "word_totals")
 _COUNTERS = ("n_passes", "passes_done", "batches_done")
 
 
@@ -61,11 +46,11 @@ class CollapsedCounts(nn.Module):
         n_topics: the number of topics K in the end.
         eta: Dirichlet parameter of the topics.
         count_power: a word that occurs x times in a document counts x ** count_power times.
-        sharpness: as in `sharpen`; None chooses it by the number of tokens per word.
+        sharpness: as in `sharpen`.
         n_background: topics that start with the words that all documents share.
         n_spare: the number of topics beyond K at the start.
         seed_counts: (V, K) counts that words have in topics from the start; None for none.
-        reassign: `cvb0.reassign` or a function equal to it.
+        reassign, expected_counts: the functions of these names in `cvb0`, or ones equal to them.
     """
 
     started: Tensor  # () bool, whether the counting stage has started
@@ -77,9 +62,9 @@ class CollapsedCounts(nn.Module):
     background: Tensor  # (K,) bool, the topics that started as background topics
     # The state of one run of training, which `run_state` returns.
     document_topics: DocumentCounts | None  # of the training documents, (D, 0) before the start; None in a stream
-    previous_topics: Tensor | None  # (V, K) the topics that the last pass used, before momentum
     word_totals: Tensor | None  # (V, 1) sum_k N_vk of the last pass, if topics have been removed since
     current_pass: CountingPass | None
+    sampling: SamplingStage | None  # the passes after these, in which the topics of tokens are drawn
     n_passes: int  # that are planned
     passes_done: int
     batches_done: int  # of the current pass
@@ -92,15 +77,16 @@ class CollapsedCounts(nn.Module):
         *,
         eta: float,
         count_power: float,
-        sharpness: float | None,
+        sharpness: float,
         n_background: int,
         n_spare: int = 0,
         seed_counts: Tensor | None = None,
         reassign: Callable[..., Tensor] = reassign,
+        expected_counts: Callable[..., Tensor] = expected_counts,
     ) -> None:
         super().__init__()
         self.eta, self.count_power, self.sharpness, self.n_background = eta, count_power, sharpness, n_background
-        self.reassign = reassign
+        self.reassign, self.expected_counts = reassign, expected_counts
         zeros = torch.zeros(n_words, n_topics)
         self.register_buffer("started", torch.tensor(False))
         self.register_buffer("alpha", torch.full((n_topics,), _ALPHA))
@@ -112,7 +98,14 @@ class CollapsedCounts(nn.Module):
         self.pruning = Pruning(n_topics, n_spare)
         self._forget_run()
 
-    def keep_documents(self, n_docs: int, tokens: Tensor, n_passes: int = 0, selector: Selector | None = None) -> None:
+    def keep_documents(
+        self,
+        n_docs: int,
+        tokens: Tensor,
+        n_passes: int = 0,
+        selector: Selector | None = None,
+        sampling: SamplingStage | None = None,
+    ) -> None:
         """Prepare for passes over the same documents: the counts of each are kept from one pass to the next.
 
         Args:
@@ -120,10 +113,11 @@ class CollapsedCounts(nn.Module):
             tokens: (V,) frequency of each word in them.
             n_passes: the number of passes that are planned.
             selector: chooses the topics to keep, if there are spare ones.
+            sampling: the passes after these, in which the topics of tokens are drawn, if there are any.
         """
         self.document_topics = torch.zeros(n_docs, 0, device=self.alpha.device)
         self.tokens.copy_(tokens)
-        self.n_passes, self.selector = n_passes, selector
+        self.n_passes, self.selector, self.sampling = n_passes, selector, sampling
 
     def finish(self, usage: Tensor) -> None:
         """End a run of training. If spare topics are left, keep the K topics that the documents use most.
@@ -139,24 +133,28 @@ class CollapsedCounts(nn.Module):
         if self.word_totals is not None:
             smoothed = self.word_topics + self.eta
             self.word_topics = smoothed * (self.word_totals / smoothed.sum(1, keepdim=True))
+        if self.sampling is not None and self.sampling.mean_counts is not None:
+            self.word_topics = self.sampling.mean_counts
         self._forget_run()
 
     def _forget_run(self) -> None:
-        self.document_topics = self.previous_topics = self.word_totals = None
-        self.current_pass = self.selector = None
+        self.document_topics = self.word_totals = self.current_pass = self.selector = self.sampling = None
         self.n_passes = self.passes_done = self.batches_done = 0
 
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return what changes in a run of training and is not in `state_dict()`: tensors and JSON values."""
-        tensors = {name: tensor for name in _OPTIONAL if (tensor := getattr(self, name)) is not None}
-        tensors |= tensors_of(self.document_topics)
+        tensors = tensors_of(self.document_topics)
         values: dict[str, Any] = {name: getattr(self, name) for name in _COUNTERS}
-        values |= {"started": bool(self.started), "n_topics": len(self.alpha), "pass": None}
+        values |= {"started": bool(self.started), "n_topics": len(self.alpha)}
+        if self.word_totals is not None:
+            tensors["word_totals"] = self.word_totals
+        if self.sampling is not None:
+            sampled, values["sampling"] = self.sampling.state()
+            tensors |= sampled
         if self.pruning.kept is not None:
             tensors["kept"] = self.pruning.kept
         if self.current_pass is not None:
-            sums, values["pass"] = self.current_pass.state()
-            tensors |= {f"pass.{name}": tensor for name, tensor in sums.items()}
+            tensors |= {f"pass.{name}": tensor for name, tensor in self.current_pass.state().items()}
         return tensors, values
 
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
@@ -164,20 +162,21 @@ class CollapsedCounts(nn.Module):
 
         The object must be new and prepared by `keep_documents` if the other one was.
         """
-        for name in _OPTIONAL:
-            setattr(self, name, tensors.get(name))
+        self.word_totals = tensors.get("word_totals")
         self.document_topics = from_tensors(tensors, values["n_topics"])
         for name in _COUNTERS:
             setattr(self, name, values[name])
+        if self.sampling is not None:
+            self.sampling.load_state(tensors, values["sampling"])
         self.pruning.kept = tensors.get("kept")
         for name in _RESIZED:
             buffer = getattr(self, name)
             setattr(self, name, buffer.new_zeros(*buffer.shape[:-1], values["n_topics"]))
         if values["started"]:
             self.seed_counts = self.pruning.select(pad(self.seed_counts, (0, self.pruning.n_spare)))
-        if values["pass"] is not None:
-            sums = {name.removeprefix("pass."): tensor for name, tensor in tensors.items() if name.startswith("pass.")}
-            self.current_pass = CountingPass.from_state(sums, values["pass"])
+        sums = {name.removeprefix("pass."): tensor for name, tensor in tensors.items() if name.startswith("pass.")}
+        if sums:
+            self.current_pass = CountingPass.from_state(sums)
         if values["started"] and not self.has_spare:
             self.selector = None
 
@@ -185,6 +184,16 @@ class CollapsedCounts(nn.Module):
     def has_spare(self) -> bool:
         """Whether there are more topics than requested."""
         return len(self.alpha) > self.pruning.n_topics
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether documents come only once, so that their counts are not kept."""
+        return self.document_topics is None
+
+    @property
+    def sampled(self) -> SamplingStage | None:
+        """The sampling stage, if this pass belongs to it."""
+        return self.sampling if self.passes_done >= self.n_passes else None
 
     @property
     def protected(self) -> Tensor:
@@ -237,7 +246,6 @@ class CollapsedCounts(nn.Module):
         which = self.pruning.keep(which, self.seed_counts.any(0))
         for name in (*_RESIZED, "seed_counts"):
             setattr(self, name, getattr(self, name)[..., which])
-        self.previous_topics = None
         self.document_topics = None if self.document_topics is None else select(self.document_topics, which)
         if not self.has_spare:
             self.selector = None
@@ -245,8 +253,7 @@ class CollapsedCounts(nn.Module):
     def count(self, batch: Batch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
         """Reassign the tokens of a batch to topics, and add them to the sums of the pass.
 
-        The counts of each document are drawn first, nearly from Gamma(N_dk), which is as noisy as a Gibbs sampler's
-        sums of draws, or with less variance if there are few tokens per word.
+        The counts of documents are drawn first, nearly from Gamma(N_dk): as noisy as a Gibbs sampler's sums of draws.
 
         Args:
             batch: the documents.
@@ -257,38 +264,31 @@ class CollapsedCounts(nn.Module):
             Dirichlet(alpha + N_d), in which words count as `count_power` says.
         """
         self.batches_done += 1
-        self.current_pass = current = self.current_pass or self._start_pass(generator)
+        self.current_pass = done = self.current_pass or self._start_pass()
+        if (stage := self.sampled) is not None:
+            counts = stage.draw(batch, self.document_topics, done.topics, self.alpha, done.word_topics, generator)
+            return self._end_batch(batch, counts, done)
         values = batch.counts.values**self.count_power  # (N,)
         counts = self._initial_counts(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
-        drawn = draw_counts(counts, current.noise, generator, of_batch=True)
+        drawn = draw_counts(counts, generator)
         counts = self.reassign(
-            batch.counts, values, drawn, current.topics, self.alpha, current.word_topics, excluded=current.excluded
+            batch.counts, values, drawn, done.topics, self.alpha, done.word_topics, excluded=not self.is_stream
         )
         if self.document_topics is not None:
             self.document_topics[batch.rows] = counts
-        current.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
+        return self._end_batch(batch, counts, done)
+
+    def _end_batch(self, batch: Batch, counts: Tensor, done: CountingPass) -> DirichletPosterior:
+        """Add what alpha and the frequencies of words depend on to the sums of the pass; return the posterior."""
+        done.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
         numerator, denominator = dirichlet_step(counts, self.alpha)
-        current.alpha_numerator.add_(numerator)
-        current.alpha_denominator.add_(denominator)
+        done.alpha_numerator.add_(numerator)
+        done.alpha_denominator.add_(denominator)
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
-    def _start_pass(self, generator: torch.Generator) -> CountingPass:
-        """Start a pass whose noise suits the number of tokens per word."""
-        counted = self.word_topics if self.word_totals is None else self.word_totals
-        noise = min(1.0, float(counted.sum()) / len(self.tokens) / _FULL_NOISE_TOKENS)
-        word_topics = self.word_topics  # (V, K)
-        if self.passes_done < min(_WORD_NOISE_PASSES * self.n_passes, self.n_passes - _FINAL_PASSES):
-            word_topics = draw_counts(word_topics, _WORD_NOISE * noise, current().shared(generator))
-        excluded = 0.0 if self.document_topics is None else 1 - noise**2
-        return CountingPass.start(self._topics(word_topics), noise, excluded)
-
-    def _topics(self, word_topics: Tensor) -> CountedTopics:
-        """Return the topics that a pass uses, given N_vk (V, K), and note them for the momentum of the next pass."""
-        topics, previous = CountedTopics.from_counts(word_topics + self.seed_counts, self.eta), self.previous_topics
-        self.previous_topics = topics.beta_t
-        if previous is None or self.passes_done >= self.n_passes - _FINAL_PASSES:
-            return topics
-        return topics.extrapolated(previous)
+    def _start_pass(self) -> CountingPass:
+        eta = self.eta if self.sampled is None else self.sampled.eta
+        return CountingPass.start(CountedTopics.from_counts(self.word_topics + self.seed_counts, eta))
 
     def _initial_counts(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
         """Return N_dk (B, K) at the start of a pass: of the previous pass, or from the encoder's theta.
@@ -304,7 +304,7 @@ class CollapsedCounts(nn.Module):
             theta[:, self.background] = _BACKGROUND_SHARE / self.background.sum()
             theta /= theta.sum(1, keepdim=True)
         elif self.document_topics is None:
-            counts = expected_counts(batch.counts, self.beta_t, self.alpha, theta, _STREAM_REFINE)
+            counts = self.expected_counts(batch.counts, self.beta_t, self.alpha, theta, _STREAM_REFINE)
             theta = counts / batch.counts.totals[:, None]
         return sizes * theta
 
@@ -319,11 +319,11 @@ class CollapsedCounts(nn.Module):
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.document_topics is None:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
             self.alpha.mul_(change).clamp_(_MIN_ALPHA, _MAX_ALPHA)
-        tokens_per_word = float(self.tokens.sum()) / len(self.tokens)
-        sharpness = self.sharpness or min(_MAX_SHARPNESS, 1 + _SHARPNESS_SCALE / (3 + tokens_per_word**0.5))
-        self.beta_t = sharpen(self.word_topics + self.seed_counts, self.tokens, sharpness, self.eta)
-        if self.background.any():
-            self.beta_t = mix_background(self.beta_t, self.alpha * self.background, _MIXED_BACKGROUND)
+        counts, eta = self.word_topics, self.eta
+        if (stage := self.sampled) is not None:
+            counts, eta = stage.end_pass(counts)
+            self.document_topics = counts.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
+        self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, eta)
         self.passes_done += 1
         self.word_totals, self.batches_done = None, 0
         n_kept = self.pruning.n_kept(self.passes_done, self.n_passes)
@@ -342,7 +342,7 @@ class CollapsedCounts(nn.Module):
             steps: steps of refinement.
         """
         alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, ENCODER_PRIOR)  # (B, K)
-        counts = expected_counts(batch.counts, self.beta_t, alpha, theta, steps)  # (B, K)
+        counts = self.expected_counts(batch.counts, self.beta_t, alpha, theta, steps)  # (B, K)
         return DirichletPosterior(alpha + counts, self.alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:

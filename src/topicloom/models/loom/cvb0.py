@@ -1,25 +1,24 @@
 """Collapsed variational inference for latent Dirichlet allocation: theta and beta are replaced by counts of topics.
 
 CVB0, the zero-order collapsed variational Bayes of Asuncion, Welling, Smyth & Teh 2009, "On Smoothing and Inference for
-Topic Models"; Dirichlet parameters by the fixed point of Minka 2000, "Estimating a Dirichlet distribution"; momentum as
-in Nesterov 1983, "A method of solving a convex programming problem with convergence rate O(1/k^2)".
+Topic Models"; Dirichlet parameters by the fixed point of Minka 2000, "Estimating a Dirichlet distribution".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from ...distributed.ranks import Step, current, step
-from ...nn.sparse import TINY, SparseCounts
+from ...distributed.ranks import current, step
+from ...nn.sparse import SparseCounts
 
 _CHUNK = 1 << 17  # elements of a (non-zeros, K) block; a few such blocks fit into a core's cache
 SMALLEST = 1e-30  # below any product of a count and a probability
 _N_TOP_WORDS = 30  # top words of a topic: a few more than most people read
-_MOMENTUM, _MAX_CHANGE = 0.8, 2.0  # a momentum of 1 makes the topics oscillate
 _TOPICS = ("beta_t", "sizes", "smallest")
 _SUMS = ("word_topics", "tokens", "alpha_numerator", "alpha_denominator")
 
@@ -28,7 +27,7 @@ _SUMS = ("word_topics", "tokens", "alpha_numerator", "alpha_denominator")
 class CountedTopics:
     """The topics that one pass over the documents uses, computed from counts."""
 
-    beta_t: Tensor  # (V, K) (N_vk + eta) / (N_k + V eta), or these `extrapolated`
+    beta_t: Tensor  # (V, K) (N_vk + eta) / (N_k + V eta)
     sizes: Tensor  # (K,) N_k + V eta
     smallest: Tensor  # (K,) eta / (N_k + V eta)
 
@@ -38,54 +37,38 @@ class CountedTopics:
         sizes = word_topics.sum(0) + len(word_topics) * eta
         return cls((word_topics + eta) / sizes, sizes, eta / sizes)
 
-    def extrapolated(self, previous: Tensor) -> CountedTopics:
-        """Return the topics with momentum: they continue in the direction of their last change.
-
-        Near the optimum, a pass reduces the remaining distance by a small and constant fraction, and momentum by
-        several times that fraction. As in Nesterov's method, the next counts start from the extrapolated topics.
-
-        Args:
-            previous: (V, K) the topics one pass ago, before momentum.
-        """
-        change = (self.beta_t / previous).clamp_(1 / _MAX_CHANGE, _MAX_CHANGE)
-        beta_t = self.beta_t * change.pow_(_MOMENTUM)
-        return replace(self, beta_t=beta_t / beta_t.sum(0))
-
 
 @dataclass(frozen=True)
 class CountingPass:
     """One pass over the documents: the topics that it uses, and the sums that it collects."""
 
     topics: CountedTopics  # used
-    noise: float  # variance of the counts of documents, divided by their mean
-    excluded: float  # the share of a token's own count that is excluded from the counts of its word
     word_topics: Tensor  # (V, K) new N_vk
     tokens: Tensor  # (V,) frequency of each word
     alpha_numerator: Tensor  # (K,) of Minka's fixed point
     alpha_denominator: Tensor  # ()
 
     @classmethod
-    def start(cls, topics: CountedTopics, noise: float, excluded: float) -> CountingPass:
+    def start(cls, topics: CountedTopics) -> CountingPass:
         """Return a pass whose sums are all 0."""
         zeros = torch.zeros_like(topics.beta_t)
-        return cls(topics, noise, excluded, zeros, zeros[:, 0].clone(), zeros[0].clone(), zeros.new_zeros(()))
+        return cls(topics, zeros, zeros[:, 0].clone(), zeros[0].clone(), zeros.new_zeros(()))
 
     def of_all_ranks(self) -> CountingPass:
         """Return the pass with the sums over the documents of all ranks. It is called once, at the end of the pass."""
         current().sum_in_place([self.word_topics, self.tokens, self.alpha_numerator, self.alpha_denominator])
         return self
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
-        """Return tensors and numbers from which `from_state` makes the same pass."""
+    def state(self) -> dict[str, Tensor]:
+        """Return tensors from which `from_state` makes the same pass."""
         tensors = {name: getattr(self.topics, name) for name in _TOPICS}
-        tensors |= {name: getattr(self, name) for name in _SUMS}
-        return tensors, {"noise": self.noise, "excluded": self.excluded}
+        return tensors | {name: getattr(self, name) for name in _SUMS}
 
     @classmethod
-    def from_state(cls, tensors: Mapping[str, Tensor], values: Mapping[str, float]) -> CountingPass:
+    def from_state(cls, tensors: Mapping[str, Tensor]) -> CountingPass:
         """Return the pass that `state` describes."""
         topics = CountedTopics(*(tensors[name] for name in _TOPICS))
-        return cls(topics, values["noise"], values["excluded"], *(tensors[name] for name in _SUMS))
+        return cls(topics, *(tensors[name] for name in _SUMS))
 
 
 def reassign(
@@ -96,30 +79,28 @@ def reassign(
     alpha: Tensor,
     word_topics: Tensor,
     *,
-    excluded: float = 1.0,
+    excluded: bool = True,
 ) -> Tensor:
     """Reassign each token to the topics in proportion to its posterior, given the assignments of all other tokens.
 
-    gamma_dvk is proportional to (N_dk - g_dvk + alpha_k) (N_vk - e x_dv g_dvk + eta) / (N_k + V eta), where g is the
-    token's own contribution to both counts and e is `excluded`, which is 1 in CVB0. CVB0 stores g of every token. Here
-    g is computed from the current counts, proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), so that no
-    (non-zeros, K) array is stored. For extrapolated topics, the contribution to the actual counts is subtracted.
+    gamma_dvk is proportional to (N_dk - g_dvk + alpha_k) (N_vk - x_dv g_dvk + eta) / (N_k + V eta), where g is the
+    token's own contribution to both counts. CVB0 stores g of every token. Here g is computed from the current counts,
+    proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), so that no (non-zeros, K) array is stored.
 
     Args:
         counts: a batch of B documents.
         values: (N,) the weight of each non-zero.
         doc_topics: (B, K) N_dk.
-        topics: the topics of the previous pass, possibly extrapolated.
+        topics: the topics of the previous pass.
         alpha: (K,) Dirichlet parameter of theta.
         word_topics: (V, K), to which the words of the batch are added in place.
-        excluded: the share of a token's own count that is excluded from the counts of its word. It is 0 where these do
-            not contain the token, or are so large that excluding it is not needed.
+        excluded: whether a token's own count is excluded from the counts of its word. A stream's do not contain it.
 
     Returns:
         (B, K) the new counts of the documents.
     """
     shares = doc_topics + alpha  # (B, K)
-    new, per_size, ones = torch.zeros_like(doc_topics), -excluded / topics.sizes, torch.ones_like(alpha)[:, None]
+    new, per_size, ones = torch.zeros_like(doc_topics), -float(excluded) / topics.sizes, torch.ones_like(alpha)[:, None]
     step = max(1, _CHUNK // len(alpha))
     for rows, words, x in zip(
         counts.documents.split(step), counts.indices.split(step), values[:, None].split(step), strict=True
@@ -137,14 +118,13 @@ def reassign(
     return new
 
 
-def draw_counts(means: Tensor, noise: float, generator: torch.Generator, *, of_batch: bool = False) -> Tensor:
-    """Draw gamma variables with the given means, of any shape, and with variances of `noise` times the means.
+def draw_counts(means: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw gamma variables with the given means (B, K), one row for each document of the batch, and equal variances.
 
     A Gamma(a) variable is a Gamma(a + 1) variable times U^(1 / a), and the cube root of the latter gamma is nearly
     normal (Wilson & Hilferty 1931, "The distribution of chi-square"). Mean, variance and skewness are accurate to about
     one percent. Exact draws take up to four times as long.
     """
-    taken = step() if of_batch else Step(current())
 
     def standard(n: int) -> Tensor:
         return means.new_empty(n, means.shape[1]).normal_(generator=generator)
@@ -152,12 +132,11 @@ def draw_counts(means: Tensor, noise: float, generator: torch.Generator, *, of_b
     def uniform(n: int) -> Tensor:
         return means.new_empty(n, means.shape[1]).uniform_(generator=generator)
 
-    shape = means / noise
-    larger = shape + 1
+    larger = means + 1
     spread = (9 * larger).reciprocal_()
-    root = taken.drawn(standard, len(means)).mul_(spread.sqrt()).add_(1).sub_(spread).clamp_min_(0)
-    share = taken.drawn(uniform, len(means)).log_().div_(shape).exp_()  # 0 for a shape of 0
-    return share.mul_(larger).mul_(root).mul_(root).mul_(root).mul_(noise)
+    root = step().drawn(standard, len(means)).mul_(spread.sqrt()).add_(1).sub_(spread).clamp_min_(0)
+    share = step().drawn(uniform, len(means)).log_().div_(means).exp_()  # 0 for a mean of 0
+    return share.mul_(larger).mul_(root).mul_(root).mul_(root)
 
 
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
@@ -171,33 +150,54 @@ def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
         doc_topics: (B, K) counts.
         alpha: (K,) Dirichlet parameter of theta.
     """
-    whole, total = doc_topics.floor(), alpha.sum()
-    rounded = whole + alpha  # (B, K)
+    where = doc_topics.nonzero(as_tuple=True)  # most counts are 0 after topics of tokens were drawn, and add nothing
+    values, prior, total = doc_topics[where], alpha[where[1]], alpha.sum()  # (n,), (n,), ()
+    whole = values.floor()
+    rounded = whole + prior
     # psi(a + 1) = psi(a) + 1 / a
-    rises = torch.digamma(rounded) - torch.digamma(alpha) + (doc_topics - whole) / rounded  # (B, K)
-    return rises.sum(0), (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
+    rises = torch.digamma(rounded) - torch.digamma(alpha)[where[1]] + (values - whole) / rounded  # (n,)
+    numerator = torch.zeros_like(alpha).index_add_(0, where[1], rises)
+    return numerator, (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
 
 
 def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
     """Return the expected counts of topics in documents, given the topics: (B, K).
+
+    A step of the fixed point is that of CVB0 with constant topics: gamma_dvk is proportional to
+    (N_dk - gamma_dvk + alpha_dk) beta_kv, and N_dk = sum_v x_dv gamma_dvk. In a short document, a token whose own count
+    were not excluded would confirm itself.
 
     Args:
         documents: a batch of B documents.
         beta_t: (V, K) topics.
         alpha: (K,), or (B, K) for each document.
         start: (B, K) theta to start from, rows sum to 1.
-        steps: steps of the fixed point N_dk = sum_v x_dv theta_dk beta_kv / p_dv, theta_dk proportional to
-            N_dk + alpha_k.
+        steps: steps of the fixed point; the first one uses `start` in place of the shares.
     """
     counts = documents.totals[:, None] * start
-    theta = start
-    for number in range(steps):
-        if number:
-            theta = counts + alpha
-            theta = theta / theta.sum(1, keepdim=True)
-        ratio = documents.values / (documents.sampled_product(theta, beta_t) + TINY)  # (N,)
-        counts = theta * documents.times(ratio, beta_t)
+    alpha, ones = alpha.expand_as(counts), torch.ones_like(start[0])[:, None]  # (B, K), (K, 1)
+    for rows, which in _pieces(documents, len(ones)) if steps else ():
+        new = counts[rows]
+        docs, x = documents.documents[which] - rows.start, documents.values[which, None]  # (n,), (n, 1)
+        beta, prior = beta_t[documents.indices[which]], alpha[rows][docs]  # (n, K) each
+        gamma = start[rows][docs].mul_(beta)  # (n, K)
+        for number in range(steps):
+            if number:
+                gamma = torch.maximum((new + alpha[rows])[docs].sub_(gamma), prior).mul_(beta)
+            gamma /= gamma @ ones + SMALLEST
+            new = torch.zeros_like(new).index_add_(0, docs, gamma * x)
+        counts[rows] = new
     return counts
+
+
+def _pieces(documents: SparseCounts, n_topics: int) -> Iterator[tuple[slice, slice]]:
+    """Yield documents whose (n, K) blocks fit the cache, or single ones, and their non-zeros."""
+    offsets, first = documents.offsets.tolist(), 0
+    while first < documents.n_docs:
+        end = bisect_right(offsets, offsets[first] + _CHUNK // n_topics) - 1
+        last = max(first + 1, end)
+        yield slice(first, last), slice(offsets[first], offsets[last])
+        first = last
 
 
 def sharpen(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: float) -> Tensor:
@@ -237,15 +237,3 @@ def top_word_mask(weights: Tensor, frequency: Tensor) -> Tensor:
     for ranked in (weights, weights / frequency**0.4):
         is_top[ranked.topk(top_n, dim=0, sorted=False).indices] = True
     return is_top
-
-
-def mix_background(beta_t: Tensor, weights: Tensor, share: float) -> Tensor:
-    """Replace `share` of each topic by words of the background topics, which do not change themselves: (V, K).
-
-    Args:
-        beta_t: (V, K) topics, columns sum to 1.
-        weights: (K,) the weight of each background topic in the mixture; 0 for the other topics.
-        share: from 0 to 1.
-    """
-    words = beta_t @ (weights / weights.sum())  # (V,)
-    return torch.where(weights > 0, beta_t, torch.lerp(beta_t, words[:, None], share))

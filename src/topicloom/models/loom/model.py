@@ -1,13 +1,15 @@
-"""Loom: variational pretraining of a topic model, then collapsed counting. This project's own model.
+"""Loom: variational pretraining of a topic model, then collapsed counting and sampling. This project's own model.
 
-Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in two stages of one run:
+Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in three stages of one run:
 
 - Pretraining: an encoder and free topics maximise the evidence lower bound by gradient descent, as in GSM with a
-  Laplace prior. The weight of the divergence rises in the first quarter of all epochs (kl_warmup). A few epochs find
-  topics of words that occur together in documents, for which a Gibbs sampler with a random start needs hundreds of
-  passes.
+  Laplace prior. The weight of the divergence rises in the first quarter of the epochs of this stage and the next one
+  (kl_warmup). A few epochs find topics of words that occur together in documents, for which a Gibbs sampler with a
+  random start needs hundreds of passes.
 - Counting: tokens are reassigned to topics as in CVB0 (Asuncion et al. 2009), with counts that are kept for each
   document and drawn again in every pass. The topics have no gradients; the encoder learns to predict the counts.
+- Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004), with the
+  counts of words of the last pass (Newman et al. 2009). The topics are means over the later half of these passes.
 
 Training starts with more topics than requested. Those whose words do not occur together, or which resemble other
 topics, are removed early in the counting stage. docs/models/loom.md has the mathematics.
@@ -42,7 +44,9 @@ from ..pruning import CoherenceSelector, select_topics
 from ..spare_topics import MAX_SPARE
 from ..variational import VariationalTopicModel
 from ..words import Words
+from .compiled import sample
 from .network import LoomNetwork
+from .sampling import SamplingStage, token_starts
 
 # Documents of more than 20 tokens need fewer epochs of pretraining, but at least this share of them.
 _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
@@ -50,37 +54,42 @@ _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Loom(VariationalTopicModel):
-    """Variational pretraining, collapsed counting and amortised inference: this project's own topic model.
+    """Variational pretraining, collapsed counting and sampling, amortised inference: this project's own topic model.
 
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
-        pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent; the
-            other epochs count. Documents of more than 20 tokens on average need fewer of the former, down to .4 of them
-            at 125 tokens, and training is shorter by as many epochs.
+        epochs: the passes over the documents in all three stages, by default 28 of pretraining, 28 of counting and 84
+            of sampling.
+        pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent.
+            Documents of more than 20 tokens on average need fewer of these epochs, down to .4 of them at 125 tokens,
+            and training is shorter by as many epochs.
+        sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none. The
+            epochs that are neither pretraining nor sampling count.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. They are
             removed in the counting stage.
         background_topics: the share of the topics that start as topics of common words; 0 is LDA.
-        count_power: a word that occurs x times in a document counts x ** count_power times in the counting stage; 1 is
-            LDA. A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
-        sharpness: p(topic | word) of top words is raised to this power in the topics; 1 is LDA. None is
-            1 + 10 / (3 + sqrt(tokens per word)), at most 2.5.
-        alpha: the symmetric Dirichlet parameter of theta in pretraining; the counting stage learns its own.
-        eta: the Dirichlet parameter of the topics.
+        count_power: a word that occurs x times in a document counts x ** count_power times after pretraining; 1 is LDA.
+            A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
+        sharpness: p(topic | word) of top words is raised to this power in the topics; 1 is LDA.
+        alpha: the symmetric Dirichlet parameter of theta in pretraining; the later stages learn their own.
+        eta: the symmetric Dirichlet parameter of the topics in the counting stage; the sampling stage learns it,
+            starting from this value.
         refine: the number of steps that improve the encoder's theta of a new document; 0 for none.
-        target: "counts" alone, as the counting stage assigns tokens to topics.
+        target: "counts" alone, as the stages after pretraining assign tokens to topics.
     """
 
     target: Literal["counts"] = "counts"
-    epochs: AtLeastOne = 56
-    pretrain_share: Share = 0.5
+    epochs: AtLeastOne = 140
+    pretrain_share: Share = 0.2
+    sample_share: Rate = 0.6
     spare_topics: NotNegative = 2.0
     background_topics: Rate = 0.05
-    count_power: Annotated[float, Field(gt=0, le=1)] = 0.5
-    sharpness: Positive | None = None
+    count_power: Annotated[float, Field(gt=0, le=1)] = 0.6
+    sharpness: Positive = 1.25
     alpha: Positive = 0.3
     eta: Annotated[float, Field(ge=1e-6, allow_inf_nan=False)] = 0.01
-    refine: Annotated[int, Field(ge=0)] = 5
+    refine: Annotated[int, Field(ge=0)] = 10
 
     def transform(self, X: Any, refine: int | None = None) -> Array:
         """Return the topics of documents.
@@ -108,19 +117,25 @@ class Loom(VariationalTopicModel):
         shared = {field.name: getattr(self, field.name) for field in fields(VariationalTopicModel)}
         return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics, "spare_topics": 0})
 
-    def _stage_epochs(self, mean_length: float) -> tuple[int, int]:
-        """Return the epochs of pretraining and of counting.
+    def _stage_epochs(self, mean_length: float) -> tuple[int, int, int]:
+        """Return the epochs of pretraining, of counting and of sampling.
 
         Args:
             mean_length: tokens per document.
         """
         pretraining = max(1, min(round(self.pretrain_share * self.epochs), self.epochs - 1))
         needed = min(1.0, max(_MIN_PRETRAINING, (_SHORT_DOCUMENT / max(mean_length, 1.0)) ** 0.5))
-        return max(1, round(needed * pretraining)), self.epochs - pretraining
+        others = self.epochs - pretraining
+        sampling = max(0, min(round(self.sample_share * self.epochs), others - 1))
+        return max(1, round(needed * pretraining)), others - sampling, sampling
 
     @property
     def n_history_rows(self) -> int:
         return sum(self._stage_epochs(self.word_statistics().mean_length))
+
+    @property
+    def cycle_end(self) -> int:
+        return sum(self._stage_epochs(self.word_statistics().mean_length)[:2])
 
     def build_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         return LoomNetwork(self, words, 0, generator)
@@ -135,7 +150,14 @@ class Loom(VariationalTopicModel):
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         assert isinstance(network, LoomNetwork)
         tokens, selector = torch.from_numpy(self.word_counts_), CoherenceSelector(reader) if self.spare_topics else None
-        network.counting.keep_documents(reader.counts.shape[0], tokens, network.count_epochs, selector)
+        sampling = None
+        if network.sample_epochs:
+            starts = token_starts(reader.counts).to(network.counting.alpha.device)
+            sampling = SamplingStage(
+                network.sample_epochs, starts, eta=self.eta, count_power=self.count_power, sample=sample
+            )
+        n_docs = reader.counts.shape[0]
+        network.counting.keep_documents(n_docs, tokens, network.count_epochs, selector, sampling)
 
     def finish_training(self, state: TrainingState) -> None:
         network = state.network

@@ -17,7 +17,7 @@ from ...nn.posteriors import DirichletPosterior, SampledPosterior
 from ...nn.sparse import mixture_log_likelihood
 from ..gsm import GSMNetwork
 from ..words import Words
-from .compiled import reassign
+from .compiled import expected_counts, reassign
 from .counting import CollapsedCounts
 
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ class LoomNetwork(GSMNetwork):
             n_spare=n_spare,
             seed_counts=None if seeds is None else (seeds > 0) * _SEED_COUNT,
             reassign=reassign,
+            expected_counts=expected_counts,
         )
         self.refine = settings.refine
-        self.pretrain_epochs, self.count_epochs = settings._stage_epochs(words.mean_length)
+        self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings._stage_epochs(words.mean_length)
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
 
@@ -109,7 +110,13 @@ class LoomNetwork(GSMNetwork):
         return -self.loss(batch).without_extras() if self.counting.started else super().bound(batch, generator)
 
     def may_end(self) -> bool:
-        return bool(self.counting.started) and not self.counting.has_spare
+        counting = self.counting
+        is_last_stage = counting.sampling is None or counting.sampled is not None
+        return bool(counting.started) and not counting.has_spare and is_last_stage
+
+    @property
+    def changes_slowly(self) -> bool:
+        return self.counting.sampling is not None and self.counting.sampling.passes_done > 0
 
     def players(self) -> list[Player]:
         return [replace(player, loss=self.training_loss) for player in super().players()]

@@ -127,11 +127,11 @@ class PortableTopics:
             return shares
         assert theta is not None
         alpha = (1 - self.share) * alpha + self.share * alpha.sum() * theta
-        counts = values.sum() * theta
-        for step in range(self.steps):
-            if step:
-                theta = (counts + alpha) / (counts + alpha).sum()
-            counts = theta * ((values / (beta @ theta + TINY)) @ beta)
+        counts, gamma = values.sum() * theta, np.zeros_like(beta)  # (K,), (N, K)
+        for step in range(self.steps):  # as in models/loom/cvb0.py: a token does not count for itself
+            weights = beta * (np.maximum(counts - gamma, 0) + alpha if step else theta)  # (N, K)
+            gamma = weights / (weights.sum(axis=1, keepdims=True) + TINY)
+            counts = values @ gamma
         refined: Array = (alpha + counts) / (alpha + counts).sum()
         return refined
 

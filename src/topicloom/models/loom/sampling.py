@@ -1,0 +1,286 @@
+"""Sampling of topics of tokens, with which Loom's counting ends.
+
+A collapsed Gibbs sampler (Griffiths & Steyvers 2004) draws the topic of one token after the other, given the topics of
+all others. Here, the counts of words are those of the last pass, as in distributed samplers (Newman, Asuncion, Smyth &
+Welling 2009, "Distributed Algorithms for Topic Models"), and the tokens of a document are drawn in four groups: the
+tokens of a group are drawn at the same time. What is drawn does not depend on the order of the documents, on the number
+of threads, or on which process has which documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from ...corpus.mapped import release
+from ...distributed.ranks import step
+from ...nn.batch import Batch
+from ...nn.sparse import SparseCounts
+from .cvb0 import SMALLEST, CountedTopics
+from .documents import DocumentCounts
+
+GROUPS = 4  # if all tokens of a document were drawn at once, its topics would be less certain, and alpha higher
+MOST_TOKENS = 64  # a word that occurs more often in a document is drawn this many times, with a higher weight
+_CHUNK = 1 << 17  # elements of a (tokens, K) block
+_PIECE = 1 << 20  # non-zeros that are read at once
+GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of SplitMix64
+
+
+def tokens_of(values: Tensor) -> Tensor:
+    """Return how many tokens each non-zero stands for, (N,) int64; a fraction of a token is one, too."""
+    return values.ceil().clamp(1, MOST_TOKENS).long()
+
+
+def token_starts(counts: sparse.csr_array) -> Tensor:
+    """Return where the tokens of each document start among those of all documents, (D + 1,) int64."""
+    sums = np.zeros(counts.shape[0] + 1, np.int64)
+    for first, last in _pieces(counts.indptr):
+        start, end = counts.indptr[first], counts.indptr[last]
+        tokens = np.clip(np.ceil(counts.data[start:end]), 1, MOST_TOKENS).astype(np.int64)
+        upto = np.concatenate([[0], tokens.cumsum()])[counts.indptr[first : last + 1] - start]
+        sums[first + 1 : last + 1] = sums[first] + upto[1:]
+        release(counts.data)
+    return torch.from_numpy(sums)
+
+
+def _pieces(offsets: npt.NDArray[np.integer]) -> Iterator[tuple[int, int]]:
+    """Yield the first document and the one after the last of pieces of about a million non-zeros."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _PIECE, side="right")) - 1)
+        yield first, last
+        first = last
+
+
+class Assignments:
+    """The topic of each token of the training documents.
+
+    Args:
+        starts: (D + 1,) int64, where the tokens of each document start.
+        topics: the topic of each token, a type of whole numbers.
+    """
+
+    def __init__(self, starts: Tensor, topics: Tensor) -> None:
+        self.starts, self.topics = starts, topics
+
+    @classmethod
+    def empty(cls, starts: Tensor, n_topics: int) -> Assignments:
+        """Return assignments of all tokens to the first of so many topics."""
+        number = torch.uint8 if n_topics <= 1 << 8 else torch.int16 if n_topics <= 1 << 15 else torch.int32
+        return cls(starts, torch.zeros(int(starts[-1]), dtype=number, device=starts.device))
+
+    def places(self, rows: Tensor) -> Tensor:
+        """Return where the tokens of some documents (B,) are, one document after the other, (T,) int64."""
+        first, lengths = self.starts[rows], self.starts[rows + 1] - self.starts[rows]  # (B,)
+        offsets, total = lengths.cumsum(0) - lengths, int(lengths.sum())
+        moved = torch.repeat_interleave(first - offsets, lengths, output_size=total)  # (T,)
+        return moved + torch.arange(total, device=rows.device)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What is drawn for a batch of B documents.
+
+    Attributes:
+        tokens: (N,) int64, the tokens of each non-zero.
+        weights: (N,) how much each of these tokens counts.
+        previous: (T,) the topics of the tokens in the last pass; None in the first pass.
+        seeds: (B,) int64, with which the random numbers of each document begin.
+    """
+
+    tokens: Tensor
+    weights: Tensor
+    previous: Tensor | None
+    seeds: Tensor
+
+
+def uniform(seeds: Tensor, positions: Tensor) -> Tensor:
+    """Return random numbers from 0 to 1 for the tokens at these positions of documents with these seeds: (T,) float32.
+
+    They are computed by SplitMix64 (Steele, Lea & Flood 2014, "Fast Splittable Pseudorandom Number Generators").
+    """
+    x = seeds + (positions + 1) * _signed(GOLDEN)
+    x = (x ^ _shifted(x, 30)) * _signed(MIX_1)
+    x = (x ^ _shifted(x, 27)) * _signed(MIX_2)
+    x = x ^ _shifted(x, 31)
+    return _shifted(x, 40).float() * 2.0**-24
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _shifted(x: Tensor, bits: int) -> Tensor:
+    """Return x >> bits of numbers without a sign."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def sample(
+    counts: SparseCounts,
+    draws: Draws,
+    doc_topics: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Draw the topic of each token given the topics of the others.
+
+    The probability of topic k is proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), in which the counts do
+    not contain the token. N_vk is that of the last pass.
+
+    Args:
+        counts: a batch of B documents.
+        draws: the tokens of the batch.
+        doc_topics: (B, K) N_dk, which is used in the first pass.
+        topics: the topics of the last pass.
+        alpha: (K,) Dirichlet parameter of theta.
+        word_topics: (V, K), to which the tokens of the batch are added in place.
+
+    Returns:
+        (T,) the topics of the tokens, and (B, K) the new counts of the documents.
+    """
+    device, sizes = counts.device, 1 / topics.sizes
+    words = counts.indices.repeat_interleave(draws.tokens)  # (T,)
+    weights = draws.weights.repeat_interleave(draws.tokens)  # (T,)
+    docs = counts.documents.repeat_interleave(draws.tokens)  # (T,)
+    lengths = counts.sum_by_document(draws.tokens.float()).long()  # (B,)
+    positions = torch.arange(len(words), device=device) - (lengths.cumsum(0) - lengths)[docs]  # (T,)
+    random = uniform(draws.seeds[docs], positions)  # (T,)
+    found, previous = torch.empty_like(words), None if draws.previous is None else draws.previous.long()
+    if previous is None:
+        shares = doc_topics + alpha  # (B, K)
+    else:
+        shares = alpha.repeat(counts.n_docs, 1).index_put_((docs, previous), weights, accumulate=True)
+    new = torch.zeros_like(shares)
+    groups = [torch.arange(len(words), device=device)]
+    if previous is not None:
+        groups = [(positions % GROUPS == group).nonzero()[:, 0] for group in range(GROUPS)]
+    for group in groups:
+        for some in group.split(max(1, _CHUNK // len(alpha))):
+            doc, word, weight = docs[some], words[some], weights[some]
+            theta, beta = shares.index_select(0, doc), topics.beta_t.index_select(0, word)  # (n, K) each
+            if previous is not None:
+                old = previous[some, None]  # (n, 1)
+                theta.scatter_add_(1, old, -weight[:, None]).clamp_min_(SMALLEST)
+                own = beta.gather(1, old) - weight[:, None] * sizes[old]
+                beta.scatter_(1, old, torch.maximum(own, topics.smallest[old]))
+            upto = theta.mul_(beta).cumsum(1)  # (n, K)
+            drawn = torch.searchsorted(upto, (random[some] * upto[:, -1])[:, None], right=True)[:, 0]
+            found[some] = drawn.clamp_max_(len(alpha) - 1)
+            new.index_put_((doc, found[some]), weight, accumulate=True)
+            word_topics.index_put_((word, found[some]), weight, accumulate=True)
+        if previous is not None:
+            shares.index_put_((docs[group], previous[group]), -weights[group], accumulate=True)
+            shares.index_put_((docs[group], found[group]), weights[group], accumulate=True)
+    return found, new
+
+
+def eta_step(word_topics: Tensor, eta: float) -> float:
+    """Return eta after a step of Minka's fixed point for the symmetric Dirichlet parameter of the topics.
+
+    Args:
+        word_topics: (V, K) counts.
+        eta: the parameter so far.
+    """
+    n_words, n_topics = word_topics.shape
+    start, total = torch.tensor(eta, dtype=torch.float64), n_words * eta
+    rises = torch.digamma(word_topics + eta).sum(dtype=torch.float64) - n_words * n_topics * torch.digamma(start)
+    sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(start * n_words)
+    step = float(rises / (n_words * sizes))
+    return min(max(eta * step, 1e-6), 1.0) if math.isfinite(step) else eta
+
+
+class SamplingStage:
+    """The passes in which the topics of tokens are drawn: these topics, the mean of the counts, and eta.
+
+    Args:
+        n_passes: the number of passes that are planned; the counts of the later half are averaged.
+        starts: (D + 1,) where the tokens of each document start, as `token_starts` returns it.
+        eta: Dirichlet parameter of the topics at first; it is learned.
+        count_power: a word that occurs x times in a document counts x ** count_power times.
+        sample: the function of this name, or one that draws with the same probabilities.
+    """
+
+    mean_counts: Tensor | None  # (V, K) the mean of N_vk over the passes that are averaged
+
+    def __init__(
+        self,
+        n_passes: int,
+        starts: Tensor,
+        *,
+        eta: float,
+        count_power: float,
+        sample: Callable[..., tuple[Tensor, Tensor]] = sample,
+    ) -> None:
+        self.n_passes, self.eta, self.count_power, self.sample = n_passes, eta, count_power, sample
+        self.starts, self.passes_done, self.mean_counts = starts, 0, None
+        self.assignments: Assignments | None = None
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """Return what changes in these passes: tensors and JSON values."""
+        tensors = {} if self.assignments is None else {"assignments": self.assignments.topics}
+        tensors |= {} if self.mean_counts is None else {"mean_counts": self.mean_counts}
+        return tensors, {"passes_done": self.passes_done, "eta": self.eta}
+
+    def load_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Take back what `state` returned."""
+        if "assignments" in tensors:
+            self.assignments = Assignments(self.starts, tensors["assignments"])
+        self.mean_counts = tensors.get("mean_counts")
+        self.passes_done, self.eta = values["passes_done"], values["eta"]
+
+    def draw(
+        self,
+        batch: Batch,
+        doc_topics: DocumentCounts | None,
+        topics: CountedTopics,
+        alpha: Tensor,
+        word_topics: Tensor,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Draw the topics of the tokens of a batch, and return the counts of its documents, (B, K).
+
+        Args:
+            batch: the documents.
+            doc_topics: (D, K) the counts of all documents, from which the first pass starts.
+            topics: the topics of the last pass.
+            alpha: (K,) Dirichlet parameter of theta.
+            word_topics: (V, K), to which the tokens of the batch are added in place.
+            generator: draws the seed of each document.
+        """
+        assert batch.rows is not None
+        assert doc_topics is not None
+        if self.assignments is None:
+            self.assignments = Assignments.empty(self.starts, len(alpha))
+        tokens = tokens_of(batch.counts.values)  # (N,)
+        weights = batch.counts.values**self.count_power / tokens  # (N,)
+        places = self.assignments.places(batch.rows)  # (T,)
+        previous = self.assignments.topics[places] if self.passes_done else None  # (T,)
+        before = word_topics.new_zeros(0) if self.passes_done else doc_topics[batch.rows]  # (B, K)
+
+        def seeds(n: int) -> Tensor:
+            return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
+
+        draws = Draws(tokens, weights, previous, step().drawn(seeds, batch.n_docs)[:, 0].to(batch.device))
+        found, counts = self.sample(batch.counts, draws, before, topics, alpha, word_topics)
+        self.assignments.topics[places] = found.to(self.assignments.topics)
+        return counts
+
+    def end_pass(self, word_topics: Tensor) -> tuple[Tensor, float]:
+        """Return the counts (V, K) of which the topics are made, and eta, after a pass has counted N_vk (V, K)."""
+        self.passes_done += 1
+        self.eta = eta_step(word_topics, self.eta)
+        n_averaged = self.passes_done - self.n_passes // 2
+        if n_averaged <= 0:
+            return word_topics, self.eta
+        if self.mean_counts is None:
+            self.mean_counts = word_topics.clone()
+        return self.mean_counts.lerp_(word_topics, 1 / n_averaged), self.eta

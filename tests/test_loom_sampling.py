@@ -1,0 +1,186 @@
+"""The sampling passes of Loom: what is drawn, with which probabilities, and on what it does not depend."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from topicloom.datasets import synthetic_lda
+from topicloom.models import Loom
+from topicloom.models.loom import compiled, sampling
+from topicloom.models.loom.cvb0 import CountedTopics
+from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
+from topicloom.nn.sparse import SparseCounts
+
+WAYS = {"plain": sampling.sample, "compiled": compiled.sample}
+D, V, K = 30, 40, 7
+
+
+def batch(seed: int = 0) -> SparseCounts:
+    random = np.random.default_rng(seed)
+    dense = random.integers(1, 4, (D, V)) * (random.random((D, V)) < 0.4)
+    dense = sparse.csr_array(dense.astype(np.float32))
+    dense.data[::9] *= 0.7  # a part of a token
+    tensors = (torch.from_numpy(each) for each in (dense.indices.astype(np.int64), dense.data))
+    return SparseCounts(*tensors, torch.from_numpy(dense.indptr.astype(np.int64)), V)
+
+
+def state(counts: SparseCounts, seed: int = 0) -> tuple[Draws, Tensor, CountedTopics, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    tokens = tokens_of(counts.values)
+    seeds = torch.randint(2**62, (counts.n_docs,), generator=generator)
+    before = 5 * torch.rand(counts.n_docs, K, generator=generator)
+    topics = CountedTopics.from_counts(9 * torch.rand(V, K, generator=generator), 0.01)
+    return Draws(tokens, counts.values / tokens, None, seeds), before, topics, torch.rand(K, generator=generator) + 0.05
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_token_is_counted_once(way):
+    counts = batch()
+    draws, before, topics, alpha = state(counts)
+    for _ in range(3):
+        word_topics = torch.zeros(V, K)
+        drawn, of_docs = WAYS[way](counts, draws, before, topics, alpha, word_topics)
+        assert len(drawn) == int(draws.tokens.sum())
+        frequency = torch.zeros(V).index_add_(0, counts.indices, counts.values)
+        torch.testing.assert_close(word_topics.sum(1), frequency, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(of_docs.sum(1), counts.totals, rtol=1e-4, atol=1e-4)
+        draws = replace(draws, previous=drawn)
+
+
+def test_the_compiled_loop_draws_with_the_same_probabilities():
+    """The same document many times: each token has the same shares of topics, whatever way it is drawn."""
+    pytest.importorskip("numba")
+    n, one = 6_000, batch().take(torch.tensor([3]))
+    rows = torch.zeros(n, dtype=torch.int64)
+    counts = one.take(rows)
+    draws, _, topics, _ = state(counts)
+    alpha, length = torch.rand(K, generator=torch.Generator().manual_seed(3)) + 0.05, int(tokens_of(one.values).sum())
+    previous = torch.randint(K, (length,), generator=torch.Generator().manual_seed(2)).repeat(n)
+    shares, of_docs = {}, {}
+    for way, sample in WAYS.items():
+        drawn, docs = sample(
+            counts, replace(draws, previous=previous), torch.zeros(0), topics, alpha, torch.zeros(V, K)
+        )
+        shares[way] = torch.nn.functional.one_hot(drawn.view(n, length), K).float().mean(0)  # (tokens, K)
+        of_docs[way] = docs.mean(0)
+    assert float((shares["plain"] - shares["compiled"]).abs().max()) < 0.04  # 4 standard errors
+    torch.testing.assert_close(of_docs["compiled"], of_docs["plain"], rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("n_topics", [1, 40, 100])
+def test_the_compiled_loop_draws_topics_that_the_document_does_not_have(n_topics):
+    """Nearly all of the probability is that of alpha, in one block of topics or another."""
+    pytest.importorskip("numba")
+    n = 4_000
+    counts = SparseCounts(torch.zeros(n, dtype=torch.int64), torch.ones(n), torch.arange(n + 1), 1)
+    alpha = torch.rand(n_topics, generator=torch.Generator().manual_seed(0)) + 0.01
+    topics = CountedTopics.from_counts(torch.full((1, n_topics), 9.0), 0.1)
+    seeds = torch.randint(2**62, (n,), generator=torch.Generator().manual_seed(1))
+    ones = torch.ones(n, dtype=torch.int64)
+    for previous in {0, n_topics - 1}:
+        draws = Draws(ones, torch.ones(n), torch.full((n,), previous), seeds)
+        drawn, _ = compiled.sample(counts, draws, torch.zeros(0), topics, alpha, torch.zeros(1, n_topics))
+        weights = alpha.clone()
+        weights[previous] *= (9 - 1 + 0.1) / (9 + 0.1)  # without the token itself
+        found = torch.bincount(drawn, minlength=n_topics) / n
+        assert float((found - weights / weights.sum()).abs().max()) < 0.03
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_token_is_drawn_given_all_others(way):
+    """A document of three tokens, the second of which is drawn again and again: its shares are those of the formula."""
+    n = 20_000
+    counts = SparseCounts(torch.tensor([0, 1, 2]).repeat(n), torch.ones(3 * n), torch.arange(0, 3 * n + 1, 3), 3)
+    word_topics = torch.tensor([[4.0, 1.0], [2.0, 3.0], [1.0, 5.0]])
+    alpha, eta, previous = torch.tensor([0.3, 0.1]), 0.05, torch.tensor([0, 1, 1])
+    topics = CountedTopics.from_counts(word_topics, eta)
+    seeds = torch.randint(2**62, (n,), generator=torch.Generator().manual_seed(0))
+    draws = Draws(torch.ones(3 * n, dtype=torch.int64), torch.ones(3 * n), previous.repeat(n), seeds)
+    drawn, _ = WAYS[way](counts, draws, torch.zeros(n, 2), topics, alpha, torch.zeros(3, 2))
+    drawn = drawn.view(n, 3)
+    for first in (0, 1):  # the first token belongs to the group before
+        among = drawn[drawn[:, 0] == first, 1]
+        of_doc = torch.bincount(torch.tensor([first, 1]), minlength=2) + alpha
+        sizes = word_topics.sum(0) + 3 * eta
+        own = torch.tensor([0.0, 1.0])  # the token had topic 1
+        weights = of_doc * (word_topics[1] - own + eta) / sizes
+        assert among.float().mean() == pytest.approx(float(weights[1] / weights.sum()), abs=0.02)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_draws_do_not_depend_on_the_rest_of_the_batch(way):
+    counts = batch()
+    draws, before, topics, alpha = state(counts)
+    together, of_docs = WAYS[way](counts, draws, before, topics, alpha, torch.zeros(V, K))
+    rows = torch.tensor([7, 2, 19])
+    some = counts.take(rows)
+    tokens = tokens_of(some.values)
+    few = Draws(tokens, some.values / tokens, None, draws.seeds[rows])
+    alone, of_some = WAYS[way](some, few, before[rows], topics, alpha, torch.zeros(V, K))
+    torch.testing.assert_close(of_some, of_docs[rows])
+    starts = draws.tokens.cumsum(0)[counts.offsets[1:] - 1]
+    ends = torch.cat([torch.zeros(1, dtype=torch.int64), starts])
+    assert torch.equal(alone, torch.cat([together[ends[row] : ends[row + 1]] for row in rows.tolist()]))
+
+
+def test_random_numbers_are_uniform_and_independent():
+    seeds = torch.randint(2**62, (400,), generator=torch.Generator().manual_seed(1))
+    numbers = uniform(seeds[:, None], torch.arange(250)[None])  # (400, 250)
+    assert float(numbers.min()) >= 0
+    assert float(numbers.max()) < 1
+    assert float(numbers.mean()) == pytest.approx(0.5, abs=0.005)
+    assert np.histogram(numbers, 20, (0, 1))[0] == pytest.approx(5000, rel=0.06)
+    for shifted in (numbers[:, 1:], numbers[1:]):
+        same = numbers[: len(shifted), : shifted.shape[1]]
+        assert abs(np.corrcoef(same.ravel(), shifted.ravel())[0, 1]) < 0.01
+
+
+def test_tokens_of_documents_are_found_again(monkeypatch):
+    monkeypatch.setattr(sampling, "_PIECE", 17)
+    counts = batch()
+    arrays = (each.numpy() for each in (counts.values, counts.indices, counts.offsets))
+    starts = token_starts(sparse.csr_array(tuple(arrays), (D, V)))
+    tokens = tokens_of(counts.values)
+    assert starts.tolist() == [0, *tokens.cumsum(0)[counts.offsets[1:] - 1].tolist()]
+    store = Assignments.empty(starts, K)
+    types = {n: Assignments.empty(starts, n).topics.dtype for n in (K, 256, 257, 1 << 15, (1 << 15) + 1)}
+    assert list(types.values()) == [torch.uint8, torch.uint8, torch.int16, torch.int16, torch.int32]
+    rows = torch.tensor([5, 0, 29])
+    places = store.places(rows)
+    expected = [torch.arange(int(starts[row]), int(starts[row + 1])) for row in rows]
+    assert torch.equal(places, torch.cat(expected))
+
+
+def test_a_word_of_very_many_tokens_is_drawn_sixty_four_times():
+    assert tokens_of(torch.tensor([0.3, 1.0, 2.5, 64.0, 1e6])).tolist() == [1, 1, 3, 64, 64]
+
+
+@pytest.mark.parametrize("eta", [0.02, 0.3])
+def test_steps_find_the_parameter_of_drawn_topics(eta):
+    random = np.random.default_rng(0)
+    topics = random.dirichlet(np.full(400, eta), 10)
+    counts = torch.from_numpy(np.stack([random.multinomial(20_000, topic) for topic in topics], axis=1)).float()
+    found = 0.1
+    for _ in range(100):
+        found = eta_step(counts, found)
+    assert found == pytest.approx(eta, rel=0.1)
+    assert eta_step(torch.zeros(5, 2), 0.01) > 0
+
+
+def test_the_collapse_watch_is_taken_after_every_eighth_sampling_pass():
+    model = Loom(4, epochs=40, sample_share=0.75, hidden_size=8, random_state=0, device="cpu")
+    history = model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus).history_
+    n_counted = sum(Loom(4, epochs=40, sample_share=0.75)._stage_epochs(30.0)[:2])
+    changed = [
+        after["epoch"]
+        for before, after in pairwise(history)
+        if before["kl_per_dimension"] != after["kl_per_dimension"] and after["epoch"] > n_counted
+    ]
+    assert changed == [each for each in range(n_counted + 1, len(history) + 1) if each % 8 == 0 or each == len(history)]
