@@ -8,7 +8,7 @@ import torch
 
 import topicloom as tl
 from topicloom import Callback
-from topicloom.models.loom import documents
+from topicloom.models.loom import documents, network
 from topicloom.models.loom.documents import LargestCounts, from_tensors, select, tensors_of, zero_counts
 
 CPU = torch.device("cpu")
@@ -70,7 +70,8 @@ class Recorder(Callback):
             self.taken.append(state.snapshot())
 
 
-def test_a_fit_with_the_largest_counts_finds_the_topics_and_can_be_continued(three_kept):
+def test_a_fit_with_the_largest_counts_finds_the_topics_and_can_be_continued(three_kept, monkeypatch):
+    monkeypatch.setattr(network, "_SAMPLED_AT_ONCE", 1)
     model, recorder = tl.Loom(4, epochs=10, batch_size=80, random_state=0), Recorder()
     model.fit(PLANTED.corpus, callbacks=[recorder])
     counted = [each for each in recorder.taken if "run.document_counts" in each.tensors]

@@ -17,6 +17,7 @@ from topicloom.models.loom import compiled, sampling
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
 from topicloom.nn.sparse import SparseCounts
+from topicloom.training.callbacks import Callback
 
 WAYS = {"plain": sampling.sample, "compiled": compiled.sample}
 D, V, K = 30, 40, 7
@@ -172,6 +173,22 @@ def test_steps_find_the_parameter_of_drawn_topics(eta):
         found = eta_step(counts, found)
     assert found == pytest.approx(eta, rel=0.1)
     assert eta_step(torch.zeros(5, 2), 0.01) > 0
+
+
+def test_sampling_passes_have_large_batches():
+    counted = []
+
+    class Counter(Callback):
+        def on_batch(self) -> None:
+            counted[-1] += 1
+
+        def on_epoch(self, row) -> None:
+            counted.append(0)
+
+    counted.append(0)
+    model = Loom(4, epochs=10, batch_size=50, hidden_size=8, random_state=0, device="cpu")
+    model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus, callbacks=[Counter()])
+    assert counted[:-1] == [4] * sum(model._stage_epochs(30.0)[:2]) + [1] * 6
 
 
 def test_the_collapse_watch_is_taken_after_every_eighth_sampling_pass():

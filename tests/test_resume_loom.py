@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
+from topicloom.models.loom import network
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import Snapshot, TrainingState
 
@@ -24,6 +25,12 @@ SETTINGS = [
 ]
 STAGES = {"epochs": 20, "pretrain_share": 0.1, "sample_share": 0.0}
 PATIENT = {"patience": 1, "validation_fraction": 0.3, "count_power": 1.0, **STAGES}
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """The sampling stage has batches of `batch_size`, so that it can stop in the middle of a pass."""
+    monkeypatch.setattr(network, "_SAMPLED_AT_ONCE", 1)
 
 
 def small(**settings: Any) -> Loom:

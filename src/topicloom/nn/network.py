@@ -163,6 +163,11 @@ class TopicNetwork(nn.Module, ABC):
         return not self.has_spare_topics
 
     @property
+    def least_batch(self) -> int:
+        """The number of documents that the batches of this epoch have at least, whatever `batch_size` is."""
+        return 1
+
+    @property
     def changes_slowly(self) -> bool:
         """Whether an epoch changes so little that the collapse watch is not taken after each of them."""
         return False

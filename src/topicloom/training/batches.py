@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -190,6 +191,14 @@ class BatchReader:
         offsets = torch.nn.functional.pad(ranks.rows(counts.offsets.diff()).cumsum(0), (1, 0))
         indices, values = ranks.rows(counts.indices), ranks.rows(counts.values)
         return Batch(SparseCounts(indices, values, offsets, counts.n_words), fields=fields)
+
+    def with_batches_of(self, least: int) -> BatchReader:
+        """Return a reader of the same documents whose batches have at least so many of them."""
+        if least <= self.batch_size:
+            return self
+        new = copy(self)
+        new.batch_size = least
+        return new
 
     def without_empty(self) -> BatchReader:
         """Return a reader of the documents that have words."""

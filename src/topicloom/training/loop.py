@@ -164,6 +164,7 @@ def _mean_loss(network: TopicNetwork, reader: BatchReader, divergence_weight: fl
 def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_batch: Callable[[], None]) -> Row:
     """Train for one epoch, or for the rest of one that has begun, and return its row of the history."""
     network = state.network
+    reader = reader.with_batches_of(network.least_batch)
     players = list(zip(network.players(), state.optimizers, strict=True))
     kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     first_step = state.step - state.batch

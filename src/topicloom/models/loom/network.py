@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _STREAM_STEPS = 500  # after this many steps of pretraining, a stream enters the counting stage
 _SEED_COUNT = 50.0  # tokens by which a seed word counts in its topic from the start
+_SAMPLED_AT_ONCE = 2048  # documents; what is drawn does not depend on the batches, of which each takes some time
 _ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
 
 
@@ -113,6 +114,10 @@ class LoomNetwork(GSMNetwork):
         counting = self.counting
         is_last_stage = counting.sampling is None or counting.sampled is not None
         return bool(counting.started) and not counting.has_spare and is_last_stage
+
+    @property
+    def least_batch(self) -> int:
+        return 1 if self.counting.sampled is None else _SAMPLED_AT_ONCE
 
     @property
     def changes_slowly(self) -> bool:
