@@ -90,27 +90,37 @@ settings of Loom were chosen on parts of the training documents. However, the fi
 rounds of that work. They influenced what was tried next and, where columns disagreed, how large a change was made.
 `make bench-best` writes this page.
 
-The first table compares Loom with the Gibbs sampler, tomotopy's with 1,000 iterations and two workers:
+Each of the first tables compares Loom with a strong Gibbs sampler of 1,000 iterations and two threads:
 
-- Most columns have the mean of Loom over seeds minus that of the sampler. Above 0, Loom is better. For NMI and purity,
-  the better of TopMost's models takes the place of the sampler.
+- Most columns have the mean of Loom over seeds minus that of the sampler. Above 0, Loom is better.
 - perplexity, time and processor time are ratios, Loom divided by the sampler. A perplexity below 1 and a time of at
   most {time:g} count as better. The time is elapsed time. The processor time does not count, but shows whether
   other processes disturbed the measurement.
 - **✗** marks a figure that is not better, however small the difference is. The last column counts those that are.
-- seeds: the number of seeds of Loom, of the sampler and of TopMost, with TopMost's epochs if they are not its default.
+- seeds: the number of seeds of Loom and of the sampler.
 - `-`: the figure is missing, for example because a corpus has no labels.
 - `*`: other processes used more than {busy:g} of a core during a fit, which affects the elapsed time.
-
 """
-STRONGEST_HEAD = """
-The second table compares Loom in the same way with topica 0.62, whose sampler learns its Dirichlet parameters, averages
-five states of the sampler, and infers theta of new documents by sampling. It has 1,000 iterations and two threads.
-Here NMI and purity are compared with topica, too.
+SUMMARIES = {
+    REFERENCE: """
+## Loom and tomotopy's sampler
 
-"""
+For NMI and purity, the better of TopMost's models takes the place of the sampler. The third number of seeds is that of
+TopMost, with its epochs if they are not its default.
+
+""",
+    STRONGEST: """
+## Loom and topica
+
+topica 0.62 learns its Dirichlet parameters, averages five states of the sampler, and infers theta of new documents by
+sampling.
+
+""",
+}
 LEGEND = """
-The other tables have the mean ± standard deviation over seeds:
+## All models
+
+The tables below have the mean ± standard deviation over seeds:
 
 - wall s: elapsed seconds of the fit. The models ran one after the other on the same machine, with up to two
   threads each (the package uses one thread for a small network, and scikit-learn always one). If the fits of one model
@@ -314,8 +324,8 @@ def page(rows: list[dict[str, Any]]) -> str:
         tables.append(f"\n## {corpus}, K={n_topics}\n\n{jobs.markdown(header, body)}")
     header = ["corpus", "K", "seeds", *compare({}), "better on"]
     head = HEAD.format(time=MAX_TIME_RATIO, busy=MAX_OTHER_CORES)
-    summaries = jobs.markdown(header, lines[REFERENCE]) + STRONGEST_HEAD + jobs.markdown(header, lines[STRONGEST])
-    return head + summaries + LEGEND + "".join(tables)
+    summaries = (text + jobs.markdown(header, lines[name]) for name, text in SUMMARIES.items() if lines[name])
+    return head + "".join(summaries) + LEGEND + "".join(tables)
 
 
 def chosen(names: str | None, peers: list[str]) -> list[str]:
