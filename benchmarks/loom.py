@@ -31,6 +31,7 @@ from topicloom.models.loom import model as model_module
 from topicloom.models.loom import network as network_module
 from topicloom.models.loom.counting import CollapsedCounts
 from topicloom.models.loom.cvb0 import SMALLEST, CountedTopics, draw_counts
+from topicloom.models.loom.sampling import SamplingStage
 from topicloom.nn.sparse import TINY, SparseCounts
 
 OUT = shared.RESULTS / "loom.jsonl"
@@ -181,31 +182,29 @@ def kept_in_words() -> Iterator[None]:
     def reassigned(*args: Any, excluded: bool) -> torch.Tensor:
         return compiled.reassign(*args, excluded=False)
 
-    def sampled(counts: Any, draws: Any, doc_topics: torch.Tensor, topics: CountedTopics, *args: Any) -> Any:
+    def sampled(counts: Any, draws: Any, previous: torch.Tensor, topics: CountedTopics, *args: Any) -> Any:
         endless = replace(topics, sizes=torch.full_like(topics.sizes, torch.inf))  # one token changes no probability
-        return compiled.sample(counts, draws, doc_topics, endless, *args)
+        return compiled.sample(counts, draws, previous, endless, *args)
 
-    with replaced(network_module, "reassign", reassigned), replaced(network_module, "sample", sampled):
+    with replaced(network_module, "reassign", reassigned), replaced(model_module, "sample", sampled):
         yield
 
 
 @contextmanager
 def drawn_at_once() -> Iterator[None]:
     """All tokens of a document are drawn at the same time, given the topics of the last pass."""
-    with patch.object(sampling, "GROUPS", 1), replaced(network_module, "sample", sampling.sample):
+    with patch.object(sampling, "GROUPS", 1), replaced(model_module, "sample", sampling.sample):
         yield
 
 
 def not_averaged() -> AbstractContextManager[None]:
     """The counts of words are those of the last sampling pass."""
-    average = CollapsedCounts._mean_counts
 
-    def last(counts: CollapsedCounts) -> torch.Tensor:
-        average(counts)
-        counts.mean_counts = None
-        return counts.word_topics
+    def end_pass(stage: SamplingStage, word_topics: torch.Tensor) -> torch.Tensor:
+        stage.passes_done += 1
+        return word_topics
 
-    return replaced(CollapsedCounts, "_mean_counts", last)
+    return replaced(SamplingStage, "end_pass", end_pass)
 
 
 def eta_fixed() -> AbstractContextManager[None]:

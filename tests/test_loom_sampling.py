@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import compiled, sampling
@@ -38,21 +38,22 @@ def state(counts: SparseCounts, seed: int = 0) -> tuple[Draws, Tensor, CountedTo
     seeds = torch.randint(2**62, (counts.n_docs,), generator=generator)
     before = 5 * torch.rand(counts.n_docs, K, generator=generator)
     topics = CountedTopics.from_counts(9 * torch.rand(V, K, generator=generator), 0.01)
-    return Draws(tokens, counts.values / tokens, None, seeds), before, topics, torch.rand(K, generator=generator) + 0.05
+    return Draws(tokens, counts.values / tokens, seeds), before, topics, torch.rand(K, generator=generator) + 0.05
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_token_is_counted_once(way):
     counts = batch()
     draws, before, topics, alpha = state(counts)
+    sample, given = sampling.sample_first, before
     for _ in range(3):
         word_topics = torch.zeros(V, K)
-        drawn, of_docs = WAYS[way](counts, draws, before, topics, alpha, word_topics)
+        drawn, of_docs = sample(counts, draws, given, topics, alpha, word_topics)
         assert len(drawn) == int(draws.tokens.sum())
         frequency = torch.zeros(V).index_add_(0, counts.indices, counts.values)
         torch.testing.assert_close(word_topics.sum(1), frequency, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(of_docs.sum(1), counts.totals, rtol=1e-4, atol=1e-4)
-        draws = replace(draws, previous=drawn)
+        sample, given = WAYS[way], drawn
 
 
 def test_the_compiled_loop_draws_with_the_same_probabilities():
@@ -66,9 +67,7 @@ def test_the_compiled_loop_draws_with_the_same_probabilities():
     previous = torch.randint(K, (length,), generator=torch.Generator().manual_seed(2)).repeat(n)
     shares, of_docs = {}, {}
     for way, sample in WAYS.items():
-        drawn, docs = sample(
-            counts, replace(draws, previous=previous), torch.zeros(0), topics, alpha, torch.zeros(V, K)
-        )
+        drawn, docs = sample(counts, draws, previous, topics, alpha, torch.zeros(V, K))
         shares[way] = torch.nn.functional.one_hot(drawn.view(n, length), K).float().mean(0)  # (tokens, K)
         of_docs[way] = docs.mean(0)
     assert float((shares["plain"] - shares["compiled"]).abs().max()) < 0.04  # 4 standard errors
@@ -86,8 +85,8 @@ def test_the_compiled_loop_draws_topics_that_the_document_does_not_have(n_topics
     seeds = torch.randint(2**62, (n,), generator=torch.Generator().manual_seed(1))
     ones = torch.ones(n, dtype=torch.int64)
     for previous in {0, n_topics - 1}:
-        draws = Draws(ones, torch.ones(n), torch.full((n,), previous), seeds)
-        drawn, _ = compiled.sample(counts, draws, torch.zeros(0), topics, alpha, torch.zeros(1, n_topics))
+        draws, before = Draws(ones, torch.ones(n), seeds), torch.full((n,), previous)
+        drawn, _ = compiled.sample(counts, draws, before, topics, alpha, torch.zeros(1, n_topics))
         weights = alpha.clone()
         weights[previous] *= (9 - 1 + 0.1) / (9 + 0.1)  # without the token itself
         found = torch.bincount(drawn, minlength=n_topics) / n
@@ -103,8 +102,8 @@ def test_a_token_is_drawn_given_all_others(way):
     alpha, eta, previous = torch.tensor([0.3, 0.1]), 0.05, torch.tensor([0, 1, 1])
     topics = CountedTopics.from_counts(word_topics, eta)
     seeds = torch.randint(2**62, (n,), generator=torch.Generator().manual_seed(0))
-    draws = Draws(torch.ones(3 * n, dtype=torch.int64), torch.ones(3 * n), previous.repeat(n), seeds)
-    drawn, _ = WAYS[way](counts, draws, torch.zeros(n, 2), topics, alpha, torch.zeros(3, 2))
+    draws = Draws(torch.ones(3 * n, dtype=torch.int64), torch.ones(3 * n), seeds)
+    drawn, _ = WAYS[way](counts, draws, previous.repeat(n), topics, alpha, torch.zeros(3, 2))
     drawn = drawn.view(n, 3)
     for first in (0, 1):  # the first token belongs to the group before
         among = drawn[drawn[:, 0] == first, 1]
@@ -115,20 +114,24 @@ def test_a_token_is_drawn_given_all_others(way):
         assert among.float().mean() == pytest.approx(float(weights[1] / weights.sum()), abs=0.02)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["first", *WAYS])
 def test_draws_do_not_depend_on_the_rest_of_the_batch(way):
     counts = batch()
     draws, before, topics, alpha = state(counts)
-    together, of_docs = WAYS[way](counts, draws, before, topics, alpha, torch.zeros(V, K))
     rows = torch.tensor([7, 2, 19])
     some = counts.take(rows)
     tokens = tokens_of(some.values)
-    few = Draws(tokens, some.values / tokens, None, draws.seeds[rows])
-    alone, of_some = WAYS[way](some, few, before[rows], topics, alpha, torch.zeros(V, K))
+    few = Draws(tokens, some.values / tokens, draws.seeds[rows])
+    starts = torch.cat([torch.zeros(1, dtype=torch.int64), draws.tokens.cumsum(0)[counts.offsets[1:] - 1]])
+    places = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows.tolist()])
+    sample, given, of_few = sampling.sample_first, before, before[rows]
+    if way != "first":
+        given = torch.randint(K, (int(starts[-1]),), generator=torch.Generator().manual_seed(5))
+        sample, of_few = WAYS[way], given[places]
+    together, of_docs = sample(counts, draws, given, topics, alpha, torch.zeros(V, K))
+    alone, of_some = sample(some, few, of_few, topics, alpha, torch.zeros(V, K))
     torch.testing.assert_close(of_some, of_docs[rows])
-    starts = draws.tokens.cumsum(0)[counts.offsets[1:] - 1]
-    ends = torch.cat([torch.zeros(1, dtype=torch.int64), starts])
-    assert torch.equal(alone, torch.cat([together[ends[row] : ends[row + 1]] for row in rows.tolist()]))
+    assert torch.equal(alone, together[places])
 
 
 def test_random_numbers_are_uniform_and_independent():
@@ -168,11 +171,25 @@ def test_steps_find_the_parameter_of_drawn_topics(eta):
     random = np.random.default_rng(0)
     topics = random.dirichlet(np.full(400, eta), 10)
     counts = torch.from_numpy(np.stack([random.multinomial(20_000, topic) for topic in topics], axis=1)).float()
-    found = 0.1
+    found = torch.tensor(0.1)
     for _ in range(100):
         found = eta_step(counts, found)
-    assert found == pytest.approx(eta, rel=0.1)
-    assert eta_step(torch.zeros(5, 2), 0.01) > 0
+    assert float(found) == pytest.approx(eta, rel=0.1)
+    assert eta_step(torch.zeros(5, 2), torch.tensor(0.01)) > 0
+
+
+def test_the_learned_eta_is_part_of_the_model(tmp_path):
+    corpus = synthetic_lda(200, 4, 60, doc_length=30).corpus
+    model = Loom(4, epochs=20, hidden_size=8, random_state=0, device="cpu").fit(corpus)
+    eta = float(model.network_.counting.eta)
+    assert abs(eta - model.eta) > 1e-3
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert float(again.network_.counting.eta) == eta
+    before = again.components_
+    again.partial_fit(corpus[:5])
+    assert float(again.network_.counting.eta) == eta
+    assert abs(again.components_ - before).sum(1).max() < 0.1  # five documents hardly change the topics
 
 
 def test_sampling_passes_have_large_batches():

@@ -310,6 +310,19 @@ def test_too_little_memory_is_one_sentence(error):
     assert (state.epoch, state.step, state.batch) == (2, 6, 0)
 
 
+def test_batches_that_a_network_enlarges_are_not_blamed_on_the_setting():
+    def fail(network: Line, loss: Tensor) -> Tensor:
+        raise MemoryError
+
+    class Large(Line):
+        least_batch = 1_000
+
+    plan = TrainingPlan(epochs=1, learning_rate=0.1)
+    state = TrainingState.start(Large(fail), plan, 0, CPU)
+    with pytest.raises(OutOfMemoryError, match=r"keep fewer words \(`max_features`\)$"):
+        train_stages(state, documents(), [Stage("training", plan)])
+
+
 def test_other_errors_of_a_step_stay_what_they_are():
     def fail(network: Line, loss: Tensor) -> Tensor:
         raise RuntimeError("shapes cannot be multiplied")

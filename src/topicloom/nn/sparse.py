@@ -9,7 +9,8 @@ of non-zeros.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -91,9 +92,7 @@ class SparseCounts:
     def take(self, rows: Tensor) -> SparseCounts:
         """Return the counts of some documents, (n,) int64, in that order."""
         starts, lengths = self.offsets[rows], self.offsets.diff()[rows]  # (n,)
-        offsets = F.pad(lengths.cumsum(0), (1, 0))
-        moved = torch.repeat_interleave(starts - offsets[:-1], lengths)  # (N,)
-        where = moved + torch.arange(len(moved), device=self.device)
+        offsets, where = F.pad(lengths.cumsum(0), (1, 0)), members_of(starts, lengths)
         return SparseCounts(self.indices[where], self.values[where], offsets, self.n_words)
 
     def sum_by_document(self, values: Tensor) -> Tensor:
@@ -152,6 +151,31 @@ class SparseCounts:
     def _by_document(self, values: Tensor) -> Tensor:
         size = (self.n_docs, self.n_words)
         return torch.sparse_csr_tensor(self.offsets, self.indices, values, size, check_invariants=False)
+
+
+def members_of(starts: Tensor, lengths: Tensor) -> Tensor:
+    """Return the numbers starts_i, starts_i + 1, ... of each interval, one interval after the other: (N,) int64.
+
+    Args:
+        starts: (n,) int64, the first number of each interval.
+        lengths: (n,) int64, how many numbers it has; N in all.
+    """
+    moved = torch.repeat_interleave(starts - (lengths.cumsum(0) - lengths), lengths)  # (N,)
+    return moved + torch.arange(len(moved), device=starts.device)
+
+
+def document_pieces(offsets: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield pieces of consecutive documents as the first document and the one after the last.
+
+    Args:
+        offsets: (D + 1,), where the non-zeros of each document start.
+        most: the greatest number of non-zeros of a piece, unless one document has more.
+    """
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, bisect_right(offsets, int(offsets[first]) + most) - 1)
+        yield first, last
+        first = last
 
 
 def starts_of(groups: Tensor, n_groups: int) -> Tensor:

@@ -163,7 +163,7 @@ def _mean_loss(network: TopicNetwork, reader: BatchReader, divergence_weight: fl
 
 def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_batch: Callable[[], None]) -> Row:
     """Train for one epoch, or for the rest of one that has begun, and return its row of the history."""
-    network = state.network
+    network, requested = state.network, reader.batch_size
     reader = reader.with_batches_of(network.least_batch)
     players = list(zip(network.players(), state.optimizers, strict=True))
     kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
@@ -184,12 +184,13 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
     started = time.perf_counter()
     network.train()
     # The values of the last batch, for a state in which all batches of the epoch are done already.
-    rate = plan.learning_rate * _rate_factor(plan, state.step - 1, len(reader))
+    rate = plan.learning_rate * _rate_factor(plan, state.epoch + (state.batch - 1) / len(reader))
     weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (state.batch - 1) / len(reader))
     batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
     for number, batch in enumerate(ahead(batches), start=state.batch + 1):
-        rate = plan.learning_rate * _rate_factor(plan, state.step, len(reader))
-        weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (number - 1) / len(reader))
+        epochs_done = state.epoch + (number - 1) / len(reader)
+        rate = plan.learning_rate * _rate_factor(plan, epochs_done)
+        weight = plan.kl_weight * _warmup_factor(plan, epochs_done)
         for player, optimizer in players:
             if state.step % player.every:
                 continue
@@ -203,7 +204,7 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
                 if not _is_out_of_memory(error):
                     raise
                 _return_to(state, kept, first_step)
-                size = reader.batch_size // 2
+                size = reader.batch_size // 2 if reader.batch_size == requested else 0
                 smaller = f"try `batch_size={size}`" if size else "keep fewer words (`max_features`)"
                 problem = f"{state.device} has too little memory for {batch.n_docs} documents at once"
                 raise OutOfMemoryError(f"training stopped at {where}: {problem}; {smaller}") from None
@@ -279,7 +280,7 @@ def _move(
     return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}
 
 
-def _rate_factor(plan: TrainingPlan, step: int, n_batches: int) -> float:
+def _rate_factor(plan: TrainingPlan, epochs_done: float) -> float:
     """Return the learning rate relative to the highest one.
 
     With "one_cycle", it rises along a cosine in the first tenth of the stage, and then falls along another cosine to
@@ -289,7 +290,7 @@ def _rate_factor(plan: TrainingPlan, step: int, n_batches: int) -> float:
     if plan.schedule == "constant":
         return 1.0
     end = plan.epochs if plan.cycle_end is None else plan.cycle_end
-    progress = min(1.0, (step / n_batches - plan.first_epoch) / (end - plan.first_epoch))
+    progress = min(1.0, (epochs_done - plan.first_epoch) / (end - plan.first_epoch))
     if progress < 0.1:
         return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2
     return 1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2

@@ -29,7 +29,9 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that the
 _DISTANCE = 256
 _SMALLEST = np.float32(cvb0.SMALLEST)
 _BLOCK = 32  # topics
-_FEWEST_DOCUMENTS = 64  # of fewer new documents, the topics are found before numba is imported
+# In a process that has not loaded numba, which takes .4 seconds, only many documents gain from it. Larger corpora are
+# read in batches of 1,024 documents.
+_FEWEST_DOCUMENTS = 512
 _GROUPS, _GOLDEN, _MIX_1, _MIX_2 = sampling.GROUPS, sampling.GOLDEN, sampling.MIX_1, sampling.MIX_2
 
 
@@ -44,7 +46,7 @@ def reassign(
     excluded: bool = True,
 ) -> Tensor:
     """`cvb0.reassign` up to rounding: compiled where possible, and otherwise that function itself."""
-    loop = _compiled() if values.device.type == "cpu" else None
+    loop = _compiled(_reassign, _one_word) if values.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
         return cvb0.reassign(counts, values, doc_topics, topics, alpha, word_topics, excluded=excluded)
     new = doc_topics.new_zeros(doc_topics.shape)
@@ -94,7 +96,7 @@ def _reassign(
 def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
     """`cvb0.expected_counts` up to rounding: compiled where possible, and otherwise that function itself."""
     is_worth_it = steps > 0 and documents.n_docs >= _FEWEST_DOCUMENTS and start.device.type == "cpu"
-    loop = _compiled_expected() if is_worth_it else None
+    loop = _compiled(_expected, _one_document) if is_worth_it else None
     if loop is None:
         return cvb0.expected_counts(documents, beta_t, alpha, start, steps)
     counts = torch.empty_like(start)
@@ -146,7 +148,7 @@ def _expected(
 def sample(
     counts: SparseCounts,
     draws: sampling.Draws,
-    doc_topics: Tensor,
+    previous: Tensor,
     topics: CountedTopics,
     alpha: Tensor,
     word_topics: Tensor,
@@ -157,14 +159,10 @@ def sample(
     Collections"), the probabilities are those of the document's counts, of which few are not 0, and those of alpha,
     whose sum over the topics is the same for all tokens of a word in a pass.
     """
-    loop = _compiled_sample() if draws.previous is not None and alpha.device.type == "cpu" else None
+    loop = _compiled(_sample, _one_token) if alpha.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
-        return sampling.sample(counts, draws, doc_topics, topics, alpha, word_topics)
-    assert draws.previous is not None
-    found = draws.previous.long()
-    if found.data_ptr() == draws.previous.data_ptr():
-        found = found.clone()
-    new = alpha.new_zeros(counts.n_docs, len(alpha))
+        return sampling.sample(counts, draws, previous, topics, alpha, word_topics)
+    found, new = previous.clone(), alpha.new_zeros(counts.n_docs, len(alpha))
     inputs = (
         counts.offsets, counts.indices, draws.tokens, draws.weights, draws.seeds, topics.beta_t, 1 / topics.sizes,
         topics.smallest, alpha, topics.beta_t @ alpha,
@@ -268,28 +266,13 @@ def _sample(
 
 
 @cache
-def _compiled() -> Callable[..., None] | None:
-    """Return `_reassign` as compiled by numba, or None if it cannot be compiled."""
-    return _compile(_reassign, _one_word())
-
-
-@cache
-def _compiled_expected() -> Callable[..., None] | None:
-    """Return `_expected` as compiled by numba, or None if it cannot be compiled."""
-    return None if _compiled() is None else _compile(_expected, _one_document())
-
-
-@cache
-def _compiled_sample() -> Callable[..., None] | None:
-    """Return `_sample` as compiled by numba, or None if it cannot be compiled."""
-    return None if _compiled() is None else _compile(_sample, _one_token())
-
-
-def _compile(function: Callable[..., None], example: tuple[Any, ...]) -> Callable[..., None] | None:
+def _compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...]]) -> Callable[..., None] | None:
     """Return a function as compiled by numba, cached on disk if possible, or None if it cannot be compiled.
 
-    The compiled function is called once with the arguments of a document of one word, because the first call reveals
-    most problems of an installation.
+    Args:
+        function: a loop.
+        example: returns its arguments for a document of one word. The compiled function is called once with them,
+            because the first call reveals most problems of an installation.
     """
     if importlib.util.find_spec("numba") is None:
         return None
@@ -301,12 +284,18 @@ def _compile(function: Callable[..., None], example: tuple[Any, ...]) -> Callabl
             if getattr(numba.config, "DISABLE_JIT", False):  # the plain Python loop would take a thousand times as long
                 return None
             compiled = numba.njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=on_disk)(function)
-            compiled(*example)
+            compiled(*example())
             return compiled
         except Exception as error:  # whatever fails, there is another implementation
             reason = error
-    _log.warning("numba is installed but cannot be used, so Loom trains more slowly: %s", reason)
+    _warn(str(reason))
     return None
+
+
+@cache
+def _warn(reason: str) -> None:
+    """Warn once, however many loops cannot be compiled for the same reason."""
+    _log.warning("numba is installed but cannot be used, so Loom trains more slowly: %s", reason)
 
 
 def _one_word() -> tuple[Any, ...]:

@@ -14,17 +14,9 @@ from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
 from ..pruning import Pruning, Selector
-from .cvb0 import (
-    CountedTopics,
-    CountingPass,
-    dirichlet_step,
-    draw_counts,
-    expected_counts,
-    reassign,
-    sharpen,
-)
+from .cvb0 import CountedTopics, CountingPass, dirichlet_step, draw_counts, expected_counts, reassign, sharpen
 from .documents import DocumentCounts, from_tensors, select, tensors_of, zero_counts
-from .sampling import SamplingStage
+from .sampling import SamplingStage, eta_step
 
 _ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
 _MIN_ALPHA, _MAX_ALPHA = 1e-3, 5.0
@@ -44,7 +36,7 @@ class CollapsedCounts(nn.Module):
     Args:
         n_words: the size of the vocabulary V.
         n_topics: the number of topics K in the end.
-        eta: Dirichlet parameter of the topics.
+        eta: Dirichlet parameter of the topics at first.
         count_power: a word that occurs x times in a document counts x ** count_power times.
         sharpness: as in `sharpen`.
         n_background: topics that start with the words that all documents share.
@@ -55,6 +47,7 @@ class CollapsedCounts(nn.Module):
 
     started: Tensor  # () bool, whether the counting stage has started
     alpha: Tensor  # (K,) Dirichlet parameter of theta
+    eta: Tensor  # () Dirichlet parameter of the topics, which the sampling stage learns
     word_topics: Tensor  # (V, K) N_vk
     tokens: Tensor  # (V,) frequency of each word
     beta_t: Tensor  # (V, K) the topics, columns sum to 1
@@ -85,11 +78,12 @@ class CollapsedCounts(nn.Module):
         expected_counts: Callable[..., Tensor] = expected_counts,
     ) -> None:
         super().__init__()
-        self.eta, self.count_power, self.sharpness, self.n_background = eta, count_power, sharpness, n_background
+        self.count_power, self.sharpness, self.n_background = count_power, sharpness, n_background
         self.reassign, self.expected_counts = reassign, expected_counts
         zeros = torch.zeros(n_words, n_topics)
         self.register_buffer("started", torch.tensor(False))
         self.register_buffer("alpha", torch.full((n_topics,), _ALPHA))
+        self.register_buffer("eta", torch.tensor(eta))
         self.register_buffer("word_topics", zeros)
         self.register_buffer("tokens", torch.zeros(n_words))
         self.register_buffer("beta_t", torch.full_like(zeros, 1 / n_words))
@@ -191,7 +185,7 @@ class CollapsedCounts(nn.Module):
         return self.document_topics is None
 
     @property
-    def sampled(self) -> SamplingStage | None:
+    def current_sampling(self) -> SamplingStage | None:
         """The sampling stage, if this pass belongs to it."""
         return self.sampling if self.passes_done >= self.n_passes else None
 
@@ -264,31 +258,30 @@ class CollapsedCounts(nn.Module):
             Dirichlet(alpha + N_d), in which words count as `count_power` says.
         """
         self.batches_done += 1
-        self.current_pass = done = self.current_pass or self._start_pass()
-        if (stage := self.sampled) is not None:
-            counts = stage.draw(batch, self.document_topics, done.topics, self.alpha, done.word_topics, generator)
-            return self._end_batch(batch, counts, done)
+        self.current_pass = sums = self.current_pass or self._start_pass()
+        if (stage := self.current_sampling) is not None:
+            counts = stage.draw(batch, self.document_topics, sums.topics, self.alpha, sums.word_topics, generator)
+            return self._end_batch(batch, counts, sums)
         values = batch.counts.values**self.count_power  # (N,)
         counts = self._initial_counts(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
         drawn = draw_counts(counts, generator)
         counts = self.reassign(
-            batch.counts, values, drawn, done.topics, self.alpha, done.word_topics, excluded=not self.is_stream
+            batch.counts, values, drawn, sums.topics, self.alpha, sums.word_topics, excluded=not self.is_stream
         )
         if self.document_topics is not None:
             self.document_topics[batch.rows] = counts
-        return self._end_batch(batch, counts, done)
+        return self._end_batch(batch, counts, sums)
 
-    def _end_batch(self, batch: Batch, counts: Tensor, done: CountingPass) -> DirichletPosterior:
+    def _end_batch(self, batch: Batch, counts: Tensor, sums: CountingPass) -> DirichletPosterior:
         """Add what alpha and the frequencies of words depend on to the sums of the pass; return the posterior."""
-        done.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
+        sums.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
         numerator, denominator = dirichlet_step(counts, self.alpha)
-        done.alpha_numerator.add_(numerator)
-        done.alpha_denominator.add_(denominator)
+        sums.alpha_numerator.add_(numerator)
+        sums.alpha_denominator.add_(denominator)
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
     def _start_pass(self) -> CountingPass:
-        eta = self.eta if self.sampled is None else self.sampled.eta
-        return CountingPass.start(CountedTopics.from_counts(self.word_topics + self.seed_counts, eta))
+        return CountingPass.start(CountedTopics.from_counts(self.word_topics + self.seed_counts, self.eta))
 
     def _initial_counts(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
         """Return N_dk (B, K) at the start of a pass: of the previous pass, or from the encoder's theta.
@@ -319,11 +312,12 @@ class CollapsedCounts(nn.Module):
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.document_topics is None:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
             self.alpha.mul_(change).clamp_(_MIN_ALPHA, _MAX_ALPHA)
-        counts, eta = self.word_topics, self.eta
-        if (stage := self.sampled) is not None:
-            counts, eta = stage.end_pass(counts)
+        counts = self.word_topics
+        if (stage := self.current_sampling) is not None:
+            self.eta.copy_(eta_step(self.word_topics, self.eta))
+            counts = stage.end_pass(self.word_topics)
             self.document_topics = counts.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
-        self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, eta)
+        self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta)
         self.passes_done += 1
         self.word_totals, self.batches_done = None, 0
         n_kept = self.pruning.n_kept(self.passes_done, self.n_passes)

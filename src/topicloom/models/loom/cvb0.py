@@ -6,15 +6,14 @@ Topic Models"; Dirichlet parameters by the fixed point of Minka 2000, "Estimatin
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ...distributed.ranks import current, step
-from ...nn.sparse import SparseCounts
+from ...nn.sparse import SparseCounts, document_pieces
 
 _CHUNK = 1 << 17  # elements of a (non-zeros, K) block; a few such blocks fit into a core's cache
 SMALLEST = 1e-30  # below any product of a count and a probability
@@ -32,7 +31,7 @@ class CountedTopics:
     smallest: Tensor  # (K,) eta / (N_k + V eta)
 
     @classmethod
-    def from_counts(cls, word_topics: Tensor, eta: float) -> CountedTopics:
+    def from_counts(cls, word_topics: Tensor, eta: Tensor | float) -> CountedTopics:
         """Return the topics of the counts N_vk (V, K)."""
         sizes = word_topics.sum(0) + len(word_topics) * eta
         return cls((word_topics + eta) / sizes, sizes, eta / sizes)
@@ -176,8 +175,10 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
     """
     counts = documents.totals[:, None] * start
     alpha, ones = alpha.expand_as(counts), torch.ones_like(start[0])[:, None]  # (B, K), (K, 1)
-    for rows, which in _pieces(documents, len(ones)) if steps else ():
-        new = counts[rows]
+    offsets = documents.offsets.tolist()
+    for first, last in document_pieces(offsets, _CHUNK // len(ones)) if steps else ():
+        rows, which = slice(first, last), slice(offsets[first], offsets[last])
+        new = counts[rows]  # (b, K)
         docs, x = documents.documents[which] - rows.start, documents.values[which, None]  # (n,), (n, 1)
         beta, prior = beta_t[documents.indices[which]], alpha[rows][docs]  # (n, K) each
         gamma = start[rows][docs].mul_(beta)  # (n, K)
@@ -190,17 +191,7 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
     return counts
 
 
-def _pieces(documents: SparseCounts, n_topics: int) -> Iterator[tuple[slice, slice]]:
-    """Yield documents whose (n, K) blocks fit the cache, or single ones, and their non-zeros."""
-    offsets, first = documents.offsets.tolist(), 0
-    while first < documents.n_docs:
-        end = bisect_right(offsets, offsets[first] + _CHUNK // n_topics) - 1
-        last = max(first + 1, end)
-        yield slice(first, last), slice(offsets[first], offsets[last])
-        first = last
-
-
-def sharpen(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: float) -> Tensor:
+def sharpen(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: Tensor | float) -> Tensor:
     """Return topics from counts, with p(topic | word) sharpened for top words: (V, K), columns sum to 1.
 
     beta_kv is proportional to F_v p(k | v)^s p(k)^(1 - s), normalised over k for each word before it is multiplied by

@@ -153,9 +153,7 @@ class Loom(VariationalTopicModel):
         sampling = None
         if network.sample_epochs:
             starts = token_starts(reader.counts).to(network.counting.alpha.device)
-            sampling = SamplingStage(
-                network.sample_epochs, starts, eta=self.eta, count_power=self.count_power, sample=sample
-            )
+            sampling = SamplingStage(network.sample_epochs, starts, count_power=self.count_power, sample=sample)
         n_docs = reader.counts.shape[0]
         network.counting.keep_documents(n_docs, tokens, network.count_epochs, selector, sampling)
 

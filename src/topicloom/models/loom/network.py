@@ -112,12 +112,12 @@ class LoomNetwork(GSMNetwork):
 
     def may_end(self) -> bool:
         counting = self.counting
-        is_last_stage = counting.sampling is None or counting.sampled is not None
+        is_last_stage = counting.sampling is None or counting.current_sampling is not None
         return bool(counting.started) and not counting.has_spare and is_last_stage
 
     @property
     def least_batch(self) -> int:
-        return 1 if self.counting.sampled is None else _SAMPLED_AT_ONCE
+        return 1 if self.counting.current_sampling is None else _SAMPLED_AT_ONCE
 
     @property
     def changes_slowly(self) -> bool:

@@ -9,13 +9,11 @@ of threads, or on which process has which documents.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy import sparse
 from torch import Tensor
@@ -23,7 +21,7 @@ from torch import Tensor
 from ...corpus.mapped import release
 from ...distributed.ranks import step
 from ...nn.batch import Batch
-from ...nn.sparse import SparseCounts
+from ...nn.sparse import SparseCounts, document_pieces, members_of
 from .cvb0 import SMALLEST, CountedTopics
 from .documents import DocumentCounts
 
@@ -42,22 +40,13 @@ def tokens_of(values: Tensor) -> Tensor:
 def token_starts(counts: sparse.csr_array) -> Tensor:
     """Return where the tokens of each document start among those of all documents, (D + 1,) int64."""
     sums = np.zeros(counts.shape[0] + 1, np.int64)
-    for first, last in _pieces(counts.indptr):
+    for first, last in document_pieces(counts.indptr, _PIECE):
         start, end = counts.indptr[first], counts.indptr[last]
         tokens = np.clip(np.ceil(counts.data[start:end]), 1, MOST_TOKENS).astype(np.int64)
         upto = np.concatenate([[0], tokens.cumsum()])[counts.indptr[first : last + 1] - start]
         sums[first + 1 : last + 1] = sums[first] + upto[1:]
         release(counts.data)
     return torch.from_numpy(sums)
-
-
-def _pieces(offsets: npt.NDArray[np.integer]) -> Iterator[tuple[int, int]]:
-    """Yield the first document and the one after the last of pieces of about a million non-zeros."""
-    first = 0
-    while first < len(offsets) - 1:
-        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _PIECE, side="right")) - 1)
-        yield first, last
-        first = last
 
 
 class Assignments:
@@ -74,15 +63,12 @@ class Assignments:
     @classmethod
     def empty(cls, starts: Tensor, n_topics: int) -> Assignments:
         """Return assignments of all tokens to the first of so many topics."""
-        number = torch.uint8 if n_topics <= 1 << 8 else torch.int16 if n_topics <= 1 << 15 else torch.int32
-        return cls(starts, torch.zeros(int(starts[-1]), dtype=number, device=starts.device))
+        dtype = torch.uint8 if n_topics <= 1 << 8 else torch.int16 if n_topics <= 1 << 15 else torch.int32
+        return cls(starts, torch.zeros(int(starts[-1]), dtype=dtype, device=starts.device))
 
     def places(self, rows: Tensor) -> Tensor:
         """Return where the tokens of some documents (B,) are, one document after the other, (T,) int64."""
-        first, lengths = self.starts[rows], self.starts[rows + 1] - self.starts[rows]  # (B,)
-        offsets, total = lengths.cumsum(0) - lengths, int(lengths.sum())
-        moved = torch.repeat_interleave(first - offsets, lengths, output_size=total)  # (T,)
-        return moved + torch.arange(total, device=rows.device)
+        return members_of(self.starts[rows], self.starts[rows + 1] - self.starts[rows])
 
 
 @dataclass(frozen=True)
@@ -92,13 +78,11 @@ class Draws:
     Attributes:
         tokens: (N,) int64, the tokens of each non-zero.
         weights: (N,) how much each of these tokens counts.
-        previous: (T,) the topics of the tokens in the last pass; None in the first pass.
         seeds: (B,) int64, with which the random numbers of each document begin.
     """
 
     tokens: Tensor
     weights: Tensor
-    previous: Tensor | None
     seeds: Tensor
 
 
@@ -123,10 +107,62 @@ def _shifted(x: Tensor, bits: int) -> Tensor:
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def sample(
+@dataclass(frozen=True)
+class _Tokens:
+    """The T tokens of a batch of documents, one document after the other."""
+
+    words: Tensor  # (T,)
+    docs: Tensor  # (T,) the row of the batch
+    weights: Tensor  # (T,)
+    positions: Tensor  # (T,) in the document
+    random: Tensor  # (T,) random numbers from 0 to 1
+
+    @classmethod
+    def of(cls, counts: SparseCounts, draws: Draws) -> _Tokens:
+        words, docs, weights = (
+            each.repeat_interleave(draws.tokens) for each in (counts.indices, counts.documents, draws.weights)
+        )
+        lengths = counts.sum_by_document(draws.tokens.float()).long()  # (B,)
+        positions = members_of(torch.zeros_like(lengths), lengths)  # (T,)
+        return cls(words, docs, weights, positions, uniform(draws.seeds[docs], positions))
+
+    def add(self, which: Tensor, found: Tensor, doc_topics: Tensor, word_topics: Tensor) -> None:
+        """Add tokens (n,) with the topics `found` (n,) to N_dk (B, K) and N_vk (V, K)."""
+        weights = self.weights[which]
+        doc_topics.index_put_((self.docs[which], found), weights, accumulate=True)
+        word_topics.index_put_((self.words[which], found), weights, accumulate=True)
+
+
+def sample_first(
     counts: SparseCounts,
     draws: Draws,
     doc_topics: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Draw the topic of each token given expected counts, which contain no topics of tokens that could be excluded.
+
+    Args:
+        doc_topics: (B, K) N_dk.
+        counts, draws, topics, alpha, word_topics: as in `sample`.
+
+    Returns:
+        as `sample`.
+    """
+    tokens = _Tokens.of(counts, draws)
+    found, new, shares = torch.empty_like(tokens.words), torch.zeros_like(doc_topics), doc_topics + alpha  # (B, K)
+    for some in torch.arange(len(found), device=found.device).split(max(1, _CHUNK // len(alpha))):
+        theta = shares.index_select(0, tokens.docs[some])  # (n, K)
+        found[some] = _draw(theta.mul_(topics.beta_t.index_select(0, tokens.words[some])), tokens.random[some])
+        tokens.add(some, found[some], new, word_topics)
+    return found, new
+
+
+def sample(
+    counts: SparseCounts,
+    draws: Draws,
+    previous: Tensor,
     topics: CountedTopics,
     alpha: Tensor,
     word_topics: Tensor,
@@ -139,7 +175,7 @@ def sample(
     Args:
         counts: a batch of B documents.
         draws: the tokens of the batch.
-        doc_topics: (B, K) N_dk, which is used in the first pass.
+        previous: (T,) int64, the topics of the tokens in the last pass.
         topics: the topics of the last pass.
         alpha: (K,) Dirichlet parameter of theta.
         word_topics: (V, K), to which the tokens of the batch are added in place.
@@ -147,64 +183,54 @@ def sample(
     Returns:
         (T,) the topics of the tokens, and (B, K) the new counts of the documents.
     """
-    device, sizes = counts.device, 1 / topics.sizes
-    words = counts.indices.repeat_interleave(draws.tokens)  # (T,)
-    weights = draws.weights.repeat_interleave(draws.tokens)  # (T,)
-    docs = counts.documents.repeat_interleave(draws.tokens)  # (T,)
-    lengths = counts.sum_by_document(draws.tokens.float()).long()  # (B,)
-    positions = torch.arange(len(words), device=device) - (lengths.cumsum(0) - lengths)[docs]  # (T,)
-    random = uniform(draws.seeds[docs], positions)  # (T,)
-    found, previous = torch.empty_like(words), None if draws.previous is None else draws.previous.long()
-    if previous is None:
-        shares = doc_topics + alpha  # (B, K)
-    else:
-        shares = alpha.repeat(counts.n_docs, 1).index_put_((docs, previous), weights, accumulate=True)
-    new = torch.zeros_like(shares)
-    groups = [torch.arange(len(words), device=device)]
-    if previous is not None:
-        groups = [(positions % GROUPS == group).nonzero()[:, 0] for group in range(GROUPS)]
-    for group in groups:
+    tokens, sizes = _Tokens.of(counts, draws), 1 / topics.sizes
+    found, new = torch.empty_like(previous), alpha.new_zeros(counts.n_docs, len(alpha))
+    shares = alpha.repeat(counts.n_docs, 1)  # (B, K) N_dk + alpha_k
+    shares.index_put_((tokens.docs, previous), tokens.weights, accumulate=True)
+    for number in range(GROUPS):
+        group = (tokens.positions % GROUPS == number).nonzero()[:, 0]
         for some in group.split(max(1, _CHUNK // len(alpha))):
-            doc, word, weight = docs[some], words[some], weights[some]
-            theta, beta = shares.index_select(0, doc), topics.beta_t.index_select(0, word)  # (n, K) each
-            if previous is not None:
-                old = previous[some, None]  # (n, 1)
-                theta.scatter_add_(1, old, -weight[:, None]).clamp_min_(SMALLEST)
-                own = beta.gather(1, old) - weight[:, None] * sizes[old]
-                beta.scatter_(1, old, torch.maximum(own, topics.smallest[old]))
-            upto = theta.mul_(beta).cumsum(1)  # (n, K)
-            drawn = torch.searchsorted(upto, (random[some] * upto[:, -1])[:, None], right=True)[:, 0]
-            found[some] = drawn.clamp_max_(len(alpha) - 1)
-            new.index_put_((doc, found[some]), weight, accumulate=True)
-            word_topics.index_put_((word, found[some]), weight, accumulate=True)
-        if previous is not None:
-            shares.index_put_((docs[group], previous[group]), -weights[group], accumulate=True)
-            shares.index_put_((docs[group], found[group]), weights[group], accumulate=True)
+            word, old, weight = tokens.words[some], previous[some, None], tokens.weights[some, None]  # (n, 1) each
+            theta, beta = shares.index_select(0, tokens.docs[some]), topics.beta_t.index_select(0, word)  # (n, K)
+            theta.scatter_add_(1, old, -weight).clamp_min_(SMALLEST)
+            own = beta.gather(1, old) - weight * sizes[old]
+            beta.scatter_(1, old, torch.maximum(own, topics.smallest[old]))
+            found[some] = _draw(theta.mul_(beta), tokens.random[some])
+            tokens.add(some, found[some], new, word_topics)
+        docs, weights = tokens.docs[group], tokens.weights[group]
+        shares.index_put_((docs, previous[group]), -weights, accumulate=True)
+        shares.index_put_((docs, found[group]), weights, accumulate=True)
     return found, new
 
 
-def eta_step(word_topics: Tensor, eta: float) -> float:
+def _draw(weights: Tensor, random: Tensor) -> Tensor:
+    """Return a topic for each row of `weights` (n, K), in proportion to them, by random numbers (n,)."""
+    upto = weights.cumsum(1)
+    return torch.searchsorted(upto, (random * upto[:, -1])[:, None], right=True)[:, 0].clamp_max_(weights.shape[1] - 1)
+
+
+def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
     """Return eta after a step of Minka's fixed point for the symmetric Dirichlet parameter of the topics.
 
     Args:
         word_topics: (V, K) counts.
-        eta: the parameter so far.
+        eta: (), the parameter so far.
     """
     n_words, n_topics = word_topics.shape
-    start, total = torch.tensor(eta, dtype=torch.float64), n_words * eta
+    start = eta.double()
     rises = torch.digamma(word_topics + eta).sum(dtype=torch.float64) - n_words * n_topics * torch.digamma(start)
-    sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(start * n_words)
-    step = float(rises / (n_words * sizes))
-    return min(max(eta * step, 1e-6), 1.0) if math.isfinite(step) else eta
+    total = n_words * start
+    sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(total)
+    factor = rises / (n_words * sizes)  # ()
+    return torch.where(factor.isfinite(), (start * factor).clamp(1e-6, 1.0), start).to(eta.dtype)
 
 
 class SamplingStage:
-    """The passes in which the topics of tokens are drawn: these topics, the mean of the counts, and eta.
+    """The passes in which the topics of tokens are drawn: these topics, and the mean of the counts.
 
     Args:
         n_passes: the number of passes that are planned; the counts of the later half are averaged.
         starts: (D + 1,) where the tokens of each document start, as `token_starts` returns it.
-        eta: Dirichlet parameter of the topics at first; it is learned.
         count_power: a word that occurs x times in a document counts x ** count_power times.
         sample: the function of this name, or one that draws with the same probabilities.
     """
@@ -216,11 +242,10 @@ class SamplingStage:
         n_passes: int,
         starts: Tensor,
         *,
-        eta: float,
         count_power: float,
         sample: Callable[..., tuple[Tensor, Tensor]] = sample,
     ) -> None:
-        self.n_passes, self.eta, self.count_power, self.sample = n_passes, eta, count_power, sample
+        self.n_passes, self.count_power, self.sample = n_passes, count_power, sample
         self.starts, self.passes_done, self.mean_counts = starts, 0, None
         self.assignments: Assignments | None = None
 
@@ -228,14 +253,14 @@ class SamplingStage:
         """Return what changes in these passes: tensors and JSON values."""
         tensors = {} if self.assignments is None else {"assignments": self.assignments.topics}
         tensors |= {} if self.mean_counts is None else {"mean_counts": self.mean_counts}
-        return tensors, {"passes_done": self.passes_done, "eta": self.eta}
+        return tensors, {"passes_done": self.passes_done}
 
     def load_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         """Take back what `state` returned."""
         if "assignments" in tensors:
             self.assignments = Assignments(self.starts, tensors["assignments"])
         self.mean_counts = tensors.get("mean_counts")
-        self.passes_done, self.eta = values["passes_done"], values["eta"]
+        self.passes_done = values["passes_done"]
 
     def draw(
         self,
@@ -263,24 +288,25 @@ class SamplingStage:
         tokens = tokens_of(batch.counts.values)  # (N,)
         weights = batch.counts.values**self.count_power / tokens  # (N,)
         places = self.assignments.places(batch.rows)  # (T,)
-        previous = self.assignments.topics[places] if self.passes_done else None  # (T,)
-        before = word_topics.new_zeros(0) if self.passes_done else doc_topics[batch.rows]  # (B, K)
 
         def seeds(n: int) -> Tensor:
             return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
 
-        draws = Draws(tokens, weights, previous, step().drawn(seeds, batch.n_docs)[:, 0].to(batch.device))
-        found, counts = self.sample(batch.counts, draws, before, topics, alpha, word_topics)
+        draws = Draws(tokens, weights, step().drawn(seeds, batch.n_docs)[:, 0].to(batch.device))
+        if self.passes_done:
+            previous = self.assignments.topics[places].long()  # (T,)
+            found, counts = self.sample(batch.counts, draws, previous, topics, alpha, word_topics)
+        else:
+            found, counts = sample_first(batch.counts, draws, doc_topics[batch.rows], topics, alpha, word_topics)
         self.assignments.topics[places] = found.to(self.assignments.topics)
         return counts
 
-    def end_pass(self, word_topics: Tensor) -> tuple[Tensor, float]:
-        """Return the counts (V, K) of which the topics are made, and eta, after a pass has counted N_vk (V, K)."""
+    def end_pass(self, word_topics: Tensor) -> Tensor:
+        """Return the counts (V, K) of which the topics are made, after a pass has counted N_vk (V, K)."""
         self.passes_done += 1
-        self.eta = eta_step(word_topics, self.eta)
         n_averaged = self.passes_done - self.n_passes // 2
         if n_averaged <= 0:
-            return word_topics, self.eta
+            return word_topics
         if self.mean_counts is None:
             self.mean_counts = word_topics.clone()
-        return self.mean_counts.lerp_(word_topics, 1 / n_averaged), self.eta
+        return self.mean_counts.lerp_(word_topics, 1 / n_averaged)
