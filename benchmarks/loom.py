@@ -357,7 +357,7 @@ EXPERIMENTS = {
             "Without averages, the counts of rare words are those of a single draw: a worse fit.",
             during=not_averaged,
         ),
-        Experiment("eta not learned", "eta stays .01: little changes.", during=eta_fixed),
+        Experiment("eta not learned", "eta stays .01: a worse fit.", during=eta_fixed),
         Experiment("no refinement", "The same topics, a worse theta, above all for perplexity.", {"refine": 0}),
         Experiment("refine 5", "The same topics, theta closer to the encoder's.", {"refine": 5}),
         Experiment("refine 30", "The same topics, theta that hardly depends on the encoder.", {"refine": 30}),
