@@ -77,7 +77,15 @@ def test_a_step_waits_for_nothing(
 def test_pretraining_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tl.Loom(5, epochs=4, batch_size=150, random_state=0)
     found = {each for each in waits(model, monkeypatch) if "counting.started" not in each}  # which is on the CPU
-    counting = ("in _initial_counts", "in empty", "in places", "in sample", "in dirichlet_step", "alpha.isfinite()")
+    counting = (
+        "in _initial_counts",
+        "in empty",
+        "in members_of",
+        "in of",
+        "in sample",
+        "in dirichlet_step",
+        "alpha.isfinite()",
+    )
     assert found, "the counting stage waits, so waiting is noticed"
     assert all(any(place in each for place in counting) for each in found)
 

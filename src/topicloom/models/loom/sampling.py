@@ -119,9 +119,10 @@ class _Tokens:
 
     @classmethod
     def of(cls, counts: SparseCounts, draws: Draws) -> _Tokens:
-        words, docs, weights = (
-            each.repeat_interleave(draws.tokens) for each in (counts.indices, counts.documents, draws.weights)
-        )
+        total = int(draws.tokens.sum())
+        words = counts.indices.repeat_interleave(draws.tokens, output_size=total)
+        docs = counts.documents.repeat_interleave(draws.tokens, output_size=total)
+        weights = draws.weights.repeat_interleave(draws.tokens, output_size=total)
         lengths = counts.sum_by_document(draws.tokens.float()).long()  # (B,)
         positions = members_of(torch.zeros_like(lengths), lengths)  # (T,)
         return cls(words, docs, weights, positions, uniform(draws.seeds[docs], positions))
