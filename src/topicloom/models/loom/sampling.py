@@ -191,7 +191,7 @@ def sample(
     for number in range(GROUPS):
         group = (tokens.positions % GROUPS == number).nonzero()[:, 0]
         for some in group.split(max(1, _CHUNK // len(alpha))):
-            word, old, weight = tokens.words[some], previous[some, None], tokens.weights[some, None]  # (n, 1) each
+            word, old, weight = tokens.words[some], previous[some, None], tokens.weights[some, None]  # (n,), (n, 1)
             theta, beta = shares.index_select(0, tokens.docs[some]), topics.beta_t.index_select(0, word)  # (n, K)
             theta.scatter_add_(1, old, -weight).clamp_min_(SMALLEST)
             own = beta.gather(1, old) - weight * sizes[old]
