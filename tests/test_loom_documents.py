@@ -72,7 +72,8 @@ class Recorder(Callback):
 
 def test_a_fit_with_the_largest_counts_finds_the_topics_and_can_be_continued(three_kept, monkeypatch):
     monkeypatch.setattr(network, "_SAMPLED_AT_ONCE", 1)
-    model, recorder = tl.Loom(4, epochs=10, batch_size=80, random_state=0), Recorder()
+    settings = {"epochs": 10, "pretrain_share": 0.2, "sample_share": 0.6, "batch_size": 80, "random_state": 0}
+    model, recorder = tl.Loom(4, **settings), Recorder()
     model.fit(PLANTED.corpus, callbacks=[recorder])
     counted = [each for each in recorder.taken if "run.document_counts" in each.tensors]
     assert 0 < len(counted) < len(recorder.taken)  # until the topics of tokens take their place
@@ -80,5 +81,5 @@ def test_a_fit_with_the_largest_counts_finds_the_topics_and_can_be_continued(thr
     found = model.components_ @ PLANTED.topics.T / (PLANTED.topics**2).sum(1)
     assert sorted(found.argmax(1)) == [0, 1, 2, 3]
     for snapshot in recorder.taken[:: len(recorder.taken) - 1]:  # before and after topics are removed
-        again = tl.Loom(4, epochs=10, batch_size=80, random_state=0).fit(PLANTED.corpus, resume_from=snapshot)
+        again = tl.Loom(4, **settings).fit(PLANTED.corpus, resume_from=snapshot)
         np.testing.assert_array_equal(again.components_, model.components_)

@@ -136,7 +136,8 @@ def test_weights_of_the_kept_topics_are_selected():
 
 
 def small(**settings: Any) -> Loom:
-    return Loom(4, **{"epochs": 20, "hidden_size": 16, "random_state": 1, "device": "cpu", **settings})
+    fixed = {"epochs": 20, "pretrain_share": 0.2, "sample_share": 0.6, "hidden_size": 16, "random_state": 1}
+    return Loom(4, **{**fixed, "device": "cpu", **settings})
 
 
 def shapes(model: Loom) -> dict[str, torch.Size]:

@@ -299,9 +299,9 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         counts = torch.from_numpy(self.word_counts_ + 1.0)
         idf = np.log((1 + self.n_documents_) / (1 + self.document_counts_)) + 1
         log_frequency = (counts / counts.sum()).log().float()
-        mean_length = float(self.word_counts_.sum() / self.n_documents_)
+        sizes = self.n_documents_, float(self.word_counts_.sum())
         seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics)
-        return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, mean_length, seeds)
+        return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, *sizes, seeds)
 
     def draw_seed(self) -> int:
         """Return a seed that `random_state` determines. The global random state is not read."""

@@ -21,15 +21,21 @@ class Words:
         log_frequency: (V,) the logarithm of each word's share of the tokens, with one added to its count.
         idf: (V,) the inverse document frequency, log((1 + documents) / (1 + documents with the word)) + 1.
         names: the words.
-        mean_length: the mean number of tokens in a document.
+        n_docs, n_tokens: the number of documents, and of the tokens in all of them.
         seeds: (V, K) what seed words add to the log weights of their topics, or None if there are no seed words.
     """
 
     log_frequency: Tensor
     idf: Tensor
     names: Sequence[str]
-    mean_length: float
+    n_docs: int
+    n_tokens: float
     seeds: Tensor | None = None
+
+    @property
+    def mean_length(self) -> float:
+        """The mean number of tokens in a document."""
+        return self.n_tokens / self.n_docs
 
     def __len__(self) -> int:
         return len(self.log_frequency)

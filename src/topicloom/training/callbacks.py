@@ -118,7 +118,7 @@ def watched(callbacks: Sequence[Callback], model: Any, n_epochs: int, n_batches:
 
 
 class ProgressBar(Callback):
-    """A bar on standard error, with the loss of the last epoch."""
+    """A bar on standard error, with the last loss that was measured."""
 
     def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
         self._bar = Progress(
@@ -138,8 +138,9 @@ class ProgressBar(Callback):
         self._bar.advance(self._task, self._share)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        loss = f"loss {row['loss']:.2f}" if "loss" in row else ""  # with several players, this one may not have moved
-        self._bar.update(self._task, completed=int(row["epoch"]), loss=loss)
+        if "loss" in row:  # not every epoch measures it
+            self._bar.update(self._task, loss=f"loss {row['loss']:.2f}")
+        self._bar.update(self._task, completed=int(row["epoch"]))
 
     def on_end(self) -> None:
         self._bar.stop()

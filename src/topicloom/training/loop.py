@@ -241,7 +241,9 @@ def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
 
 
 def _means(sums: Sums, ranks: Ranks) -> Row:
-    """Return the mean of each term over the documents of all ranks."""
+    """Return the mean of each term over the documents of all ranks; nothing if no batch of the epoch had a loss."""
+    if not sums:
+        return {}
     pairs = torch.tensor([[float(total), n_docs] for total, n_docs in sums.values()], dtype=torch.float64)  # (n, 2)
     return {name: total / n_docs for name, (total, n_docs) in zip(sums, ranks.sum(pairs).tolist(), strict=True)}
 

@@ -8,8 +8,8 @@ Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in three s
   random start needs hundreds of passes.
 - Counting: tokens are reassigned to topics as in CVB0 (Asuncion et al. 2009), with counts that are kept for each
   document and drawn again in every pass. The topics have no gradients; the encoder learns to predict the counts.
-- Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004), with the
-  counts of words of the last pass (Newman et al. 2009). The topics are means over the later half of these passes.
+- Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004). The topics are
+  means over the later half of these passes.
 
 Training starts with more topics than requested. Those whose words do not occur together, or which resemble other
 topics, are removed early in the counting stage. docs/models/loom.md has the mathematics.
@@ -48,8 +48,10 @@ from .compiled import sample
 from .network import LoomNetwork
 from .sampling import SamplingStage, token_starts
 
-# Documents of more than 20 tokens need fewer epochs of pretraining, but at least this share of them.
+# Documents of more than 20 tokens need fewer epochs of pretraining, but at least this share of them. Corpora of more
+# tokens than a small one need fewer passes of sampling, as their counts have less noise.
 _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
+_SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -59,13 +61,13 @@ class Loom(VariationalTopicModel):
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
-        epochs: the passes over the documents in all three stages, by default 28 of pretraining, 28 of counting and 84
-            of sampling.
+        epochs: the most passes over the documents in all three stages, by default 27 of pretraining, 30 of counting and
+            243 of sampling. Training is shorter for most corpora, as the next two settings say.
         pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent.
-            Documents of more than 20 tokens on average need fewer of these epochs, down to .4 of them at 125 tokens,
-            and training is shorter by as many epochs.
-        sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none. The
-            epochs that are neither pretraining nor sampling count.
+            Documents of more than 20 tokens on average need fewer of these epochs, down to .4 of them at 125 tokens.
+        sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
+            Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens.
+            The epochs that are neither pretraining nor sampling count.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. They are
             removed in the counting stage.
         background_topics: the share of the topics that start as topics of common words; 0 is LDA.
@@ -80,9 +82,9 @@ class Loom(VariationalTopicModel):
     """
 
     target: Literal["counts"] = "counts"
-    epochs: AtLeastOne = 140
-    pretrain_share: Share = 0.2
-    sample_share: Rate = 0.6
+    epochs: AtLeastOne = 300
+    pretrain_share: Share = 0.09
+    sample_share: Rate = 0.81
     spare_topics: NotNegative = 2.0
     background_topics: Rate = 0.05
     count_power: Annotated[float, Field(gt=0, le=1)] = 0.6
@@ -117,25 +119,22 @@ class Loom(VariationalTopicModel):
         shared = {field.name: getattr(self, field.name) for field in fields(VariationalTopicModel)}
         return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics, "spare_topics": 0})
 
-    def _stage_epochs(self, mean_length: float) -> tuple[int, int, int]:
-        """Return the epochs of pretraining, of counting and of sampling.
-
-        Args:
-            mean_length: tokens per document.
-        """
+    def _stage_epochs(self, words: Words) -> tuple[int, int, int]:
+        """Return the epochs of pretraining, of counting and of sampling."""
         pretraining = max(1, min(round(self.pretrain_share * self.epochs), self.epochs - 1))
-        needed = min(1.0, max(_MIN_PRETRAINING, (_SHORT_DOCUMENT / max(mean_length, 1.0)) ** 0.5))
-        others = self.epochs - pretraining
-        sampling = max(0, min(round(self.sample_share * self.epochs), others - 1))
-        return max(1, round(needed * pretraining)), others - sampling, sampling
+        sampling = max(0, min(round(self.sample_share * self.epochs), self.epochs - pretraining - 1))
+        of_length = max(_MIN_PRETRAINING, (_SHORT_DOCUMENT / max(words.mean_length, _SHORT_DOCUMENT)) ** 0.5)
+        of_size = max(_MIN_SAMPLING, (_SMALL_CORPUS / max(words.n_tokens, _SMALL_CORPUS)) ** 0.5)
+        counting = self.epochs - pretraining - sampling
+        return max(1, round(of_length * pretraining)), counting, round(of_size * sampling)
 
     @property
     def n_history_rows(self) -> int:
-        return sum(self._stage_epochs(self.word_statistics().mean_length))
+        return sum(self._stage_epochs(self.word_statistics()))
 
     @property
     def cycle_end(self) -> int:
-        return sum(self._stage_epochs(self.word_statistics().mean_length)[:2])
+        return sum(self._stage_epochs(self.word_statistics())[:2])
 
     def build_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         return LoomNetwork(self, words, 0, generator)

@@ -27,6 +27,7 @@ _STREAM_STEPS = 500  # after this many steps of pretraining, a stream enters the
 _SEED_COUNT = 50.0  # tokens by which a seed word counts in its topic from the start
 _SAMPLED_AT_ONCE = 2048  # documents; what is drawn does not depend on the batches, of which each takes some time
 _ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
+_ENCODER_PASSES = 8  # the last of so many sampling passes begins with a batch that trains it
 
 
 class LoomNetwork(GSMNetwork):
@@ -62,7 +63,7 @@ class LoomNetwork(GSMNetwork):
             expected_counts=expected_counts,
         )
         self.refine = settings.refine
-        self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings._stage_epochs(words.mean_length)
+        self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings._stage_epochs(words)
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
 
@@ -121,7 +122,9 @@ class LoomNetwork(GSMNetwork):
 
     @property
     def changes_slowly(self) -> bool:
-        return self.counting.sampling is not None and self.counting.sampling.passes_done > 0
+        counting = self.counting
+        removed = counting.passes_done > max(1, counting.n_passes // 2)  # spare topics are removed before
+        return removed and not counting.is_stream
 
     def players(self) -> list[Player]:
         return [replace(player, loss=self.training_loss) for player in super().players()]
@@ -141,7 +144,7 @@ class LoomNetwork(GSMNetwork):
         """
         if not self.counting.started:
             return self.loss(batch)
-        trains = self.counting.batches_done % _ENCODER_EVERY == 0
+        trains = self._trains_encoder
         code = self.code(batch) if trains or self.counting.needs_encoder else None
         with torch.no_grad():
             posterior = self.counting.count(batch, None if code is None else code.point(), self.generator)
@@ -151,6 +154,13 @@ class LoomNetwork(GSMNetwork):
         encoded = torch.log_softmax(self.logits((code or self.code(batch)).mean), dim=1)
         divergence = (theta * (theta.log() - encoded)).sum(1)  # (B,) KL(theta || encoder's theta)
         return Loss(loss.reconstruction, loss.divergence, {"encoder_divergence": divergence})
+
+    @property
+    def _trains_encoder(self) -> bool:
+        """Whether the encoder is trained at this batch of the counting or sampling stage."""
+        if (sampling := self.counting.current_sampling) and not self.counting.batches_done:
+            return (sampling.n_passes - sampling.passes_done) % _ENCODER_PASSES == 1
+        return self.counting.batches_done % _ENCODER_EVERY == 0
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         if self.training:
