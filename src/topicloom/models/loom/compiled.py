@@ -32,7 +32,7 @@ _BLOCK = 32  # topics
 # In a process that has not loaded numba, which takes .4 seconds, only many documents gain from it. Larger corpora are
 # read in batches of 1,024 documents.
 _FEWEST_DOCUMENTS = 512
-_GOLDEN, _MIX_1, _MIX_2 = sampling.GOLDEN, sampling.MIX_1, sampling.MIX_2
+_GROUPS, _GOLDEN, _MIX_1, _MIX_2 = sampling.GROUPS, sampling.GOLDEN, sampling.MIX_1, sampling.MIX_2
 
 
 def reassign(
@@ -157,18 +157,17 @@ def sample(
 
     As in SparseLDA (Yao, Mimno & McCallum 2009, "Efficient Methods for Topic Model Inference on Streaming Document
     Collections"), the probabilities are those of the document's counts, of which few are not 0, and those of alpha,
-    whose sum over the topics changes little from one token of a word to the next.
+    whose sum over the topics is the same for all tokens of a word in a pass.
     """
     loop = _compiled(_sample, _one_token) if alpha.device.type == "cpu" else None
-    if loop is None or not (word_topics.is_contiguous() and topics.beta_t.is_contiguous()):
+    if loop is None or not word_topics.is_contiguous():
         return sampling.sample(counts, draws, previous, topics, alpha, word_topics)
     found, new = previous.clone(), alpha.new_zeros(counts.n_docs, len(alpha))
     inputs = (
-        counts.offsets, counts.indices, draws.tokens, draws.weights, draws.seeds, 1 / topics.sizes, topics.smallest,
-        alpha, topics.beta_t @ alpha,
+        counts.offsets, counts.indices, draws.tokens, draws.weights, draws.seeds, topics.beta_t, 1 / topics.sizes,
+        topics.smallest, alpha, topics.beta_t @ alpha,
     )  # fmt: skip
-    changed = topics.beta_t, found, new, word_topics
-    loop(*(each.contiguous().numpy() for each in inputs), *(each.numpy() for each in changed))
+    loop(*(each.contiguous().numpy() for each in inputs), found.numpy(), new.numpy(), word_topics.numpy())
     return found, new
 
 
@@ -178,26 +177,23 @@ def _sample(
     tokens: Array,
     weights: Array,
     seeds: Array,
+    beta_t: Array,
     per_size: Array,
     smallest: Array,
     alpha: Array,
     of_alpha: Array,
-    beta_t: Array,
     found: Array,
     of_docs: Array,
     of_words: Array,
 ) -> None:
-    """Replace the topics of tokens in `found` (T,), and add the new counts to of_docs (B, K) and of_words (V, K).
-
-    beta_t (V, K), and of_alpha (V,), its product with alpha (K,), follow the changes.
-    """
+    """Replace the topics of tokens in `found` (T,), and add the new counts to of_docs (B, K) and of_words (V, K)."""
     n_topics, most, token = of_docs.shape[1], 0, 0
     for doc in range(len(offsets) - 1):
         before = token
         for i in range(offsets[doc], offsets[doc + 1]):
             token += tokens[i]
         most = max(most, token - before)
-    word_of, weight_of = np.empty(most, np.int64), np.empty(most, of_docs.dtype)
+    word_of, weight_of, drawn = np.empty(most, np.int64), np.empty(most, of_docs.dtype), np.empty(most, np.int64)
     share, is_used = np.zeros(n_topics, of_docs.dtype), np.zeros(n_topics, np.bool_)  # counts of the document
     used, parts = np.empty(n_topics, np.int64), np.empty(n_topics, of_docs.dtype)
     start = 0
@@ -213,52 +209,57 @@ def _sample(
                 if not is_used[topic]:
                     is_used[topic], used[n_used] = True, topic
                     n_used += 1
-        for n in range(n_tokens):
-            word, weight, old = word_of[n], weight_of[n], found[start + n]
-            beta = beta_t[word]
-            less = max(beta[old] - weight * per_size[old], smallest[old])  # without the token itself
-            of_others = max(of_alpha[word] - alpha[old] * (beta[old] - less), np.float32(0))
-            beta[old] = less
-            share[old] = max(share[old] - weight, np.float32(0))
-            of_used = np.float32(0)
-            for j in range(n_used):
-                of_used += share[used[j]] * beta[used[j]]
-                parts[j] = of_used
-            x = np.uint64(seeds[doc]) + np.uint64(n + 1) * np.uint64(_GOLDEN)
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
-            x = x ^ (x >> np.uint64(31))
-            rest = np.float32(x >> np.uint64(40)) * np.float32(2.0**-24) * (of_used + of_others)
-            if rest < of_used:
-                j = 0
-                while parts[j] <= rest:
-                    j += 1
-                topic = used[j]
-            else:
-                rest -= of_used
-                topic = first = 0
-                while True:  # a block of topics after the other
-                    last = min(first + _BLOCK, n_topics)
-                    part = np.float32(0)
-                    for k in range(first, last):
-                        part += alpha[k] * beta[k]
-                    if rest < part or last == n_topics:
-                        break
-                    rest -= part
-                    first = last
-                for topic in range(first, last):
-                    rest -= alpha[topic] * beta[topic]
-                    if rest < 0:
-                        break
-            found[start + n] = topic
-            share[topic] += weight
-            beta[topic] += weight * per_size[topic]
-            of_alpha[word] = of_others + alpha[topic] * weight * per_size[topic]
-            of_doc[topic] += weight
-            of_words[word, topic] += weight
-            if not is_used[topic]:
-                is_used[topic], used[n_used] = True, topic
-                n_used += 1
+        for group in range(_GROUPS):
+            for n in range(group, n_tokens, _GROUPS):
+                word, weight, old = word_of[n], weight_of[n], found[start + n]
+                beta, own = beta_t[word], beta_t[word, old]
+                less = max(own - weight * per_size[old], smallest[old])  # without the token itself
+                of_others = max(of_alpha[word] - alpha[old] * (own - less), np.float32(0))
+                own_share, share[old] = share[old], max(share[old] - weight, np.float32(0)) * (less / own)
+                of_used = np.float32(0)
+                for j in range(n_used):
+                    of_used += share[used[j]] * beta[used[j]]
+                    parts[j] = of_used
+                share[old] = own_share
+                x = np.uint64(seeds[doc]) + np.uint64(n + 1) * np.uint64(_GOLDEN)
+                x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
+                x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
+                x = x ^ (x >> np.uint64(31))
+                rest = np.float32(x >> np.uint64(40)) * np.float32(2.0**-24) * (of_used + of_others)
+                if rest < of_used:
+                    j = 0
+                    while parts[j] <= rest:
+                        j += 1
+                    topic = used[j]
+                else:
+                    rest -= of_used
+                    topic = first = 0
+                    while True:  # a block of topics after the other
+                        last = min(first + _BLOCK, n_topics)
+                        part = np.float32(0)
+                        for k in range(first, last):
+                            part += alpha[k] * beta[k]
+                        if first <= old < last:
+                            part -= alpha[old] * (own - less)
+                        if rest < part or last == n_topics:
+                            break
+                        rest -= part
+                        first = last
+                    for topic in range(first, last):
+                        rest -= alpha[topic] * (less if topic == old else beta[topic])
+                        if rest < 0:
+                            break
+                drawn[n] = topic
+                of_doc[topic] += weight
+                of_words[word, topic] += weight
+            for n in range(group, n_tokens, _GROUPS):  # which have been drawn at the same time
+                old, topic = found[start + n], drawn[n]
+                found[start + n] = topic
+                share[old] -= weight_of[n]
+                share[topic] += weight_of[n]
+                if not is_used[topic]:
+                    is_used[topic], used[n_used] = True, topic
+                    n_used += 1
         for j in range(n_used):
             share[used[j]], is_used[used[j]] = 0, False
         start += n_tokens
@@ -308,8 +309,8 @@ def _one_word() -> tuple[Any, ...]:
 def _one_token() -> tuple[Any, ...]:
     """Return arguments of `_sample` for one document of one token and one topic."""
     offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
-    inputs = offsets, words, words + 1, table[0], words, table[0], table[0], table[0], table[0].copy()
-    return *inputs, table.copy(), words.copy(), table.copy(), table.copy()
+    inputs = offsets, words, words + 1, table[0], words, table, table[0], table[0], table[0], table[0]
+    return *inputs, words.copy(), table.copy(), table.copy()
 
 
 def _one_document() -> tuple[Any, ...]:

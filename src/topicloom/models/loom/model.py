@@ -8,8 +8,8 @@ Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in three s
   random start needs hundreds of passes.
 - Counting: tokens are reassigned to topics as in CVB0 (Asuncion et al. 2009), with counts that are kept for each
   document and drawn again in every pass. The topics have no gradients; the encoder learns to predict the counts.
-- Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004). The topics are
-  means over the later half of these passes.
+- Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004), with the
+  counts of words of the last pass (Newman et al. 2009). The topics are means over the later half of these passes.
 
 Training starts with more topics than requested. Those whose words do not occur together, or which resemble other
 topics, are removed early in the counting stage. docs/models/loom.md has the mathematics.
@@ -61,8 +61,8 @@ class Loom(VariationalTopicModel):
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
-        epochs: the most passes over the documents in all three stages, by default 27 of pretraining, 30 of counting and
-            243 of sampling. Training is shorter for most corpora, as the next two settings say.
+        epochs: the most passes over the documents in all three stages, by default 28 of pretraining, 28 of counting and
+            254 of sampling. Training is shorter for most corpora, as the next two settings say.
         pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent.
             Documents of more than 20 tokens on average need fewer of these epochs, down to .4 of them at 125 tokens.
         sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
@@ -82,9 +82,9 @@ class Loom(VariationalTopicModel):
     """
 
     target: Literal["counts"] = "counts"
-    epochs: AtLeastOne = 300
+    epochs: AtLeastOne = 310
     pretrain_share: Share = 0.09
-    sample_share: Rate = 0.81
+    sample_share: Rate = 0.82
     spare_topics: NotNegative = 2.0
     background_topics: Rate = 0.05
     count_power: Annotated[float, Field(gt=0, le=1)] = 0.6

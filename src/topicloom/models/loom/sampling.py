@@ -1,10 +1,10 @@
 """Sampling of topics of tokens, with which Loom's counting ends.
 
 A collapsed Gibbs sampler (Griffiths & Steyvers 2004) draws the topic of one token after the other, given the topics of
-all others. The compiled loop does so, except that N_k + V eta, which hardly changes in a pass, is that of the last
-pass. `sample` below draws the topics of many tokens at the same time, of which a document has at most a fourth. Each of
-several processes starts a pass with the counts of all documents and follows the changes of its own, as in distributed
-samplers (Newman, Asuncion, Smyth & Welling 2009, "Distributed Algorithms for Topic Models").
+all others. Here, the counts of words are those of the last pass, as in distributed samplers (Newman, Asuncion, Smyth &
+Welling 2009, "Distributed Algorithms for Topic Models"), and the tokens of a document are drawn in four groups: the
+tokens of a group are drawn at the same time. What is drawn does not depend on the order of the documents, on the number
+of threads, or on which process has which documents.
 """
 
 from __future__ import annotations
@@ -171,20 +171,20 @@ def sample(
     """Draw the topic of each token given the topics of the others.
 
     The probability of topic k is proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), in which the counts do
-    not contain the token. N_k is that of the last pass.
+    not contain the token. N_vk is that of the last pass.
 
     Args:
         counts: a batch of B documents.
         draws: the tokens of the batch.
         previous: (T,) int64, the topics of the tokens in the last pass.
-        topics: the topics as counted so far; their beta_t changes in place with the topics of the tokens.
+        topics: the topics of the last pass.
         alpha: (K,) Dirichlet parameter of theta.
         word_topics: (V, K), to which the tokens of the batch are added in place.
 
     Returns:
         (T,) the topics of the tokens, and (B, K) the new counts of the documents.
     """
-    tokens, per_size, table = _Tokens.of(counts, draws), 1 / topics.sizes, topics.beta_t
+    tokens, sizes = _Tokens.of(counts, draws), 1 / topics.sizes
     found, new = torch.empty_like(previous), alpha.new_zeros(counts.n_docs, len(alpha))
     shares = alpha.repeat(counts.n_docs, 1)  # (B, K) N_dk + alpha_k
     shares.index_put_((tokens.docs, previous), tokens.weights, accumulate=True)
@@ -192,15 +192,12 @@ def sample(
         group = (tokens.positions % GROUPS == number).nonzero()[:, 0]
         for some in group.split(max(1, _CHUNK // len(alpha))):
             word, old, weight = tokens.words[some], previous[some, None], tokens.weights[some, None]  # (n,), (n, 1)
-            theta = shares.index_select(0, tokens.docs[some])  # (n, K)
-            beta = torch.maximum(table.index_select(0, word), topics.smallest)  # (n, K)
+            theta, beta = shares.index_select(0, tokens.docs[some]), topics.beta_t.index_select(0, word)  # (n, K)
             theta.scatter_add_(1, old, -weight).clamp_min_(SMALLEST)
-            own = beta.gather(1, old) - weight * per_size[old]
+            own = beta.gather(1, old) - weight * sizes[old]
             beta.scatter_(1, old, torch.maximum(own, topics.smallest[old]))
             found[some] = _draw(theta.mul_(beta), tokens.random[some])
             tokens.add(some, found[some], new, word_topics)
-            for topic, sign in ((previous[some], -1), (found[some], 1)):
-                table.index_put_((word, topic), sign * weight[:, 0] * per_size[topic], accumulate=True)
         docs, weights = tokens.docs[group], tokens.weights[group]
         shares.index_put_((docs, previous[group]), -weights, accumulate=True)
         shares.index_put_((docs, found[group]), weights, accumulate=True)
