@@ -138,6 +138,12 @@ bench-compare: setup  ## check that a comparison that is killed and continued gi
 bench-best: setup .venv-peers/others  ## compare Loom with Gibbs samplers, other models, TopMost and topica: benchmarks/best.md
 	$(BIN)/python benchmarks/best.py
 
+bench-parts: setup .venv-peers/others  ## take parts of topica's sampler away, one at a time: benchmarks/parts.md
+	$(BIN)/python benchmarks/parts.py
+
+bench-sizes: setup .venv-peers/others  ## compare Loom with topica, from few to many topics and documents: benchmarks/sizes.md and .png
+	$(BIN)/python benchmarks/sizes.py
+
 bench-unseen: setup .venv-peers/others  ## compare Loom with Gibbs samplers on corpora from installed and Debian packages: benchmarks/unseen.md
 	rm -rf benchmarks/results/debian && mkdir -p benchmarks/results/debian
 	-cd benchmarks/results/debian && apt-get download fortunes manpages-zh manpages-de freebsd-manpages wordnet-base \

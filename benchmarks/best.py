@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -54,12 +54,14 @@ class Peer:
         model: the name by which the script knows it.
         epochs: epochs or iterations.
         is_mixture: whether p(w | d) = sum_k theta_dk beta_kw, so that perplexity follows from theta and beta.
+        settings: other settings than the defaults, as the script expects them.
     """
 
     script: str
     model: str
     epochs: int
     is_mixture: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 TOPMOST = {f"TopMost {name}": Peer("topmost_peer.py", name, PEER_EPOCHS) for name in ("ProdLDA", "ECRTM")}
@@ -185,7 +187,7 @@ def fit_peer(
     folder: Path, data: dict[str, Any], python: Path, peer: Peer, n_topics: int, epochs: int, threads: int, seed: int
 ) -> dict[str, Any]:
     """Run the script of a peer, and return the arrays that it writes."""
-    request = {"model": peer.model, "settings": {}, "n_topics": n_topics, "epochs": epochs}
+    request = {"model": peer.model, "settings": peer.settings, "n_topics": n_topics, "epochs": epochs}
     request |= {"threads": threads, "seed": seed}
     observed = shared.independent_metrics(folder).split_counts(data["test"])[0]
     with tempfile.TemporaryDirectory() as out:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import logging
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,15 @@ def run(jobs: Sequence[Job], work: Work, options: argparse.Namespace) -> None:
 
 def _quietly(work: Work, job: Job) -> dict[str, Any]:
     logging.getLogger("topicloom").setLevel(logging.ERROR)
-    return work(job)
+    return work(job) | {"commit": _commit()}
+
+
+@cache
+def _commit() -> str | None:
+    """Return the commit of the code that is measured, with a mark if files were changed since; None without git."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    return found.stdout.strip() or None
 
 
 def spread(rows: Iterable[dict[str, Any]], name: str, digits: int) -> str:

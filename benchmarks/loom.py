@@ -263,23 +263,23 @@ EXPERIMENTS = {
         ),
         Experiment(
             "half the sampling passes",
-            "Two thirds of the time, a slightly worse fit.",
-            {"epochs": 98, "pretrain_share": 2 / 7, "sample_share": 3 / 7},
+            "Less time, a slightly worse fit.",
+            {"epochs": 183, "pretrain_share": 28 / 183, "sample_share": 127 / 183},
         ),
         Experiment(
             "twice the sampling passes",
             "More time, a slightly better fit.",
-            {"epochs": 224, "pretrain_share": 1 / 8, "sample_share": 3 / 4},
+            {"epochs": 564, "pretrain_share": 28 / 564, "sample_share": 508 / 564},
         ),
         Experiment("random start", "The passes are too few to find topics from a random start.", during=random_start),
         Experiment(
             "random start after one epoch",
             "More passes of counting from a random start, which are still too few.",
-            {"pretrain_share": 0.007},
+            {"pretrain_share": 0.003},
             random_start,
         ),
-        Experiment("more counting", "A rougher start, more passes: little changes.", {"pretrain_share": 0.1}),
-        Experiment("more pretraining", "A better start, fewer passes: little changes.", {"pretrain_share": 0.3}),
+        Experiment("more counting", "A rougher start, more passes: little changes.", {"pretrain_share": 0.045}),
+        Experiment("more pretraining", "A better start, fewer passes: little changes.", {"pretrain_share": 0.135}),
         Experiment("twice the epochs", "A little better, for twice the time.", {"epochs": 2 * tl.Loom.epochs}),
         Experiment(
             "no background topics", "All topics keep common words, and are less diverse.", {"background_topics": 0.0}

@@ -20,7 +20,7 @@ from topicloom.models.inference import log_likelihood
 CORPORA = ("20ng", "20news-avitm", "bbc-news", "m10", "cnews10k")
 RAW = ("cnews10k", "emnlp2020")  # folders with lines.txt, which judge.py cannot read
 SHORT = ("m10", "cnews10k")  # titles, whose TD is measured with the package's own ranking
-RESULTS = Path(__file__).resolve().parent / "results"  # ignored by git
+RESULTS = Path(__file__).resolve().parent / "results"
 _SPLIT_SEED = 0
 
 

@@ -20,6 +20,7 @@ from topicloom.models.loom import network as network_module
 from topicloom.models.loom.counting import _FIXED_ALPHA_PASSES, CollapsedCounts
 from topicloom.models.loom.network import LoomNetwork
 from topicloom.models.persistence import load
+from topicloom.models.words import Words
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.training.batches import sparse_batch
 
@@ -72,6 +73,23 @@ def test_pretraining_is_followed_by_counting():
     assert measured == [False] * 2 + [True] * 2 + [False] * 6 + [True]  # in the last of up to eight sampling passes
     assert ["separation" in row for row in model.history_] == [not each for each in counting]
     assert model.history_[-1]["concentration"] == pytest.approx(float(network_of(model).counting.alpha.sum()))
+
+
+@pytest.mark.parametrize(
+    ("n_docs", "length", "expected"),
+    [
+        (100, 8, (28, 28, 254)),  # titles
+        (5_000, 20, (28, 28, 254)),
+        (5_000, 80, (14, 28, 127)),  # four times the length, four times the tokens
+        (10_000, 125, (11, 28, 85)),
+        (10**6, 2_000, (11, 28, 85)),
+    ],
+)
+def test_long_documents_are_pretrained_less_and_large_corpora_sampled_less(n_docs, length, expected):
+    words = Words(torch.zeros(5), torch.zeros(5), list("abcde"), n_docs, float(n_docs * length))
+    assert Loom(3)._stage_epochs(words) == expected
+    assert Loom(3, epochs=3, pretrain_share=0.2, sample_share=0.4)._stage_epochs(words) == (1, 1, 1)
+    assert Loom(3, sample_share=0.0)._stage_epochs(words)[2] == 0
 
 
 def test_tokens_are_reassigned_by_the_compiled_loop(monkeypatch):

@@ -27,7 +27,7 @@ from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.training.adam import Adam
 from topicloom.training.batches import BatchReader
-from topicloom.training.callbacks import Callback, JsonLines, RunState
+from topicloom.training.callbacks import Callback, JsonLines, ProgressBar, RunState
 from topicloom.training.loop import evaluate, train_stages
 from topicloom.training.state import Stage, TrainingPlan, TrainingState
 
@@ -498,6 +498,16 @@ def test_json_lines_are_the_history(tmp_path):
     model = GSM(2, epochs=3, device="cpu").fit(np.eye(6), callbacks=[JsonLines(tmp_path / "log.jsonl")])
     lines = (tmp_path / "log.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == model.history_
+
+
+def test_the_progress_bar_keeps_the_last_loss():
+    bar = ProgressBar()
+    bar.on_start(None, 3, 1)
+    for row in ({"epoch": 1, "loss": 2.5}, {"epoch": 2}):
+        bar.on_epoch(row)
+    (task,) = bar._bar.tasks
+    bar.on_end()
+    assert (task.completed, task.fields["loss"]) == (2, "loss 2.50")
 
 
 def test_evaluation_leaves_the_generator_alone():

@@ -17,6 +17,7 @@ topics, are removed early in the counting stage. docs/models/loom.md has the mat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral
@@ -126,7 +127,7 @@ class Loom(VariationalTopicModel):
         of_length = max(_MIN_PRETRAINING, (_SHORT_DOCUMENT / max(words.mean_length, _SHORT_DOCUMENT)) ** 0.5)
         of_size = max(_MIN_SAMPLING, (_SMALL_CORPUS / max(words.n_tokens, _SMALL_CORPUS)) ** 0.5)
         counting = self.epochs - pretraining - sampling
-        return max(1, round(of_length * pretraining)), counting, round(of_size * sampling)
+        return max(1, round(of_length * pretraining)), counting, math.ceil(of_size * sampling)
 
     @property
     def n_history_rows(self) -> int:
