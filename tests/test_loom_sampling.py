@@ -16,6 +16,8 @@ from topicloom.models import Loom
 from topicloom.models.loom import compiled, sampling
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
+from topicloom.models.pruning import Pruning
+from topicloom.nn.helpers import helped
 from topicloom.nn.sparse import SparseCounts
 from topicloom.training.callbacks import Callback
 
@@ -134,6 +136,23 @@ def test_draws_do_not_depend_on_the_rest_of_the_batch(way):
     assert torch.equal(alone, together[places])
 
 
+def test_two_threads_draw_what_one_draws(monkeypatch):
+    """A batch is drawn in two halves, unless its tokens are few for the counts of words in topics."""
+    pytest.importorskip("numba")
+    counts = batch()
+    draws, _, topics, alpha = state(counts)
+    previous = torch.randint(K, (int(draws.tokens.sum()),), generator=torch.Generator().manual_seed(5))
+    found = []
+    for n_helpers, few in ((0, 8), (1, 8), (0, 0)):
+        monkeypatch.setattr(compiled, "_FEW_COUNTS", few)
+        word_topics = torch.ones(V, K)
+        with helped(n_helpers):
+            found.append((*compiled.sample(counts, draws, previous, topics, alpha, word_topics), word_topics))
+    for one, two, whole in zip(*found, strict=True):
+        assert torch.equal(one, two)
+        torch.testing.assert_close(one, whole)
+
+
 def test_random_numbers_are_uniform_and_independent():
     seeds = torch.randint(2**62, (400,), generator=torch.Generator().manual_seed(1))
     numbers = uniform(seeds[:, None], torch.arange(250)[None])  # (400, 250)
@@ -208,14 +227,15 @@ def test_sampling_passes_have_large_batches():
     assert counted[:-1] == [4] * sum(model._stage_epochs(model.word_statistics())[:2]) + [1] * 6
 
 
-def test_the_collapse_watch_is_taken_after_every_eighth_pass_once_spare_topics_are_removed():
-    model = Loom(4, epochs=40, pretrain_share=0.1, sample_share=0.6, hidden_size=8, random_state=0, device="cpu")
+def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_after_every_eighth_pass():
+    model = Loom(4, epochs=60, pretrain_share=0.1, sample_share=0.5, hidden_size=8, random_state=0, device="cpu")
     history = model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus).history_
     n_pretraining, n_counting, _ = model._stage_epochs(model.word_statistics())
+    kept = [Pruning(4, 8).n_kept(done, n_counting) for done in range(n_counting + 1)]
+    removed = [n_pretraining + done for done in range(1, n_counting + 1) if kept[done] < kept[done - 1]]
+    assert len(removed) == 3
     changed = [
         after["epoch"] for before, after in pairwise(history) if before["kl_per_dimension"] != after["kl_per_dimension"]
     ]
-    last = n_pretraining + n_counting // 2  # epoch after which it is always taken
-    assert changed == [
-        each for each in range(2, len(history) + 1) if each <= last or each % 8 == 0 or each == len(history)
-    ]
+    always = {*range(2, n_pretraining + 2), *removed, len(history)}
+    assert changed == [each for each in range(2, len(history) + 1) if each in always or each % 8 == 0]

@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ...nn.helpers import together
 from ...nn.sparse import SparseCounts
 from . import cvb0, sampling
 from .cvb0 import CountedTopics
@@ -29,6 +30,7 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that the
 _DISTANCE = 256
 _SMALLEST = np.float32(cvb0.SMALLEST)
 _BLOCK = 32  # topics
+_FEW_COUNTS = 8  # counts of words in topics for each token of a batch
 # In a process that has not loaded numba, which takes .4 seconds, only many documents gain from it. Larger corpora are
 # read in batches of 1,024 documents.
 _FEWEST_DOCUMENTS = 512
@@ -100,9 +102,21 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
     if loop is None:
         return cvb0.expected_counts(documents, beta_t, alpha, start, steps)
     counts = torch.empty_like(start)
-    inputs = documents.offsets, documents.indices, documents.values, beta_t, alpha.expand_as(start), start
-    loop(*(each.contiguous().numpy() for each in inputs), steps, counts.numpy(), _SMALLEST)
+    shared = [each.contiguous().numpy() for each in (documents.indices, documents.values, beta_t)]
+    of_documents = alpha.expand_as(start).contiguous(), start.contiguous(), counts
+
+    def count(first: int, last: int) -> None:
+        prior, shares, found = (each[first:last].numpy() for each in of_documents)
+        loop(documents.offsets[first : last + 1].numpy(), *shared, prior, shares, steps, found, _SMALLEST)
+
+    middle = _middle(documents)
+    together([partial(count, 0, middle), partial(count, middle, documents.n_docs)])
     return counts
+
+
+def _middle(counts: SparseCounts) -> int:
+    """Return the document before which half of the non-zeros are."""
+    return int(torch.searchsorted(counts.offsets, counts.offsets[-1] // 2))
 
 
 def _expected(
@@ -163,11 +177,24 @@ def sample(
     if loop is None or not word_topics.is_contiguous():
         return sampling.sample(counts, draws, previous, topics, alpha, word_topics)
     found, new = previous.clone(), alpha.new_zeros(counts.n_docs, len(alpha))
-    inputs = (
-        counts.offsets, counts.indices, draws.tokens, draws.weights, draws.seeds, topics.beta_t, 1 / topics.sizes,
-        topics.smallest, alpha, topics.beta_t @ alpha,
-    )  # fmt: skip
-    loop(*(each.contiguous().numpy() for each in inputs), found.numpy(), new.numpy(), word_topics.numpy())
+    of_tokens = [each.numpy() for each in (counts.indices, draws.tokens, draws.weights)]
+    of_topics = topics.beta_t, 1 / topics.sizes, topics.smallest, alpha, topics.beta_t @ alpha
+    tables = [each.contiguous().numpy() for each in of_topics]
+
+    def draw(first: int, last: int, places: slice, of_words: Tensor) -> None:
+        offsets, seeds = counts.offsets[first : last + 1], draws.seeds[first:last]
+        changed = found[places], new[first:last], of_words
+        loop(offsets.numpy(), *of_tokens, seeds.numpy(), *tables, *(each.numpy() for each in changed))
+
+    if word_topics.numel() > _FEW_COUNTS * len(found):  # a second table would take longer than a second thread saves
+        draw(0, counts.n_docs, slice(None), word_topics)
+        return found, new
+    # In halves whatever the number of threads is, so that sums are the same.
+    middle, others = _middle(counts), torch.zeros_like(word_topics)
+    place = int(draws.tokens[: counts.offsets[middle]].sum())
+    first_half = partial(draw, 0, middle, slice(place), word_topics)
+    together([first_half, partial(draw, middle, counts.n_docs, slice(place, None), others)])
+    word_topics += others
     return found, new
 
 

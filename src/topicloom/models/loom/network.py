@@ -123,8 +123,8 @@ class LoomNetwork(GSMNetwork):
     @property
     def changes_slowly(self) -> bool:
         counting = self.counting
-        removed = counting.passes_done > max(1, counting.n_passes // 2)  # spare topics are removed before
-        return removed and not counting.is_stream
+        first, last = (counting.pruning.n_kept(counting.passes_done - ago, counting.n_passes) for ago in (1, 0))
+        return counting.passes_done > 1 and first == last and not counting.is_stream  # no topic has been removed
 
     def players(self) -> list[Player]:
         return [replace(player, loss=self.training_loss) for player in super().players()]

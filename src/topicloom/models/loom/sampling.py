@@ -218,8 +218,8 @@ def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
         eta: (), the parameter so far.
     """
     n_words, n_topics = word_topics.shape
-    start = eta.double()
-    rises = torch.digamma(word_topics + eta).sum(dtype=torch.float64) - n_words * n_topics * torch.digamma(start)
+    start, counts = eta.double(), word_topics[word_topics > 0]  # most counts are 0 and add nothing
+    rises = torch.digamma(counts + eta).sum(dtype=torch.float64) - len(counts) * torch.digamma(start)
     total = n_words * start
     sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(total)
     factor = rises / (n_words * sizes)  # ()
