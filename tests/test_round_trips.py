@@ -84,7 +84,7 @@ def test_pretraining_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         "in of",
         "in sample",
         "in dirichlet_step",
-        "in eta_step",
+        "in _middle",
         "alpha.isfinite()",
     )
     assert found, "the counting stage waits, so waiting is noticed"
