@@ -469,7 +469,7 @@ def test_history_adds_up(kind):
         opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
         own = {name: value for name, value in row.items() if not name.startswith(opponents)}
         extras = sum(value for name, value in own.items() if name not in others | CATALOGUE.keys())
-        assert weight == 0.3
+        assert weight == (1.0 if "concentration" in row else 0.3)  # the later stages of Loom report the bound
         assert row["loss"] == pytest.approx(reconstruction + weight * divergence + extras, rel=1e-5)
 
 

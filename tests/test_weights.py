@@ -65,13 +65,14 @@ def test_a_stream_has_no_warm_up_by_default():
 
 @pytest.mark.parametrize("length", [10, 400])
 def test_the_warm_up_of_loom_ends_before_its_pretraining(length):
-    model = Loom(**SMALL | {"epochs": 40, "pretrain_share": 0.2, "sample_share": 0.6}).fit(
+    model = Loom(**SMALL | {"epochs": 60, "pretrain_share": 28 / 60, "sample_share": 4 / 60}).fit(
         synthetic_lda(40, 3, 60, length).corpus
     )
     n_pretraining, n_counting, _ = model._stage_epochs(model.word_statistics())
     weights = [row["divergence_weight"] for row in model.history_]
-    assert weights.index(1) == math.ceil((n_pretraining + n_counting) / 4)
-    assert weights.index(1) <= n_pretraining
+    assert weights.index(model.kl_weight) == math.ceil((n_pretraining + n_counting) / 4)
+    assert weights.index(model.kl_weight) < n_pretraining
+    assert set(weights[n_pretraining:]) == {1.0}  # the loss of the later stages is the bound
 
 
 class _State:

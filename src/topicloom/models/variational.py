@@ -60,7 +60,7 @@ class VariationalTopicModel(NeuralTopicModel):
 
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
-        if self.has_constant_divergence and (self.kl_weight != 1 or (self.kl_warmup or 0) > 0):
+        if self.has_constant_divergence and (self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0):
             logger.warning(
                 "`kl_weight` and `kl_warmup` have hardly any effect with `code_norm='fixed'`, which keeps the "
                 "divergence from the prior almost constant; try `code_norm='mean'`"

@@ -167,6 +167,10 @@ class TopicNetwork(nn.Module, ABC):
         """The number of documents that the batches of this epoch have at least, whatever `batch_size` is."""
         return 1
 
+    def divergence_weight(self, planned: float) -> float:
+        """Return the weight of the divergence in the loss at this time, given that of the plan."""
+        return planned
+
     @property
     def changes_slowly(self) -> bool:
         """Whether an epoch changes so little that the collapse watch is not taken after each of them."""

@@ -102,7 +102,7 @@ def _train_stage(
             if after_epoch is not None:
                 after_epoch(state)
             if validation is not None:
-                row["validation_loss"] = _mean_loss(state.network, validation, plan.kl_weight)
+                row["validation_loss"] = _mean_loss(state.network, validation, _divergence_weight(state.network, plan))
                 if not math.isfinite(row["validation_loss"]):
                     where = f"after epoch {state.epoch}, on the held-out documents"
                     raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
@@ -185,12 +185,12 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
     network.train()
     # The values of the last batch, for a state in which all batches of the epoch are done already.
     rate = plan.learning_rate * _rate_factor(plan, state.epoch + (state.batch - 1) / len(reader))
-    weight = plan.kl_weight * _warmup_factor(plan, state.epoch + (state.batch - 1) / len(reader))
+    weight = _divergence_weight(network, plan, state.epoch + (state.batch - 1) / len(reader))
     batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
     for number, batch in enumerate(ahead(batches), start=state.batch + 1):
         epochs_done = state.epoch + (number - 1) / len(reader)
         rate = plan.learning_rate * _rate_factor(plan, epochs_done)
-        weight = plan.kl_weight * _warmup_factor(plan, epochs_done)
+        weight = _divergence_weight(network, plan, epochs_done)
         for player, optimizer in players:
             if state.step % player.every:
                 continue
@@ -298,9 +298,10 @@ def _rate_factor(plan: TrainingPlan, epochs_done: float) -> float:
     return 1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2
 
 
-def _warmup_factor(plan: TrainingPlan, epochs_done: float) -> float:
-    """Return the weight of the divergence relative to its final one."""
-    return min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
+def _divergence_weight(network: TopicNetwork, plan: TrainingPlan, epochs_done: float = math.inf) -> float:
+    """Return the weight of the divergence, which rises in the warm-up, or the one after it."""
+    risen = min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
+    return network.divergence_weight(risen * plan.kl_weight)
 
 
 def _keep_best(state: TrainingState, loss: float) -> None:

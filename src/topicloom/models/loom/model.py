@@ -62,6 +62,8 @@ class Loom(VariationalTopicModel):
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
+        kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
+            form late, because codes carry more nats than such texts have.
         epochs: the most passes over the documents in all three stages, by default 28 of pretraining, 28 of counting and
             254 of sampling. Training is shorter for most corpora, as the next two settings say.
         pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent.
@@ -83,6 +85,7 @@ class Loom(VariationalTopicModel):
     """
 
     target: Literal["counts"] = "counts"
+    kl_weight: NotNegative = 0.1
     epochs: AtLeastOne = 310
     pretrain_share: Share = 0.09
     sample_share: Rate = 0.82

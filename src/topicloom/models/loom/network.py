@@ -120,6 +120,9 @@ class LoomNetwork(GSMNetwork):
     def least_batch(self) -> int:
         return 1 if self.counting.current_sampling is None else _SAMPLED_AT_ONCE
 
+    def divergence_weight(self, planned: float) -> float:
+        return 1.0 if self.counting.started else planned  # the loss of the later stages is the bound
+
     @property
     def changes_slowly(self) -> bool:
         counting = self.counting
