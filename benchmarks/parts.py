@@ -50,12 +50,12 @@ HEAD = """# What a strong Gibbs sampler owes to each of its parts
 `make bench-parts` writes this page. topica 0.62 with 1,000 iterations, one thread and the settings of
 [best.md](best.md) is changed in one part at a time, as the name of the row says. Its alpha (for each topic) and eta are
 learned, its topics are means over five states, and theta of a new document is the mean over ten samples. In the row
-"{ours}", the topics are those of topica, and theta is inferred as by Loom without its encoder, in {steps} steps of CVB0
-with topica's alpha.
+"{ours}", theta is inferred as by Loom without its encoder, in
+{steps} steps of CVB0 with topica's alpha.
 
 The models are evaluated on 15 % of the training documents, on which settings are chosen. The first table has
-differences from the whole sampler with the same seed, as means over seeds and corpora; perplexity is in percent. The
-others have means over seeds. The columns are those of best.md.
+differences from the whole sampler with the same seed, as means over seeds and over the corpora that the row has been
+measured on; time and perplexity are in percent. The others have means over seeds. The columns are those of best.md.
 
 """
 

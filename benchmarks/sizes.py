@@ -59,9 +59,11 @@ fit has one thread; the times are processor seconds, of one machine with two cor
   those of [best.md](best.md), on test documents.
 - **Documents**: 200 to 1,000,000 documents of {LENGTH} words on average, drawn from {N_PLANTED} planted topics. These
   are the topics of a Gibbs sampler on 20 Newsgroups, and theta is drawn from Dirichlet({ALPHA:g}). K is {N_PLANTED}.
-  The perplexity of {N_TEST:,} further documents is divided by that of the planted topics and theta, which no model can
-  know. The distance is the mean total variation between each planted topic and its topic in the best matching. A topic
-  at a distance below {FOUND:g} is found.
+  The perplexity of {N_TEST:,} further documents, over the words that training documents have, is divided by that of the
+  planted topics and theta, which no model can know. The distance is the mean total variation between each planted topic
+  and its topic in the best matching. A topic at a distance below {FOUND:g} is found.
+
+Sizes that are not in the tables have not been measured yet.
 
 """
 
@@ -134,6 +136,7 @@ def work(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     data = shared.load(folder, "20ng") if name == "topics" else planted_data(folder, job["size"])
     n_topics = job["size"] if name == "topics" else N_PLANTED
     observed, scored = shared.independent_metrics(folder).split_counts(data["test"])
+    seen = np.asarray(sp.csr_matrix(data["train"]).sum(0)).ravel() > 0  # topica does not know the other words
     if peer is not None:
         result = best.fit_peer(folder, data, python, peer, n_topics, peer.epochs, 1, job["seed"])
         row = {"seconds": float(result["seconds"]), "cpu": float(result["cpu_seconds"])}
@@ -151,6 +154,7 @@ def work(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     truth = planted_topics(folder)
     distance = np.abs(truth[:, None] - beta[None]).sum(2) / 2  # (K, K)
     matched = distance[linear_sum_assignment(distance)]
+    scored = sp.csr_matrix(scored).multiply(seen)
     excess = perplexity(theta, beta, scored) / perplexity(data["theta"], truth, scored)
     return row | {"excess": excess, "distance": float(matched.mean()), "found": int((matched < FOUND).sum())}
 
@@ -190,6 +194,7 @@ def figure(rows: list[dict[str, Any]], path: Path) -> None:
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     canvas, grid = plt.subplots(2, 3, figsize=(11, 6.2), layout="constrained")
     for axes_of_part, (part, panels) in zip(grid, PANELS.items(), strict=True):
@@ -202,6 +207,7 @@ def figure(rows: list[dict[str, Any]], path: Path) -> None:
                 sizes = sorted(of_size)
                 axes.plot(sizes, [float(np.mean(of_size[size])) for size in sizes], marker="o", ms=4, label=system)
             axes.set(xscale="log", xlabel=part, title=title, yscale="log" if column == "cpu" else "linear")
+            axes.xaxis.set_minor_formatter(NullFormatter())
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(alpha=0.3, lw=0.5)
     grid[0, 0].legend(frameon=False, fontsize=8)
