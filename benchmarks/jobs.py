@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -63,10 +64,15 @@ def _quietly(work: Work, job: Job) -> dict[str, Any]:
 
 @cache
 def _commit() -> str | None:
-    """Return the commit of the code that is measured, with a mark if files were changed since; None without git."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
-    found = subprocess.run(command, capture_output=True, text=True)
-    return found.stdout.strip() or None
+    """Return the commit of the code that is measured, with a mark if code was changed since; None without git."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+    if shutil.which("git") is None or not (commit := git("rev-parse", "--short", "HEAD")):
+        return None
+    return commit + "-dirty" * bool(git("status", "--porcelain", "--", "../src", "*.py"))
 
 
 def spread(rows: Iterable[dict[str, Any]], name: str, digits: int) -> str:

@@ -258,7 +258,7 @@ EXPERIMENTS = {
         ),
         Experiment(
             "no sampling, 56 epochs",
-            "The same with as many counting passes as by default: a third of the time.",
+            "The same with as many counting passes as by default: half of the time or less.",
             {"epochs": 56, "pretrain_share": 0.5, "sample_share": 0.0},
         ),
         Experiment(

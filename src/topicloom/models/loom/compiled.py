@@ -190,7 +190,7 @@ def sample(
         draw(0, counts.n_docs, slice(None), word_topics)
         return found, new
     # In halves whatever the number of threads is, so that sums are the same.
-    middle, others = _middle(counts), torch.zeros_like(word_topics)
+    middle, others = _middle(counts), torch.zeros_like(word_topics)  # (V, K)
     place = int(draws.tokens[: counts.offsets[middle]].sum())
     first_half = partial(draw, 0, middle, slice(place), word_topics)
     together([first_half, partial(draw, middle, counts.n_docs, slice(place, None), others)])

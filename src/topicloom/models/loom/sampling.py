@@ -218,7 +218,7 @@ def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
         eta: (), the parameter so far.
     """
     n_words, n_topics = word_topics.shape
-    start, counts = eta.double(), word_topics[word_topics > 0]  # most counts are 0 and add nothing
+    start, counts = eta.double(), word_topics[word_topics > 0]  # (), (n,); most counts are 0 and add nothing
     rises = torch.digamma(counts + eta).sum(dtype=torch.float64) - len(counts) * torch.digamma(start)
     total = n_words * start
     sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(total)
