@@ -6,14 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from scipy.special import digamma
 
 import topicloom as tl
-from topicloom.models import inference
+from topicloom.models import inference, mean_field
 from topicloom.nn.mean_field import exp_digamma
 from topicloom.nn.sparse import SparseCounts
 from topicloom.nn.threads import mkl_threads, one_thread
+from topicloom.training.batches import sparse_batch
 
 
 @pytest.fixture
@@ -109,10 +111,33 @@ def test_the_series_is_that_of_digamma():
 def test_theta_of_mean_field_does_not_depend_on_other_documents():
     data = tl.datasets.synthetic_lda(120, 4, 60, random_state=2)
     topics = np.random.default_rng(0).dirichlet(np.full(60, 0.1), 4)
-    network = inference.mean_field_network(topics, np.full(4, 0.05))
+    network = mean_field.mean_field_network(topics, np.full(4, 0.05))
     together = inference.document_topics(network, data.corpus).theta
     with_another = [inference.document_topics(network, data.corpus[[row, 1]]).theta[0] for row in range(0, 120, 7)]
     assert np.array_equal(together[::7], with_another)
     alone = [inference.document_topics(network, data.corpus[[row]]).theta[0] for row in range(0, 120, 7)]
     assert np.allclose(together[::7], alone, atol=1e-5)  # it is computed in another order
     assert len(np.unique(together.argmax(1))) > 2
+
+
+@pytest.mark.parametrize("n_topics", [1, 3, 50])
+@pytest.mark.parametrize("alpha", [0.002, 0.1, 5.0])
+def test_the_compiled_iteration_is_that_of_tensors(n_topics, alpha, monkeypatch):
+    pytest.importorskip("numba")
+    counts = tl.datasets.synthetic_lda(300, 4, 60, random_state=2).corpus.counts
+    counts = sp.vstack([counts, sp.csr_array((1, 60), dtype=counts.dtype)], format="csr")  # and an empty document
+    batch = sparse_batch(sp.csr_array(counts), np.arange(301), torch.device("cpu")).counts
+    topics = np.random.default_rng(0).dirichlet(np.full(60, 0.1), n_topics) + 1e-9
+    network = mean_field.mean_field_network(topics, np.full(n_topics, alpha))
+    expected = network.gamma_of(batch)
+    monkeypatch.setattr(mean_field, "FEWEST_DOCUMENTS", 1)
+    called = []
+    iterate = mean_field.compiled(mean_field._iterate, mean_field._one_document)
+    monkeypatch.setattr(mean_field, "compiled", lambda *_: lambda *given: called.append(1) or iterate(*given))
+    found = network.gamma_of(batch)
+    assert called == [1]
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-3)
+    torch.testing.assert_close(found[-1], network.alpha)
+    assert torch.equal(network.gamma_of(batch.take(torch.tensor([7, 0]))), found[[7, 0]])
+    broken = mean_field.mean_field_network(topics, np.full(n_topics, np.nan))
+    assert broken.gamma_of(batch).isnan().all()

@@ -12,6 +12,7 @@ import torch
 from scipy import integrate, sparse, special, stats
 
 from topicloom.datasets import synthetic_lda
+from topicloom.models import compiling
 from topicloom.models.loom import compiled, counting, cvb0
 from topicloom.models.loom.counting import (
     _BACKGROUND_SHARE,
@@ -112,10 +113,10 @@ def test_tokens_are_reassigned_by_the_formula(excluded, way, monkeypatch):
 @pytest.fixture
 def uncompiled():
     """Forget the compiled function before and after a test."""
-    for function in (compiled._compiled, compiled._warn):
+    for function in (compiling.compiled, compiling.warn):
         function.cache_clear()
     yield
-    for function in (compiled._compiled, compiled._warn):
+    for function in (compiling.compiled, compiling.warn):
         function.cache_clear()
 
 
@@ -158,7 +159,7 @@ def test_the_compiled_loop_does_not_need_a_cache_on_disk(monkeypatch, uncompiled
         return njit(**settings)
 
     monkeypatch.setattr(numba, "njit", nowhere)
-    assert compiled._compiled(compiled._reassign, compiled._one_word).signatures
+    assert compiling.compiled(compiled._reassign, compiled._one_word).signatures
 
 
 @pytest.mark.parametrize("counts", [COUNTS, COUNTS * 0, COUNTS[:0], np.eye(N_DOCS, N_WORDS, dtype=np.float32)])
@@ -270,7 +271,7 @@ def test_steps_of_inference_agree_with_loops(way, monkeypatch):
     if way == "compiled":
         pytest.importorskip("numba")
         infer = compiled.expected_counts
-        monkeypatch.setattr(compiled, "_FEWEST_DOCUMENTS", 1)
+        monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS", 1)
         monkeypatch.setattr(cvb0, "expected_counts", None)  # it must not be used instead
     elif way != "whole":
         monkeypatch.setattr(cvb0, "_CHUNK", {"in pieces": 12 * N_TOPICS, "one by one": 1}[way])
@@ -280,7 +281,7 @@ def test_steps_of_inference_agree_with_loops(way, monkeypatch):
 
 
 def test_documents_without_words_have_no_counts(monkeypatch):
-    monkeypatch.setattr(compiled, "_FEWEST_DOCUMENTS", 1)
+    monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS", 1)
     counts = COUNTS * np.array([[0], [1], [0], [0], [1], [0]], dtype=np.float32)
     beta_t, alpha, start = (
         each.float() for each in tensors(simplex(N_TOPICS, N_WORDS).T, ALPHA, simplex(N_DOCS, N_TOPICS))

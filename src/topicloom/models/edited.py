@@ -19,12 +19,12 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..nn.edited import EditedNetwork, Regroup, Split
-from ..nn.mean_field import MeanFieldNetwork
 from ..nn.network import TopicNetwork
 from ..topics.edits import Edit, Numbering, checked_edits
 from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS
 from .base import TopicModel
 from .inference import device_of
+from .mean_field import CompiledMeanFieldNetwork
 from .saving import COUNTS
 from .words import Words
 
@@ -178,7 +178,7 @@ def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | Split:
     if kind == "regroup":
         return Regroup(tensors["assign"], tensors["shares"])
     beta_t = tensors["network.beta_t"]
-    network = MeanFieldNetwork(*beta_t.shape)
+    network = CompiledMeanFieldNetwork(*beta_t.shape)
     if tensors["network.alpha"].shape != network.alpha.shape:
         raise ValueError(f"a split in {WEIGHTS} has tensors of different sizes")
     network.beta_t.copy_(beta_t)

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from ..corpus import Corpus
 from ..nn.batch import Batch
-from ..nn.mean_field import MeanFieldNetwork
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
 from ..nn.threads import one_thread
@@ -133,18 +132,3 @@ def latent_codes(network: TopicNetwork, corpus: Corpus) -> tuple[Array, Array]:
 
     both = np.concatenate(list(each_batch(network, corpus, read)) or [np.empty((0, 0), np.float32)])
     return both[:, : sizes[0]], both[:, sizes[0] :]
-
-
-def mean_field_network(topics: Array, alpha: Array) -> MeanFieldNetwork:
-    """Return a network that infers theta given topics.
-
-    Args:
-        topics: (K, V), positive; the rows need not sum to 1.
-        alpha: (K,) the Dirichlet parameter of theta.
-    """
-    n_topics, n_words = topics.shape
-    network = MeanFieldNetwork(n_words, n_topics)
-    beta_t = (topics / topics.sum(axis=1, keepdims=True)).T
-    network.beta_t.copy_(torch.from_numpy(np.ascontiguousarray(beta_t)))
-    network.alpha.copy_(torch.from_numpy(np.asarray(alpha, dtype=np.float32)))
-    return network

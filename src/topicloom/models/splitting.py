@@ -15,8 +15,9 @@ from ..nn.edited import EditedNetwork, topic_counts
 from ..nn.mean_field import MeanFieldNetwork
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit
-from .inference import Array, each_batch, mean_field_network
+from .inference import Array, each_batch
 from .lda.online import OnlineRun
+from .mean_field import mean_field_network
 
 _FEWEST_PASSES, _MOST_PASSES = 6, 40
 _DOCUMENTS_READ = 60_000  # in all passes, if that many passes are allowed

@@ -61,11 +61,14 @@ class MeanFieldNetwork(TopicNetwork):
 
         gamma_k = alpha_k + sum_v x_v phi_vk, where phi_vk is proportional to exp(E[log theta_k]) beta_kv.
         """
-        counts = batch.counts
-        if counts.n_docs == 1 and batch.device.type == "cpu":
-            return DirichletPosterior(self._gamma_of_one(counts)[None], self.alpha)
+        one = batch.counts.n_docs == 1 and batch.device.type == "cpu"
+        gamma = self._gamma_of_one(batch.counts)[None] if one else self.gamma_of(batch.counts)
+        return DirichletPosterior(gamma, self.alpha)
+
+    def gamma_of(self, counts: SparseCounts) -> Tensor:
+        """Return gamma (B, K) of documents."""
         found = gamma = self.alpha + (counts.totals / len(self.alpha))[:, None]  # (B, K)
-        rows = torch.arange(counts.n_docs, device=batch.device)  # (n,) the documents of `counts` and `gamma`
+        rows = torch.arange(counts.n_docs, device=gamma.device)  # (n,) the documents of `counts` and `gamma`
         moving = None  # (n,) those that have not converged yet; None if it is all of them
         for _ in range(MAX_STEPS):
             weights = exp_digamma(gamma)  # (n, K), exp(E[log theta]) but for a factor of each document
@@ -84,7 +87,7 @@ class MeanFieldNetwork(TopicNetwork):
                 found = found.index_copy(0, rows, gamma)
                 (kept,) = moving.nonzero(as_tuple=True)
                 counts, gamma, rows, moving = counts.take(kept), gamma[kept], rows[kept], None
-        return DirichletPosterior(found.index_copy(0, rows, gamma), self.alpha)
+        return found.index_copy(0, rows, gamma)
 
     def _gamma_of_one(self, counts: SparseCounts) -> Tensor:
         """Return gamma of one document, (K,), by few small operations, since calling them takes most of the time."""

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ...errors import InputError, MissingExtraError
 from ...nn.mean_field import MeanFieldNetwork
 from ...training.state import Snapshot
-from ..inference import Array, mean_field_network
+from ..mean_field import Array, mean_field_network
 
 _MOST_TOKENS = 1 << 29  # more take some 10 GiB, and many hours
 

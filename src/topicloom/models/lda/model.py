@@ -32,6 +32,7 @@ from ...training.loop import Monitor
 from ...training.state import Row, Snapshot
 from ..base import TopicModel
 from ..inference import Array
+from ..mean_field import CompiledMeanFieldNetwork
 from ..words import Words, seed_weights
 from .gibbs import GibbsRun
 from .online import OnlineRun
@@ -71,7 +72,7 @@ class LDA(TopicModel):
     n_jobs: AtLeastOne = 1
 
     def build_network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
-        return MeanFieldNetwork(len(words), self.n_topics)
+        return CompiledMeanFieldNetwork(len(words), self.n_topics)
 
     def fit_corpus(
         self,

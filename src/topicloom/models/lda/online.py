@@ -10,7 +10,7 @@ import torch
 
 from ...nn.mean_field import MeanFieldNetwork
 from ...training.state import Snapshot
-from ..inference import Array, mean_field_network
+from ..mean_field import Array, mean_field_network
 
 
 class OnlineRun:

@@ -6,10 +6,7 @@ writes memory once. In a compiled loop the intermediate values of a token stay i
 
 from __future__ import annotations
 
-import importlib.util
-import logging
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,22 +15,14 @@ from torch import Tensor
 
 from ...nn.helpers import together
 from ...nn.sparse import SparseCounts
+from ..compiling import DISTANCE, FEWEST_DOCUMENTS, compiled
 from . import cvb0, sampling
 from .cvb0 import CountedTopics
 
 Array = np.ndarray[Any, Any]
-_log = logging.getLogger("topicloom")
-_FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that they are vectorised; NaN stays NaN
-# A compiled loop has two forms: one that is vectorised, and one for arrays that may overlap, which adds in another
-# order. It takes the second one if two arrays begin within a few hundred bytes, as small ones can by chance. With this
-# many numbers between `gamma` and any other array, the sums are always the same.
-_DISTANCE = 256
 _SMALLEST = np.float32(cvb0.SMALLEST)
 _BLOCK = 32  # topics
 _FEW_COUNTS = 8  # counts of words in topics for each token of a batch
-# In a process that has not loaded numba, which takes .4 seconds, only many documents gain from it. Larger corpora are
-# read in batches of 1,024 documents.
-_FEWEST_DOCUMENTS = 512
 _GROUPS, _GOLDEN, _MIX_1, _MIX_2 = sampling.GROUPS, sampling.GOLDEN, sampling.MIX_1, sampling.MIX_2
 
 
@@ -48,7 +37,7 @@ def reassign(
     excluded: bool = True,
 ) -> Tensor:
     """`cvb0.reassign` up to rounding: compiled where possible, and otherwise that function itself."""
-    loop = _compiled(_reassign, _one_word) if values.device.type == "cpu" else None
+    loop = compiled(_reassign, _one_word) if values.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
         return cvb0.reassign(counts, values, doc_topics, topics, alpha, word_topics, excluded=excluded)
     new = doc_topics.new_zeros(doc_topics.shape)
@@ -75,7 +64,7 @@ def _reassign(
 ) -> None:
     """Add the new counts to of_docs (B, K) and of_words (V, K); `cvb0.reassign` has the formula."""
     n_topics = len(alpha)
-    gamma = np.empty(n_topics + 2 * _DISTANCE, alpha.dtype)[_DISTANCE : _DISTANCE + n_topics]
+    gamma = np.empty(n_topics + 2 * DISTANCE, alpha.dtype)[DISTANCE : DISTANCE + n_topics]
     for doc in range(len(offsets) - 1):
         theta, of_doc = shares[doc], of_docs[doc]
         for i in range(offsets[doc], offsets[doc + 1]):
@@ -97,8 +86,8 @@ def _reassign(
 
 def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
     """`cvb0.expected_counts` up to rounding: compiled where possible, and otherwise that function itself."""
-    is_worth_it = steps > 0 and documents.n_docs >= _FEWEST_DOCUMENTS and start.device.type == "cpu"
-    loop = _compiled(_expected, _one_document) if is_worth_it else None
+    is_worth_it = steps > 0 and documents.n_docs >= FEWEST_DOCUMENTS and start.device.type == "cpu"
+    loop = compiled(_expected, _one_document) if is_worth_it else None
     if loop is None:
         return cvb0.expected_counts(documents, beta_t, alpha, start, steps)
     counts = torch.empty_like(start)
@@ -136,7 +125,7 @@ def _expected(
     for doc in range(len(offsets) - 1):
         longest = max(longest, offsets[doc + 1] - offsets[doc])
     gamma = np.empty((longest, n_topics), counts.dtype)
-    share = np.empty(n_topics + 2 * _DISTANCE, counts.dtype)[_DISTANCE : _DISTANCE + n_topics]
+    share = np.empty(n_topics + 2 * DISTANCE, counts.dtype)[DISTANCE : DISTANCE + n_topics]
     for doc in range(len(offsets) - 1):
         count, prior, first = counts[doc], alpha[doc], offsets[doc]
         for step in range(steps):
@@ -173,7 +162,7 @@ def sample(
     Collections"), the probabilities are those of the document's counts, of which few are not 0, and those of alpha,
     whose sum over the topics is the same for all tokens of a word in a pass.
     """
-    loop = _compiled(_sample, _one_token) if alpha.device.type == "cpu" else None
+    loop = compiled(_sample, _one_token) if alpha.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
         return sampling.sample(counts, draws, previous, topics, alpha, word_topics)
     found, new = previous.clone(), alpha.new_zeros(counts.n_docs, len(alpha))
@@ -290,39 +279,6 @@ def _sample(
         for j in range(n_used):
             share[used[j]], is_used[used[j]] = 0, False
         start += n_tokens
-
-
-@cache
-def _compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...]]) -> Callable[..., None] | None:
-    """Return a function as compiled by numba, cached on disk if possible, or None if it cannot be compiled.
-
-    Args:
-        function: a loop.
-        example: returns its arguments for a document of one word. The compiled function is called once with them,
-            because the first call reveals most problems of an installation.
-    """
-    if importlib.util.find_spec("numba") is None:
-        return None
-    reason: Exception | None = None
-    for on_disk in (True, False):
-        try:
-            import numba
-
-            if getattr(numba.config, "DISABLE_JIT", False):  # the plain Python loop would take a thousand times as long
-                return None
-            compiled = numba.njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=on_disk)(function)
-            compiled(*example())
-            return compiled
-        except Exception as error:  # whatever fails, there is another implementation
-            reason = error
-    _warn(str(reason))
-    return None
-
-
-@cache
-def _warn(reason: str) -> None:
-    """Warn once, however many loops cannot be compiled for the same reason."""
-    _log.warning("numba is installed but cannot be used, so Loom trains more slowly: %s", reason)
 
 
 def _one_word() -> tuple[Any, ...]:
