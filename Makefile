@@ -86,7 +86,7 @@ bench-large: setup  ## measure cost and memory on up to 5 million documents: ben
 bench-models: setup  ## fit every model on every corpus with default settings: benchmarks/models.md
 	$(BIN)/python benchmarks/models.py
 
-bench-synthetic: setup  ## recover planted topics with every model: benchmarks/synthetic.md
+bench-synthetic: setup .venv-peers/others  ## recover planted topics with every model and topica: benchmarks/synthetic.md
 	$(BIN)/python benchmarks/synthetic.py
 
 bench-shares: setup  ## recover planted topics and classes of unequal sizes: benchmarks/shares.md

@@ -31,6 +31,7 @@ import peers
 import shared
 import topicloom as tl
 from topicloom.models.loom import counting, network
+from topicloom.models.loom.sampling import SamplingStage
 from topicloom.models.spare_topics import SpareTopics
 from topicloom.nn import decoders, encoders, product, separation, softmax, sparse
 from topicloom.nn import network as networks
@@ -55,7 +56,8 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "optimizer": [(adam.Adam, "step")],
     "counting: reassign": [(network, "reassign")],
     "counting: draw": [(counting, "draw_counts")],
-    "counting: Dirichlet": [(counting, "dirichlet_step")],
+    "sampling: draw topics": [(SamplingStage, "draw")],
+    "counts: Dirichlet": [(counting, "dirichlet_step")],
     STEP: [(loop, "_move")],
 }
 OUTSIDE: dict[str, list[tuple[Any, str]]] = {
@@ -115,11 +117,13 @@ class Timers:
             for each in patches:
                 each.stop()
 
-    def per_step(self) -> dict[str, float]:
-        """The lower quartile of the milliseconds of each part, over the steps that have it."""
-        found = {}
+    def per_step(self, stage: str = "") -> dict[str, float]:
+        """The lower quartile of the milliseconds of each part, over the steps of a stage of Loom that have it."""
+        found, mark = {}, STAGES.get(stage)
+        marks = set(STAGES.values()) - {None}
+        steps = [step for step in self.steps[5:] if (mark in step if mark else marks.isdisjoint(step))]
         for part in PARTS:
-            times = [step[part] for step in self.steps[5:] if part in step]
+            times = [step[part] for step in steps if part in step]
             if times:
                 found[part] = 1e3 * (statistics.quantiles(times, n=4)[0] if len(times) > 1 else times[0])
         return found
@@ -127,8 +131,10 @@ class Timers:
 
 MODELS: dict[str, dict[str, Any]] = {
     "GSM": {}, "ETM": {}, "ProdLDA": {}, "NVDM": {}, "WLDA": {}, "GMNTM": {}, "DirichletVAE": {}, "BATM": {},
-    "Loom": {"epochs": 30},
+    "Loom": {"epochs": 30, "pretrain_share": 0.2, "sample_share": 0.4},
 }  # fmt: skip
+# The stages of Loom, and the part by which their steps are known.
+STAGES = {"pretraining": None, "counting": "counting: reassign", "sampling": "sampling: draw topics"}
 # TopMost's models, and ours with encoders and word vectors of the same sizes.
 EQUAL = (
     ("ProdLDA", {}, "ProdLDA", {"hidden_size": 200}),
@@ -146,9 +152,10 @@ disturbs them less; each is the lower quartile of all steps. The time of a part 
 that it calls. A cell is empty where a model has no such part.
 """
 OUTER = """\
-A step has {batch} documents. All rows but the last are without spare topics. Training begins with spare topics, which
-make twice as many topics in all, or three times as many in Loom. Models other than Loom remove them after 30, 40 and
-50 % of the epochs. The sums of Loom mix both of its stages.
+A step has {batch} documents, and {sampled:,} in Loom's sampling stage. All rows but the last are without spare topics.
+Training begins with spare topics, which make twice as many topics in all, or three times as many in Loom. Models other
+than Loom remove them after 30, 40 and 50 % of the epochs. Loom has removed them before its sampling stage begins. A few
+steps of this stage also train the encoder; the lower quartile leaves them out.
 
 ## Outside of the steps
 
@@ -200,7 +207,10 @@ def floors(corpus: tl.Corpus, rates: dict[str, float], steps: dict[str, float]) 
     batch, tokens, rows = min(256, corpus.n_docs), float(corpus.counts.sum()), []
     distinct = bandwidth.distinct_words(corpus.counts.indices, corpus.counts.indptr, batch)
     for name, step in steps.items():
-        model, kind = getattr(tl, name)(K), "GSM" if name == "Loom" else name
+        model, _, stage = name.partition(" ")
+        if stage in ("counting", "sampling"):  # their bytes depend on how many topics the documents have
+            continue
+        model, kind = getattr(tl, model)(K), "GSM" if model == "Loom" else model
         own = {size: value for size in SIZES if (value := getattr(model, size, None))}
         work = bandwidth.Work(corpus.n_docs, corpus.n_words, K, corpus.counts.nnz, tokens, batch, distinct, **own)
         moved = bandwidth.traffic(kind, work).floor
@@ -219,30 +229,29 @@ def profiled(corpus: tl.Corpus, epochs: int, rates: dict[str, float]) -> Iterato
     parts: dict[str, dict[str, float]] = {}
     outside = []
     for name, settings in MODELS.items():
-        row = []
         for spare in (0.0, None):
             chosen = {"epochs": epochs} | settings | ({} if spare is None else {"spare_topics": spare})
             model, timers = getattr(tl, name)(K, random_state=0, **chosen), Timers()
             start = time.process_time()
             with timers.running():
                 model.fit(corpus)
-            whole, found = time.process_time() - start, timers.per_step()
-            row.append(sum(found.values()))
-            if spare == 0:
-                parts[name] = found
-            else:
+            whole = time.process_time() - start
+            for stage in STAGES if name == "Loom" else ("",):
+                column, found = f"{name} {stage}".strip(), timers.per_step(stage)
+                parts.setdefault(column, found)["sum" if spare == 0 else "sum, with spare topics"] = sum(found.values())
+            if spare is None:
                 shares = [timers.totals[part] for part in OUTSIDE]
                 rest = whole - sum(timers.totals.values())
                 outside.append([f"`{name}`", *(f"{100 * each / whole:.0f} %" for each in (*shares, rest))])
-        parts[name]["sum"], parts[name]["sum, with spare topics"] = row
-        print(name, row, flush=True)
+        print(name, whole, flush=True)
     names = [*(part for part in PARTS if any(part in row for row in parts.values())), "sum", "sum, with spare topics"]
     yield "\n## Milliseconds of a step, by its parts\n\n"
     yield jobs.markdown(
         ["part", *(f"`{name}`" for name in parts)],
         [[part, *(f"{row[part]:.2f}" if part in row else "" for row in parts.values())] for part in names],
     )
-    yield "\n" + OUTER.format(batch=min(256, corpus.n_docs), epochs=epochs, loom=MODELS["Loom"]["epochs"])
+    sizes = {"batch": min(256, corpus.n_docs), "sampled": network._SAMPLED_AT_ONCE}
+    yield "\n" + OUTER.format(epochs=epochs, loom=MODELS["Loom"]["epochs"], **sizes)
     yield jobs.markdown(["model", *OUTSIDE, "set-up and all else"], outside)
     yield floors(corpus, rates, {name: row["sum"] for name, row in parts.items()})
 

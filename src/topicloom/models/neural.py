@@ -225,9 +225,12 @@ class NeuralTopicModel(TopicModel):
         """Return a reader of the documents that have words, in batches of a suitable size."""
         reader = BatchReader.of(corpus, _LARGEST_BATCH, state.device, state.network.fields).without_empty()
         n_docs = sum(current().every(reader.n_docs))
-        suitable = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n_docs // _STEPS_PER_EPOCH))
-        reader.batch_size = self.batch_size or suitable
+        reader.batch_size = self.batch_size or self.suitable_batch(n_docs)
         return reader.shared()
+
+    def suitable_batch(self, n_docs: int) -> int:
+        """Return the number of documents in a step, if there is no setting, for a corpus of so many documents."""
+        return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n_docs // _STEPS_PER_EPOCH))
 
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         """Prepare a network that `fit` is about to train on the documents of `reader`. By default, do nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,20 +14,27 @@ from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
 from ..pruning import Pruning, Selector
-from .cvb0 import CountedTopics, CountingPass, dirichlet_step, draw_counts, expected_counts, reassign, sharpen
-from .documents import DocumentCounts, from_tensors, select, tensors_of, zero_counts
+from .cvb0 import (
+    CountedTopics,
+    CountingPass,
+    dirichlet_step,
+    draw_counts,
+    expected_counts,
+    reassign,
+    sharpen,
+    with_background,
+)
+from .documents import DocumentCounts, select, zero_counts
 from .sampling import SamplingStage, eta_step
 
 _ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
 _MIN_ALPHA, _MAX_ALPHA = 1e-3, 5.0
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
 _BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
-_REMOVED_FREQUENCY = 0.9  # the corpus's word frequencies times this are subtracted from the other topics at the start
 ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
 _STREAM_REFINE = 10  # steps of refinement of a streamed document's theta before its tokens are counted
 
-_RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
-_COUNTERS = ("n_passes", "passes_done", "batches_done")
+RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
 
 
 class CollapsedCounts(nn.Module):
@@ -53,8 +60,9 @@ class CollapsedCounts(nn.Module):
     beta_t: Tensor  # (V, K) the topics, columns sum to 1
     seed_counts: Tensor  # (V, K)
     background: Tensor  # (K,) bool, the topics that started as background topics
-    # The state of one run of training, which `run_state` returns.
+    # The state of one run of training; see `run_state`.
     document_topics: DocumentCounts | None  # of the training documents, (D, 0) before the start; None in a stream
+    counted: Tensor | None  # (V, K) the counts of which `beta_t` has not been made yet; not part of the state
     word_totals: Tensor | None  # (V, 1) sum_k N_vk of the last pass, if topics have been removed since
     current_pass: CountingPass | None
     sampling: SamplingStage | None  # the passes after these, in which the topics of tokens are drawn
@@ -89,6 +97,7 @@ class CollapsedCounts(nn.Module):
         self.register_buffer("beta_t", torch.full_like(zeros, 1 / n_words))
         self.register_buffer("seed_counts", zeros.clone() if seed_counts is None else seed_counts, persistent=False)
         self.register_buffer("background", torch.zeros(n_topics, dtype=torch.bool))
+        self.counted = None
         self.pruning = Pruning(n_topics, n_spare)
         self._forget_run()
 
@@ -119,6 +128,7 @@ class CollapsedCounts(nn.Module):
         Args:
             usage: (K',) the share of the documents that each topic has, for a run that ends before counting starts.
         """
+        self.topics()
         if self.started and self.has_spare:
             self._prune(self.pruning.most_used(self.word_topics.sum(0), self.protected))
         elif not self.started and self.pruning.n_spare:
@@ -134,45 +144,6 @@ class CollapsedCounts(nn.Module):
     def _forget_run(self) -> None:
         self.document_topics = self.word_totals = self.current_pass = self.selector = self.sampling = None
         self.n_passes = self.passes_done = self.batches_done = 0
-
-    def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return what changes in a run of training and is not in `state_dict()`: tensors and JSON values."""
-        tensors = tensors_of(self.document_topics)
-        values: dict[str, Any] = {name: getattr(self, name) for name in _COUNTERS}
-        values |= {"started": bool(self.started), "n_topics": len(self.alpha)}
-        if self.word_totals is not None:
-            tensors["word_totals"] = self.word_totals
-        if self.sampling is not None:
-            sampled, values["sampling"] = self.sampling.state()
-            tensors |= sampled
-        if self.pruning.kept is not None:
-            tensors["kept"] = self.pruning.kept
-        if self.current_pass is not None:
-            tensors |= {f"pass.{name}": tensor for name, tensor in self.current_pass.state().items()}
-        return tensors, values
-
-    def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Take back what `run_state` returned, and give all buffers the shapes that `state_dict()` had then.
-
-        The object must be new and prepared by `keep_documents` if the other one was.
-        """
-        self.word_totals = tensors.get("word_totals")
-        self.document_topics = from_tensors(tensors, values["n_topics"])
-        for name in _COUNTERS:
-            setattr(self, name, values[name])
-        if self.sampling is not None:
-            self.sampling.load_state(tensors, values["sampling"])
-        self.pruning.kept = tensors.get("kept")
-        for name in _RESIZED:
-            buffer = getattr(self, name)
-            setattr(self, name, buffer.new_zeros(*buffer.shape[:-1], values["n_topics"]))
-        if values["started"]:
-            self.seed_counts = self.pruning.select(pad(self.seed_counts, (0, self.pruning.n_spare)))
-        sums = {name.removeprefix("pass."): tensor for name, tensor in tensors.items() if name.startswith("pass.")}
-        if sums:
-            self.current_pass = CountingPass.from_state(sums)
-        if values["started"] and not self.has_spare:
-            self.selector = None
 
     @property
     def has_spare(self) -> bool:
@@ -202,9 +173,8 @@ class CollapsedCounts(nn.Module):
     def start(self, beta_t: Tensor, usage: Tensor, generator: torch.Generator) -> None:
         """Start the counting stage: turn the topics of pretraining into counts.
 
-        Every topic of pretraining contains the corpus's common words. They get background topics of their own, which
-        replace the topics that the documents use least, and most of their weight is removed from the other topics. A
-        stream has no background topics, because its early counts remain, and such topics are far from right at first.
+        Background topics replace the topics that the documents use least; see `with_background`. A stream has none,
+        because its early counts remain, and such topics are far from right at first.
 
         Args:
             beta_t: (V, K') topics, columns sum to 1.
@@ -220,12 +190,8 @@ class CollapsedCounts(nn.Module):
         if self.document_topics is not None:
             self.document_topics = zero_counts(len(self.document_topics), len(usage), usage.device)
         if n_background and self.document_topics is not None:
-            corpus = (self.tokens / self.tokens.sum())[:, None]  # (V, 1)
             background = free[usage[free].argsort()[:n_background]]
-            beta_t = (beta_t - _REMOVED_FREQUENCY * corpus).clamp_min(1e-7)
-            noise = torch.rand(len(beta_t), n_background, generator=generator, device=beta_t.device)
-            beta_t[:, background] = corpus * noise**2
-            beta_t /= beta_t.sum(0)
+            beta_t = with_background(beta_t, self.tokens, background, generator)
             self.alpha[background] = _BACKGROUND_ALPHA
             self.background[background] = True
         weights = beta_t * usage  # (V, K')
@@ -233,12 +199,25 @@ class CollapsedCounts(nn.Module):
         self.beta_t = beta_t
         self.started.fill_(True)
 
+    def topics(self) -> Tensor:
+        """Return the topics (V, K), columns sum to 1. They are made of the counts when they are needed."""
+        if (counts := self.counted) is not None:
+            with torch.inference_mode(False), torch.no_grad():  # a tensor that can also be loaded into
+                self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta)
+            self.counted = None
+        return self.beta_t
+
+    def _save_to_state_dict(self, *arguments: Any) -> None:
+        self.topics()
+        super()._save_to_state_dict(*arguments)
+
     def _prune(self, which: Tensor) -> None:
         """Remove all topics but these (n,). The next pass, or `finish`, reassigns the counts of the others."""
+        self.topics()
         if self.word_totals is None:
             self.word_totals = self.word_topics.sum(1, keepdim=True)
         which = self.pruning.keep(which, self.seed_counts.any(0))
-        for name in (*_RESIZED, "seed_counts"):
+        for name in (*RESIZED, "seed_counts"):
             setattr(self, name, getattr(self, name)[..., which])
         self.document_topics = None if self.document_topics is None else select(self.document_topics, which)
         if not self.has_spare:
@@ -258,7 +237,10 @@ class CollapsedCounts(nn.Module):
             Dirichlet(alpha + N_d), in which words count as `count_power` says.
         """
         self.batches_done += 1
-        self.current_pass = sums = self.current_pass or self._start_pass()
+        if self.current_pass is None:
+            topics = CountedTopics.from_counts(self.word_topics + self.seed_counts, self.eta)
+            self.current_pass = CountingPass.start(topics)
+        sums = self.current_pass
         if (stage := self.current_sampling) is not None:
             counts = stage.draw(batch, self.document_topics, sums.topics, self.alpha, sums.word_topics, generator)
             return self._end_batch(batch, counts, sums)
@@ -280,9 +262,6 @@ class CollapsedCounts(nn.Module):
         sums.alpha_denominator.add_(denominator)
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
-    def _start_pass(self) -> CountingPass:
-        return CountingPass.start(CountedTopics.from_counts(self.word_topics + self.seed_counts, self.eta))
-
     def _initial_counts(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
         """Return N_dk (B, K) at the start of a pass: of the previous pass, or from the encoder's theta.
 
@@ -297,7 +276,7 @@ class CollapsedCounts(nn.Module):
             theta[:, self.background] = _BACKGROUND_SHARE / self.background.sum()
             theta /= theta.sum(1, keepdim=True)
         elif self.document_topics is None:
-            counts = self.expected_counts(batch.counts, self.beta_t, self.alpha, theta, _STREAM_REFINE)
+            counts = self.expected_counts(batch.counts, self.topics(), self.alpha, theta, _STREAM_REFINE)
             theta = counts / batch.counts.totals[:, None]
         return sizes * theta
 
@@ -317,12 +296,12 @@ class CollapsedCounts(nn.Module):
             self.eta.copy_(eta_step(self.word_topics, self.eta))
             counts = stage.end_pass(self.word_topics)
             self.document_topics = counts.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
-        self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta)
+        self.counted = counts
         self.passes_done += 1
         self.word_totals, self.batches_done = None, 0
         n_kept = self.pruning.n_kept(self.passes_done, self.n_passes)
         if self.selector is not None and n_kept < len(self.alpha):
-            self._prune(self.selector(self.beta_t.mT, self.tokens, n_kept, self.protected))
+            self._prune(self.selector(self.topics().mT, self.tokens, n_kept, self.protected))
 
     def infer(self, batch: Batch, theta: Tensor, steps: int) -> DirichletPosterior:
         """Return Dirichlet(alpha_d + N_d) of new documents, by refining the encoder's theta.
@@ -336,9 +315,9 @@ class CollapsedCounts(nn.Module):
             steps: steps of refinement.
         """
         alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, ENCODER_PRIOR)  # (B, K)
-        counts = self.expected_counts(batch.counts, self.beta_t, alpha, theta, steps)  # (B, K)
+        counts = self.expected_counts(batch.counts, self.topics(), alpha, theta, steps)  # (B, K)
         return DirichletPosterior(alpha + counts, self.alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
         """Return the loss of latent Dirichlet allocation; see `lda_loss`."""
-        return lda_loss(posterior, self.beta_t, batch.counts)
+        return lda_loss(posterior, self.topics(), batch.counts)

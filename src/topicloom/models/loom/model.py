@@ -18,7 +18,7 @@ topics, are removed early in the counting stage. docs/models/loom.md has the mat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral
 from typing import Annotated, Any, Literal
@@ -37,7 +37,7 @@ from ...settings import (
     Share,
 )
 from ...training.batches import BatchReader
-from ...training.state import TrainingState
+from ...training.state import Stage, TrainingState
 from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
@@ -53,6 +53,9 @@ from .sampling import SamplingStage, token_starts
 # tokens than a small one need fewer passes of sampling, as their counts have less noise.
 _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
+# The documents of a batch: an epoch has 16 steps, unless that would be more documents or tokens than these.
+_SMALLEST_BATCH, _LARGEST_BATCH, _LARGEST_TOKENS, _STEPS_PER_EPOCH = 32, 512, 28_000, 16
+_BATCH_OF_RATE = 256  # documents; the learning rate is higher for larger batches
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -62,6 +65,10 @@ class Loom(VariationalTopicModel):
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
+        batch_size: the number of documents in a step. None is a sixteenth of the documents, at least 32 and at most 512,
+            and fewer if documents have more than 55 tokens on average.
+        learning_rate: the highest learning rate of the optimizer Adam for batches of up to 256 documents. For larger
+            batches it grows with the square root of their size.
         kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
             form late, because codes carry more nats than such texts have.
         epochs: the most passes over the documents in all three stages, by default 28 of pretraining, 28 of counting and
@@ -131,6 +138,16 @@ class Loom(VariationalTopicModel):
         of_size = max(_MIN_SAMPLING, (_SMALL_CORPUS / max(words.n_tokens, _SMALL_CORPUS)) ** 0.5)
         counting = self.epochs - pretraining - sampling
         return max(1, round(of_length * pretraining)), counting, math.ceil(of_size * sampling)
+
+    def suitable_batch(self, n_docs: int) -> int:
+        of_length = _LARGEST_TOKENS / max(self.word_statistics().mean_length, 1.0)
+        return max(_SMALLEST_BATCH, round(min(_LARGEST_BATCH, of_length, n_docs / _STEPS_PER_EPOCH)))
+
+    def training_stages(self) -> list[Stage]:
+        (stage,) = super().training_stages()
+        batch = self.batch_size or self.suitable_batch(self.word_statistics().n_docs)
+        rate = stage.plan.learning_rate * max(1.0, batch / _BATCH_OF_RATE) ** 0.5
+        return [replace(stage, plan=replace(stage.plan, learning_rate=rate))]
 
     @property
     def n_history_rows(self) -> int:

@@ -19,6 +19,7 @@ from ..gsm import GSMNetwork
 from ..words import Words
 from .compiled import expected_counts, reassign
 from .counting import CollapsedCounts
+from .run_state import load_run_state, run_state
 
 if TYPE_CHECKING:
     from .model import Loom
@@ -89,7 +90,7 @@ class LoomNetwork(GSMNetwork):
 
     def beta_t(self) -> Tensor:
         """Return the topics (V, K), columns sum to 1."""
-        return self.counting.beta_t if self.counting.started else self.decoder.beta_t()
+        return self.counting.topics() if self.counting.started else self.decoder.beta_t()
 
     def topic_word(self) -> Tensor:
         return self.beta_t().mT
@@ -191,7 +192,7 @@ class LoomNetwork(GSMNetwork):
         return changes
 
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        return self.counting.run_state()
+        return run_state(self.counting)
 
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        self.counting.load_run_state(tensors, values)
+        load_run_state(self.counting, tensors, values)
