@@ -31,14 +31,13 @@ import bandwidth
 import jobs
 import shared
 import zipf
-from speed_systems import BASE, CURVES, GROWTH, ROUNDS, SYSTEMS
+from speed_systems import BASE, CURVES, GROWTH, ROUNDS, SYSTEMS, limit_of
 from topicloom import metrics
 
 OUT = shared.RESULTS / "speed.jsonl"
 FOLDER = shared.RESULTS / "speed"
 PAGE = Path(__file__).with_name("speed.md")
 PARTS = ("epochs", "curves", "growth")
-LIMITS = {"epochs": 30.0, "curves": 30.0, "growth": 12.0}  # processor seconds of training, for each thread
 MEMORY = 11 << 30  # bytes that a fit may take
 
 
@@ -73,7 +72,7 @@ def work(folder: Path, peers: Path, job: jobs.Job) -> dict[str, Any]:
     request = {
         "package": system.package, "model": system.model, "settings": system.settings, "n_topics": job["topics"],
         "threads": job["threads"], "seed": 0, "folder": str(source), "n_words": n_words,
-        "limit": LIMITS[job["part"]] * job["threads"], "steps": 3, "at_least": 1.5,
+        "limit": limit_of(job) * job["threads"], "steps": 3, "at_least": 1.5,
     }  # fmt: skip
     if job["part"] == "curves":
         epochs = [int(number) for number in job["epochs"].split()]
@@ -82,10 +81,9 @@ def work(folder: Path, peers: Path, job: jobs.Job) -> dict[str, Any]:
             request["settings"] = {"epochs": epochs[0]}  # all others are defaults
     elif system.package == "topicloom":
         request |= {"settings": {"epochs": 200} | system.settings}
-        if (
-            system.model == "Loom"
-        ):  # one epoch of pretraining and one of counting, and then passes of the sampling stage
+        if system.model == "Loom":  # one epoch of pretraining and one of counting, and then passes of sampling
             request["settings"] = {"epochs": 200, "pretrain_share": 0.004, "sample_share": 0.99} | system.settings
+            request["steps"] = 20 if job["docs"] <= BASE["docs"] else 8  # the first passes take longer
         if job["part"] == "growth":
             request["corpus"] = str(source)  # memory-mapped
     elif system.package == "topica":

@@ -13,7 +13,7 @@ import numpy as np
 
 import bandwidth
 from jobs import Job, markdown
-from speed_systems import BASE, GROWTH, ROUNDS, SYSTEMS
+from speed_systems import BASE, GROWTH, ROUNDS, SYSTEMS, limit_of
 from speed_text import COVERAGE, CURVES, EQUAL, FLOOR, GROWN, HEAD
 
 Row = dict[str, Any]
@@ -118,9 +118,10 @@ def outcome(rows: list[Row], clock: str) -> str:
 
 def problem(row: Row) -> str:
     """Say why a fit has no time."""
-    from speed import LIMITS
-
-    return {"time": f"> {LIMITS[row['part']]:.0f} s", "memory": "memory"}.get(row["problem"], "failed")
+    limit = limit_of(row)
+    if row["problem"] == "time" or (not row["problem"] and row["seconds"] > limit):
+        return f"> {limit:.0f} s"
+    return "memory" if row["problem"] == "memory" else "failed"
 
 
 def slower(rows: list[Row]) -> str:
@@ -135,7 +136,7 @@ def slower(rows: list[Row]) -> str:
     for name in samplers:
         time = middle(of(rows, "epochs", system=name, threads=1), "cpu")
         if time < own:
-            found.append(f"an iteration of {name} takes {time / own:.2f} of a counting pass of Loom")
+            found.append(f"an iteration of {name} takes {time / own:.2f} of a sampling pass of Loom")
     reached = _reached(rows)
     for target in ("npmi", "perplexity"):
         fastest = sorted((times[target], name) for name, times in reached.items() if target in times)

@@ -9,6 +9,8 @@ ROUNDS = 3
 BASE = {"docs": 10_000, "words": 20_000, "topics": 50}
 GROWTH = {"docs": (10_000, 100_000, 1_000_000), "words": (2_000, 20_000, 100_000), "topics": (20, 200, 1_000)}
 ALL = ("epochs", "curves", "growth")
+LIMITS = {"epochs": 30.0, "curves": 30.0, "growth": 12.0}  # processor seconds of training, for each thread
+LARGE = {"docs": {100_000: 60.0, 1_000_000: 150.0}, "words": {100_000: 60.0}, "topics": {1_000: 60.0}}  # in growth
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class System:
     note: str = ""
 
 
+def limit_of(job: dict[str, Any]) -> float:
+    """Return the processor seconds, for each thread, after which the fit of a job is ended."""
+    longer = [limits.get(job[factor], 0.0) for factor, limits in LARGE.items()] if job["part"] == "growth" else []
+    return max(LIMITS[job["part"]], *longer) if longer else LIMITS[job["part"]]
+
+
 _ETM, _PROD = "ETM, 800 units, batches of 200", "ProdLDA, 200 units, batches of 200"
 _PLAIN = {"spare_topics": 0}
 _WIDE = _PLAIN | {"hidden_size": 800, "batch_size": 200, "embedding_size": 200}
@@ -42,7 +50,7 @@ SYSTEMS = {
     "ours: ETM": System("topicloom", "ETM", _PLAIN, epochs=60, note="without spare topics"),
     "ours: ProdLDA": System("topicloom", "ProdLDA", _PLAIN, epochs=30, note="without spare topics"),
     "ours: W-LDA": System("topicloom", "WLDA", _PLAIN, epochs=60, note="without spare topics"),
-    "ours: Loom": System("topicloom", "Loom", _PLAIN, epochs=140, note="a pass of the sampling stage"),
+    "ours: Loom": System("topicloom", "Loom", _PLAIN, epochs=125, note="a pass of the sampling stage"),
     "TopMost ETM": System("TopMost", "ETM", epochs=200),
     "TopMost ProdLDA": System("TopMost", "ProdLDA", epochs=200),
     "gensim LDA": System("gensim", "LdaModel", epochs=20),
@@ -75,7 +83,7 @@ CURVES = {
     "ours: ETM": [5, 10, 20, 60],
     "ours: ProdLDA": [5, 10, 20, 60],
     "ours: W-LDA": [5, 10, 20, 60],
-    "ours: Loom": [20, 35, 70, 140],
+    "ours: Loom": [40, 80, 155, 310],
     "TopMost ETM": [5, 10, 20, 40],
     "TopMost ProdLDA": [5, 10, 20, 40, 80],
     "gensim LDA": [1, 2, 5, 10, 20],
