@@ -53,9 +53,9 @@ from .sampling import SamplingStage, token_starts
 # tokens than a small one need fewer passes of sampling, as their counts have less noise.
 _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
-# The documents of a batch: an epoch has 16 steps, unless that would be more documents or tokens than these.
-_SMALLEST_BATCH, _LARGEST_BATCH, _LARGEST_TOKENS, _STEPS_PER_EPOCH = 32, 512, 28_000, 16
-_BATCH_OF_RATE = 256  # documents; the learning rate is higher for larger batches
+# An epoch has 16 steps, unless that would be fewer or more documents than these. The learning rate is higher for larger
+# batches than the largest.
+_STEPS_PER_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 16, 32, 256
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -65,8 +65,8 @@ class Loom(VariationalTopicModel):
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Args:
-        batch_size: the number of documents in a step. None is a sixteenth of the documents, at least 32 and at most 512,
-            and fewer if documents have more than 55 tokens on average.
+        batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has 16
+            steps.
         learning_rate: the highest learning rate of the optimizer Adam for batches of up to 256 documents. For larger
             batches it grows with the square root of their size.
         kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
@@ -140,13 +140,11 @@ class Loom(VariationalTopicModel):
         return max(1, round(of_length * pretraining)), counting, math.ceil(of_size * sampling)
 
     def suitable_batch(self, n_docs: int) -> int:
-        of_length = _LARGEST_TOKENS / max(self.word_statistics().mean_length, 1.0)
-        return max(_SMALLEST_BATCH, round(min(_LARGEST_BATCH, of_length, n_docs / _STEPS_PER_EPOCH)))
+        return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n_docs // _STEPS_PER_EPOCH))
 
     def training_stages(self) -> list[Stage]:
         (stage,) = super().training_stages()
-        batch = self.batch_size or self.suitable_batch(self.word_statistics().n_docs)
-        rate = stage.plan.learning_rate * max(1.0, batch / _BATCH_OF_RATE) ** 0.5
+        rate = stage.plan.learning_rate * max(1.0, (self.batch_size or 0) / _LARGEST_BATCH) ** 0.5
         return [replace(stage, plan=replace(stage.plan, learning_rate=rate))]
 
     @property
