@@ -1,6 +1,6 @@
 """Measure the speed of training beside other packages: benchmarks/speed.md, speed.csv and speed.png.
 
-    python benchmarks/speed.py [--parts epochs,curves,growth] [--only topica] [--minutes 25] [--table]
+    python benchmarks/speed.py [--parts epochs,curves,growth] [--only topica] [--largest 10000] [--minutes 25]
 
 `make bench-speed` makes .venv-peers with the other packages first. Every fit runs in a process of its own, in turn with
 those of the others, and one after the other. The parts are `epochs` (20 Newsgroups, K=50, with one and two threads),
@@ -206,9 +206,11 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with the other packages")
     parser.add_argument("--parts", default=",".join(PARTS), help="parts, separated by commas")
     parser.add_argument("--only", default="", help="only systems whose name contains this text")
+    parser.add_argument("--largest", type=int, default=max(GROWTH["docs"]), help="most documents")
     options = parser.parse_args()
     options.jobs = 1  # with a second process, times would be wrong
-    jobs.run(all_jobs(options.parts.split(","), options.only), partial(work, options.shared, options.peers), options)
+    chosen = [job for job in all_jobs(options.parts.split(","), options.only) if job["docs"] <= options.largest]
+    jobs.run(chosen, partial(work, options.shared, options.peers), options)
     import speed_page
 
     speed_page.write(jobs.latest(options.out, all_jobs(list(PARTS), "")), PAGE)

@@ -92,6 +92,25 @@ def test_long_documents_are_pretrained_less_and_large_corpora_sampled_less(n_doc
     assert Loom(3, sample_share=0.0)._stage_epochs(words)[2] == 0
 
 
+@pytest.mark.parametrize(("batch_size", "rate"), [(None, 0.01), (64, 0.01), (1024, 0.02)])
+def test_the_learning_rate_grows_with_a_large_batch(batch_size, rate):
+    model = small(batch_size=batch_size, schedule="constant").fit(CORPUS)
+    assert model.history_[0]["learning_rate"] == pytest.approx(rate)
+
+
+def test_an_epoch_of_a_small_corpus_has_sixteen_steps(monkeypatch):
+    sizes, prepare = [], Loom.prepare_training
+
+    def noted(self, network, reader):
+        sizes.append(reader.batch_size)
+        prepare(self, network, reader)
+
+    monkeypatch.setattr(Loom, "prepare_training", noted)
+    for n_docs in (100, 1000):
+        Loom(3, epochs=2, sample_share=0.0).fit(synthetic_lda(n_docs, 3, 40, random_state=0).corpus)
+    assert sizes == [32, 62]
+
+
 def test_tokens_are_reassigned_by_the_compiled_loop(monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setattr(cvb0, "reassign", None)  # the slower version

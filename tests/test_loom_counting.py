@@ -645,7 +645,9 @@ def test_part_of_a_documents_prior_follows_the_encoder(steps):
     new.alpha = torch.tensor([0.2, 0.7, 0.1])
     alpha = (1 - ENCODER_PRIOR) * new.alpha + ENCODER_PRIOR * theta  # alpha sums to 1
     posterior = new.infer(batch, theta, steps)
-    torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch.counts, new.topics(), alpha, theta, steps))
+    torch.testing.assert_close(
+        posterior.alpha, alpha + expected_counts(batch.counts, new.topics(), alpha, theta, steps)
+    )
     torch.testing.assert_close(posterior.prior, new.alpha)
 
 

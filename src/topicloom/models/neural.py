@@ -38,7 +38,7 @@ from .words import Words
 logger = logging.getLogger("topicloom")
 
 # A few hundred documents need small batches; otherwise 60 epochs have too few steps for topics to become different.
-_SMALLEST_BATCH, _LARGEST_BATCH, _STEPS_PER_EPOCH = 32, 256, 30
+_SMALLEST_BATCH, LARGEST_BATCH = 32, 256
 _STREAM_ROWS = 1000  # of history_ that a stream keeps
 
 
@@ -103,6 +103,7 @@ class NeuralTopicModel(TopicModel):
 
     uses_validation: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = True
+    steps_per_epoch: ClassVar[int] = 30  # on a small corpus, without a `batch_size`
     published: ClassVar[dict[str, Any]] = {}  # the settings of the paper, for `as_published`
 
     hidden_size: AtLeastOne = 128
@@ -223,14 +224,11 @@ class NeuralTopicModel(TopicModel):
 
     def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
         """Return a reader of the documents that have words, in batches of a suitable size."""
-        reader = BatchReader.of(corpus, _LARGEST_BATCH, state.device, state.network.fields).without_empty()
+        reader = BatchReader.of(corpus, LARGEST_BATCH, state.device, state.network.fields).without_empty()
         n_docs = sum(current().every(reader.n_docs))
-        reader.batch_size = self.batch_size or self.suitable_batch(n_docs)
+        suitable = min(LARGEST_BATCH, max(_SMALLEST_BATCH, n_docs // self.steps_per_epoch))
+        reader.batch_size = self.batch_size or suitable
         return reader.shared()
-
-    def suitable_batch(self, n_docs: int) -> int:
-        """Return the number of documents in a step, if there is no setting, for a corpus of so many documents."""
-        return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n_docs // _STEPS_PER_EPOCH))
 
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         """Prepare a network that `fit` is about to train on the documents of `reader`. By default, do nothing."""

@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -41,6 +41,7 @@ from ...training.state import Stage, TrainingState
 from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
+from ..neural import LARGEST_BATCH
 from ..pruning import CoherenceSelector, select_topics
 from ..spare_topics import MAX_SPARE
 from ..variational import VariationalTopicModel
@@ -53,9 +54,6 @@ from .sampling import SamplingStage, token_starts
 # tokens than a small one need fewer passes of sampling, as their counts have less noise.
 _SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
 _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
-# An epoch has 16 steps, unless that would be fewer or more documents than these. The learning rate is higher for larger
-# batches than the largest.
-_STEPS_PER_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 16, 32, 256
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -90,6 +88,8 @@ class Loom(VariationalTopicModel):
         refine: the number of steps that improve the encoder's theta of a new document; 0 for none.
         target: "counts" alone, as the stages after pretraining assign tokens to topics.
     """
+
+    steps_per_epoch: ClassVar[int] = 16
 
     target: Literal["counts"] = "counts"
     kl_weight: NotNegative = 0.1
@@ -139,12 +139,9 @@ class Loom(VariationalTopicModel):
         counting = self.epochs - pretraining - sampling
         return max(1, round(of_length * pretraining)), counting, math.ceil(of_size * sampling)
 
-    def suitable_batch(self, n_docs: int) -> int:
-        return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n_docs // _STEPS_PER_EPOCH))
-
     def training_stages(self) -> list[Stage]:
         (stage,) = super().training_stages()
-        rate = stage.plan.learning_rate * max(1.0, (self.batch_size or 0) / _LARGEST_BATCH) ** 0.5
+        rate = stage.plan.learning_rate * max(1.0, (self.batch_size or 0) / LARGEST_BATCH) ** 0.5
         return [replace(stage, plan=replace(stage.plan, learning_rate=rate))]
 
     @property
