@@ -118,13 +118,13 @@ class Timers:
                 each.stop()
 
     def per_step(self, stage: str = "") -> dict[str, float]:
-        """The lower quartile of the milliseconds of each part, over the steps of a stage of Loom that have it."""
+        """The lower quartile of the milliseconds of each part, over the steps of a stage of Loom; of parts that most of them have."""
         found, mark = {}, STAGES.get(stage)
         marks = set(STAGES.values()) - {None}
         steps = [step for step in self.steps[5:] if (mark in step if mark else marks.isdisjoint(step))]
         for part in PARTS:
             times = [step[part] for step in steps if part in step]
-            if times:
+            if 2 * len(times) >= len(steps) > 0:  # a part that few steps have would count too much in their sum
                 found[part] = 1e3 * (statistics.quantiles(times, n=4)[0] if len(times) > 1 else times[0])
         return found
 
@@ -155,7 +155,7 @@ OUTER = """\
 A step has {batch} documents, and {sampled:,} in Loom's sampling stage. All rows but the last are without spare topics.
 Training begins with spare topics, which make twice as many topics in all, or three times as many in Loom. Models other
 than Loom remove them after 30, 40 and 50 % of the epochs. Loom has removed them before its sampling stage begins. A few
-steps of this stage also train the encoder; the lower quartile leaves them out.
+steps of its last two stages also train the encoder, which is left out.
 
 ## Outside of the steps
 
