@@ -118,7 +118,7 @@ class Timers:
                 each.stop()
 
     def per_step(self, stage: str = "") -> dict[str, float]:
-        """The lower quartile of the milliseconds of each part, over the steps of a stage of Loom; of parts that most of them have."""
+        """The lower quartile of the milliseconds of each part that most steps have; of one stage, in Loom."""
         found, mark = {}, STAGES.get(stage)
         marks = set(STAGES.values()) - {None}
         steps = [step for step in self.steps[5:] if (mark in step if mark else marks.isdisjoint(step))]
