@@ -23,7 +23,8 @@ are measured without spare topics, which a fit removes in its first epochs, and 
 parameter .1 for each topic. ETM of TopMost and topica have random word vectors of 200 dimensions that are not trained,
 as is TopMost's default; ours trains 300 dimensions. FASTopic has vectors of documents by latent semantic analysis,
 whose making is not timed. "whole fit" has the processor seconds of the default or recommended number of epochs.
-An epoch of Loom is a pass of its sampling stage; its 125 epochs are those that the default takes on this corpus.
+An epoch of Loom is a pass of its sampling stage. A default fit has 85 of these on this corpus, after 12 epochs of
+pretraining and 28 of counting, which take longer, so that its whole fit takes more than is shown here.
 An epoch of a neural model and an iteration of a sampler do not have the same effect; "Time to a quality" compares what
 they reach.
 
@@ -70,6 +71,6 @@ GROWN = """
 Documents of about 60 words, drawn from 50 planted topics with Zipf's frequencies. One factor differs from D={docs:,},
 V={words:,}, K={topics}. Milliseconds of one core per 1,000 documents and epoch; below, peak memory in GiB with the
 package's own form of the documents. "> N" is a fit that was ended after N processor seconds without a whole epoch after
-the first; larger corpora have more time. "memory" needs more than 11 GiB.
+the first; the limit is longer for the largest D, V and K. "memory" needs more than 11 GiB.
 
 """

@@ -36,9 +36,10 @@ HEAD = """# Planted topics
 
 All models have their default settings and three seeds, and each seed has its own corpus. Each found topic is paired
 with a planted one. Their distance is the total variation, half the sum of the absolute differences, between 0 and 1.
-`make bench-synthetic` writes this page.
+topica's sparse sampler has 1,000 iterations, and a Dirichlet parameter of .1 for each topic at first; it infers theta
+itself. `make bench-synthetic` writes this page.
 
-## Topics without words in common
+## Five topics
 
 This is the synthetic experiment of W-LDA's paper: 10,000 documents of some 60 words are drawn from LDA with 100 words
 and 5 topics, where topics and theta ~ Dirichlet(.1).

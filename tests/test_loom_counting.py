@@ -446,7 +446,7 @@ def test_a_stream_after_a_fit_starts_from_inferred_counts():
     new.finish(torch.ones(3))
     assert new.background.tolist() == [False, True, False]
     start = new._initial_counts(batch, theta, torch.from_numpy(COUNTS.sum(1))[:, None])
-    torch.testing.assert_close(start, expected_counts(batch.counts, new.topics(), new.alpha, theta, _STREAM_REFINE))
+    torch.testing.assert_close(start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _STREAM_REFINE))
 
 
 @pytest.mark.parametrize("count_power", [1.0, 0.5])
@@ -459,7 +459,7 @@ def test_a_pass_counts_every_token_once(count_power):
     new.end_pass()
     np.testing.assert_allclose(new.word_topics.sum(1), values.sum(0), rtol=1e-5)
     np.testing.assert_allclose(new.tokens, COUNTS.sum(0))
-    np.testing.assert_allclose(new.topics().sum(0), 1, rtol=1e-5)
+    np.testing.assert_allclose(new.beta_t.sum(0), 1, rtol=1e-5)
 
 
 def test_all_batches_of_a_pass_use_the_same_topics(monkeypatch):
@@ -529,7 +529,7 @@ def test_passes_recover_planted_topics():
     for _ in range(35):
         new.count(single(counts), torch.full((len(counts), N_TOPICS), 1 / N_TOPICS), generator)
         new.end_pass()
-    distance = np.abs(new.topics().numpy().T - planted).sum(1) / 2
+    distance = np.abs(new.beta_t.numpy().T - planted).sum(1) / 2
     assert distance.max() < 0.1
     assert distance.max() < 0.5 * (np.abs(blurred.T - planted).sum(1) / 2).min()
 
@@ -547,7 +547,7 @@ def test_passes_learn_the_dirichlet_parameter_of_each_topic():
         new.count(batch, even, generator)
         new.end_pass()
     np.testing.assert_allclose(new.alpha, planted, rtol=0.35)
-    assert (np.abs(new.topics().numpy().T - topics).sum(1) / 2).max() < 0.06
+    assert (np.abs(new.beta_t.numpy().T - topics).sum(1) / 2).max() < 0.06
 
 
 def test_kept_documents_replace_counts_and_streamed_ones_add_to_them():
@@ -583,8 +583,8 @@ def test_the_counts_of_seed_words_are_not_added_up():
     for number in range(3):
         new.count(single(COUNTS), encoded(), seeded(number))
         new.end_pass()
-    assert new.topics()[2].argmax() == 1
-    torch.testing.assert_close(new.topics(), sharpen(new.word_topics + words, new.tokens, 1.35, ETA))
+    assert new.beta_t[2].argmax() == 1
+    torch.testing.assert_close(new.beta_t, sharpen(new.word_topics + words, new.tokens, 1.35, ETA))
     np.testing.assert_allclose(new.word_topics.sum(1), COUNTS.sum(0), rtol=1e-5)
 
 
@@ -645,9 +645,7 @@ def test_part_of_a_documents_prior_follows_the_encoder(steps):
     new.alpha = torch.tensor([0.2, 0.7, 0.1])
     alpha = (1 - ENCODER_PRIOR) * new.alpha + ENCODER_PRIOR * theta  # alpha sums to 1
     posterior = new.infer(batch, theta, steps)
-    torch.testing.assert_close(
-        posterior.alpha, alpha + expected_counts(batch.counts, new.topics(), alpha, theta, steps)
-    )
+    torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch.counts, new.beta_t, alpha, theta, steps))
     torch.testing.assert_close(posterior.prior, new.alpha)
 
 

@@ -184,12 +184,12 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
     started = time.perf_counter()
     network.train()
     # The values of the last batch, for a state in which all batches of the epoch are done already.
-    rate = plan.learning_rate * _rate_factor(plan, state.epoch + (state.batch - 1) / len(reader))
+    rate = _rate(plan, state.epoch + (state.batch - 1) / len(reader))
     weight = _divergence_weight(network, plan, state.epoch + (state.batch - 1) / len(reader))
     batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
     for number, batch in enumerate(ahead(batches), start=state.batch + 1):
         epochs_done = state.epoch + (number - 1) / len(reader)
-        rate = plan.learning_rate * _rate_factor(plan, epochs_done)
+        rate = _rate(plan, epochs_done)
         weight = _divergence_weight(network, plan, epochs_done)
         for player, optimizer in players:
             if state.step % player.every:
@@ -282,20 +282,21 @@ def _move(
     return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}
 
 
-def _rate_factor(plan: TrainingPlan, epochs_done: float) -> float:
-    """Return the learning rate relative to the highest one.
+def _rate(plan: TrainingPlan, epochs_done: float) -> float:
+    """Return the learning rate.
 
     With "one_cycle", it rises along a cosine in the first tenth of the stage, and then falls along another cosine to
     almost zero (Smith 2018). Epochs that are added to a finished fit have a cycle of their own, which is a warm restart
     (Loshchilov & Hutter 2017).
     """
+    highest = plan.learning_rate * plan.rate_factor
     if plan.schedule == "constant":
-        return 1.0
+        return highest
     end = plan.epochs if plan.cycle_end is None else plan.cycle_end
     progress = min(1.0, (epochs_done - plan.first_epoch) / (end - plan.first_epoch))
     if progress < 0.1:
-        return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2
-    return 1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2
+        return highest * (0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2)
+    return highest * (1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2)
 
 
 def _divergence_weight(network: TopicNetwork, plan: TrainingPlan, epochs_done: float = math.inf) -> float:

@@ -26,7 +26,8 @@ class TrainingPlan:
 
     In a model without `kl_weight`, that field is the weight of whatever takes the place of the divergence.
     `first_epoch` is the number of epochs that were trained by an earlier plan; the schedule begins after them.
-    Its cycle ends with the last epoch, or after `cycle_end` epochs: the rate then keeps its last value.
+    Its cycle ends with the last epoch, or after `cycle_end` epochs: the rate then keeps its last value. The rate is
+    multiplied by `rate_factor`, which follows from settings other than `learning_rate`.
     """
 
     epochs: int
@@ -39,6 +40,7 @@ class TrainingPlan:
     patience: int | None = None
     first_epoch: int = 0
     cycle_end: int | None = None
+    rate_factor: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -62,7 +61,6 @@ class CollapsedCounts(nn.Module):
     background: Tensor  # (K,) bool, the topics that started as background topics
     # The state of one run of training; see `run_state`.
     document_topics: DocumentCounts | None  # of the training documents, (D, 0) before the start; None in a stream
-    counted: Tensor | None  # (V, K) the counts of which `beta_t` has not been made yet; not part of the state
     word_totals: Tensor | None  # (V, 1) sum_k N_vk of the last pass, if topics have been removed since
     current_pass: CountingPass | None
     sampling: SamplingStage | None  # the passes after these, in which the topics of tokens are drawn
@@ -97,7 +95,6 @@ class CollapsedCounts(nn.Module):
         self.register_buffer("beta_t", torch.full_like(zeros, 1 / n_words))
         self.register_buffer("seed_counts", zeros.clone() if seed_counts is None else seed_counts, persistent=False)
         self.register_buffer("background", torch.zeros(n_topics, dtype=torch.bool))
-        self.counted = None
         self.pruning = Pruning(n_topics, n_spare)
         self._forget_run()
 
@@ -128,7 +125,6 @@ class CollapsedCounts(nn.Module):
         Args:
             usage: (K',) the share of the documents that each topic has, for a run that ends before counting starts.
         """
-        self.topics()
         if self.started and self.has_spare:
             self._prune(self.pruning.most_used(self.word_topics.sum(0), self.protected))
         elif not self.started and self.pruning.n_spare:
@@ -199,21 +195,8 @@ class CollapsedCounts(nn.Module):
         self.beta_t = beta_t
         self.started.fill_(True)
 
-    def topics(self) -> Tensor:
-        """Return the topics (V, K), columns sum to 1. They are made of the counts when they are needed."""
-        if (counts := self.counted) is not None:
-            with torch.inference_mode(False), torch.no_grad():  # a tensor that can also be loaded into
-                self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta)
-            self.counted = None
-        return self.beta_t
-
-    def _save_to_state_dict(self, *arguments: Any) -> None:
-        self.topics()
-        super()._save_to_state_dict(*arguments)
-
     def _prune(self, which: Tensor) -> None:
         """Remove all topics but these (n,). The next pass, or `finish`, reassigns the counts of the others."""
-        self.topics()
         if self.word_totals is None:
             self.word_totals = self.word_topics.sum(1, keepdim=True)
         which = self.pruning.keep(which, self.seed_counts.any(0))
@@ -276,7 +259,7 @@ class CollapsedCounts(nn.Module):
             theta[:, self.background] = _BACKGROUND_SHARE / self.background.sum()
             theta /= theta.sum(1, keepdim=True)
         elif self.document_topics is None:
-            counts = self.expected_counts(batch.counts, self.topics(), self.alpha, theta, _STREAM_REFINE)
+            counts = self.expected_counts(batch.counts, self.beta_t, self.alpha, theta, _STREAM_REFINE)
             theta = counts / batch.counts.totals[:, None]
         return sizes * theta
 
@@ -296,12 +279,12 @@ class CollapsedCounts(nn.Module):
             self.eta.copy_(eta_step(self.word_topics, self.eta))
             counts = stage.end_pass(self.word_topics)
             self.document_topics = counts.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
-        self.counted = counts
+        self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta)
         self.passes_done += 1
         self.word_totals, self.batches_done = None, 0
         n_kept = self.pruning.n_kept(self.passes_done, self.n_passes)
         if self.selector is not None and n_kept < len(self.alpha):
-            self._prune(self.selector(self.topics().mT, self.tokens, n_kept, self.protected))
+            self._prune(self.selector(self.beta_t.mT, self.tokens, n_kept, self.protected))
 
     def infer(self, batch: Batch, theta: Tensor, steps: int) -> DirichletPosterior:
         """Return Dirichlet(alpha_d + N_d) of new documents, by refining the encoder's theta.
@@ -315,9 +298,9 @@ class CollapsedCounts(nn.Module):
             steps: steps of refinement.
         """
         alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, ENCODER_PRIOR)  # (B, K)
-        counts = self.expected_counts(batch.counts, self.topics(), alpha, theta, steps)  # (B, K)
+        counts = self.expected_counts(batch.counts, self.beta_t, alpha, theta, steps)  # (B, K)
         return DirichletPosterior(alpha + counts, self.alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
         """Return the loss of latent Dirichlet allocation; see `lda_loss`."""
-        return lda_loss(posterior, self.topics(), batch.counts)
+        return lda_loss(posterior, self.beta_t, batch.counts)

@@ -37,7 +37,7 @@ from ...settings import (
     Share,
 )
 from ...training.batches import BatchReader
-from ...training.state import Stage, TrainingState
+from ...training.state import TrainingPlan, TrainingState
 from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
@@ -139,10 +139,9 @@ class Loom(VariationalTopicModel):
         counting = self.epochs - pretraining - sampling
         return max(1, round(of_length * pretraining)), counting, math.ceil(of_size * sampling)
 
-    def training_stages(self) -> list[Stage]:
-        (stage,) = super().training_stages()
-        rate = stage.plan.learning_rate * max(1.0, (self.batch_size or 0) / LARGEST_BATCH) ** 0.5
-        return [replace(stage, plan=replace(stage.plan, learning_rate=rate))]
+    def training_plan(self) -> TrainingPlan:
+        batch = min(self.batch_size or 0, self.word_statistics().n_docs)
+        return replace(super().training_plan(), rate_factor=max(1.0, batch / LARGEST_BATCH) ** 0.5)
 
     @property
     def n_history_rows(self) -> int:

@@ -90,7 +90,7 @@ class LoomNetwork(GSMNetwork):
 
     def beta_t(self) -> Tensor:
         """Return the topics (V, K), columns sum to 1."""
-        return self.counting.topics() if self.counting.started else self.decoder.beta_t()
+        return self.counting.beta_t if self.counting.started else self.decoder.beta_t()
 
     def topic_word(self) -> Tensor:
         return self.beta_t().mT

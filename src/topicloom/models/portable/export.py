@@ -70,7 +70,7 @@ def _of_network(network: TopicNetwork) -> PortableInference:
     if isinstance(network, LoomNetwork) and network.counting.started:
         counting = network.counting
         alpha = _numpy(counting.alpha)
-        topics = PortableTopics("refine", _scaled(counting.topics()), alpha, network.refine, share=ENCODER_PRIOR)
+        topics = PortableTopics("refine", _scaled(counting.beta_t), alpha, network.refine, share=ENCODER_PRIOR)
     return PortableInference(average, _encoder(encoder), _readout(network, encoder), topics)
 
 
