@@ -118,13 +118,13 @@ class Timers:
                 each.stop()
 
     def per_step(self, stage: str = "") -> dict[str, float]:
-        """The lower quartile of the milliseconds of each part that most steps have; of one stage, in Loom."""
+        """The lower quartile of the milliseconds of each part; in a stage of Loom, of those that most steps have."""
         found, mark = {}, STAGES.get(stage)
         marks = set(STAGES.values()) - {None}
         steps = [step for step in self.steps[5:] if (mark in step if mark else marks.isdisjoint(step))]
         for part in PARTS:
             times = [step[part] for step in steps if part in step]
-            if 2 * len(times) >= len(steps) > 0:  # a part that few steps have would count too much in their sum
+            if times and (not stage or 2 * len(times) >= len(steps)):  # what few steps have would count too much
                 found[part] = 1e3 * (statistics.quantiles(times, n=4)[0] if len(times) > 1 else times[0])
         return found
 
