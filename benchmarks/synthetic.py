@@ -145,8 +145,10 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with topica")
     parser.add_argument("--variants", help="names of variants or models, separated by commas; default: all")
     options = parser.parse_args()
-    names = [variant.name for variant in shared.variants(options.variants)]
-    names += [PEER] if options.variants is None and options.peers.exists() else []
+    wanted = None if options.variants is None else [name.strip() for name in options.variants.split(",")]
+    ours = None if wanted is None else ",".join(name for name in wanted if name != PEER)
+    names = [variant.name for variant in shared.variants(ours)]
+    names += [PEER] if options.peers.exists() and (wanted is None or PEER in wanted) else []
     every = [*shared.VARIANTS, PEER]
 
     def listed(variants: list[str]) -> list[jobs.Job]:
