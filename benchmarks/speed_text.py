@@ -71,6 +71,7 @@ GROWN = """
 Documents of about 60 words, drawn from 50 planted topics with Zipf's frequencies. One factor differs from D={docs:,},
 V={words:,}, K={topics}. Milliseconds of one core per 1,000 documents and epoch; below, peak memory in GiB with the
 package's own form of the documents. "> N" is a fit that was ended after N processor seconds without a whole epoch after
-the first; the limit is longer for the largest D, V and K. "memory" needs more than 11 GiB.
+the first; the limit is longer for the largest D, V and K, and
+these cells were measured while another process used the second core. "memory" needs more than 11 GiB.
 
 """
