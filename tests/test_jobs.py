@@ -75,6 +75,14 @@ def done(work, tmp_path, n_jobs, file="rows.jsonl", **options):
     return {row["n"]: row.get("square", row.get("error")) for row in rows}
 
 
+def test_jobs_of_several_kinds_in_one_file(work, tmp_path):
+    mixed = [{"n": 3}, {"n": 3, "corpus": "a"}, {"n": 3, "corpus": "b"}]
+    file = tmp_path / "rows.jsonl"
+    list(jobs.run(mixed[:2], work.square, file, 1))
+    assert [row.get("corpus") for row in jobs.run(mixed, work.square, file, 1)] == ["b"]  # the others are done
+    assert [row.get("corpus") for row in jobs.latest(file, mixed)] == [None, "a", "b"]
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_exception_is_a_row_with_an_error(work, tmp_path, n_jobs):
     found = done(work.fail, tmp_path, n_jobs)

@@ -31,7 +31,7 @@ def run(
     """Do the jobs that have no result yet, and yield each row as soon as it is kept.
 
     Args:
-        jobs: the jobs, which have the same names; they are started in this order.
+        jobs: the jobs, which are started in this order. They need not all have the same names.
         work: does a job and returns its result. With several processes it must be possible to pickle it.
         file: the file of rows, as JSON lines. An incomplete line, which a killed run may leave, is passed over.
         n_jobs: the number of processes, of one thread each; 1 works in this process.
@@ -45,8 +45,9 @@ def run(
         MissingExtraError: Ray is not installed.
     """
     finished = [] if again else [row for row in latest(file, jobs) if "error" not in row]
-    done = {_key(row, jobs) for row in finished if is_complete is None or is_complete(row)}
-    waiting = [job for job in jobs if _key(job, jobs) not in done]
+    names = _names(jobs)
+    done = {_key(row, names) for row in finished if is_complete is None or is_complete(row)}
+    waiting = [job for job in jobs if _key(job, names) not in done]
     file.parent.mkdir(parents=True, exist_ok=True)
     if cluster is not None:
         assert isinstance(work, FittingWork)
@@ -79,11 +80,12 @@ def read(file: Path) -> list[Row]:
 def latest(file: Path, jobs: Sequence[Job]) -> list[Row]:
     """Return the last row of each job, in the order of the jobs; an error only if nothing else is known."""
     rows: dict[Any, Row] = {}
+    names = _names(jobs)
     for row in read(file):
-        key = _key(row, jobs)
+        key = _key(row, names)
         if "error" not in row or "error" in rows.get(key, row):
             rows[key] = row
-    return [rows[key] for key in (_key(job, jobs) for job in jobs) if key in rows]
+    return [rows[key] for key in (_key(job, names) for job in jobs) if key in rows]
 
 
 def _append(file: Path, row: Row) -> None:
@@ -98,6 +100,11 @@ def _append(file: Path, row: Row) -> None:
         os.fsync(out.fileno())
 
 
-def _key(row: Row, jobs: Sequence[Job]) -> tuple[Any, ...]:
-    """Return what distinguishes a job, or the row of a job, from others."""
-    return tuple(row.get(name) for name in jobs[0]) if jobs else ()
+def _names(jobs: Sequence[Job]) -> list[str]:
+    """Return the names of all jobs, as jobs of several kinds may stand in one file."""
+    return list({name: None for job in jobs for name in job})
+
+
+def _key(row: Row, names: Sequence[str]) -> tuple[Any, ...]:
+    """Return what distinguishes a job, or the row of a job, from others with the same names."""
+    return tuple(row.get(name) for name in names)
