@@ -211,6 +211,7 @@ def main() -> None:
     options.jobs = 1  # with a second process, times would be wrong
     chosen = [job for job in all_jobs(options.parts.split(","), options.only) if job["docs"] <= options.largest]
     jobs.run(chosen, partial(work, options.shared, options.peers), options)
+    corpus_folder(options.shared, {"part": "epochs"})  # the page counts the tokens of 20 Newsgroups
     import speed_page
 
     speed_page.write(jobs.latest(options.out, all_jobs(list(PARTS), "")), PAGE)
