@@ -96,6 +96,37 @@ chosen; all rows but the last two have no warm-up, and all but the last a Laplac
 | and a warm-up in the first quarter of the epochs | .294 / .754 / .578 / .656 | .292 / .822 / .670 / .940 | -.099 / .904 / .408 / .638 | .95, 1 of 31 (one seed) |
 | and the prior N(0, I): the default | .312 / .796 / .574 / .678 | .272 / .846 / .652 / .940 | -.056 / .936 / .435 / .676 | .97, 1 of 31 (one seed) |
 
+Then the weight of the divergence (`kl_weight`), on held-out training documents, K=50, seed 0, measured by hand: NPMI .6,
+TD .6, completion perplexity (of the model's own decoder), topics that are the main topic of some document, and NMI and
+accuracy where there are classes. The default became .3. All figures above, and those of the tables, are with 1 (Loom
+has a weight of its own).
+
+| model | corpus | weight 1 | weight .3 | weight .1 |
+| --- | --- | --- | --- | --- |
+| GSM | cnews10k | -.671 / .79 / 1676, 33 active | -.507 / .94 / 1432, 50 active | -.505 / .98 / 1428, 50 active |
+| GSM | m10 | -.419 / .78 / 674, 34 active / .334 / .589 | -.180 / .84 / 515, 50 active / .423 / .683 | -.228 / .86 / 507, 50 active / .432 / .701 |
+| GSM | bbc-news | .250 / .78 / 963, 50 active / .546 / .954 | .248 / .77 / 959, 50 active / .559 / .944 | - |
+| GSM | 20ng | .317 / .79 / 1408, 50 active / .567 / .702 | .325 / .83 / 1420, 50 active / .537 / .707 | - |
+| ETM | cnews10k | -.832 / .47 / 2126, 1 active | -.607 / .75 / 1491, 42 active | -.560 / .89 / 1440, 50 active |
+| ETM | m10 | -.221 / .55 / 605, 40 active / .409 / .624 | -.245 / .80 / 531, 50 active / .428 / .685 | -.208 / .83 / 501, 50 active / .426 / .681 |
+| DirichletVAE implicit | cnews10k | -.773 / .78 / 1792, 16 active | -.578 / .93 / 1483, 50 active | - |
+| DirichletVAE implicit | m10 | -.409 / .73 / 588, 48 active / .410 / .655 | -.225 / .85 / 511, 50 active / .414 / .695 | - |
+| ProdLDA | cnews10k | -.514 / .69 / 1546, 36 active | -.538 / .87 / 1582, 50 active | - |
+| ProdLDA | m10 | -.156 / .71 / 521, 49 active / .408 / .697 | -.204 / .75 / 516, 50 active / .426 / .697 | - |
+| ProdLDA | bbc-news | .275 / .60 / 914, 45 active / .588 / .954 | .284 / .64 / 911, 48 active / .576 / .940 | - |
+| GMNTM | cnews10k | -.483 / .81 / 1836, 27 active | -.513 / .95 / 1638, 50 active | - |
+| NVDM | cnews10k | -.748 / .50 / 2052, 30 active | -.769 / .75 / 1446, 50 active | - |
+| NVDM | m10 | -.137 / .21 / 715, 22 active / .294 / .432 | -.439 / .59 / 480, 50 active / .263 / .685 | - |
+
+With K=20, bbc-news: GSM .272 / .84 / 1011 / .653 / .940 with 1, and .248 / .86 / 1007 / .645 / .933 with .3. On planted
+corpora (K = 5 and 20, three lengths, seed 0), the mean correlation was .969 and .966 for GSM and .894 and .947 for ETM;
+2 and 1 topics were not found by GSM, and 1 and 2 by ETM.
+
+Where Loom's shares are wrong, it has divided a large topic into two or three that are nearly equal, while planted topics
+of less than 1 % of the tokens are missing. In 18 corpora (seeds 1 and 2), the mean correlation was .841. Joining topics
+of the finished model whose total variation distance is below .2, .3 and .4 would make it .901, .949 and .971. A higher
+weight of the overlap of topics when the spare ones are removed (1 and 2 instead of .5) gave .862 and .849.
+
 In DirichletVAE, a concentration that is learned freely makes the codes of titles as uncertain as the prior: on m10 only 2
 of 20 topics were active. Learned within a factor of 2.7, the planted correlation (K=20) was .68, within a factor of 1.6
 .88, and within 20 % .94. With Weibull variables, shares that follow the divergence had a planted correlation of .72, and

@@ -15,7 +15,8 @@ is in the document. The number of topics in a document and their evenness are th
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - a(x) is the exponential of a batch-normalised layer plus 1e-5, and not a softplus (code_norm="shift"). Every topic is
   then in use from the first step.
-- The weight of the divergence rises in the first quarter of the epochs, and not in 100 epochs (kl_warmup=100).
+- The weight of the divergence is .3 (kl_weight=1). It rises in the first quarter of the epochs, and not in 100 epochs
+  (kl_warmup=100).
 - p(w | theta) is theta beta unless the product is asked for (decoder="product").
 - alpha is asymmetric, in proportion to learned shares (learn_shares=False), and training starts with spare topics
   (spare_topics=0).

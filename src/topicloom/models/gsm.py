@@ -10,7 +10,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   requested (spare_topics=0), so that topics can be of different sizes.
 - The mean and the log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden from
   the encoder during training (input_dropout=0). Both improve the topics and the inference on new text.
-- The weight of the divergence rises in the first quarter of the epochs (kl_warmup=0).
+- The weight of the divergence is .3 (kl_weight=1), to which it rises in the first quarter of the epochs (kl_warmup=0).
 - A term of the loss keeps topics apart (min_diversity=0).
 - Topics are learned ten times as fast as the encoder (topic_gain=1), which receives log(1 + x) (encoder_input="raw"),
   and Adam's learning rate goes through one cycle (schedule="constant").

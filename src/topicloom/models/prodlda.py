@@ -13,7 +13,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
-- The weight of the divergence rises in the first quarter of the epochs (kl_warmup=0).
+- The weight of the divergence is .3 (kl_weight=1), to which it rises in the first quarter of the epochs (kl_warmup=0).
 - Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0). In NVLDA,
   topics are deviations from the background (background=False), and a term of the loss keeps them apart
   (min_diversity=0).

@@ -24,7 +24,7 @@ PLAIN: dict[str, Any] = {
     "topic_scale": None,
     "schedule": "constant",
 }
-PLAIN_VARIATIONAL: dict[str, Any] = PLAIN | {"kl_warmup": 0.0}
+PLAIN_VARIATIONAL: dict[str, Any] = PLAIN | {"kl_weight": 1.0, "kl_warmup": 0.0}
 
 
 def published_settings(kind: type[Any]) -> dict[str, Any]:

@@ -24,15 +24,17 @@ class VariationalTopicModel(NeuralTopicModel):
     The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
 
     Args:
-        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE. With code_norm="fixed" it
-            has hardly any effect, because the divergence hardly changes.
+        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE (Higgins et al. 2017). With
+            a weight of 1, the loss is minus the evidence lower bound. The default is lower: the normalised code of a
+            short text costs more than its words can repay, and with a weight of 1 many topics stay without documents.
+            With code_norm="fixed" it has hardly any effect, because the divergence hardly changes.
         kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
             codes of short texts become uncertain before there are topics that they could tell apart. None is a quarter
             of the epochs in `fit` (in Loom, of those before the sampling stage), and 0 in `partial_fit`.
         n_samples: the number of draws of theta for each document, by which its loss is estimated.
     """
 
-    kl_weight: NotNegative = 1.0
+    kl_weight: NotNegative = 0.3
     kl_warmup: NotNegative | None = None
     n_samples: AtLeastOne = 1
 
