@@ -24,6 +24,7 @@ from .cvb0 import (
     with_background,
 )
 from .documents import DocumentCounts, select, zero_counts
+from .relocation import Relocation
 from .sampling import SamplingStage, eta_step
 
 _ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
@@ -68,6 +69,7 @@ class CollapsedCounts(nn.Module):
     passes_done: int
     batches_done: int  # of the current pass
     selector: Selector | None  # which spare topics to remove; not part of the state
+    relocation: Relocation | None  # of topics in the sampling stage; not part of the state
 
     def __init__(
         self,
@@ -105,6 +107,7 @@ class CollapsedCounts(nn.Module):
         n_passes: int = 0,
         selector: Selector | None = None,
         sampling: SamplingStage | None = None,
+        relocation: Relocation | None = None,
     ) -> None:
         """Prepare for passes over the same documents: the counts of each are kept from one pass to the next.
 
@@ -114,10 +117,12 @@ class CollapsedCounts(nn.Module):
             n_passes: the number of passes that are planned.
             selector: chooses the topics to keep, if there are spare ones.
             sampling: the passes after these, in which the topics of tokens are drawn, if there are any.
+            relocation: joins topics that are nearly equal in these passes, so that they start again elsewhere.
         """
         self.document_topics = torch.zeros(n_docs, 0, device=self.alpha.device)
         self.tokens.copy_(tokens)
-        self.n_passes, self.selector, self.sampling = n_passes, selector, sampling
+        self.n_passes, self.selector = n_passes, selector
+        self.sampling, self.relocation = sampling, relocation
 
     def finish(self, usage: Tensor) -> None:
         """End a run of training. If spare topics are left, keep the K topics that the documents use most.
@@ -138,7 +143,8 @@ class CollapsedCounts(nn.Module):
         self._forget_run()
 
     def _forget_run(self) -> None:
-        self.document_topics = self.word_totals = self.current_pass = self.selector = self.sampling = None
+        self.document_topics = self.word_totals = self.current_pass = self.selector = None
+        self.sampling = self.relocation = None
         self.n_passes = self.passes_done = self.batches_done = 0
 
     @property
@@ -279,6 +285,8 @@ class CollapsedCounts(nn.Module):
             self.eta.copy_(eta_step(self.word_topics, self.eta))
             counts = stage.end_pass(self.word_topics)
             self.document_topics = counts.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
+            if self.relocation is not None and self.relocation.is_due(stage):
+                self.relocation.apply(self.word_topics, self.alpha, self.eta, self.seed_counts, stage)
         self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta)
         self.passes_done += 1
         self.word_totals, self.batches_done = None, 0

@@ -46,8 +46,9 @@ from ..pruning import CoherenceSelector, select_topics
 from ..spare_topics import MAX_SPARE
 from ..variational import VariationalTopicModel
 from ..words import Words
-from .compiled import sample
+from .compiled import expected_counts, sample
 from .network import LoomNetwork
+from .relocation import Relocation
 from .sampling import SamplingStage, token_starts
 
 # Documents of more than 20 tokens need fewer epochs of pretraining, but at least this share of them. Corpora of more
@@ -169,7 +170,8 @@ class Loom(VariationalTopicModel):
             starts = token_starts(reader.counts).to(network.counting.alpha.device)
             sampling = SamplingStage(network.sample_epochs, starts, count_power=self.count_power, sample=sample)
         n_docs = reader.counts.shape[0]
-        network.counting.keep_documents(n_docs, tokens, network.count_epochs, selector, sampling)
+        relocation = Relocation(reader, expected_counts) if sampling else None
+        network.counting.keep_documents(n_docs, tokens, network.count_epochs, selector, sampling, relocation)
 
     def finish_training(self, state: TrainingState) -> None:
         network = state.network

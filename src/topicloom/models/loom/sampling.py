@@ -286,8 +286,7 @@ class SamplingStage:
         assert doc_topics is not None
         if self.assignments is None:
             self.assignments = Assignments.empty(self.starts, len(alpha))
-        tokens = tokens_of(batch.counts.values)  # (N,)
-        weights = batch.counts.values**self.count_power / tokens  # (N,)
+        tokens, weights = self.tokens(batch.counts)
         places = self.assignments.places(batch.rows)  # (T,)
 
         def seeds(n: int) -> Tensor:
@@ -301,6 +300,11 @@ class SamplingStage:
             found, counts = sample_first(batch.counts, draws, doc_topics[batch.rows], topics, alpha, word_topics)
         self.assignments.topics[places] = found.to(self.assignments.topics)
         return counts
+
+    def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
+        """Return the tokens of each non-zero, and how much each of these tokens counts, (N,) each."""
+        tokens = tokens_of(counts.values)
+        return tokens, counts.values**self.count_power / tokens
 
     def end_pass(self, word_topics: Tensor) -> Tensor:
         """Return the counts (V, K) of which the topics are made, after a pass has counted N_vk (V, K)."""

@@ -1,0 +1,277 @@
+"""Relocation of topics: of two topics that are nearly equal, one is given to words that no topic explains.
+
+A sampler seldom leaves a state in which a large topic is divided among several of the model's, while rare topics have
+none: no single token gains by another topic. Here, nearly equal topics are joined. Each topic that becomes free starts
+again from the component whose addition to the mixture raises the likelihood most, as in greedy learning of mixtures
+(Verbeek, Vlassis & Krose 2003, "Efficient Greedy Learning of Gaussian Mixture Models").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...distributed.ranks import current
+from ...nn.divergences import kl_dirichlet
+from ...nn.sparse import TINY, SparseCounts, members_of
+from ...training.batches import BatchReader
+from .cvb0 import CountedTopics
+from .sampling import Assignments, SamplingStage
+
+_REPAID = (
+    0.3  # of `repaid`: below it for copies of one topic, and above it for two topics that share 70 % of their words
+)
+_ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are different however few tokens they have
+_MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
+_SAMPLED = 1 << 14  # documents in which new topics are sought
+_UNLIKELY = 10  # a new topic belongs to one document in so many
+_CANDIDATES = 8  # documents with which a new topic may begin
+_FIRST_SHARE = 0.1  # of the new topic in all documents, at first
+_STEPS = 20  # in which a new topic is fitted
+_INFERENCE_STEPS = 20  # of the other topics' shares
+_CHUNK = 1 << 17  # elements of a (non-zeros, K) block
+_PAIRS = 64  # of topics whose costs are computed at once
+_ALPHA = 0.05  # Dirichlet parameter: documents have much of a topic or none
+_SMOOTHING = 0.01  # tokens of each word in a new topic
+
+
+class Relocation:
+    """Joins topics that are nearly equal, and gives those that become free to words that no topic explains.
+
+    Args:
+        documents: the training documents.
+        expected_counts: the function of this name in `cvb0`, or one equal to it.
+    """
+
+    def __init__(self, documents: BatchReader, expected_counts: Callable[..., Tensor]) -> None:
+        self.documents, self.expected_counts = documents, expected_counts
+
+    def is_due(self, stage: SamplingStage) -> bool:
+        """Return whether topics are relocated after the pass that a sampling stage has ended."""
+        return stage.passes_done in [max(1, round(share * stage.n_passes)) for share in _MOMENTS]
+
+    def apply(self, word_topics: Tensor, alpha: Tensor, eta: Tensor, seed_counts: Tensor, stage: SamplingStage) -> None:
+        """Relocate topics, if some are nearly equal.
+
+        Args:
+            word_topics: (V, K) N_vk, which changes.
+            alpha: (K,) Dirichlet parameter of theta, which changes.
+            eta: (), that of the topics.
+            seed_counts: (V, K) counts that words have in topics from the start; topics that have any stay.
+            stage: the sampling stage, whose topics of tokens change.
+        """
+        assert stage.assignments is not None
+        counts = word_topics + seed_counts
+        pairs = current().of_first(alike(counts))  # (n, 2)
+        share = repaid(counts, eta, pairs, self._costs(pairs, alpha, stage, stage.assignments))  # (n,)
+        joined = current().of_first(joined_topics(pairs[share < _REPAID], counts.sum(0), seed_counts.any(0)))  # (K,)
+        numbers, left = torch.arange(len(joined), device=joined.device), joined.unique()
+        if len(left) == len(joined):
+            return
+        free = numbers[joined != numbers]  # (n,)
+        stage.assignments.topics = joined.to(stage.assignments.topics)[stage.assignments.topics.long()]
+        word_topics.copy_(torch.zeros_like(word_topics).index_add_(1, joined, word_topics))
+        alpha.copy_(torch.zeros_like(alpha).index_add_(0, joined, alpha))
+        topics = CountedTopics.from_counts(word_topics + seed_counts, eta).beta_t  # (V, K)
+        sample, known = self.documents.sample_of_all(_SAMPLED).counts, topics[:, left]
+        topics[:, free] = current().of_first(find_topics(sample, self._theta(sample, known), known, len(free)))
+        alpha[free] = _ALPHA
+        word_topics += self._give_tokens(topics, free, stage, stage.assignments)
+
+    def _costs(self, pairs: Tensor, alpha: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
+        """Return what it costs to say which of the two topics of a pair the tokens of documents have, in nats: (n,).
+
+        It is the logarithm of how much more likely the topics of tokens would be if the two were one topic; theta is
+        integrated out.
+        """
+        total, of_pairs = torch.zeros(len(pairs), device=alpha.device), alpha[pairs]  # (n,), (n, 2)
+        for batch in self.documents if len(pairs) else ():
+            assert batch.rows is not None
+            tokens, weights = stage.tokens(batch.counts)  # (N,) each
+            docs, weights = (each.repeat_interleave(tokens) for each in (batch.counts.documents, weights))  # (T,) each
+            topics = assignments.topics[assignments.places(batch.rows)].long()  # (T,)
+            counts = torch.zeros(batch.n_docs, len(alpha), device=alpha.device)
+            counts.index_put_((docs, topics), weights, accumulate=True)  # (B, K)
+            for start in range(0, len(pairs), _PAIRS):
+                some = slice(start, start + _PAIRS)
+                separate, prior = counts[:, pairs[some]], of_pairs[some]  # (B, m, 2), (m, 2)
+                cost = torch.lgamma(separate.sum(2) + prior.sum(1)) - torch.lgamma(separate + prior).sum(2)  # (B, m)
+                none = torch.lgamma(prior.sum(1)) - torch.lgamma(prior).sum(1)  # (m,)
+                total[some] += (cost - none).sum(0)
+        return current().sum(total)
+
+    def _theta(self, documents: SparseCounts, beta_t: Tensor) -> Tensor:
+        """Return the shares of topics (V, K) that explain documents best, with few topics for each: (B, K)."""
+        start = torch.full((documents.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1], device=beta_t.device)
+        counts = self.expected_counts(documents, beta_t, torch.full_like(start[0], _ALPHA), start, _INFERENCE_STEPS)
+        return counts / counts.sum(1, keepdim=True).clamp_min(TINY)
+
+    def _give_tokens(self, topics: Tensor, new: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
+        """Give tokens to new topics where these are their most probable ones, and return the change of N_vk, (V, K).
+
+        Args:
+            topics: (V, K) the topics, columns sum to 1.
+            new: (n,) the numbers of the new ones.
+            stage: the sampling stage.
+            assignments: the topics of tokens, which change.
+        """
+        change, is_new = torch.zeros_like(topics), torch.zeros_like(topics[0], dtype=torch.bool)
+        is_new[new] = True
+        for batch in self.documents:
+            assert batch.rows is not None
+            counts, theta = batch.counts, self._theta(batch.counts, topics)
+            step = max(1, _CHUNK // theta.shape[1])
+            pieces = zip(counts.documents.split(step), counts.indices.split(step), strict=True)
+            best = torch.cat([(theta[docs] * topics[words]).argmax(1) for docs, words in pieces])  # (N,)
+            tokens, weights = stage.tokens(counts)  # (N,) each
+            given = is_new[best].repeat_interleave(tokens)  # (T,)
+            words, best, weights = (each.repeat_interleave(tokens)[given] for each in (counts.indices, best, weights))
+            places = assignments.places(batch.rows)[given]
+            change.index_put_((words, assignments.topics[places].long()), -weights, accumulate=True)
+            change.index_put_((words, best), weights, accumulate=True)
+            assignments.topics[places] = best.to(assignments.topics)
+        return current().sum(change)
+
+
+def alike(word_topics: Tensor) -> Tensor:
+    """Return the pairs of topics (V, K) that have similar words, (n, 2) int64."""
+    roots = (word_topics / word_topics.sum(0).clamp_min(TINY)).sqrt()
+    return (roots.mT @ roots > _ALIKE).triu(1).nonzero()
+
+
+def repaid(word_topics: Tensor, eta: Tensor, pairs: Tensor, costs: Tensor) -> Tensor:
+    """Return the share of the cost of two topics instead of one that the words repay, (n,).
+
+    What the words repay is the logarithm of the Bayes factor of two topics and one. Words of copies repay little, as
+    they do not tell which of the two a token has.
+
+    Args:
+        word_topics: (V, K) N_vk.
+        eta: (), Dirichlet parameter of the topics.
+        pairs: (n, 2) topics.
+        costs: (n,) what it costs to say which of the two topics tokens have, in nats.
+    """
+    counts, prior = word_topics.double(), float(eta)
+    evidence = {k: _evidence(counts[:, k], prior) for k in pairs.unique().tolist()}
+    gains = [float(evidence[a] + evidence[b] - _evidence(counts[:, [a, b]].sum(1), prior)) for a, b in pairs.tolist()]
+    return torch.tensor(gains, device=costs.device).to(costs) / costs.clamp_min(TINY)
+
+
+def joined_topics(pairs: Tensor, sizes: Tensor, protected: Tensor) -> Tensor:
+    """Return the topic that each topic becomes when pairs of them are joined, (K,) int64.
+
+    Args:
+        pairs: (n, 2) topics; the smaller one joins the larger one.
+        sizes: (K,) the tokens of the topics.
+        protected: (K,) bool, topics that stay.
+    """
+    heirs = torch.arange(len(sizes), device=sizes.device)
+    rank = (sizes + protected * (sizes.sum() + 1)).tolist()
+    for pair in pairs:
+        stays, goes = sorted(heirs[pair].tolist(), key=rank.__getitem__, reverse=True)
+        if not protected[goes]:
+            heirs[heirs == goes] = stays
+    return heirs
+
+
+def _evidence(counts: Tensor, eta: float) -> Tensor:
+    """Return the log likelihood of the words of one topic (V,), whose distribution is not known: ()."""
+    found, total = counts[counts > 0], eta * len(counts)
+    evidence: Tensor = torch.lgamma(found + eta).sum() - torch.lgamma(counts.sum() + total)
+    return evidence + math.lgamma(total) - len(found) * math.lgamma(eta)
+
+
+def find_topics(documents: SparseCounts, theta: Tensor, beta_t: Tensor, n_topics: int) -> Tensor:
+    """Return topics that explain documents which the others explain badly, (V, n_topics), columns sum to 1.
+
+    They are added one after the other. Each begins with one of the documents that are less likely than others with such
+    topics, and ends as the component whose addition to the mixture raises the bound most for each of its tokens. Only
+    the least likely tenth of the documents may have it, as it would otherwise become a copy of a large topic.
+
+    Args:
+        documents: the counts of B documents.
+        theta: (B, K) their topics.
+        beta_t: (V, K) the topics so far, columns sum to 1.
+        n_topics: how many new topics to return.
+    """
+    explained = documents.sampled_product(theta, beta_t) + TINY  # (N,) p(w | d)
+    frequency = torch.zeros_like(beta_t[:, 0]).index_add_(0, documents.indices, documents.values)
+    found = []
+    for _ in range(n_topics):
+        surprise = _surprise(documents, theta, explained)  # (B,)
+        rows = surprise.topk(max(1, documents.n_docs // _UNLIKELY)).indices
+        places = members_of(documents.offsets[rows], documents.offsets.diff()[rows])
+        some = documents.take(rows)
+        additions = (
+            _Addition.fitted(some, explained[places], frequency / frequency.sum(), first)
+            for first in range(min(_CANDIDATES, len(rows)))
+        )
+        best = max(additions, key=lambda addition: addition.rise)
+        found.append(best.topic)
+        explained[places] = best.explained
+    return torch.stack(found, 1)
+
+
+def _surprise(documents: SparseCounts, theta: Tensor, explained: Tensor) -> Tensor:
+    """Return how much less likely documents are than others with such topics, in nats by the root of tokens: (B,).
+
+    Args:
+        documents: the counts of B documents.
+        theta: (B, K) their topics.
+        explained: (N,) the probability of each word.
+    """
+    likelihood, totals = documents.sum_by_document(documents.values * explained.log()), documents.totals  # (B,) each
+    of_topics = (theta.mT @ likelihood) / (theta.mT @ totals).clamp_min(TINY)  # (K,) of a token
+    return ((theta @ of_topics) * totals - likelihood) / totals.clamp_min(1).sqrt()
+
+
+@dataclass(frozen=True)
+class _Addition:
+    """A topic that is added to the mixtures of documents.
+
+    Attributes:
+        topic: (V,) its distribution over the words.
+        explained: (N,) the probability of each word with it.
+        rise: how much the variational bound rises, in nats for each token of the topic.
+    """
+
+    topic: Tensor
+    explained: Tensor
+    rise: float
+
+    @classmethod
+    def fitted(cls, documents: SparseCounts, explained: Tensor, frequency: Tensor, first: int) -> _Addition:
+        """Return a topic that begins with the words of one document.
+
+        The share of the topic in a document has the prior Beta(_ALPHA, 1).
+
+        Args:
+            documents: the counts of B documents.
+            explained: (N,) the probability of each word without the topic.
+            frequency: (V,) the frequencies of the words in all documents.
+            first: the row of the document.
+        """
+        values, words, docs = documents.values, documents.indices, documents.documents
+        topic = _distribution(values * (docs == first), words, frequency)
+        own = _FIRST_SHARE * documents.totals  # (B,) tokens of the topic
+        for _ in range(_STEPS):
+            shares = torch.stack([own + _ALPHA, documents.totals - own + 1], 1)  # (B, 2) of the posterior
+            new, old = (torch.digamma(shares) - torch.digamma(shares.sum(1, keepdim=True))).exp()[docs].unbind(1)
+            new, old = new * topic[words], old * explained  # (N,) each
+            own = documents.sum_by_document(values * new / (new + old))
+            topic = _distribution(values * new / (new + old), words, frequency)
+        prior = torch.tensor([_ALPHA, 1.0], device=own.device)
+        bound = (values * ((new + old) / explained).log()).sum() - kl_dirichlet(shares, prior).sum()
+        share = (own / documents.totals.clamp_min(TINY))[docs]  # (N,)
+        mixed = share * topic[words] + (1 - share) * explained
+        return cls(topic, mixed, float(bound / own.sum()))
+
+
+def _distribution(weights: Tensor, words: Tensor, frequency: Tensor) -> Tensor:
+    """Return the distribution (V,) of weighted words (N,), with some tokens of the corpus's frequencies."""
+    counts = torch.zeros_like(frequency).index_add_(0, words, weights) + _SMOOTHING * len(frequency) * frequency
+    return counts / counts.sum()
