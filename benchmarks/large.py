@@ -43,6 +43,8 @@ PAGE = Path(__file__).with_suffix(".md")
 BEYOND, CAP = 5_000_000, 2  # documents whose counts have more than so many GiB
 N_TOPICS, N_WORDS = 200, 50_000
 EPOCHS, STEPS = 4, 16  # of a shortened fit: so many batches of each epoch
+LOOM = {"epochs": 10, "pretrain_share": 0.2, "sample_share": 0.6}  # 1, 2 and 2 or 3 epochs of its three stages
+SAMPLED = 2048  # documents of a batch of Loom's sampling stage
 ORDER_EPOCHS = 20
 ROUNDS = 2  # of the smallest and the largest corpus
 
@@ -86,8 +88,12 @@ class Timed(tl.Callback):
     def on_step(self, state: Any) -> None:
         now, counts = (time.perf_counter(), time.process_time()), getattr(state.network, "counting", None)
         stage = "counting" if counts is not None and counts.started else "training"
-        if counts is not None and stage == "counting" and counts.needs_encoder:
-            stage = "first pass"
+        if counts is not None and stage == "counting":
+            sampling = counts.current_sampling
+            if sampling is not None:
+                stage = "sampling" if sampling.passes_done else "first draws"
+            elif counts.needs_encoder:
+                stage = "first pass"
         if counts is None and not state.network.has_spare_topics:
             stage = "final topics"
         self.steps.append((stage, now[0] - self.last[0], now[1] - self.last[1]))
@@ -116,7 +122,8 @@ def measure_cost(model: str, size: int, transform: bool = True, epochs: int = EP
     began = time.process_time()
     corpus = tl.Corpus.load(FOLDER / str(size))
     loading, watch = time.process_time() - began, Timed()
-    fitted = getattr(tl, model)(N_TOPICS, epochs=epochs, random_state=0).fit(corpus, callbacks=[watch])
+    settings = {"epochs": epochs} if model != "Loom" else LOOM
+    fitted = getattr(tl, model)(N_TOPICS, random_state=0, **settings).fit(corpus, callbacks=[watch])
     fitting = time.process_time() - watch.began
     documents_of_step = size / watch.batches
     row: dict[str, Any] = {
@@ -128,9 +135,11 @@ def measure_cost(model: str, size: int, transform: bool = True, epochs: int = EP
         "training_peak": memory("VmHWM"),
     }
     for stage in {step[0] for step in watch.steps}:
-        taken = [step[1:] for step in watch.steps if step[0] == stage][3:]
+        sampled = stage in ("first draws", "sampling")  # in larger batches, of which a small corpus has few
+        n_docs = size / -(-size // SAMPLED) if sampled else documents_of_step
+        taken = [step[1:] for step in watch.steps if step[0] == stage][1 if sampled else 3 :]
         row[stage] = {"wall": median(wall for wall, _ in taken), "cpu": median(cpu for _, cpu in taken)}
-        row[stage] = {name: seconds / documents_of_step for name, seconds in row[stage].items()}
+        row[stage] = {name: seconds / n_docs for name, seconds in row[stage].items()}
     if not transform:
         return row
     began = time.process_time()
@@ -170,11 +179,12 @@ def measure_order(model: str, kind: str, seed: int, folder: Path) -> dict[str, A
     if parts := ORDERS[kind]:
         order.LARGE, order.BUFFER = 0, data["train"].nnz // parts
         order.BLOCK = order.BUFFER // 512
-    fitted, seconds = shared.fit(getattr(tl, model)(50, epochs=ORDER_EPOCHS, random_state=seed), data)
+    settings = {} if model == "Loom" else {"epochs": ORDER_EPOCHS}  # few of Loom's epochs are shortened stages
+    fitted, seconds = shared.fit(getattr(tl, model)(50, random_state=seed, **settings), data)
     independent, tops = shared.independent_metrics(folder), fitted.topic_ids(25, relevance=0.6).tolist()
     return {
         "seconds": seconds,
-        "loss": fitted.history_[-1]["loss"],
+        "loss": next(row["loss"] for row in reversed(fitted.history_) if "loss" in row),
         "npmi6": float(independent.npmi(tops, sparse.csr_matrix(data["train"])).mean()),
         "td6": float(independent.diversity(tops)),
         "ppl": fitted.perplexity(data["test"]),

@@ -26,7 +26,7 @@ def page(rows: list[dict[str, Any]]) -> str:
 
     lines, peaks = [], []
     for model in MODELS:
-        stages = ("training", "first pass", "counting") if model == "Loom" else ("training", "final topics")
+        stages = ("training", "first pass", "counting", "sampling") if model == "Loom" else ("training", "final topics")
         for stage in stages:
             cells = [[best(model, n, lambda row: row[stage][kind]) for n in SIZES] for kind in ("cpu", "wall")]  # noqa: B023
             taken = [f"{1e6 * value:.0f}" for value in cells[0]]
@@ -95,9 +95,9 @@ _COST = """## Cost per document
 
 Microseconds of processor time of a step per document, medians over steps and then fits. The whole fits would take days,
 so that the epochs are shortened to 16 batches, which are drawn from all documents as always; everything else is done
-with all documents. GSM, ETM and WLDA begin with 250 topics and end with 200; Loom begins with 250, and its passes count
-with 200. With its default, the batch size is 250 for 10^4 documents and 256 for more. (It is smaller for fewer than
-7,680 documents.)
+with all documents. GSM, ETM and WLDA begin with 250 topics and end with 200. Loom begins with 250, too, and counts and
+samples with 200. Batches have 250 documents if there are 10^4 of them and 256 if there are more, and 2,048 in Loom's
+sampling stage.
 """
 _PEAK = """## Setting up, passes and memory
 
@@ -120,9 +120,9 @@ mapped before memory is given back.
 _ORDER = """## Order of the documents
 
 Corpora of 33 million non-zeros or more are read by blocks (see [docs/large.md](../docs/large.md)). Here 20 Newsgroups
-is read so, K=50, 20 epochs, three seeds: the buffer has an eighth of the documents, as with 67 million non-zeros, or a
+is read so, K=50, three seeds, 20 epochs of GSM and all of Loom: the buffer has an eighth of the documents, as with 67 million non-zeros, or a
 thirty-second, as with 270 million, and a block is 1/512 of the buffer. In the last line, the documents are sorted by
-class, which is the worst order in a file. (The loss of Loom's last epoch is that of the few batches with which the
+class, which is the worst order in a file. (The loss of Loom is that of the few batches of the last epoch with which the
 encoder is trained, and differs more between seeds.)
 """
 _COUNTS = """## Loom's counts of documents
