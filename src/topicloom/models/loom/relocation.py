@@ -80,7 +80,7 @@ class Relocation:
         sample, known = self.documents.sample_of_all(_SAMPLED).counts, topics[:, left]
         topics[:, free] = current().of_first(find_topics(sample, self._theta(sample, known), known, len(free)))
         alpha[free] = _ALPHA
-        word_topics += self._give_tokens(topics, free, stage, stage.assignments)
+        word_topics.add_(self._give_tokens(topics, free, stage, stage.assignments)).clamp_min_(0)
 
     def _costs(self, pairs: Tensor, alpha: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
         """Return what it costs to say which of the two topics of a pair the tokens of documents have, in nats: (n,).
