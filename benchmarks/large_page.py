@@ -121,9 +121,9 @@ _ORDER = """## Order of the documents
 
 Corpora of 33 million non-zeros or more are read by blocks (see [docs/large.md](../docs/large.md)). Here 20 Newsgroups
 is read so, K=50, three seeds, 20 epochs of GSM and all of Loom: the buffer has an eighth of the documents, as with
-67 million non-zeros, or a thirty-second, as with 270 million, and a block is 1/512 of the buffer. In the last line, the documents are sorted by
-class, which is the worst order in a file. (The loss of Loom is that of the few batches of the last epoch with which the
-encoder is trained, and differs more between seeds.)
+67 million non-zeros, or a thirty-second, as with 270 million, and a block is 1/512 of the buffer. In the last line, the
+documents are sorted by class, which is the worst order in a file. (The loss of Loom is that of the few batches of the
+last epoch with which the encoder is trained, and differs more between seeds.)
 """
 _COUNTS = """## Loom's counts of documents
 
