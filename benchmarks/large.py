@@ -3,8 +3,9 @@
     python benchmarks/large.py [PART ...] [--table]
 
 The parts are `cost`, `cap`, `read`, `order`, `counts` and `stream`; all of them by default. Results are lines of
-results/large.jsonl, a run continues where the last one ended, and `--table` only writes benchmarks/large.md. The corpora are synthetic, with about 60 words
-a document, V=50,000 and frequencies of words as in a text; they are made once and take 3 GB of results/large.
+results/large.jsonl, and a run continues where the last one ended; `--table` only writes benchmarks/large.md. The
+corpora are synthetic, with about 60 words a document, V=50,000 and frequencies of words as in a text; they are made
+once and take 3 GB of results/large.
 Everything that is measured runs in a process of its own.
 """
 
