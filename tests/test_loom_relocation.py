@@ -38,7 +38,7 @@ def none_protected() -> torch.Tensor:
 def test_copies_are_alike_and_their_words_repay_little_however_few_tokens_they_have(n_tokens):
     copies = [drawn(0, n_tokens, 0), drawn(0, n_tokens // 3, 1), drawn(0, n_tokens // 2, 2)]
     counts = torch.stack([*copies, *(drawn(topic, n_tokens, 3 + topic) for topic in (1, 2, 3))], 1)
-    pairs = alike(counts)
+    pairs = alike(counts).nonzero()
     assert pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
     at_random = torch.stack([counts[:, pair].sum() * np.log(2) for pair in pairs])  # a bit for each token
     assert (repaid(counts, ETA, pairs, at_random) < 0.1).all()
@@ -48,7 +48,7 @@ def test_words_of_topics_that_share_most_words_repay_much():
     random = torch.from_numpy(np.random.default_rng(0).dirichlet(np.full(300, 0.05), 3)).float().mT  # (V, 3)
     theme = 5_000 * torch.stack([0.7 * random[:, 0] + 0.3 * random[:, k] for k in (1, 2)], 1)
     in_documents = torch.tensor([0.3 * 10_000])  # nats, as in documents of 60 tokens with theta ~ Dirichlet(.1)
-    assert repaid(theme, ETA, alike(theme), in_documents) > relocation._REPAID
+    assert repaid(theme, ETA, alike(theme).nonzero(), in_documents) > relocation._REPAID
 
 
 def test_the_evidence_of_a_topic_is_the_probability_of_its_words_one_after_the_other():
@@ -82,6 +82,27 @@ def test_the_cost_is_the_probability_of_the_topics_of_tokens():
         assert cost == pytest.approx(log_probability(joined, joint) - log_probability(topics, alpha), rel=1e-4)
 
 
+def test_a_rank_may_have_fewer_documents_than_there_are_batches():
+    counts = PLANTED.corpus.counts[:30]
+    reader = BatchReader(counts, 4, CPU)
+    reader.parts = [30, 4_000]  # of this rank and of another one
+    stage, word_topics = stage_with(counts, torch.zeros(int(token_starts(counts)[-1]), dtype=torch.uint8))
+    relocated = Relocation(reader, expected_counts)
+    relocated.documents.batch_size = 4
+    assert min(batch.n_docs for batch in relocated.documents) == 0
+    change = relocated._give_tokens(TOPICS, torch.tensor([1]), stage, stage.assignments)
+    torch.testing.assert_close(word_topics + change, word_topics_of(counts, stage), rtol=1e-4, atol=1e-3)
+    assert change[:, 1].sum() > 0
+
+
+def test_topics_are_not_relocated_once_counts_are_averaged():
+    stage, _ = stage_with(PLANTED.corpus.counts[:5], torch.zeros(1, dtype=torch.uint8))
+    relocated = Relocation(BatchReader(PLANTED.corpus.counts, 200, CPU), expected_counts)
+    assert relocated.is_due(stage)
+    stage.mean_counts = torch.zeros(1, 1)
+    assert not relocated.is_due(stage)
+
+
 def test_pairs_are_joined_to_the_largest_topic_of_their_group():
     sizes = torch.tensor([5.0, 9.0, 2.0, 7.0, 1.0])
     pairs = torch.tensor([[0, 1], [0, 2], [3, 4]])
@@ -106,7 +127,7 @@ def test_a_topic_that_is_missing_is_found():
 
 
 def theta_of(documents, beta_t):
-    return Relocation(BatchReader(PLANTED.corpus.counts, 256, CPU), expected_counts)._theta(documents, beta_t)
+    return Relocation(BatchReader(PLANTED.corpus.counts, 256, CPU), expected_counts)._theta(documents, beta_t, 20)
 
 
 def stage_with(counts, topics, count_power=0.6):
@@ -114,7 +135,7 @@ def stage_with(counts, topics, count_power=0.6):
     stage = SamplingStage(80, token_starts(counts), count_power=count_power)
     stage.assignments = Assignments(stage.starts, topics)
     stage.passes_done = 10
-    return stage, word_topics_of(counts, stage)
+    return stage, word_topics_of(counts, stage) if len(topics) == stage.starts[-1] else torch.empty(0)
 
 
 def word_topics_of(counts, stage):

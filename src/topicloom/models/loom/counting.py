@@ -14,6 +14,7 @@ from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
 from ..pruning import Pruning, Selector
 from .cvb0 import (
+    MAX_ALPHA,
     CountedTopics,
     CountingPass,
     dirichlet_step,
@@ -28,7 +29,7 @@ from .relocation import Relocation
 from .sampling import SamplingStage, eta_step
 
 _ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
-_MIN_ALPHA, _MAX_ALPHA = 1e-3, 5.0
+_MIN_ALPHA = 1e-3
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
 _BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
 ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
@@ -279,7 +280,7 @@ class CollapsedCounts(nn.Module):
         self.tokens.mul_(old).add_(done.tokens)
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.document_topics is None:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
-            self.alpha.mul_(change).clamp_(_MIN_ALPHA, _MAX_ALPHA)
+            self.alpha.mul_(change).clamp_(_MIN_ALPHA, MAX_ALPHA)
         counts = self.word_topics
         if (stage := self.current_sampling) is not None:
             self.eta.copy_(eta_step(self.word_topics, self.eta))

@@ -16,6 +16,7 @@ from ...distributed.ranks import current, step
 from ...nn.sparse import SparseCounts, document_pieces
 
 _CHUNK = 1 << 17  # elements of a (non-zeros, K) block; a few such blocks fit into a core's cache
+MAX_ALPHA = 5.0  # the largest Dirichlet parameter of a topic
 SMALLEST = 1e-30  # below any product of a count and a probability
 _REMOVED_FREQUENCY = 0.9  # the corpus's word frequencies times this are subtracted from topics beside background topics
 _N_TOP_WORDS = 30  # top words of a topic: a few more than most people read

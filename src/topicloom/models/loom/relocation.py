@@ -19,24 +19,28 @@ from ...distributed.ranks import current
 from ...nn.divergences import kl_dirichlet
 from ...nn.sparse import TINY, SparseCounts, members_of
 from ...training.batches import BatchReader
-from .cvb0 import CountedTopics
+from .cvb0 import MAX_ALPHA, CountedTopics
 from .sampling import Assignments, SamplingStage
 
 _REPAID = (
     0.3  # of `repaid`: below it for copies of one topic, and above it for two topics that share 70 % of their words
 )
-_ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are different however few tokens they have
+_ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are taken to be different
+_PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
 _MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
 _SAMPLED = 1 << 14  # documents in which new topics are sought
-_UNLIKELY = 10  # a new topic belongs to one document in so many
+_UNLIKELY = 10  # a new topic is fitted to one document in so many
 _CANDIDATES = 8  # documents with which a new topic may begin
-_FIRST_SHARE = 0.1  # of the new topic in all documents, at first
+_FIRST_SHARE = 0.1  # share of the new topic in each document before the first step
 _STEPS = 20  # in which a new topic is fitted
-_INFERENCE_STEPS = 20  # of the other topics' shares
+_INFERENCE_STEPS = 20  # of the shares of the other topics in the documents to which a new topic is fitted
+_GIVING_STEPS = 5  # of the shares of all topics when tokens are given to new ones
+_BATCH = 2048  # documents; large batches are inferred faster
 _CHUNK = 1 << 17  # elements of a (non-zeros, K) block
+_BLOCK = 1 << 20  # tokens
 _PAIRS = 64  # of topics whose costs are computed at once
 _ALPHA = 0.05  # Dirichlet parameter: documents have much of a topic or none
-_SMOOTHING = 0.01  # tokens of each word in a new topic
+_SMOOTHING = 0.01  # tokens of a new topic, for each word of the vocabulary, that have the frequencies of the corpus
 
 
 class Relocation:
@@ -48,11 +52,13 @@ class Relocation:
     """
 
     def __init__(self, documents: BatchReader, expected_counts: Callable[..., Tensor]) -> None:
-        self.documents, self.expected_counts = documents, expected_counts
+        self.documents = documents.with_batches_of(_BATCH * current().size)
+        self.expected_counts = expected_counts
 
     def is_due(self, stage: SamplingStage) -> bool:
         """Return whether topics are relocated after the pass that a sampling stage has ended."""
-        return stage.passes_done in [max(1, round(share * stage.n_passes)) for share in _MOMENTS]
+        moments = [max(1, round(share * stage.n_passes)) for share in _MOMENTS]
+        return stage.passes_done in moments and stage.mean_counts is None
 
     def apply(self, word_topics: Tensor, alpha: Tensor, eta: Tensor, seed_counts: Tensor, stage: SamplingStage) -> None:
         """Relocate topics, if some are nearly equal.
@@ -66,19 +72,20 @@ class Relocation:
         """
         assert stage.assignments is not None
         counts = word_topics + seed_counts
-        pairs = current().of_first(alike(counts))  # (n, 2)
+        pairs = current().of_first(alike(counts)).nonzero()  # (n, 2)
         share = repaid(counts, eta, pairs, self._costs(pairs, alpha, stage, stage.assignments))  # (n,)
         joined = current().of_first(joined_topics(pairs[share < _REPAID], counts.sum(0), seed_counts.any(0)))  # (K,)
         numbers, left = torch.arange(len(joined), device=joined.device), joined.unique()
         if len(left) == len(joined):
             return
         free = numbers[joined != numbers]  # (n,)
-        stage.assignments.topics = joined.to(stage.assignments.topics)[stage.assignments.topics.long()]
+        for part in stage.assignments.topics.split(_BLOCK):
+            part.copy_(joined[part.long()])
+        del counts
         word_topics.copy_(torch.zeros_like(word_topics).index_add_(1, joined, word_topics))
-        alpha.copy_(torch.zeros_like(alpha).index_add_(0, joined, alpha))
+        alpha.copy_(torch.zeros_like(alpha).index_add_(0, joined, alpha)).clamp_(max=MAX_ALPHA)
         topics = CountedTopics.from_counts(word_topics + seed_counts, eta).beta_t  # (V, K)
-        sample, known = self.documents.sample_of_all(_SAMPLED).counts, topics[:, left]
-        topics[:, free] = current().of_first(find_topics(sample, self._theta(sample, known), known, len(free)))
+        topics[:, free] = current().of_first(self._new_topics(topics[:, left], len(free)))
         alpha[free] = _ALPHA
         word_topics.add_(self._give_tokens(topics, free, stage, stage.assignments)).clamp_min_(0)
 
@@ -104,10 +111,16 @@ class Relocation:
                 total[some] += (cost - none).sum(0)
         return current().sum(total)
 
-    def _theta(self, documents: SparseCounts, beta_t: Tensor) -> Tensor:
+    def _new_topics(self, known: Tensor, n_topics: int) -> Tensor:
+        """Return new topics (V, n_topics) beside those that are known (V, K)."""
+        documents = self.documents.sample_of_all(_SAMPLED).counts
+        return find_topics(documents, self._theta(documents, known, _INFERENCE_STEPS), known, n_topics)
+
+    def _theta(self, documents: SparseCounts, beta_t: Tensor, steps: int) -> Tensor:
         """Return the shares of topics (V, K) that explain documents best, with few topics for each: (B, K)."""
         start = torch.full((documents.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1], device=beta_t.device)
-        counts = self.expected_counts(documents, beta_t, torch.full_like(start[0], _ALPHA), start, _INFERENCE_STEPS)
+        alpha = start.new_full((beta_t.shape[1],), _ALPHA)
+        counts = self.expected_counts(documents, beta_t, alpha, start, steps)
         return counts / counts.sum(1, keepdim=True).clamp_min(TINY)
 
     def _give_tokens(self, topics: Tensor, new: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
@@ -119,11 +132,13 @@ class Relocation:
             stage: the sampling stage.
             assignments: the topics of tokens, which change.
         """
-        change, is_new = torch.zeros_like(topics), torch.zeros_like(topics[0], dtype=torch.bool)
+        change, is_new = topics.new_zeros(topics.shape), torch.zeros_like(topics[0], dtype=torch.bool)
         is_new[new] = True
         for batch in self.documents:
+            if not batch.n_docs:  # a rank may have fewer documents than there are batches
+                continue
             assert batch.rows is not None
-            counts, theta = batch.counts, self._theta(batch.counts, topics)
+            counts, theta = batch.counts, self._theta(batch.counts, topics, _GIVING_STEPS)
             step = max(1, _CHUNK // theta.shape[1])
             pieces = zip(counts.documents.split(step), counts.indices.split(step), strict=True)
             best = torch.cat([(theta[docs] * topics[words]).argmax(1) for docs, words in pieces])  # (N,)
@@ -131,16 +146,24 @@ class Relocation:
             given = is_new[best].repeat_interleave(tokens)  # (T,)
             words, best, weights = (each.repeat_interleave(tokens)[given] for each in (counts.indices, best, weights))
             places = assignments.places(batch.rows)[given]
-            change.index_put_((words, assignments.topics[places].long()), -weights, accumulate=True)
-            change.index_put_((words, best), weights, accumulate=True)
+            # Sums in one dimension have the same order, whatever the number of threads.
+            changes, first = change.view(-1), words * topics.shape[1]
+            changes.index_add_(0, first + assignments.topics[places].long(), weights, alpha=-1)
+            changes.index_add_(0, first + best, weights)
             assignments.topics[places] = best.to(assignments.topics)
         return current().sum(change)
 
 
 def alike(word_topics: Tensor) -> Tensor:
-    """Return the pairs of topics (V, K) that have similar words, (n, 2) int64."""
+    """Return which pairs of topics (V, K) have similar words, at most four for each topic: (K, K) bool, k < l.
+
+    Topics without tokens are similar to none.
+    """
     roots = (word_topics / word_topics.sum(0).clamp_min(TINY)).sqrt()
-    return (roots.mT @ roots > _ALIKE).triu(1).nonzero()
+    similarity = (roots.mT @ roots).fill_diagonal_(0)
+    best = similarity.topk(min(_PARTNERS, len(similarity)), dim=1)
+    pairs = torch.zeros_like(similarity, dtype=torch.bool).scatter_(1, best.indices, best.values > _ALIKE)
+    return (pairs | pairs.mT).triu(1)
 
 
 def repaid(word_topics: Tensor, eta: Tensor, pairs: Tensor, costs: Tensor) -> Tensor:
@@ -155,9 +178,9 @@ def repaid(word_topics: Tensor, eta: Tensor, pairs: Tensor, costs: Tensor) -> Te
         pairs: (n, 2) topics.
         costs: (n,) what it costs to say which of the two topics tokens have, in nats.
     """
-    counts, prior = word_topics.double(), float(eta)
-    evidence = {k: _evidence(counts[:, k], prior) for k in pairs.unique().tolist()}
-    gains = [float(evidence[a] + evidence[b] - _evidence(counts[:, [a, b]].sum(1), prior)) for a, b in pairs.tolist()]
+    prior, counts = float(eta), {k: word_topics[:, k].double() for k in pairs.unique().tolist()}
+    evidence = {k: _evidence(each, prior) for k, each in counts.items()}
+    gains = [float(evidence[a] + evidence[b] - _evidence(counts[a] + counts[b], prior)) for a, b in pairs.tolist()]
     return torch.tensor(gains, device=costs.device).to(costs) / costs.clamp_min(TINY)
 
 
