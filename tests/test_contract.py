@@ -624,7 +624,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"sparsity": 0.3, "temperature": 1.0},
         {"decoder": "product", "batch_norm": False},
         {"decoder": "product", "batch_norm_eps": 0.1},
-        {"divergence": "gammas"},
+        {"code_norm": "none", "divergence": "gammas"},  # the two differ by a constant if the sum of a is given
+        {"estimator": "weibull", "code_norm": "fixed"},
     ],
     "ETM": [
         {"prior": "standard"},
@@ -728,6 +729,7 @@ INERT: dict[str, set[str]] = {
 # Values of shared settings that a model refuses, or that mean the same as its default because its code has no variance.
 REFUSED: dict[str, list[dict[str, Any]]] = {
     "Loom": [{"target": "tfidf"}, {"code_norm": "fixed"}],
+    "DirichletVAE": [{"code_norm": "fixed"}],
     "WLDA": [{"code_norm": "fixed"}],
     "BATM": [{"code_norm": "fixed"}],
     "GaussianBATM": [{"code_norm": "fixed"}],

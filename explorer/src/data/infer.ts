@@ -4,7 +4,7 @@ import type { Part } from "./unpack";
 
 export interface InferenceValues {
   encoder?: { input: "raw" | "l1" | "log1p" | "tfidf"; activation: "softplus" | "relu" | "tanh" };
-  readout?: { link: "softmax" | "exp" | "softplus"; floor: number };
+  readout?: { link: "softmax" | "counts" | "softplus"; floor: number };
   topics?: Iteration;
   steps: ({ assign: number[]; fewest: number } | { topic: number; parts: Iteration })[];
 }
@@ -29,7 +29,7 @@ export function inferenceOf(part: Part<InferenceValues>): Inference {
   return (words, counts) => {
     if (!words.length) return Float64Array.from(arrays.average);
     let theta: Float64Array | null = null;
-    if (encoder && readout) theta = read(readout, arrays, encode(encoder, arrays, words, counts));
+    if (encoder && readout) theta = read(readout, arrays, encode(encoder, arrays, words, counts), counts.reduce((a, b) => a + b, 0));
     if (topics?.kind === "mean_field") theta = meanField(topics, arrays, words, counts);
     else if (topics && theta) theta = refine(topics, arrays, words, counts, theta);
     part.values.steps.forEach((step, number) => {
@@ -101,10 +101,11 @@ function edited(
   return whole;
 }
 
-function read(about: NonNullable<InferenceValues["readout"]>, arrays: Record<string, Floats>, hidden: Float64Array): Float64Array {
+function read(about: NonNullable<InferenceValues["readout"]>, arrays: Record<string, Floats>, hidden: Float64Array, total: number): Float64Array {
   const x = affine(arrays.readout, arrays.readout_bias, hidden);
-  const shift = about.link === "softmax" ? Math.max(...x) : 0;
-  let weights: Float64Array = about.link === "softplus" ? x.map((v) => softplus(v) + about.floor) : x.map((v) => Math.exp(v - shift) + about.floor);
+  const shift = Math.max(...x);
+  let weights: Float64Array = about.link === "softplus" ? x.map((v) => softplus(v) + about.floor) : normalised(x.map((v) => Math.exp(v - shift)));
+  if (about.link === "counts") weights = weights.map((share, k) => total * share + arrays.smoothing[k]);
   if (arrays.gate) {
     const gate = affine(arrays.gate, arrays.gate_bias, hidden);
     weights = weights.map((w, k) => w * Math.exp(-softplus(-gate[k])));

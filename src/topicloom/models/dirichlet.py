@@ -13,9 +13,10 @@ With `sparsity`, theta is proportional to b times the draw, where b_k ~ Bernoull
 is in the document. The number of topics in a document and their evenness are then two separate settings.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
-- a(x) is the exponential of a batch-normalised layer plus 1e-5, and not a softplus (code_norm="shift"). Every topic is
-  then in use from the first step.
-- The weight of the divergence is .3 (kl_weight=1). It rises in the first quarter of the epochs, and not in 100 epochs
+- a(x) is alpha plus a number of tokens for each topic, which is a softmax of a batch-normalised layer times the tokens
+  of the document, and not a softplus (code_norm="shift"). Every topic is then in use from the first step, and a short
+  document costs few nats.
+- The weight of the divergence is .05 (kl_weight=1). It rises in the first quarter of the epochs, and not in 100 epochs
   (kl_warmup=100).
 - p(w | theta) is theta beta unless the product is asked for (decoder="product").
 - alpha is asymmetric, in proportion to learned shares (learn_shares=False), and training starts with spare topics
@@ -49,7 +50,7 @@ from ..nn.dirichlet import (
     SimplexPosterior,
     SparsePosterior,
     WeibullPosterior,
-    weibull_like_gamma,
+    weibull_shape,
 )
 from ..nn.encoders import (
     DirichletHead,
@@ -60,14 +61,14 @@ from ..nn.encoders import (
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import Posterior
 from ..nn.priors import laplace_dirichlet
-from ..settings import AtLeastOne, Positive, Share
+from ..settings import AtLeastOne, NotNegative, Positive, Share
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
-# The default Dirichlet parameters, with which all topics are in use and distinct on long texts and on short ones: that
-# of each topic for the Laplace estimator, and the sum over all topics for the others.
-_LAPLACE_ALPHA, _ALPHA_OF_ALL = 0.3, 0.5
+# The default Dirichlet parameters of each topic, for the Laplace estimator and for the others.
+_LAPLACE_ALPHA, _ALPHA = 0.3, 0.1
+_LEAST_WEIBULL_ALPHA = 0.05  # Weibull variables are unlike gamma variables of smaller parameters: .3 nats apart here
 
 Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
 
@@ -116,27 +117,29 @@ class DirichletNetwork(VariationalNetwork):
             return GaussianHead(n_hidden, self.prior.var, generator, norm=norm)
         concentration = settings.concentration
         if settings.estimator == "weibull":
-            shape = float(weibull_like_gamma(torch.tensor(concentration * settings._alpha))[0])
-            return WeibullHead(n_hidden, n_topics, generator, concentration=concentration, shape=shape, norm=norm)
+            return WeibullHead(
+                n_hidden, n_topics, generator, concentration=concentration, shape=weibull_shape, norm=norm
+            )
         return DirichletHead(n_hidden, n_topics, generator, concentration=concentration, norm=norm)
 
     def posterior(self, batch: Batch) -> SimplexPosterior:
         h = self.encoder(batch, self.noise)  # (B, H)
-        weights = self._weights(h)
+        weights = self._weights(h, batch.counts.totals)
         if self.indicator is None or self.sparsity is None:
             return weights
         return SparsePosterior(weights, self.indicator(h), self.sparsity, self.temperature)
 
-    def _weights(self, h: Tensor) -> SimplexPosterior:
+    def _weights(self, h: Tensor, totals: Tensor) -> SimplexPosterior:
         if self.estimator == "laplace":
             mean, log_var = self.head(h)  # (B, K), (B, K)
             return LaplacePosterior(mean, log_var, self.prior, self.shares.logits)
         alpha = self.alpha  # (K,)
         if self.estimator == "weibull":
-            k, log_scale = self.head(h, alpha)  # (B, K), (B, K)
+            alpha = alpha.clamp_min(_LEAST_WEIBULL_ALPHA)
+            k, log_scale = self.head(h, alpha, totals)  # (B, K), (B, K)
             # The divergence would draw the shares to where E[log weight] of a Weibull and of a gamma variable agree.
             return WeibullPosterior(k, log_scale, alpha.detach())
-        a = self.head(h, alpha)  # (B, K)
+        a = self.head(h, alpha, totals)  # (B, K)
         if self.estimator == "rsvi":
             return RejectionDirichlet(a, alpha, self.augmentation, of_gammas=self.of_gammas)
         draws = ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet
@@ -165,10 +168,9 @@ class DirichletVAE(VariationalTopicModel):
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
-            topics. None is 0.5 / n_topics, or 0.3 with the "laplace" estimator, which approximates such small
-            parameters badly.
-        concentration: the ratio of the posterior's parameters to those of the prior, in the median. A larger value
-            makes the posterior more certain. Not used by the "laplace" estimator.
+            topics. None is 0.1, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
+        concentration: as how many tokens each token of a document counts in its posterior. A larger value makes the
+            posterior more certain. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
         augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
             more, the correction of the gradient is smaller.
         sparsity: the prior probability that a topic is in a document. None gives every document all topics.
@@ -178,7 +180,8 @@ class DirichletVAE(VariationalTopicModel):
         batch_norm_eps: the number that this normalisation adds to the variance. With .001, as in TensorFlow, words with
             small weights do not get those of common words.
         divergence: that of the Dirichlets, or that of the K gamma variables of which they consist: "gammas", as Joo et
-            al. (2019) have with the "icdf" estimator. Used by "implicit", "rsvi" and "icdf".
+            al. (2019) have with the "icdf" estimator. Used by "implicit", "rsvi" and "icdf"; the two differ by a
+            constant unless `code_norm` is "none" or "shift".
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
@@ -201,7 +204,8 @@ class DirichletVAE(VariationalTopicModel):
     estimator: Estimator = "implicit"
     decoder: Literal["mixture", "product"] = "mixture"
     alpha: Positive | None = None
-    concentration: Positive = 30.0
+    concentration: Positive = 1.5
+    kl_weight: NotNegative = 0.05
     augmentation: AtLeastOne = 5
     sparsity: Share | None = None
     temperature: Positive = 0.5
@@ -211,7 +215,7 @@ class DirichletVAE(VariationalTopicModel):
 
     @property
     def _alpha(self) -> float:
-        return self.alpha or (_LAPLACE_ALPHA if self.estimator == "laplace" else _ALPHA_OF_ALL / self.n_topics)
+        return self.alpha or (_LAPLACE_ALPHA if self.estimator == "laplace" else _ALPHA)
 
     @property
     def has_constant_divergence(self) -> bool:

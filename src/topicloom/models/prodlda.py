@@ -13,7 +13,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
-- The weight of the divergence is .3 (kl_weight=1), to which it rises in the first quarter of the epochs (kl_warmup=0).
+- The weight of the divergence is .3 in ProdLDA and .05 in NVLDA (kl_weight=1). It rises in the first quarter of the
+  epochs (kl_warmup=0).
 - Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0). In NVLDA,
   topics are deviations from the background (background=False), and a term of the loss keeps them apart
   (min_diversity=0).
@@ -26,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from ..settings import AtLeastOne, Positive, Rate
+from ..settings import AtLeastOne, NotNegative, Positive, Rate
 from .dirichlet import DirichletVAE, Estimator
 from .published import PLAIN_VARIATIONAL
 
@@ -59,6 +60,7 @@ class ProdLDA(DirichletVAE):
     decoder: Literal["mixture", "product"] = "product"
     alpha: Positive | None = 0.5
     topic_gain: Positive = 4.0
+    kl_weight: NotNegative = 0.3
     batch_norm: bool = False
     dropout: Rate = 0.0
     epochs: AtLeastOne = 30

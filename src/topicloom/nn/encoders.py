@@ -24,7 +24,7 @@ Target = Literal["counts", "tfidf"]
 Activation = Literal["softplus", "relu", "tanh"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
-_CONCENTRATION_BOUND = 0.2  # in logarithms; with more freedom, small topics of short texts are lost
+_DIRICHLET_SCALE = 1.5  # of normalised logits; with more, theta is less even, and tells fewer classes of titles apart
 
 
 def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Tensor:
@@ -143,16 +143,17 @@ class GaussianHead(nn.Module):
 
 
 class DirichletHead(nn.Module):
-    """From h to the parameters of a Dirichlet, a = c * prior * exp(norm(A h)) + floor.
+    """From h to the parameters of a Dirichlet, a = prior + c n softmax(1.5 norm(A h) + log prior) + floor.
 
-    With the norms "none" and "shift" it is a = softplus(norm(A h)) + floor, as in Burkhardt & Kramer 2019.
+    n is the number of tokens of the document. As in latent Dirichlet allocation, the parameters are those of the prior
+    plus counts, so that a short document leaves most topics as the prior has them. With the norms "none" and "shift" it
+    is a = softplus(norm(A h)) + floor, as in Burkhardt & Kramer 2019.
 
     Args:
         n_hidden: the width H of h.
         n_topics: the number of topics K.
         generator: draws the initial weights.
-        concentration: c, the ratio of the parameters to those of the prior, in the median. If only the location of
-            the code is normalised, it is learned within 20 %.
+        concentration: c, as how many tokens each token of a document counts.
         norm: the normalisation of the code; see `CodeNorm`.
         floor: the smallest parameter.
     """
@@ -170,30 +171,39 @@ class DirichletHead(nn.Module):
         super().__init__()
         self.log_alpha = linear(n_hidden, n_topics, generator, bias=False)  # the norm has the shift
         self.norm = norm_of_location(n_topics, norm)
-        self.log_concentration = math.log(concentration)
-        self.spread = nn.Parameter(torch.zeros(())) if norm == "mean" else None
+        self.concentration = concentration
         self.plain = norm in PLAIN_NORMS
         self.floor = floor
 
-    def forward(self, h: Tensor, prior: Tensor) -> Tensor:
-        """Return the parameters (B, K), which are positive, of hidden vectors (B, H) and a prior (K,)."""
+    def logits(self, h: Tensor, prior: Tensor) -> Tensor:
+        """Return what the softmax or the softplus receives, (B, K), given hidden vectors (B, H) and a prior (K,)."""
         x: Tensor = self.norm(self.log_alpha(h))
+        return x if self.plain else _DIRICHLET_SCALE * x + prior.log()
+
+    def forward(self, h: Tensor, prior: Tensor, totals: Tensor) -> Tensor:
+        """Return the parameters (B, K), which are positive.
+
+        Args:
+            h: (B, H) hidden vectors.
+            prior: (K,) the parameters of the prior.
+            totals: (B,) the tokens of the documents.
+        """
+        x = self.logits(h, prior)
         if self.plain:
             return F.softplus(x) + self.floor
-        if self.spread is not None:
-            x = x + _CONCENTRATION_BOUND * self.spread.tanh()
-        return prior * (x + self.log_concentration).exp() + self.floor
+        counts: Tensor = self.concentration * totals.to(x)[:, None] * torch.softmax(x, dim=1)  # (B, K)
+        return prior + counts + self.floor
 
 
 class WeibullHead(nn.Module):
     """From h to the shapes and the log scales of Weibull variables, one for each topic.
 
-    The means are those of a DirichletHead. The shapes start near `shape` and stay above `floor`, because the divergence
-    contains Gamma(1 + 1/k).
+    The means a are those of a DirichletHead. The shapes start near those of Weibull variables that are like Gamma(a)
+    variables, and stay above `floor`, because the divergence contains Gamma(1 + 1/k).
 
     Args:
         n_hidden, n_topics, generator, concentration, norm: as in `DirichletHead`.
-        shape: the typical shape k.
+        shape: the shape of a Weibull variable that is like a Gamma(a) variable, given a.
         floor: the smallest shape.
     """
 
@@ -204,7 +214,7 @@ class WeibullHead(nn.Module):
         generator: torch.Generator,
         *,
         concentration: float,
-        shape: float,
+        shape: Callable[[Tensor], Tensor],
         norm: CodeNormKind = "mean",
         floor: float = 0.1,
     ) -> None:
@@ -215,10 +225,11 @@ class WeibullHead(nn.Module):
         self.shape = shape
         self.floor = floor
 
-    def forward(self, h: Tensor, prior: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the shapes k and the log scales log lambda, (B, K) each, of hidden vectors (B, H) and a prior (K,)."""
-        k = self.shape * (0.3 * self.norm(self.log_shape(h))).exp() + self.floor
-        return k, self.mean(h, prior).log() - torch.lgamma(1 + 1 / k)
+    def forward(self, h: Tensor, prior: Tensor, totals: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the shapes k and the log scales log lambda, (B, K) each; the arguments are those of DirichletHead."""
+        a = self.mean(h, prior, totals)  # (B, K)
+        k = self.shape(a) * (0.3 * self.norm(self.log_shape(h))).exp() + self.floor
+        return k, a.log() - torch.lgamma(1 + 1 / k)
 
 
 class IndicatorHead(nn.Module):

@@ -28,6 +28,7 @@ _REPAID = (
 _ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are taken to be different
 _PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
 _MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
+_FEWEST_PASSES = 24  # of the sampling stage; a topic that starts again needs some passes
 _SAMPLED = 1 << 14  # documents in which new topics are sought
 _UNLIKELY = 10  # a new topic is fitted to one document in so many
 _CANDIDATES = 8  # documents with which a new topic may begin
@@ -57,8 +58,8 @@ class Relocation:
 
     def is_due(self, stage: SamplingStage) -> bool:
         """Return whether topics are relocated after the pass that a sampling stage has ended."""
-        moments = [max(1, round(share * stage.n_passes)) for share in _MOMENTS]
-        return stage.passes_done in moments and stage.mean_counts is None
+        moments = [round(share * stage.n_passes) for share in _MOMENTS]
+        return stage.n_passes >= _FEWEST_PASSES and stage.passes_done in moments and stage.mean_counts is None
 
     def apply(self, word_topics: Tensor, alpha: Tensor, eta: Tensor, seed_counts: Tensor, stage: SamplingStage) -> None:
         """Relocate topics, if some are nearly equal.

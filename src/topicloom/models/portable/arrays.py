@@ -14,7 +14,7 @@ from scipy.special import digamma
 TINY_TOTAL, TINY = 1e-12, 1e-10  # as in nn.encoders and nn.sparse
 
 Array = npt.NDArray[Any]
-Link = Literal["softmax", "exp", "softplus"]
+Link = Literal["softmax", "counts", "softplus"]
 
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "softplus": lambda x: np.logaddexp(0, x),
@@ -67,9 +67,11 @@ class PortableReadout:
     Attributes:
         weight: (K, H) M.
         bias: (K,) c.
-        link: "softmax" is exp; "exp" is exp(.) + floor, and "softplus" is softplus(.) + floor, as Dirichlets have.
-        floor: the smallest parameter of a Dirichlet.
+        link: "softmax"; "counts" is the tokens of the document times softmax(.), plus smoothing, and "softplus" is
+            softplus(.) + floor, as Dirichlets have.
+        floor: with "softplus", the smallest parameter of a Dirichlet.
         gate: (K, H) G and (K,) g, or None.
+        smoothing: with "counts", (K,) tokens that every document has in addition.
     """
 
     weight: Array
@@ -77,15 +79,17 @@ class PortableReadout:
     link: Link
     floor: float = 0.0
     gate: tuple[Array, Array] | None = None
+    smoothing: Array | None = None
 
-    def __call__(self, hidden: Array) -> Array:
-        """Return theta of hidden vectors: (n, H) -> (n, K)."""
+    def __call__(self, hidden: Array, totals: Array) -> Array:
+        """Return theta (n, K), given hidden vectors (n, H) and the tokens of the documents (n,)."""
         x = hidden @ self.weight.T + self.bias
         if self.link == "softplus":
             weights = np.logaddexp(0, x) + self.floor
         else:
-            shift = x.max(axis=1, keepdims=True) if self.link == "softmax" else 0.0
-            weights = np.exp(x - shift) + self.floor
+            weights = np.exp(x - x.max(axis=1, keepdims=True))
+            if self.smoothing is not None:
+                weights = totals[:, None] * weights / weights.sum(axis=1, keepdims=True) + self.smoothing
         if self.gate is not None:
             weights = weights * np.exp(-np.logaddexp(0, -(hidden @ self.gate[0].T + self.gate[1])))
         theta: Array = weights / weights.sum(axis=1, keepdims=True)
@@ -204,7 +208,7 @@ class PortableInference:
         """Return the topic shares of documents, counts (n, V) -> (n, K)."""
         encoded = None
         if self.encoder is not None and self.readout is not None:
-            encoded = self.readout(self.encoder(counts))
+            encoded = self.readout(self.encoder(counts), counts.sum(axis=1))
         rows = np.tile(self.average.astype(np.float64), (counts.shape[0], 1))
         for row in range(len(rows)):
             place = slice(counts.indptr[row], counts.indptr[row + 1])

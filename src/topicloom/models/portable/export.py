@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ...errors import InputError
 from ...nn.batch import Batch
-from ...nn.dirichlet import LaplacePosterior, SparsePosterior, WeibullPosterior
+from ...nn.dirichlet import LaplacePosterior, SparsePosterior
 from ...nn.edited import FEWEST_KEPT, EditedNetwork, Regroup
 from ...nn.encoders import BagEncoder, DirichletHead, WeibullHead
 from ...nn.mean_field import MAX_STEPS, TOLERANCE, MeanFieldNetwork
@@ -116,13 +116,14 @@ def _readout(network: TopicNetwork, encoder: BagEncoder) -> PortableReadout:
     """Find the affine map from h to the posterior by applying the network to 0 and to each unit vector."""
     n_hidden = len(encoder.bias)
     probe = _in_double_precision(network)
-    probe._modules["encoder"] = _Given(torch.cat([torch.zeros(1, n_hidden), torch.eye(n_hidden)]).double())
+    given = torch.cat([torch.zeros(1, n_hidden), torch.eye(n_hidden)]).double()  # (1 + H, H)
+    probe._modules["encoder"] = _Given(given)
     empty = torch.zeros(0, dtype=torch.int64)
     batch = Batch(SparseCounts(empty, torch.zeros(0), torch.zeros(n_hidden + 2, dtype=torch.int64), len(encoder.idf)))
     infer: Callable[[Batch], Posterior] = probe.code if isinstance(probe, GSMNetwork) else probe.posterior
     try:
         with torch.inference_mode():
-            return _readout_of(infer(batch), getattr(probe, "head", None))
+            return _readout_of(infer(batch), getattr(probe, "head", None), given)
     except Exception as error:  # a network of the user's may need more than h, and can then fail in any way
         raise _not_portable(network) from error
 
@@ -144,18 +145,20 @@ def _in_double_precision(network: TopicNetwork) -> TopicNetwork:
     return probe
 
 
-def _readout_of(posterior: Posterior, head: nn.Module | None) -> PortableReadout:
-    """Return the map, given the posterior of h = 0 and of each unit vector, and the network's head."""
+def _readout_of(posterior: Posterior, head: nn.Module | None, hidden: Tensor) -> PortableReadout:
+    """Return the map, given the posterior of h = 0 and of each unit vector, `hidden`, and the network's head."""
     gate = None
     if isinstance(posterior, SparsePosterior):
         gate = _affine(posterior.logits)
         posterior = posterior.weights
     head = head.mean if isinstance(head, WeibullHead) else head
     if isinstance(head, DirichletHead):
-        alpha = posterior.log_point().exp() if isinstance(posterior, WeibullPosterior) else posterior.alpha  # type: ignore[attr-defined]
-        above = (alpha - head.floor).clamp_min(1e-300)  # (1 + H, K)
-        map_ = _affine(torch.expm1(above).log() if head.plain else above.log())
-        return PortableReadout(*map_, "softplus" if head.plain else "exp", head.floor, gate)
+        prior: Tensor = posterior.prior  # type: ignore[attr-defined]
+        map_ = _affine(head.logits(hidden, prior))
+        if head.plain:
+            return PortableReadout(*map_, "softplus", head.floor, gate)
+        smoothing = _numpy((prior + head.floor) / head.concentration)
+        return PortableReadout(*map_, "counts", gate=gate, smoothing=smoothing)
     logits = posterior.log_point() if isinstance(posterior, LaplacePosterior) else posterior.point().log()
     # A softmax is the same for logits that differ by a constant, so that this is the same map.
     return PortableReadout(*_affine(logits - logits.mean(1, keepdim=True)), "softmax", gate=gate)

@@ -54,6 +54,8 @@ def _packed(inference: PortableInference) -> str:
         arrays |= {"readout": readout.weight, "readout_bias": readout.bias}
         if readout.gate is not None:
             arrays |= {"gate": readout.gate[0], "gate_bias": readout.gate[1]}
+        if readout.smoothing is not None:
+            arrays["smoothing"] = readout.smoothing
     if (given := inference.topics) is not None:
         values["topics"] = {
             "kind": given.kind,
