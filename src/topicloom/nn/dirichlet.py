@@ -17,7 +17,6 @@ from torch import Tensor
 
 from ..distributed.ranks import step
 from .divergences import (
-    EULER,
     kl_bernoulli,
     kl_dirichlet,
     kl_gamma,
@@ -249,13 +248,3 @@ def weibull_shape(a: Tensor) -> Tensor:
     r = 1 / (a + 2)
     trigamma = a**-2 + (a + 1) ** -2 + r + r**2 / 2 + r**3 / 6
     return math.pi / (6 * trigamma).sqrt()
-
-
-def weibull_like_gamma(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Return k and log lambda of the Weibull whose logarithm has the mean and the variance of that of a Gamma(a).
-
-    The logarithm of a Weibull variable has the mean log lambda - euler / k and the variance pi^2 / (6 k^2); that of a
-    gamma variable has digamma(a) and trigamma(a).
-    """
-    k = math.pi / (6 * torch.polygamma(1, a)).sqrt()
-    return k, torch.digamma(a) + EULER / k
