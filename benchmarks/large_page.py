@@ -109,7 +109,8 @@ libraries included. `transform` returns an array of 0.75 GiB for 10^6 documents.
 _CAP = """## Counts that exceed the memory
 
 The same shortened fit of 5 * 10^6 documents, with a limit of 2 GiB on the memory that the process may allocate
-(RLIMIT_DATA). The peak memory includes the mapped counts and the libraries.
+(RLIMIT_DATA). The peak memory includes the libraries, and the pages of the counts that the kernel has mapped at that
+time, which it can take back; they differ between runs, with a peak of 1.6 to 2.8 GiB.
 """
 _READ = """## Reading from disk
 
