@@ -24,7 +24,7 @@ Target = Literal["counts", "tfidf"]
 Activation = Literal["softplus", "relu", "tanh"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
-_DIRICHLET_SCALE = 1.5  # of normalised logits; with more, theta is less even, and tells fewer classes of titles apart
+_DIRICHLET_SCALE = 2.0  # of normalised logits; benchmarks/shares.md has what it changes
 
 
 def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ class GaussianHead(nn.Module):
 
 
 class DirichletHead(nn.Module):
-    """From h to the parameters of a Dirichlet, a = prior + c n softmax(1.5 norm(A h) + log prior) + floor.
+    """From h to the parameters of a Dirichlet, a = prior + c n softmax(2 norm(A h) + log prior) + floor.
 
     n is the number of tokens of the document. As in latent Dirichlet allocation, the parameters are those of the prior
     plus counts, so that a short document leaves most topics as the prior has them. With the norms "none" and "shift" it
