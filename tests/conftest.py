@@ -37,3 +37,9 @@ class _Interrupter(Callback):
 def interrupted_after() -> Callable[[int], Callback]:
     """A callback that stops training as Ctrl-C does, after so many epochs."""
     return _Interrupter
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are written without pictures, for tests of other things: to draw them takes longer than to train."""
+    monkeypatch.setattr("topicloom.reports.run._draw", lambda *arguments: None)

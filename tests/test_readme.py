@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from test_cli import call
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
@@ -31,19 +34,19 @@ def test_python_snippets_run(snippet: str, tmp_path: Path, monkeypatch: pytest.M
     exec(compile(snippet, "snippet", "exec"), {"__name__": "__main__"})
 
 
-def test_the_commands_of_the_first_example_run(tmp_path: Path) -> None:
+def test_the_commands_of_the_first_example_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     titles = ["湖人击败火箭 科比得到三十分", "央行宣布降低利率 股市上涨", "火箭主场赢下湖人", "银行股领涨 股市成交放大"]
-    (tmp_path / "news.txt").write_text("\n".join(titles * 25), encoding="utf-8")
-    (tmp_path / "new.txt").write_text("湖人对火箭\n", encoding="utf-8")
+    Path("news.txt").write_text("\n".join(titles * 25), encoding="utf-8")
+    Path("new.txt").write_text("湖人对火箭\n", encoding="utf-8")
     block = re.search(r"```sh\n(topicloom train.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert block is not None
     for command in block[1].strip().splitlines():
-        words = command.replace("--topics 20", "--topics 3 --epochs 3").split()
-        done = subprocess.run(
-            [sys.executable, "-m", *words], cwd=tmp_path, env=environment(), capture_output=True, check=False
-        )
-        assert done.returncode == 0, done.stderr.decode()
-    rows = (tmp_path / "theta.csv").read_text(encoding="utf-8").splitlines()
+        name, *words = shlex.split(command.replace("--topics 20", "--topics 3 --epochs 3"))
+        assert name == "topicloom"
+        result = call(*words)
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+    rows = Path("theta.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 2
 
 
@@ -57,10 +60,6 @@ def test_both_readmes_name_the_same_commands_and_models() -> None:
 def test_make_knows_the_targets(target: str) -> None:
     done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-
-
-def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONUTF8": "1"}
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "models").glob("*.md")), ids=lambda page: page.name)

@@ -16,7 +16,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - a(x) is alpha plus a number of tokens for each topic, which is a softmax of a batch-normalised layer times the tokens
   of the document, and not a softplus (code_norm="shift"). Every topic is then in use from the first step, and a short
   document costs few nats.
-- The weight of the divergence is .05 (kl_weight=1). It rises in the first quarter of the epochs, and not in 100 epochs
+- The weight of the divergence is .1 (kl_weight=1). It rises in the first quarter of the epochs, and not in 100 epochs
   (kl_warmup=100).
 - p(w | theta) is theta beta unless the product is asked for (decoder="product").
 - alpha is asymmetric, in proportion to learned shares (learn_shares=False), and training starts with spare topics
@@ -67,7 +67,7 @@ from .variational import VariationalTopicModel
 from .words import Words
 
 # The default Dirichlet parameters of each topic, for the Laplace estimator and for the others.
-_LAPLACE_ALPHA, _ALPHA = 0.3, 0.1
+_LAPLACE_ALPHA, _ALPHA = 0.3, 0.07
 _LEAST_WEIBULL_ALPHA = 0.05  # Weibull variables are unlike gamma variables of smaller parameters: .3 nats apart here
 
 Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
@@ -168,7 +168,7 @@ class DirichletVAE(VariationalTopicModel):
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
-            topics. None is 0.1, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
+            topics. None is 0.07, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
         concentration: as how many tokens each token of a document counts in its posterior. A larger value makes the
             posterior more certain. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
         augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
@@ -204,8 +204,8 @@ class DirichletVAE(VariationalTopicModel):
     estimator: Estimator = "implicit"
     decoder: Literal["mixture", "product"] = "mixture"
     alpha: Positive | None = None
-    concentration: Positive = 1.5
-    kl_weight: NotNegative = 0.05
+    concentration: Positive = 1.75
+    kl_weight: NotNegative = 0.1
     augmentation: AtLeastOne = 5
     sparsity: Share | None = None
     temperature: Positive = 0.5

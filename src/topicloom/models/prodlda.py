@@ -13,8 +13,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
-- The weight of the divergence is .3 in ProdLDA and .05 in NVLDA (kl_weight=1). It rises in the first quarter of the
-  epochs (kl_warmup=0).
+- The weight of the divergence is .3 (kl_weight=1). It rises in the first quarter of the epochs (kl_warmup=0).
 - Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0). In NVLDA,
   topics are deviations from the background (background=False), and a term of the loss keeps them apart
   (min_diversity=0).
@@ -57,6 +56,7 @@ class ProdLDA(DirichletVAE):
     }
 
     estimator: Estimator = "laplace"
+    kl_weight: NotNegative = 0.3
     decoder: Literal["mixture", "product"] = "product"
     alpha: Positive | None = 0.5
     topic_gain: Positive = 4.0
@@ -72,10 +72,11 @@ class NVLDA(DirichletVAE):
     """NVLDA: a mixture of topics with a logistic-normal posterior (Srivastava & Sutton 2017).
 
     This is `DirichletVAE(estimator="laplace")` under the name of its paper: with equal settings, both learn the same
-    topics. GSM differs in its prior, N(0, I). The settings are those of `help(topicloom.DirichletVAE)` and
-    `help(topicloom.VariationalTopicModel)`.
+    topics; only the default of `kl_weight`, 0.3, is its own. GSM differs in its prior, N(0, I). The settings are those
+    of `help(topicloom.DirichletVAE)` and `help(topicloom.VariationalTopicModel)`.
     """
 
     published: ClassVar[dict[str, Any]] = _AUTHORS | {"dropout": 0.25, "learning_rate": 5e-3, "epochs": 300}
 
     estimator: Estimator = "laplace"
+    kl_weight: NotNegative = 0.3
