@@ -30,10 +30,8 @@ COLUMNS = {
 }  # fmt: skip
 HEAD = """# Every model on every corpus
 
-All models have their default settings, which are the same on every corpus; `kl_weight` was 1 by default when these
-figures were measured ([shares.md](shares.md) has what .3 changes). The figures are from test documents, on
-which no setting was chosen, and are given as mean ± standard deviation over seeds. `make bench-models` writes this
-page.
+All models have their default settings, which are the same on every corpus. The figures are from test documents, on which
+no setting was chosen, and are given as mean ± standard deviation over seeds. `make bench-models` writes this page.
 
 - seconds: processor time of the fit, with one thread.
 - NPMI and TD: coherence of the 10 top words and diversity of the 25 top words of the topics. The words are ranked in
