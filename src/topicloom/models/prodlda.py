@@ -56,7 +56,6 @@ class ProdLDA(DirichletVAE):
     }
 
     estimator: Estimator = "laplace"
-    kl_weight: NotNegative = 0.3
     decoder: Literal["mixture", "product"] = "product"
     alpha: Positive | None = 0.5
     topic_gain: Positive = 4.0
