@@ -169,6 +169,7 @@ class DirichletVAE(VariationalTopicModel):
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
             topics. None is 0.07, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
+            "weibull" replaces parameters below 0.05 by 0.05.
         concentration: as how many tokens each token of a document counts in its posterior. A larger value makes the
             posterior more certain. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
         augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
