@@ -250,7 +250,7 @@ def profiled(corpus: tl.Corpus, epochs: int, rates: dict[str, float]) -> Iterato
         ["part", *(f"`{name}`" for name in parts)],
         [[part, *(f"{row[part]:.2f}" if part in row else "" for row in parts.values())] for part in names],
     )
-    sizes = {"batch": min(256, corpus.n_docs), "sampled": network._SAMPLED_AT_ONCE}
+    sizes = {"batch": min(256, corpus.n_docs), "sampled": network._COUNTED_AT_ONCE}
     yield "\n" + OUTER.format(epochs=epochs, loom=MODELS["Loom"]["epochs"], **sizes)
     yield jobs.markdown(["model", *OUTSIDE, "set-up and all else"], outside)
     yield floors(corpus, rates, {name: row["sum"] for name, row in parts.items()})

@@ -159,7 +159,7 @@ def spoil(patch: pytest.MonkeyPatch, last_good: int) -> None:
 
 
 def test_counting_that_diverged_keeps_its_last_whole_pass(monkeypatch, interrupted_after):
-    monkeypatch.setattr(network_module, "_SAMPLED_AT_ONCE", 1)
+    monkeypatch.setattr(network_module, "_COUNTED_AT_ONCE", 1)
     model, whole = small(batch_size=50), small(batch_size=50)  # eight steps per epoch, one of which trains the encoder
     with pytest.raises(KeyboardInterrupt):
         whole.fit(CORPUS, callbacks=[interrupted_after(12)])

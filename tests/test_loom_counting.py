@@ -229,6 +229,21 @@ def test_a_dirichlet_step_is_an_expectation_over_randomly_rounded_counts():
     assert float(denominator) == pytest.approx(total)
 
 
+def test_the_compiled_dirichlet_step_agrees(monkeypatch):
+    pytest.importorskip("numba")
+    random = np.random.default_rng(0)
+    counts = random.choice([0, 0, 0.4, 1, 2, 2.75, 15.5, 16, 17, 300.5, 1e9], (60, 5)).astype(np.float32)
+    alpha = torch.tensor([0.001, 0.05, 0.5, 2.0, 5.0])
+    numerator, denominator = cvb0.dirichlet_step(torch.from_numpy(counts).double(), alpha.double())
+    monkeypatch.setattr(cvb0, "dirichlet_step", None)
+    found = compiled.dirichlet_step(torch.from_numpy(counts), alpha)
+    torch.testing.assert_close(found[0].double(), numerator, rtol=1e-6, atol=0)
+    torch.testing.assert_close(found[1].double(), denominator, rtol=1e-5, atol=0)
+    counts[2, 1] = np.nan
+    numerator, _ = compiled.dirichlet_step(torch.from_numpy(counts), alpha)
+    assert numerator.isnan().tolist() == [False, True, False, False, False]
+
+
 # Noise.
 
 

@@ -71,7 +71,7 @@ class Recorder(Callback):
 
 
 def test_a_fit_with_the_largest_counts_finds_the_topics_and_can_be_continued(three_kept, monkeypatch):
-    monkeypatch.setattr(network, "_SAMPLED_AT_ONCE", 1)
+    monkeypatch.setattr(network, "_COUNTED_AT_ONCE", 1)
     settings = {"epochs": 10, "pretrain_share": 0.2, "sample_share": 0.6, "batch_size": 80, "random_state": 0}
     model, recorder = tl.Loom(4, **settings), Recorder()
     model.fit(PLANTED.corpus, callbacks=[recorder])

@@ -211,7 +211,7 @@ def test_the_learned_eta_is_part_of_the_model(tmp_path):
     assert abs(again.components_ - before).sum(1).max() < 0.1  # five documents hardly change the topics
 
 
-def test_sampling_passes_have_large_batches():
+def test_passes_after_pretraining_have_large_batches():
     counted = []
 
     class Counter(Callback):
@@ -224,10 +224,11 @@ def test_sampling_passes_have_large_batches():
     counted.append(0)
     model = Loom(4, epochs=10, sample_share=0.6, batch_size=50, hidden_size=8, random_state=0, device="cpu")
     model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus, callbacks=[Counter()])
-    assert counted[:-1] == [4] * sum(model._stage_epochs(model.word_statistics())[:2]) + [1] * 6
+    n_pretraining, n_counting, _ = model._stage_epochs(model.word_statistics())
+    assert counted[:-1] == [4] * n_pretraining + [1] * (n_counting + 6)
 
 
-def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_after_every_eighth_pass():
+def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_after_every_sixteenth_epoch():
     model = Loom(4, epochs=60, pretrain_share=0.1, sample_share=0.5, hidden_size=8, random_state=0, device="cpu")
     history = model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus).history_
     n_pretraining, n_counting, _ = model._stage_epochs(model.word_statistics())
@@ -238,4 +239,4 @@ def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_afte
         after["epoch"] for before, after in pairwise(history) if before["kl_per_dimension"] != after["kl_per_dimension"]
     ]
     always = {*range(2, n_pretraining + 2), *removed, len(history)}
-    assert changed == [each for each in range(2, len(history) + 1) if each in always or each % 8 == 0]
+    assert changed == [each for each in range(2, len(history) + 1) if each in always or each % 16 == 0]

@@ -22,6 +22,7 @@ from .cvb0 import CountedTopics
 Array = np.ndarray[Any, Any]
 _SMALLEST = np.float32(cvb0.SMALLEST)
 _BLOCK = 32  # topics
+_TERMS = 16  # of the sum by which digamma rises
 _FEW_COUNTS = 8  # counts of words in topics for each token of a batch
 _GROUPS, _GOLDEN, _MIX_1, _MIX_2 = sampling.GROUPS, sampling.GOLDEN, sampling.MIX_1, sampling.MIX_2
 
@@ -82,6 +83,39 @@ def _reassign(
             for k in range(n_topics):
                 of_doc[k] += gamma[k] * part
                 of_word[k] += gamma[k] * part
+
+
+def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
+    """`cvb0.dirichlet_step` up to rounding: compiled where possible, and otherwise that function itself."""
+    loop = compiled(_rises, _one_table) if alpha.device.type == "cpu" else None
+    if loop is None:
+        return cvb0.dirichlet_step(doc_topics, alpha)
+    numerator, total = torch.zeros_like(alpha, dtype=torch.float64), alpha.sum()  # (K,), ()
+    loop(doc_topics.contiguous().numpy(), alpha.numpy(), numerator.numpy())
+    denominator = (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
+    return numerator.to(alpha.dtype), denominator
+
+
+def _rises(doc_topics: Array, alpha: Array, numerator: Array) -> None:
+    """Add the numerator of `cvb0.dirichlet_step` to `numerator` (K,).
+
+    psi(alpha + n) - psi(alpha) is the sum of 1 / (alpha + j) over the whole numbers j below n. Beyond the first terms,
+    it follows from the asymptotic series of psi.
+    """
+    for doc in range(len(doc_topics)):
+        for k in range(len(alpha)):
+            value = doc_topics[doc, k]
+            if value > 0:
+                whole, rise = int(value), 0.0
+                start, end = alpha[k] + min(whole, _TERMS), alpha[k] + whole
+                for j in range(min(whole, _TERMS)):
+                    rise += 1 / (alpha[k] + j)
+                if end > start:
+                    for x, sign in ((end, 1.0), (start, -1.0)):
+                        rise += sign * (np.log(x) - 1 / (2 * x) - 1 / (12 * x * x))
+                numerator[k] += rise + (value - whole) / end
+            elif value != 0:  # NaN
+                numerator[k] += value
 
 
 def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
@@ -294,6 +328,11 @@ def _one_token() -> tuple[Any, ...]:
     offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
     inputs = offsets, words, words + 1, table[0], words, table, table[0], table[0], table[0], table[0]
     return *inputs, words.copy(), table.copy(), table.copy()
+
+
+def _one_table() -> tuple[Any, ...]:
+    """Return arguments of `_rises` for one document and one topic."""
+    return np.ones((1, 1), np.float32), np.ones(1, np.float32), np.zeros(1)
 
 
 def _one_document() -> tuple[Any, ...]:

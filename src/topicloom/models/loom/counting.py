@@ -50,7 +50,7 @@ class CollapsedCounts(nn.Module):
         n_background: topics that start with the words that all documents share.
         n_spare: the number of topics beyond K at the start.
         seed_counts: (V, K) counts that words have in topics from the start; None for none.
-        reassign, expected_counts: the functions of these names in `cvb0`, or ones equal to them.
+        reassign, expected_counts, dirichlet_step: the functions of these names in `cvb0`, or ones equal to them.
     """
 
     started: Tensor  # () bool, whether the counting stage has started
@@ -71,6 +71,7 @@ class CollapsedCounts(nn.Module):
     batches_done: int  # of the current pass
     selector: Selector | None  # which spare topics to remove; not part of the state
     relocation: Relocation | None  # of topics in the sampling stage; not part of the state
+    _is_outdated: bool  # whether beta_t is that of an earlier pass
 
     def __init__(
         self,
@@ -85,10 +86,11 @@ class CollapsedCounts(nn.Module):
         seed_counts: Tensor | None = None,
         reassign: Callable[..., Tensor] = reassign,
         expected_counts: Callable[..., Tensor] = expected_counts,
+        dirichlet_step: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = dirichlet_step,
     ) -> None:
         super().__init__()
         self.count_power, self.sharpness, self.n_background = count_power, sharpness, n_background
-        self.reassign, self.expected_counts = reassign, expected_counts
+        self.reassign, self.expected_counts, self.dirichlet_step = reassign, expected_counts, dirichlet_step
         zeros = torch.zeros(n_words, n_topics)
         self.register_buffer("started", torch.tensor(False))
         self.register_buffer("alpha", torch.full((n_topics,), _ALPHA))
@@ -100,6 +102,7 @@ class CollapsedCounts(nn.Module):
         self.register_buffer("background", torch.zeros(n_topics, dtype=torch.bool))
         self.pruning = Pruning(n_topics, n_spare)
         self._forget_run()
+        self.register_load_state_dict_post_hook(_forget_topics)  # type: ignore[no-untyped-call]
 
     def keep_documents(
         self,
@@ -136,6 +139,7 @@ class CollapsedCounts(nn.Module):
         elif not self.started and self.pruning.n_spare:
             protected = pad(self.protected, (0, self.pruning.n_spare))
             self.pruning.keep(self.pruning.most_used(usage, protected), protected)
+        self.topics()
         if self.word_totals is not None:
             smoothed = self.word_topics + self.eta
             self.word_topics = smoothed * (self.word_totals / smoothed.sum(1, keepdim=True))
@@ -147,6 +151,23 @@ class CollapsedCounts(nn.Module):
         self.document_topics = self.word_totals = self.current_pass = self.selector = None
         self.sampling = self.relocation = None
         self.n_passes = self.passes_done = self.batches_done = 0
+        self._is_outdated = False
+
+    def topics(self) -> Tensor:
+        """Return the topics (V, K) of the counts so far, columns sum to 1.
+
+        Few passes of the sampling stage need them, so that they are computed when they are read.
+        """
+        if self._is_outdated:
+            assert self.sampling is not None
+            counts = self.word_topics if self.sampling.mean_counts is None else self.sampling.mean_counts
+            self.beta_t.copy_(sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta))
+            self._is_outdated = False
+        return self.beta_t
+
+    def forget_topics(self) -> None:
+        """Compute the topics anew when they are read, if they are those of the sampling stage."""
+        self._is_outdated = self.sampling is not None and self.sampling.passes_done > 0
 
     @property
     def has_spare(self) -> bool:
@@ -247,7 +268,7 @@ class CollapsedCounts(nn.Module):
     def _end_batch(self, batch: Batch, counts: Tensor, sums: CountingPass) -> DirichletPosterior:
         """Add what alpha and the frequencies of words depend on to the sums of the pass; return the posterior."""
         sums.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
-        numerator, denominator = dirichlet_step(counts, self.alpha)
+        numerator, denominator = self.dirichlet_step(counts, self.alpha)
         sums.alpha_numerator.add_(numerator)
         sums.alpha_denominator.add_(denominator)
         return DirichletPosterior(counts + self.alpha, self.alpha)
@@ -281,14 +302,15 @@ class CollapsedCounts(nn.Module):
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.document_topics is None:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
             self.alpha.mul_(change).clamp_(_MIN_ALPHA, MAX_ALPHA)
-        counts = self.word_topics
         if (stage := self.current_sampling) is not None:
             self.eta.copy_(eta_step(self.word_topics, self.eta))
-            counts = stage.end_pass(self.word_topics)
-            self.document_topics = counts.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
+            stage.end_pass(self.word_topics)
+            self.document_topics = self.alpha.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
             if self.relocation is not None and self.relocation.is_due(stage):
                 self.relocation.apply(self.word_topics, self.alpha, self.eta, self.seed_counts, stage)
-        self.beta_t = sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta)
+            self.forget_topics()
+        else:
+            self.beta_t = sharpen(self.word_topics + self.seed_counts, self.tokens, self.sharpness, self.eta)
         self.passes_done += 1
         self.word_totals, self.batches_done = None, 0
         n_kept = self.pruning.n_kept(self.passes_done, self.n_passes)
@@ -307,9 +329,13 @@ class CollapsedCounts(nn.Module):
             steps: steps of refinement.
         """
         alpha = torch.lerp(self.alpha, self.alpha.sum() * theta, ENCODER_PRIOR)  # (B, K)
-        counts = self.expected_counts(batch.counts, self.beta_t, alpha, theta, steps)  # (B, K)
+        counts = self.expected_counts(batch.counts, self.topics(), alpha, theta, steps)  # (B, K)
         return DirichletPosterior(alpha + counts, self.alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
         """Return the loss of latent Dirichlet allocation; see `lda_loss`."""
-        return lda_loss(posterior, self.beta_t, batch.counts)
+        return lda_loss(posterior, self.topics(), batch.counts)
+
+
+def _forget_topics(counts: CollapsedCounts, _: object) -> None:
+    counts.forget_topics()

@@ -17,7 +17,7 @@ from ...nn.posteriors import DirichletPosterior, SampledPosterior
 from ...nn.sparse import mixture_log_likelihood
 from ..gsm import GSMNetwork
 from ..words import Words
-from .compiled import expected_counts, reassign
+from .compiled import dirichlet_step, expected_counts, reassign
 from .counting import CollapsedCounts
 from .run_state import load_run_state, run_state
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _STREAM_STEPS = 500  # after this many steps of pretraining, a stream enters the counting stage
 _SEED_COUNT = 50.0  # tokens by which a seed word counts in its topic from the start
-_SAMPLED_AT_ONCE = 2048  # documents; what is drawn does not depend on the batches, of which each takes some time
+_COUNTED_AT_ONCE = 2048  # documents; counts do not depend on the batches, of which each takes some time
 _ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
-_ENCODER_PASSES = 8  # the last of so many sampling passes begins with a batch that trains it
+_ENCODER_PASSES = 32  # the last of so many sampling passes begins with a batch that trains it, and has a loss
 
 
 class LoomNetwork(GSMNetwork):
@@ -62,6 +62,7 @@ class LoomNetwork(GSMNetwork):
             seed_counts=None if seeds is None else (seeds > 0) * _SEED_COUNT,
             reassign=reassign,
             expected_counts=expected_counts,
+            dirichlet_step=dirichlet_step,
         )
         self.refine = settings.refine
         self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings._stage_epochs(words)
@@ -90,7 +91,7 @@ class LoomNetwork(GSMNetwork):
 
     def beta_t(self) -> Tensor:
         """Return the topics (V, K), columns sum to 1."""
-        return self.counting.beta_t if self.counting.started else self.decoder.beta_t()
+        return self.counting.topics() if self.counting.started else self.decoder.beta_t()
 
     def topic_word(self) -> Tensor:
         return self.beta_t().mT
@@ -119,7 +120,7 @@ class LoomNetwork(GSMNetwork):
 
     @property
     def least_batch(self) -> int:
-        return 1 if self.counting.current_sampling is None else _SAMPLED_AT_ONCE
+        return _COUNTED_AT_ONCE if self.counting.started and not self.counting.is_stream else 1
 
     def divergence_weight(self, planned: float) -> float:
         return 1.0 if self.counting.started else planned  # the loss of the later stages is the bound
@@ -152,7 +153,7 @@ class LoomNetwork(GSMNetwork):
         code = self.code(batch) if trains or self.counting.needs_encoder else None
         with torch.no_grad():
             posterior = self.counting.count(batch, None if code is None else code.point(), self.generator)
-            if not trains and (current().size > 1 or bool(posterior.alpha.isfinite().all())):
+            if not trains and (current().size > 1 or bool(posterior.alpha.sum().isfinite())):
                 return None  # several processes only meet where the encoder is trained
             loss, theta = self.counting.loss(posterior, batch), posterior.point()
         encoded = torch.log_softmax(self.logits((code or self.code(batch)).mean), dim=1)

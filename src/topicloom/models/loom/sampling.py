@@ -306,12 +306,11 @@ class SamplingStage:
         tokens = tokens_of(counts.values)
         return tokens, counts.values**self.count_power / tokens
 
-    def end_pass(self, word_topics: Tensor) -> Tensor:
-        """Return the counts (V, K) of which the topics are made, after a pass has counted N_vk (V, K)."""
+    def end_pass(self, word_topics: Tensor) -> None:
+        """Add a pass that has counted N_vk (V, K) to the mean, if it belongs to the later half."""
         self.passes_done += 1
         n_averaged = self.passes_done - self.n_passes // 2
-        if n_averaged <= 0:
-            return word_topics
-        if self.mean_counts is None:
-            self.mean_counts = word_topics.clone()
-        return self.mean_counts.lerp_(word_topics, 1 / n_averaged)
+        if n_averaged > 0:
+            if self.mean_counts is None:
+                self.mean_counts = word_topics.clone()
+            self.mean_counts.lerp_(word_topics, 1 / n_averaged)
