@@ -63,14 +63,11 @@ def finite(model: Loom, X: Any) -> bool:
 
 
 def test_pretraining_is_followed_by_counting():
-    """Titles are pretrained for `pretrain_share` of the epochs, and documents of 40 words for fewer epochs."""
-    titles = small(epochs=12, pretrain_share=0.25).fit(synthetic_lda(400, N_TOPICS, N_WORDS, doc_length=8).corpus)
-    assert ["concentration" in row for row in titles.history_] == [False] * 3 + [True] * 9
     model = small(epochs=12, pretrain_share=0.25).fit(CORPUS)
     counting = ["concentration" in row for row in model.history_]
-    assert counting == [False] * 2 + [True] * 9
+    assert counting == [False] * 3 + [True] * 9
     measured = ["encoder_divergence" in row for row in model.history_]
-    assert measured == [False] * 2 + [True] * 2 + [False] * 6 + [True]  # in the last of up to eight sampling passes
+    assert measured == [False] * 3 + [True] * 2 + [False] * 6 + [True]  # in the last of up to 32 sampling passes
     assert ["separation" in row for row in model.history_] == [not each for each in counting]
     assert model.history_[-1]["concentration"] == pytest.approx(float(network_of(model).counting.alpha.sum()))
 
@@ -78,14 +75,14 @@ def test_pretraining_is_followed_by_counting():
 @pytest.mark.parametrize(
     ("n_docs", "length", "expected"),
     [
-        (100, 8, (28, 28, 254)),  # titles
-        (5_000, 20, (28, 28, 254)),
-        (5_000, 80, (14, 28, 127)),  # four times the length, four times the tokens
-        (10_000, 125, (11, 28, 85)),
-        (10**6, 2_000, (11, 28, 85)),
+        (100, 8, (12, 28, 254)),  # titles
+        (5_000, 20, (12, 28, 254)),
+        (5_000, 80, (12, 28, 127)),  # four times the tokens
+        (10_000, 125, (12, 28, 85)),
+        (10**6, 2_000, (12, 28, 85)),
     ],
 )
-def test_long_documents_are_pretrained_less_and_large_corpora_sampled_less(n_docs, length, expected):
+def test_large_corpora_are_sampled_less(n_docs, length, expected):
     words = Words(torch.zeros(5), torch.zeros(5), list("abcde"), n_docs, float(n_docs * length))
     assert Loom(3)._stage_epochs(words) == expected
     assert Loom(3, epochs=3, pretrain_share=0.2, sample_share=0.4)._stage_epochs(words) == (1, 1, 1)
@@ -94,9 +91,18 @@ def test_long_documents_are_pretrained_less_and_large_corpora_sampled_less(n_doc
 
 @pytest.mark.parametrize(("batch_size", "rate"), [(None, 0.01), (64, 0.01), (1024, 0.02), (10_000, 0.02)])
 def test_the_learning_rate_grows_with_a_large_batch(batch_size, rate):
-    corpus = synthetic_lda(1024, 3, 40, random_state=0).corpus
+    corpus = synthetic_lda(1024, 3, 40, doc_length=150, random_state=0).corpus
     model = Loom(3, batch_size=batch_size, epochs=2, sample_share=0.0, schedule="constant").fit(corpus)
     assert model.history_[0]["learning_rate"] == pytest.approx(rate, rel=0.01)
+
+
+@pytest.mark.parametrize(("length", "rate"), [(5, 0.025), (60, 0.0144), (300, 0.01)])
+def test_the_learning_rate_is_higher_for_short_documents(length, rate):
+    corpus = synthetic_lda(200, 3, 40, doc_length=length, random_state=0).corpus
+    model = Loom(3, epochs=2, sample_share=0.0, schedule="constant").fit(corpus)
+    assert model.history_[0]["learning_rate"] == pytest.approx(rate, rel=0.05)
+    model = Loom(3, epochs=2).partial_fit(corpus)
+    assert model.history_[0]["learning_rate"] == pytest.approx(0.01)
 
 
 def test_an_epoch_of_a_small_corpus_has_sixteen_steps(monkeypatch):
@@ -324,7 +330,7 @@ def test_validation_documents_are_not_counted():
     assert bool(counting.started)
     assert 0.6 * COUNTS.sum() < float(counting.tokens.sum()) < 0.9 * COUNTS.sum()
     losses = [row["validation_loss"] for row in model.history_]
-    assert len(losses) == 19
+    assert len(losses) == 20
     assert np.isfinite(losses).all()
     assert distances(model.components_).max() < 0.15
 

@@ -51,9 +51,9 @@ from .network import LoomNetwork
 from .relocation import Relocation
 from .sampling import SamplingStage, token_starts
 
-# Documents of more than 20 tokens need fewer epochs of pretraining, but at least this share of them. Corpora of more
-# tokens than a small one need fewer passes of sampling, as their counts have less noise.
-_SHORT_DOCUMENT, _MIN_PRETRAINING = 20, 0.4
+# A step of pretraining learns less from short documents, so that it is larger: up to so many times as large. Corpora of
+# more tokens than a small one need fewer passes of sampling, as their counts have less noise.
+_LONG_DOCUMENT, _LARGEST_STEP = 125, 2.5
 _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
 
 
@@ -67,13 +67,13 @@ class Loom(VariationalTopicModel):
         batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has 16
             steps.
         learning_rate: the highest learning rate of the optimizer Adam for batches of up to 256 documents. For larger
-            batches it grows with the square root of their size.
+            batches it grows with the square root of their size. For documents of less than 125 tokens on average it is
+            higher, up to 2.5 times at 20 tokens.
         kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
             form late, because codes carry more nats than such texts have.
-        epochs: the most passes over the documents in all three stages, by default 28 of pretraining, 28 of counting and
-            254 of sampling. Training is shorter for most corpora, as the next two settings say.
+        epochs: the most passes over the documents in all three stages, by default 12 of pretraining, 28 of counting and
+            254 of sampling. Training is shorter for most corpora, as `sample_share` says.
         pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent.
-            Documents of more than 20 tokens on average need fewer of these epochs, down to .4 of them at 125 tokens.
         sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
             Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens.
             The epochs that are neither pretraining nor sampling count.
@@ -94,9 +94,9 @@ class Loom(VariationalTopicModel):
 
     target: Literal["counts"] = "counts"
     kl_weight: NotNegative = 0.1
-    epochs: AtLeastOne = 310
-    pretrain_share: Share = 0.09
-    sample_share: Rate = 0.82
+    epochs: AtLeastOne = 294
+    pretrain_share: Share = 0.04
+    sample_share: Rate = 0.865
     spare_topics: NotNegative = 2.0
     background_topics: Rate = 0.05
     count_power: Annotated[float, Field(gt=0, le=1)] = 0.6
@@ -135,14 +135,22 @@ class Loom(VariationalTopicModel):
         """Return the epochs of pretraining, of counting and of sampling."""
         pretraining = max(1, min(round(self.pretrain_share * self.epochs), self.epochs - 1))
         sampling = max(0, min(round(self.sample_share * self.epochs), self.epochs - pretraining - 1))
-        of_length = max(_MIN_PRETRAINING, (_SHORT_DOCUMENT / max(words.mean_length, _SHORT_DOCUMENT)) ** 0.5)
         of_size = max(_MIN_SAMPLING, (_SMALL_CORPUS / max(words.n_tokens, _SMALL_CORPUS)) ** 0.5)
         counting = self.epochs - pretraining - sampling
-        return max(1, round(of_length * pretraining)), counting, math.ceil(of_size * sampling)
+        return pretraining, counting, math.ceil(of_size * sampling)
 
     def training_plan(self) -> TrainingPlan:
+        of_length = math.sqrt(_LONG_DOCUMENT / max(self.word_statistics().mean_length, 1.0))
+        factor = self._step_of_batch() * min(max(of_length, 1.0), _LARGEST_STEP)
+        return replace(super().training_plan(), rate_factor=factor)
+
+    def stream_plan(self, epochs: int) -> TrainingPlan:
+        return replace(super().stream_plan(epochs), rate_factor=self._step_of_batch())
+
+    def _step_of_batch(self) -> float:
+        """Return how many times as large a step is as one of a batch of 256 documents."""
         batch = min(self.batch_size or 0, self.word_statistics().n_docs)
-        return replace(super().training_plan(), rate_factor=max(1.0, batch / LARGEST_BATCH) ** 0.5)
+        return math.sqrt(max(1.0, batch / LARGEST_BATCH))
 
     @property
     def n_history_rows(self) -> int:
