@@ -46,7 +46,7 @@ BEYOND, CAP = 5_000_000, 2  # documents whose counts have more than so many GiB
 N_TOPICS, N_WORDS = 200, 50_000
 EPOCHS, STEPS = 4, 16  # of a shortened fit: so many batches of each epoch
 LOOM = {"epochs": 10, "pretrain_share": 0.2, "sample_share": 0.6}  # 1, 2 and 2 or 3 epochs of its three stages
-SAMPLED = 2048  # documents of a batch of Loom's sampling stage
+COUNTED = 2048  # documents of a batch of Loom after pretraining
 ORDER_EPOCHS = 20
 ROUNDS = 2  # of the smallest and the largest corpus
 
@@ -137,9 +137,9 @@ def measure_cost(model: str, size: int, transform: bool = True, epochs: int = EP
         "training_peak": memory("VmHWM"),
     }
     for stage in {step[0] for step in watch.steps}:
-        sampled = stage in ("first draws", "sampling")  # in larger batches, of which a small corpus has few
-        n_docs = size / -(-size // SAMPLED) if sampled else documents_of_step
-        taken = [step[1:] for step in watch.steps if step[0] == stage][1 if sampled else 3 :]
+        counted = stage not in ("training", "final topics")  # in larger batches, of which a small corpus has few
+        n_docs = size / -(-size // COUNTED) if counted else documents_of_step
+        taken = [step[1:] for step in watch.steps if step[0] == stage][1 if counted else 3 :]
         row[stage] = {"wall": median(wall for wall, _ in taken), "cpu": median(cpu for _, cpu in taken)}
         row[stage] = {name: seconds / n_docs for name, seconds in row[stage].items()}
     if not transform:

@@ -96,8 +96,8 @@ _COST = """## Cost per document
 Microseconds of processor time of a step per document, medians over steps and then fits. The whole fits would take days,
 so that the epochs are shortened to 16 batches, which are drawn from all documents as always; everything else is done
 with all documents. GSM, ETM and WLDA begin with 250 topics and end with 200. Loom begins with 250, too, and counts and
-samples with 200. Batches have 250 documents if there are 10^4 of them and 256 if there are more, and 2,048 in Loom's
-sampling stage.
+samples with 200. Batches have 250 documents if there are 10^4 of them and 256 if there are more, and 2,048 after
+Loom's pretraining.
 """
 _PEAK = """## Setting up, passes and memory
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
-from topicloom.models.loom import compiled, sampling
+from topicloom.models.loom import compiled, cvb0, sampling
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
 from topicloom.models.pruning import Pruning
@@ -209,6 +209,37 @@ def test_the_learned_eta_is_part_of_the_model(tmp_path):
     again.partial_fit(corpus[:5])
     assert float(again.network_.counting.eta) == eta
     assert abs(again.components_ - before).sum(1).max() < 0.1  # five documents hardly change the topics
+
+
+def test_the_topics_of_the_best_epoch_are_restored():
+    seen = {}
+
+    class Seen(Callback):
+        def on_state(self, state) -> None:
+            seen[state.epoch] = state.network.counting.topics().clone()
+
+    model = Loom(
+        4, epochs=60, pretrain_share=0.1, sample_share=0.8, patience=5, validation_fraction=0.3, random_state=0
+    )
+    model.set_params(hidden_size=8, device="cpu").fit(
+        synthetic_lda(100, 4, 60, doc_length=20).corpus, callbacks=[Seen()]
+    )
+    last_stage = range(60 - 48 + 1, len(model.history_) + 1)
+    best = min(last_stage, key=lambda epoch: model.history_[epoch - 1]["validation_loss"])
+    assert best < len(model.history_)
+    np.testing.assert_array_equal(model.components_, seen[best].mT)
+
+
+def test_topics_of_an_interrupted_run_are_those_of_its_last_pass(interrupted_after):
+    corpus = synthetic_lda(100, 4, 60, doc_length=20).corpus
+    settings = {"epochs": 60, "pretrain_share": 0.1, "sample_share": 0.8, "hidden_size": 8, "random_state": 0}
+    model = Loom(4, **settings, device="cpu")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(corpus, callbacks=[interrupted_after(31)])
+    counting = model.network_.counting
+    assert not counting.is_outdated
+    expected = cvb0.sharpen(counting.word_topics, counting.tokens, counting.sharpness, counting.eta)
+    np.testing.assert_allclose(model.components_, expected.mT, rtol=1e-5)
 
 
 def test_passes_after_pretraining_have_large_batches():

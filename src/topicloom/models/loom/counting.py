@@ -71,7 +71,7 @@ class CollapsedCounts(nn.Module):
     batches_done: int  # of the current pass
     selector: Selector | None  # which spare topics to remove; not part of the state
     relocation: Relocation | None  # of topics in the sampling stage; not part of the state
-    _is_outdated: bool  # whether beta_t is that of an earlier pass
+    is_outdated: bool  # whether beta_t is that of an earlier pass
 
     def __init__(
         self,
@@ -102,7 +102,6 @@ class CollapsedCounts(nn.Module):
         self.register_buffer("background", torch.zeros(n_topics, dtype=torch.bool))
         self.pruning = Pruning(n_topics, n_spare)
         self._forget_run()
-        self.register_load_state_dict_post_hook(_forget_topics)  # type: ignore[no-untyped-call]
 
     def keep_documents(
         self,
@@ -151,23 +150,19 @@ class CollapsedCounts(nn.Module):
         self.document_topics = self.word_totals = self.current_pass = self.selector = None
         self.sampling = self.relocation = None
         self.n_passes = self.passes_done = self.batches_done = 0
-        self._is_outdated = False
+        self.is_outdated = False
 
     def topics(self) -> Tensor:
         """Return the topics (V, K) of the counts so far, columns sum to 1.
 
         Few passes of the sampling stage need them, so that they are computed when they are read.
         """
-        if self._is_outdated:
+        if self.is_outdated:
             assert self.sampling is not None
             counts = self.word_topics if self.sampling.mean_counts is None else self.sampling.mean_counts
             self.beta_t.copy_(sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta))
-            self._is_outdated = False
+            self.is_outdated = self.batches_done > 0  # training that fails returns to the buffers before the pass
         return self.beta_t
-
-    def forget_topics(self) -> None:
-        """Compute the topics anew when they are read, if they are those of the sampling stage."""
-        self._is_outdated = self.sampling is not None and self.sampling.passes_done > 0
 
     @property
     def has_spare(self) -> bool:
@@ -308,7 +303,7 @@ class CollapsedCounts(nn.Module):
             self.document_topics = self.alpha.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
             if self.relocation is not None and self.relocation.is_due(stage):
                 self.relocation.apply(self.word_topics, self.alpha, self.eta, self.seed_counts, stage)
-            self.forget_topics()
+            self.is_outdated = True
         else:
             self.beta_t = sharpen(self.word_topics + self.seed_counts, self.tokens, self.sharpness, self.eta)
         self.passes_done += 1
@@ -335,7 +330,3 @@ class CollapsedCounts(nn.Module):
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
         """Return the loss of latent Dirichlet allocation; see `lda_loss`."""
         return lda_loss(posterior, self.topics(), batch.counts)
-
-
-def _forget_topics(counts: CollapsedCounts, _: object) -> None:
-    counts.forget_topics()

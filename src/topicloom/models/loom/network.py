@@ -177,7 +177,10 @@ class LoomNetwork(GSMNetwork):
 
     def end_pass(self) -> None:
         if self.counting.started:
+            n_batches = self.counting.batches_done
             self.counting.end_pass()
+            if self._trains_encoder or n_batches > _ENCODER_EVERY:
+                self.counting.topics()  # which the next pass reads, perhaps several times
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if self.counting.started:

@@ -19,7 +19,7 @@ def run_state(counts: CollapsedCounts) -> tuple[dict[str, Tensor], dict[str, Any
     """Return what changes in a run of training and is not in `state_dict()`: tensors and JSON values."""
     tensors = tensors_of(counts.document_topics)
     values: dict[str, Any] = {name: getattr(counts, name) for name in _COUNTERS}
-    values |= {"started": bool(counts.started), "n_topics": len(counts.alpha)}
+    values |= {"started": bool(counts.started), "n_topics": len(counts.alpha), "is_outdated": counts.is_outdated}
     if counts.word_totals is not None:
         tensors["word_totals"] = counts.word_totals
     if counts.sampling is not None:
@@ -43,6 +43,7 @@ def load_run_state(counts: CollapsedCounts, tensors: Mapping[str, Tensor], value
     counts.document_topics = from_tensors(tensors, values["n_topics"])
     for name in _COUNTERS:
         setattr(counts, name, values[name])
+    counts.is_outdated = values.get("is_outdated", False)
     if counts.sampling is not None:
         counts.sampling.load_state(tensors, values["sampling"])
     counts.pruning.kept = tensors.get("kept")
