@@ -17,7 +17,7 @@ from topicloom.errors import SettingError, TrainingDivergedError
 from topicloom.models import Loom
 from topicloom.models.loom import cvb0
 from topicloom.models.loom import network as network_module
-from topicloom.models.loom.counting import _FIXED_ALPHA_PASSES, CollapsedCounts
+from topicloom.models.loom.counting import _FIXED_ALPHA_PASSES, PRIOR_TOKENS, CollapsedCounts
 from topicloom.models.loom.network import LoomNetwork
 from topicloom.models.persistence import load
 from topicloom.models.words import Words
@@ -194,8 +194,10 @@ def test_without_refinement_theta_is_the_encoders(fitted):
     with torch.inference_mode():
         batch = sparse_batch(COUNTS, np.arange(400), torch.device("cpu"))
         theta = torch.softmax(network.logits(network.code(batch).mean), dim=1)
-        alpha, sizes = network.counting.alpha, torch.from_numpy(COUNTS.sum(axis=1))[:, None]
-        expected = (alpha / 2 + (alpha.sum() / 2 + sizes) * theta) / (alpha.sum() + sizes)
+        sizes = torch.from_numpy(COUNTS.sum(axis=1))[:, None]
+        alpha = network.counting.alpha * (1 + PRIOR_TOKENS / sizes)
+        total = alpha.sum(1, keepdim=True)
+        expected = (alpha / 2 + (total / 2 + sizes) * theta) / (total + sizes)
     np.testing.assert_allclose(fitted.transform(CORPUS, refine=0), expected, atol=1e-6)
 
 

@@ -18,6 +18,7 @@ from topicloom.models.loom.counting import (
     _BACKGROUND_SHARE,
     _STREAM_REFINE,
     ENCODER_PRIOR,
+    PRIOR_TOKENS,
     CollapsedCounts,
 )
 from topicloom.models.loom.cvb0 import (
@@ -650,8 +651,9 @@ def test_the_bound_is_tight_if_each_word_has_one_topic():
 
 def test_inference_counts_all_tokens():
     new = started()
-    posterior = new.infer(single(COUNTS), encoded(), 5)
-    np.testing.assert_allclose(posterior.alpha.sum(1), COUNTS.sum(1) + float(new.alpha.sum()), rtol=1e-5)
+    posterior, sizes = new.infer(single(COUNTS), encoded(), 5), COUNTS.sum(1)
+    alpha = float(new.alpha.sum()) * (1 + PRIOR_TOKENS / np.maximum(sizes, 1))
+    np.testing.assert_allclose(posterior.alpha.sum(1), sizes + alpha, rtol=1e-5)
 
 
 @pytest.mark.parametrize("steps", [0, 3])
@@ -659,6 +661,7 @@ def test_part_of_a_documents_prior_follows_the_encoder(steps):
     new, batch, theta = started(), single(COUNTS), encoded()
     new.alpha = torch.tensor([0.2, 0.7, 0.1])
     alpha = (1 - ENCODER_PRIOR) * new.alpha + ENCODER_PRIOR * theta  # alpha sums to 1
+    alpha *= 1 + PRIOR_TOKENS / batch.counts.totals.clamp_min(1)[:, None]
     posterior = new.infer(batch, theta, steps)
     torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch.counts, new.beta_t, alpha, theta, steps))
     torch.testing.assert_close(posterior.prior, new.alpha)

@@ -13,6 +13,7 @@ interface Iteration {
   kind: "refine" | "mean_field";
   steps: number;
   share: number;
+  prior_tokens?: number;
   tolerance: number;
 }
 
@@ -122,7 +123,8 @@ function refine(
 ): Float64Array {
   const sum = Array.from(alpha).reduce((a, b) => a + b, 0);
   const total = counts.reduce((a, b) => a + b, 0);
-  const own = start.map((share, k) => (1 - about.share) * alpha[k] + about.share * sum * share);
+  const larger = 1 + (about.prior_tokens ?? 0) / Math.max(total, 1);
+  const own = start.map((share, k) => larger * ((1 - about.share) * alpha[k] + about.share * sum * share));
   let expected: Float64Array = start.map((share) => total * share);
   const gamma = words.map(() => new Float64Array(start.length));
   for (let step = 0; step < about.steps; step++) {

@@ -26,7 +26,7 @@ from ...nn.network import TopicNetwork
 from ...nn.posteriors import Posterior
 from ...nn.sparse import SparseCounts
 from ..gsm import GSMNetwork
-from ..loom.counting import ENCODER_PRIOR
+from ..loom.counting import ENCODER_PRIOR, PRIOR_TOKENS
 from ..loom.network import LoomNetwork
 from .arrays import (
     Array,
@@ -69,8 +69,8 @@ def _of_network(network: TopicNetwork) -> PortableInference:
     topics = None
     if isinstance(network, LoomNetwork) and network.counting.started:
         counting = network.counting
-        alpha = _numpy(counting.alpha)
-        topics = PortableTopics("refine", _scaled(counting.beta_t), alpha, network.refine, share=ENCODER_PRIOR)
+        given = _scaled(counting.beta_t), _numpy(counting.alpha), network.refine
+        topics = PortableTopics("refine", *given, share=ENCODER_PRIOR, prior_tokens=PRIOR_TOKENS)
     return PortableInference(average, _encoder(encoder), _readout(network, encoder), topics)
 
 

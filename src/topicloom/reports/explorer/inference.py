@@ -61,6 +61,7 @@ def _packed(inference: PortableInference) -> str:
             "kind": given.kind,
             "steps": given.steps,
             "share": given.share,
+            "prior_tokens": given.prior_tokens,
             "tolerance": given.tolerance,
         }
         arrays |= {"beta_t": given.beta_t, "alpha": given.alpha}
