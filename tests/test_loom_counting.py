@@ -652,7 +652,7 @@ def test_the_bound_is_tight_if_each_word_has_one_topic():
 def test_inference_counts_all_tokens():
     new = started()
     posterior, sizes = new.infer(single(COUNTS), encoded(), 5), COUNTS.sum(1)
-    alpha = float(new.alpha.sum()) * (1 + PRIOR_TOKENS / np.maximum(sizes, 1))
+    alpha = float(new.alpha.sum()) + PRIOR_TOKENS / np.maximum(sizes, 1)
     np.testing.assert_allclose(posterior.alpha.sum(1), sizes + alpha, rtol=1e-5)
 
 

@@ -123,7 +123,7 @@ function refine(
 ): Float64Array {
   const sum = Array.from(alpha).reduce((a, b) => a + b, 0);
   const total = counts.reduce((a, b) => a + b, 0);
-  const larger = 1 + (about.prior_tokens ?? 0) / Math.max(total, 1);
+  const larger = 1 + (about.prior_tokens ?? 0) / (sum * Math.max(total, 1));
   const own = start.map((share, k) => larger * ((1 - about.share) * alpha[k] + about.share * sum * share));
   let expected: Float64Array = start.map((share) => total * share);
   const gamma = words.map(() => new Float64Array(start.length));

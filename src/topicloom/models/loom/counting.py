@@ -33,7 +33,7 @@ _MIN_ALPHA = 1e-3
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
 _BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
 ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
-PRIOR_TOKENS = 8.0  # the Dirichlet parameter of a new document of n tokens is multiplied by 1 + this / n
+PRIOR_TOKENS = 2.0  # this / n is added to the sum of the Dirichlet parameter of a new document of n tokens
 _STREAM_REFINE = 10  # steps of refinement of a streamed document's theta before its tokens are counted
 
 RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
@@ -317,16 +317,16 @@ class CollapsedCounts(nn.Module):
         """Return Dirichlet(alpha_d + N_d) of new documents, by refining the encoder's theta.
 
         Half of alpha_d is proportional to the encoder's theta: the encoder has learned which topics occur together. The
-        sum of alpha_d is that of alpha if the document is long. The fixed point of a short one is too certain, as it
-        takes the topics of few tokens for known; so the sum is multiplied by 1 + 8 / n if it has n tokens.
+        sum of alpha_d is that of alpha plus 2 / n for n tokens: without it, theta of short documents is too certain.
 
         Args:
             batch: the documents.
             theta: (B, K) the encoder's theta.
             steps: steps of refinement.
         """
-        larger = 1 + PRIOR_TOKENS / batch.counts.totals.clamp_min(1)[:, None]  # (B, 1)
-        alpha = larger * torch.lerp(self.alpha, self.alpha.sum() * theta, ENCODER_PRIOR)  # (B, K)
+        total = self.alpha.sum()
+        larger = 1 + PRIOR_TOKENS / (total * batch.counts.totals.clamp_min(1))[:, None]  # (B, 1)
+        alpha = larger * torch.lerp(self.alpha, total * theta, ENCODER_PRIOR)  # (B, K)
         counts = self.expected_counts(batch.counts, self.topics(), alpha, theta, steps)  # (B, K)
         return DirichletPosterior(alpha + counts, self.alpha)
 

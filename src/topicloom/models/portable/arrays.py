@@ -106,7 +106,7 @@ class PortableTopics:
         alpha: (K,) the Dirichlet parameter of theta.
         steps: steps of refinement, or the most steps of the iteration.
         share: with "refine", the share of the parameter that is proportional to the encoder's theta.
-        prior_tokens: with "refine", the parameter of a document of n tokens is multiplied by 1 + prior_tokens / n.
+        prior_tokens: with "refine", prior_tokens / n is added to the sum of the parameter for a document of n tokens.
         tolerance: with "mean_field", the mean change of gamma at which the iteration ends.
     """
 
@@ -133,7 +133,7 @@ class PortableTopics:
             return shares
         assert theta is not None
         alpha = (1 - self.share) * alpha + self.share * alpha.sum() * theta
-        alpha *= 1 + self.prior_tokens / max(values.sum(), 1)
+        alpha *= 1 + self.prior_tokens / (alpha.sum() * max(values.sum(), 1))
         counts, gamma = values.sum() * theta, np.zeros_like(beta)  # (K,), (N, K)
         for step in range(self.steps):  # as in models/loom/cvb0.py: a token does not count for itself
             weights = beta * (np.maximum(counts - gamma, 0) + alpha if step else theta)  # (N, K)
