@@ -195,11 +195,8 @@ def test_without_refinement_theta_is_the_encoders(fitted):
         batch = sparse_batch(COUNTS, np.arange(400), torch.device("cpu"))
         theta = torch.softmax(network.logits(network.code(batch).mean), dim=1)
         sizes = torch.from_numpy(COUNTS.sum(axis=1))[:, None]
-        alpha = (
-            network.counting.alpha
-            / network.counting.alpha.sum()
-            * (network.counting.alpha.sum() + PRIOR_TOKENS / sizes)
-        )
+        alpha = network.counting.alpha
+        alpha = alpha * (1 + PRIOR_TOKENS / (alpha.sum() * sizes))
         total = alpha.sum(1, keepdim=True)
         expected = (alpha / 2 + (total / 2 + sizes) * theta) / (total + sizes)
     np.testing.assert_allclose(fitted.transform(CORPUS, refine=0), expected, atol=1e-6)
