@@ -68,10 +68,10 @@ def draw(news: Path, articles: Path, target: Path) -> None:
     try:
         for chinese, end in ((False, ""), (True, "-zh")):
             for page, view, name in (
-                (news / "news.html", "topics/12", "news-topics"),
-                (news / "news.html", "documents/12", "news-documents"),
+                (news / "news.html", "topics/7", "news-topics"),
+                (news / "news.html", "documents/7", "news-documents"),
                 (articles / "june.html", "topics/3", "articles-topics"),
-                (articles / "runs/may-edited/explorer.html", "time/4", "articles-time"),
+                (articles / "runs/may-edited/explorer.html", "time/10", "articles-time"),
             ):
                 tools["show"](driver, page, view, 1280, 800, chinese=chinese)
                 if view.startswith("documents"):
