@@ -152,7 +152,7 @@ disturbs them less; each is the lower quartile of all steps. The time of a part 
 that it calls. A cell is empty where a model has no such part.
 """
 OUTER = """\
-A step has {batch} documents, and {sampled:,} in Loom's sampling stage. All rows but the last are without spare topics.
+A step has {batch} documents, and {sampled:,} after Loom's pretraining. All rows but the last are without spare topics.
 Training begins with spare topics, which make twice as many topics in all, or three times as many in Loom. Models other
 than Loom remove them after 30, 40 and 50 % of the epochs. Loom has removed them before its sampling stage begins. A few
 steps of its last two stages also train the encoder, which is left out.
