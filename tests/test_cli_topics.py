@@ -126,6 +126,15 @@ def test_an_edited_run_is_a_run(run, tmp_path):
     assert len(tl.load(out).edits) == 4
 
 
+def test_an_edited_run_has_pictures_with_a_font_of_choice(run, tmp_path, monkeypatch):
+    fonts = []
+    monkeypatch.setattr("topicloom.reports.run._draw", lambda folder, topics, font: fonts.append(font))
+    shown("edit", run, "--rename", "0=体育", "--out", tmp_path / "a", "--font", "My Font", "--quiet")
+    shown("name", run, "--out", tmp_path / "b", "--font", "My Font", "--quiet")
+    shown("name", run, "--out", tmp_path / "c", "--quiet")
+    assert fonts == ["My Font", "My Font", None]
+
+
 def test_edits_from_a_file(run, tmp_path):
     edits = tmp_path / "edits.yaml"
     edits.write_text("edits:\n- merge: [0, 1]\n- rename: {0: both}\n", encoding="utf-8")

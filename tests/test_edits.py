@@ -366,3 +366,29 @@ def test_edits_of_another_model_follow_their_topics(model, caplog):
         edited = model.apply(edits, CORPUS, matching=[4, 2, None, 0, None, None])
     assert edited.given_names == [None, None, "a", None, None, "part"]
     assert "the old topic 2, which has no counterpart, is not dropped" in caplog.text
+
+
+def test_a_merged_topic_keeps_the_name_of_a_part_without_a_counterpart():
+    later = translated([{"merge": [1, 3]}, {"rename": {1: "a"}}, {"drop": [1]}], {3: 0, 2: 1}, 4, 4)
+    assert later.edits == [{"rename": {0: "a"}}, {"drop": [0]}]
+    assert later.left_out == ["the old topic 1, which has no counterpart, is not merged"]
+    sooner = translated([{"rename": {1: "a"}}, {"merge": [1, 3, 2]}], {3: 0, 2: 1}, 4, 4)
+    assert sooner.edits == [{"rename": {0: "a"}}, {"merge": [0, 1]}]
+    both = translated([{"rename": {1: "a", 3: "b"}}, {"reduce_to": 2, "groups": [[1, 3], [0, 2]]}], {3: 0, 2: 1}, 4, 4)
+    assert both.edits == [{"rename": {0: "b"}}]
+    assert translated([{"rename": {1: "a"}}, {"merge": [1, 0]}], {3: 0}, 4, 4).left_out[-1].endswith('1 "a"')
+
+
+def test_replay_names_the_topics_that_resemble_the_old_ones_little(model, caplog, monkeypatch):
+    last = tl.Topics(model, CORPUS).rename({3: "three"})
+    shuffled = PLANTED.corpus.subset(slice(0, 250))
+    topics = tl.Topics(tl.GSM(n_topics=K, epochs=12, random_state=5, device="cpu").fit(shuffled), shuffled)
+    partner = {pair.old: pair for pair in topics.match(model).pairs}[3]
+    with caplog.at_level("WARNING", logger="topicloom"):
+        topics.replay(last)
+        assert "resemble little" not in caplog.text
+        monkeypatch.setattr("topicloom.topics.view.WEAK_MATCH", 1.1)
+        topics.replay(last)
+    assert (
+        f"resemble little (similarity in parentheses): {partner.topic} for 3 ({partner.similarity:.2f});" in caplog.text
+    )

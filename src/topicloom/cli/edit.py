@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from ..errors import InputError
 from .files import mention_edits, open_topics
-from .options import Allow, AsJson, Device, Overwrite, Quiet, Run, Words, number_or_name, read_names
+from .options import Allow, AsJson, Device, Font, Overwrite, Quiet, Run, Words, number_or_name, read_names
 from .shell import command, print_json, show_topics
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def edit(
         Path | None,
         typer.Option(metavar="RUN", help="Take the names and edits of another run, whose topics are matched first."),
     ] = None,
+    font: Font = None,
     words: Words = 10,
     device: Device = "auto",
     allow: Allow = None,
@@ -68,7 +70,7 @@ def edit(
         mention_edits(run)
     topics = Topics.from_run(run, device=device, allow=allow or ())
     edited = edited_topics(topics, edits, given) if replay is None else topics.replay(replay, allow=allow or ())
-    _write(run, out, edited, words, quiet, as_json)
+    _write(run, out, edited, font, words, quiet, as_json)
 
 
 @command
@@ -83,6 +85,7 @@ def name(
     topics: Annotated[
         str | None, typer.Option(metavar="TOPIC,TOPIC", help="These topics only; by default those without a name.")
     ] = None,
+    font: Font = None,
     words: Words = 10,
     device: Device = "auto",
     allow: Allow = None,
@@ -98,18 +101,20 @@ def name(
     namer: Any = _function(rule) if ":" in rule else rule
     view = open_topics(run, allow, device)
     chosen = None if topics is None else [number_or_name(each) for each in read_names(topics)]
-    _write(run, out, view.name(namer, topics=chosen), words, quiet, as_json)
+    _write(run, out, view.name(namer, topics=chosen), font, words, quiet, as_json)
 
 
-def _write(run: Path, out: Path | None, topics: Topics, words: int, quiet: bool, as_json: bool) -> None:
+def _write(
+    run: Path, out: Path | None, topics: Topics, font: str | None, words: int, quiet: bool, as_json: bool
+) -> None:
     """Write and show edited topics."""
     from ..files import lock_directory
-    from ..reports.edited_run import write_edited
+    from ..reports.edited_run import options_of, write_edited
     from ..topics.tables import describe
 
     if out is not None:
         with lock_directory(out):
-            write_edited(run, out, topics)
+            write_edited(run, out, topics, replace(options_of(run), font=font))
     found = describe(topics.model, topics.shares, words)
     if as_json:
         print_json({"run": None if out is None else str(out), "topics": found, "edits": topics.edits})

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import InputError
 from .files import open_topics
-from .options import Allow, AsJson, Device, Overwrite, Quiet, Run, read_names
+from .options import Allow, AsJson, Device, Font, Overwrite, Quiet, Run, read_names
 from .shell import command, print_json
 
 logger = logging.getLogger("topicloom")
@@ -62,9 +62,7 @@ def figures(
     alphas: Annotated[
         str, typer.Option("--alpha", metavar="A,A|A:A:A", help="Dirichlet parameters of the simplex.")
     ] = "0.1,0.5,1,10",
-    font: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")
-    ] = None,
+    font: Font = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same pictures.")] = 0,
     device: Device = "auto",
     allow: Allow = None,

@@ -188,6 +188,7 @@ Excel = Annotated[
         "--excel", help="Make CSV files safe to open in Excel: it recognises UTF-8, and no text is a formula."
     ),
 ]
+Font = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
 

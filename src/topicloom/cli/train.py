@@ -20,6 +20,7 @@ from .options import (
     DocTopics,
     Epochs,
     Excel,
+    Font,
     Model,
     Overwrite,
     Preparing,
@@ -143,9 +144,7 @@ def train(
     explorer: Annotated[
         bool, typer.Option("--explorer/--no-explorer", help="Write explorer.html, a page of topics and documents.")
     ] = True,
-    font: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")
-    ] = None,
+    font: Font = None,
     monitor: Annotated[
         str, typer.Option(metavar="NAME,NAME", help="Measures of the topics while training, such as c_npmi; or none.")
     ] = MONITORED,

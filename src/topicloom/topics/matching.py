@@ -23,6 +23,7 @@ Array = npt.NDArray[Any]
 # Of the pairs of topics without a common word among their eight best, 99 % had a similarity below .19. Of the partners
 # with three such words or more, 90 % were above .17 to .43, depending on the model and the texts.
 DEFAULT_THRESHOLD = 0.2
+WEAK_MATCH = 0.35  # many partners below it are about something else, many others are right
 _LEAST_SHARED = 0.5  # of the probability of the topics, that the shared words should have
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +19,8 @@ from ..errors import InputError, SettingError, nearest
 from ..text.custom import with_allowed
 from .analyses import Analyses
 from .document_topics import DocumentTopics
-from .matching import DEFAULT_THRESHOLD
+from .edits import named_in
+from .matching import DEFAULT_THRESHOLD, WEAK_MATCH
 from .naming import Namer, Rule, check_rule, distinct
 from .outlets import Outlets
 from .reading import Reading
@@ -27,6 +29,8 @@ from .stored import read_stored
 
 if TYPE_CHECKING:
     import pandas
+
+logger = logging.getLogger("topicloom")
 
 
 class Topics(Reading, Analyses, Outlets):
@@ -231,7 +235,7 @@ class Topics(Reading, Analyses, Outlets):
         """Return a view with the edits of another model, such as those that last month's topics were given.
 
         The topics of both trained models are matched. Edits of topics without a counterpart are left out, and a warning
-        says so.
+        says so. Another warning names the edited topics whose counterparts resemble them little.
 
         Args:
             other: an edited run, as a path, or an edited view or model.
@@ -248,9 +252,18 @@ class Topics(Reading, Analyses, Outlets):
         if not edited.edits:
             raise InputError(f"the topics of {what} have neither names nor other edits; edit or name them first")
         matching: list[int | None] = [None] * len(edited.origin.components_)
+        changed, weak = named_in(edited.edits), []
         for pair in self.match(edited.origin, threshold=threshold).pairs:
             if pair.old is not None:
                 matching[pair.old] = pair.topic
+                if pair.old in changed and pair.similarity < WEAK_MATCH:
+                    weak.append(f"{pair.topic} for {pair.old} ({pair.similarity:.2f})")
+        if weak:
+            logger.warning(
+                "these topics stand for old ones that they resemble little (similarity in parentheses): %s; look at "
+                "them before you use their names and merges",
+                ", ".join(weak),
+            )
         return self.apply(edited.edits, matching=matching)
 
     # What the topics are.
