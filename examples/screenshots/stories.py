@@ -2,7 +2,8 @@
 
     python examples/screenshots/stories.py docs cnews10k.txt corpus.tsv
 
-The screenshots need chromium and chromedriver (Debian: chromium, chromium-driver), and the extra `browser`.
+The screenshots need chromium, chromedriver and a Chinese font (Debian: chromium, chromium-driver, fonts-noto-cjk), and
+the extra `browser`.
 """
 
 from __future__ import annotations
@@ -83,6 +84,8 @@ def draw(news: Path, articles: Path, target: Path) -> None:
 
 
 def main(docs: Path, titles: Path, articles: Path) -> int:
+    if not subprocess.run(["fc-list", ":lang=zh"], capture_output=True, check=True).stdout:
+        sys.exit("no Chinese font is installed, so screenshots would show boxes; install fonts-noto-cjk")
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
         places = [Path(temporary) / page for page in PAGES]
