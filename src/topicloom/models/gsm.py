@@ -12,7 +12,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   the encoder during training (input_dropout=0). Both improve the topics and the inference on new text.
 - The weight of the divergence is .3 (kl_weight=1), to which it rises in the first quarter of the epochs (kl_warmup=0).
 - A term of the loss keeps topics apart (min_diversity=0).
-- Topics are learned ten times as fast as the encoder (topic_gain=1), which receives log(1 + x) (encoder_input="raw"),
+- Topics are learned ten times as fast as the encoder (topic_gain=1), which receives log(1 + x) (encoder_input="l1"),
   and Adam's learning rate goes through one cycle (schedule="constant").
 With prior="laplace", or with an alpha, it is the same model as NVLDA.
 """
@@ -95,12 +95,13 @@ class GSM(VariationalTopicModel):
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
+        "encoder_input": "l1",
         "prior": "standard",
         "latent_size": 50,
         "hidden_size": 256,
         "activation": "relu",
         "batch_size": 64,
-        "learning_rate": 1e-3,
+        "learning_rate": 5e-3,
         "epochs": 200,
     }
 
