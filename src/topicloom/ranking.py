@@ -52,9 +52,9 @@ def top_words(scores: Array, top_n: int) -> npt.NDArray[np.intp]:
         (K, min(top_n, V)) word ids.
     """
     n = min(top_n, scores.shape[1])
-    floors = -np.partition(-scores, n - 1, axis=1)[:, n - 1]  # (K,) the n-th best score of each topic
     rows = []
-    for row, floor in zip(scores, floors, strict=True):
+    for row in scores:
+        floor = -np.partition(-row, n - 1)[n - 1]  # the n-th best score of the topic
         candidates = np.flatnonzero(row >= floor)  # n words and any that equal the last, so that few are sorted
         rows.append(candidates[np.argsort(-row[candidates], kind="stable")[:n]])
     return np.stack(rows)

@@ -298,6 +298,7 @@ class CollapsedCounts(nn.Module):
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.document_topics is None:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
             self.alpha.mul_(change).clamp_(_MIN_ALPHA, MAX_ALPHA)
+        del done
         if (stage := self.current_sampling) is not None:
             self.eta.copy_(eta_step(self.word_topics, self.eta))
             stage.end_pass(self.word_topics)

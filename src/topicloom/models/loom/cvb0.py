@@ -222,14 +222,16 @@ def sharpen(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: Tensor |
         sharpness: s of the top words; 1 leaves p(k | v) as counted.
         eta: Dirichlet parameter of the topics.
     """
-    smoothed = word_topics + eta
-    topic = smoothed.sum(0) / smoothed.sum()  # (K,) p(k)
-    shares = smoothed / smoothed.sum(1, keepdim=True)  # (V, K) p(k | v)
-    sharp = torch.softmax(sharpness * (shares / topic).log() + topic.log(), dim=1)  # (V, K)
+    # Arrays of V x K numbers are changed in place, because they decide the peak memory of a fit.
+    shares = word_topics + eta
+    topic = shares.sum(0) / shares.sum()  # (K,) p(k)
+    shares.div_(shares.sum(1, keepdim=True))  # (V, K) p(k | v)
+    sharp = (shares / topic).log_().mul_(sharpness).add_(topic.log())
+    sharp = torch.softmax(sharp, dim=1)  # (V, K)
     frequency = (tokens + eta)[:, None]  # (V, 1)
     is_top = top_word_mask(sharp * frequency, frequency)  # (V, 1)
-    weights = torch.where(is_top, sharp, shares) * frequency
-    return weights / weights.sum(0)
+    weights = torch.where(is_top, sharp, shares, out=shares).mul_(frequency)
+    return weights.div_(weights.sum(0))
 
 
 def top_word_mask(weights: Tensor, frequency: Tensor) -> Tensor:
@@ -238,11 +240,11 @@ def top_word_mask(weights: Tensor, frequency: Tensor) -> Tensor:
     The order by log beta_kv - .4 log p(v) is the order by relevance (Sievert & Shirley 2014, "LDAvis").
 
     Args:
-        weights: (V, K) topics, up to a factor for each topic.
+        weights: (V, K) topics, up to a factor for each topic. They are changed, to save memory.
         frequency: (V, 1) frequency of each word.
     """
     top_n = min(_N_TOP_WORDS, len(weights))
     is_top = torch.zeros_like(frequency, dtype=torch.bool)
-    for ranked in (weights, weights / frequency**0.4):
-        is_top[ranked.topk(top_n, dim=0, sorted=False).indices] = True
+    is_top[weights.topk(top_n, dim=0, sorted=False).indices] = True
+    is_top[weights.div_(frequency**0.4).topk(top_n, dim=0, sorted=False).indices] = True
     return is_top
