@@ -334,7 +334,7 @@ def test_load_faults(tmp_path):
     path = folder / "corpus.json"
     about = json.loads(path.read_text())
     write_manifest(path, about | {"format_version": 99})
-    with pytest.raises(CorpusFileError, match=r"corpus.json was written by a newer topicloom; upgrade"):
+    with pytest.raises(CorpusFileError, match=r"corpus.json was written by a newer version of topicloom; install"):
         Corpus.load(folder)
     del about["n_docs"]
     write_manifest(path, about)

@@ -44,7 +44,7 @@ class SavedFileError(InputError):
     @classmethod
     def newer(cls, path: str | PathLike[str]) -> Self:
         """Return the error that the file at `path` has a newer format."""
-        return cls(f"{path} was written by a newer topicloom; upgrade with pip install -U topicloom")
+        return cls(f"{path} was written by a newer version of topicloom; install that version")
 
 
 class ModelFileError(SavedFileError):

@@ -205,7 +205,7 @@ def by(
 @command
 def match(
     run: Run,
-    old_run: Annotated[Path, typer.Argument(help="An older run, whose names the topics should have.")],
+    old_run: Annotated[Path, typer.Argument(help="The older run that the topics are compared with.")],
     threshold: Annotated[float, typer.Option(help="Similarity, from 0 to 1, below which a topic is new.")] = 0.2,
     edits: Annotated[
         Path | None,

@@ -143,10 +143,18 @@ class Preparing(Reading):
         str | None,
         _words(metavar="MODULE:FUNCTION", help="Your own function from a text to its tokens, such as jieba:lcut."),
     ] = None
-    n_jobs: Annotated[int | None, _words("--jobs", help="Worker processes; -1 is all cores.")] = None
+    n_jobs: Annotated[
+        int | None,
+        _words(
+            "--jobs", help="Processes that count words, and of compare and select-topics that fit; -1 is all cores."
+        ),
+    ] = None
     cluster: Annotated[
         str | None,
-        _words(metavar="auto|ADDRESS", help="A Ray cluster, whose nodes do the work in place of worker processes."),
+        _words(
+            metavar="auto|ADDRESS",
+            help="A Ray cluster, whose nodes do the work of --jobs; train trains on this machine.",
+        ),
     ] = None
 
 

@@ -51,7 +51,7 @@ class VectorMethod(StrEnum):
 @command
 def export(
     run: Run,
-    to: Annotated[Outlet, typer.Option("--to", help="What is written; see below.")],
+    to: Annotated[Outlet, typer.Option("--to", help="What is written; see above.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file; its name's end chooses the form of a table.")],
     words: Annotated[int, typer.Option(min=1, help="Words of a topic in a table.")] = 20,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts of documents too.")] = False,

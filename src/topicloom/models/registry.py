@@ -20,7 +20,9 @@ class Entry(NamedTuple):
 
 
 REGISTRY = {
-    "Loom": Entry("loom", "The project's own model: neural pretraining, collapsed counting, amortised inference."),
+    "Loom": Entry(
+        "loom", "The default: neural pretraining, collapsed counting, Gibbs sampling; an encoder infers new documents."
+    ),
     "GSM": Entry("gsm", "Gaussian softmax topic model (Miao, Grefenstette & Blunsom 2017)."),
     "ETM": Entry("etm", "Embedded topic model (Dieng, Ruiz & Blei 2020)."),
     "WLDA": Entry("wlda", "Wasserstein autoencoder for topics (Nan, Ding, Nallapati & Xiang 2019)."),
