@@ -56,3 +56,14 @@ def test_a_loaded_model_has_its_gaussians(tmp_path):
     np.testing.assert_array_equal(again.topic_scales_, model.topic_scales_)
     assert again.word_embeddings_.shape == (4, 6)
     assert (model.topic_scales_ > 0).all()
+
+
+def test_vectors_have_fewer_dimensions_by_default_and_keep_those_of_saved_models(tmp_path):
+    documents = [["cat", "dog", "cat"], ["bank", "rate", "rate"]] * 20
+    for settings, size in (({}, 100), ({"embedding_size": 300}, 300)):
+        model = GaussianBATM(2, epochs=1, random_state=0, device="cpu", **settings).fit(documents)
+        assert model.word_embeddings_.shape == (4, size)
+        model.save(tmp_path / str(size))
+        again = load(tmp_path / str(size), device="cpu")
+        np.testing.assert_array_equal(again.transform(documents), model.transform(documents))
+        assert again.topic_means_.shape == (2, size)

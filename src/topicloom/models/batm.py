@@ -198,6 +198,9 @@ class GaussianBATM(BATM, EmbeddedTopicModel):
 
     published: ClassVar[dict[str, Any]] = BATM.published | {"fixed_word_vectors": True, "whiten": "none"}
 
+    # With 300, the exponents of the Gaussians grow so large that a few words take all of a topic's probability.
+    default_size: ClassVar[int] = 100
+
     topic_gain: Positive = 0.2
 
     def build_topics(self, words: Words, generator: torch.Generator) -> GaussianTopics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,6 @@ _SMALLEST_VARIANCE = 1e-3  # relative to the mean; directions with a smaller var
 # words with three words for each dimension, 43 % with two and 7 % with one, and for all of them before whitening.
 _WORDS_PER_DIMENSION = 3
 Whitening = Literal["none", "length", "full"]
-_SIZE = 300  # dimensions, unless the user or the word vectors determine another number
 Topics = TypeVar("Topics", EmbeddedTopics, GaussianTopics)
 _WORD_VECTORS = "decoder.topics.word_vectors"  # the name of the word vectors in a network's state
 
@@ -40,7 +39,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
 
     Args:
         embedding_size: the number of dimensions L of the word and topic vectors. None is that of the given word
-            vectors, or 300.
+            vectors; without these, it is 300, and 100 in GaussianBATM.
         word_vectors: the vectors that training starts from: WordVectors (see train_word_vectors), a dictionary of words
             and vectors, gensim's KeyedVectors, or the path of a word2vec, GloVe or fastText file. None starts at
             random. In a loaded model the setting is None, as its vectors are in word_embeddings_.
@@ -56,6 +55,8 @@ class EmbeddedTopicModel(NeuralTopicModel):
             form that `whiten` describes.
     """
 
+    default_size: ClassVar[int] = 300  # dimensions, unless the user or the word vectors determine another number
+
     embedding_size: AtLeastOne | None = None
     word_vectors: WordVectors | dict[str, Any] | KeyedVectors | str | Path | None = None
     fixed_word_vectors: bool = False
@@ -69,7 +70,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
         return kind(
             self.background_logits(words),
             self.n_topics,
-            self.embedding_size or _SIZE,
+            self.embedding_size or self.default_size,
             generator,
             seeds=words.seeds,
             word_vectors=None if given is None else torch.from_numpy(given),
@@ -118,7 +119,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
 
     @classmethod
     def from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
-        if _WORD_VECTORS in tensors and (size := tensors[_WORD_VECTORS].shape[1]) != _SIZE:
+        if _WORD_VECTORS in tensors and (size := tensors[_WORD_VECTORS].shape[1]) != cls.default_size:
             config["settings"]["embedding_size"] = size
         return super().from_saved(config, vocabulary, tensors)
 
