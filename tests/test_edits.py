@@ -12,7 +12,8 @@ import pytest
 
 import topicloom as tl
 from topicloom.topics.edit_files import read_edits, write_edits
-from topicloom.topics.edits import checked_edits, translated
+from topicloom.topics.edits import checked_edits
+from topicloom.topics.translating import translated
 
 K = 6
 PLANTED = tl.datasets.synthetic_lda(n_docs=300, n_topics=K, n_words=90, doc_length=50, random_state=1)

@@ -15,8 +15,9 @@ from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.edited import Regroup, Split
 from ..topics.document_topics import DocumentTopics
-from ..topics.edits import Edit, Numbering, checked_edits, renamed, translated
+from ..topics.edits import Edit, Numbering, checked_edits, renamed
 from ..topics.hierarchy import hierarchy
+from ..topics.translating import translated
 from .base import TopicModel
 from .edited import EditedModel, network_of
 from .inference import Array, device_of, each_batch

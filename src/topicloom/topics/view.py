@@ -19,13 +19,13 @@ from ..errors import InputError, SettingError, nearest
 from ..text.custom import with_allowed
 from .analyses import Analyses
 from .document_topics import DocumentTopics
-from .edits import named_in
 from .matching import DEFAULT_THRESHOLD, WEAK_MATCH
 from .naming import Namer, Rule, check_rule, distinct
 from .outlets import Outlets
 from .reading import Reading
 from .saved import SavedTopics, read_topics
 from .stored import read_stored
+from .translating import named_in
 
 if TYPE_CHECKING:
     import pandas
