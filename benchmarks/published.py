@@ -78,10 +78,10 @@ WHY = """
 - The initial weights of the topics (`topic_scale`) and the number that batch normalisation adds to the variance
   (`batch_norm_eps`) matter for ProdLDA. With a standard deviation of .5 and a number of 1e-5, the run of seed 0 on
   `20news-avitm` had a perplexity (bound) of 1289, NPMI .120, NPMI 0 -.093 and 42 active topics.
-- The settings of GSM that are not in its paper (`encoder_input`, `batch_size`, `learning_rate`, `epochs`) were chosen on
-  held-out training documents of `20news-avitm`. With counts and a rate of .001, training diverged.
-- GMNTM and BATM collapse with the settings of their papers: few topics are active, and many are duplicates. The defaults
-  differ from these settings for that reason.
+- The settings of GSM that are not in its paper (`encoder_input`, `batch_size`, `learning_rate`, `epochs`) were chosen
+  on held-out training documents of `20news-avitm`. With counts and a rate of .001, training diverged.
+- GMNTM and BATM collapse with the settings of their papers: few topics are active, and many are duplicates. The
+  defaults differ from these settings for that reason.
 - docs/published.md lists what still differs in each model.
 """
 
