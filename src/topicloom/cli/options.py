@@ -146,14 +146,14 @@ class Preparing(Reading):
     n_jobs: Annotated[
         int | None,
         _words(
-            "--jobs", help="Processes that count words, and of compare and select-topics that fit; -1 is all cores."
+            "--jobs", help="Processes that count words and, in compare and select-topics, fit models; -1 is all cores."
         ),
     ] = None
     cluster: Annotated[
         str | None,
         _words(
             metavar="auto|ADDRESS",
-            help="A Ray cluster, whose nodes do the work of --jobs; train trains on this machine.",
+            help="A Ray cluster, whose nodes do the work of --jobs; train fits its model on this machine.",
         ),
     ] = None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from .edits import KINDS, Edit, listed
 
 
-def named_in(edits: Iterable[Edit]) -> set[int]:
+def numbers_in(edits: Iterable[Edit]) -> set[int]:
     """Return the numbers of the topics that checked edits name."""
     numbers: set[int] = set()
     for edit in edits:

@@ -25,7 +25,7 @@ from .outlets import Outlets
 from .reading import Reading
 from .saved import SavedTopics, read_topics
 from .stored import read_stored
-from .translating import named_in
+from .translating import numbers_in
 
 if TYPE_CHECKING:
     import pandas
@@ -252,7 +252,7 @@ class Topics(Reading, Analyses, Outlets):
         if not edited.edits:
             raise InputError(f"the topics of {what} have neither names nor other edits; edit or name them first")
         matching: list[int | None] = [None] * len(edited.origin.components_)
-        changed, weak = named_in(edited.edits), []
+        changed, weak = numbers_in(edited.edits), []
         for pair in self.match(edited.origin, threshold=threshold).pairs:
             if pair.old is not None:
                 matching[pair.old] = pair.topic

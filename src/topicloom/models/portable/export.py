@@ -69,7 +69,7 @@ def _of_network(network: TopicNetwork) -> PortableInference:
     topics = None
     if isinstance(network, LoomNetwork) and network.counting.started:
         counting = network.counting
-        given = _scaled(counting.beta_t), _numpy(counting.alpha), network.refine
+        given = _scaled(counting.topics()), _numpy(counting.alpha), network.refine
         topics = PortableTopics("refine", *given, share=ENCODER_PRIOR, prior_tokens=PRIOR_TOKENS)
     return PortableInference(average, _encoder(encoder), _readout(network, encoder), topics)
 
