@@ -163,7 +163,7 @@ def test_a_process_that_cannot_start_is_one_sentence(tmp_path):
         "import pathlib\nfrom topicloom.experiments import jobs\nimport json\n"
         f"list(jobs.run([{{'n': 1}}, {{'n': 2}}], json.dumps, pathlib.Path({str(tmp_path / 'rows.jsonl')!r}), 2))\n"
     )
-    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
     assert ended.returncode == 1
     assert "InputError: a worker process could not start" in ended.stderr
     assert "__name__ == '__main__'" in ended.stderr

@@ -4,9 +4,11 @@ corpora that reports use, from files that the user has."""
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sysconfig
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +21,7 @@ from .errors import InputError, SettingError
 from .text import Document, read, stop_words
 
 _NOT_SUBJECTS = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__", "pydoc_data", "lib2to3"}
+_NOT_MODULES = ("config-", "_sysconfigdata")  # beginnings of names
 # Words that occur in the documentation of any function, whatever its subject.
 _JARGON = {
     "arg", "args", "argument", "arguments", "attribute", "attributes", "bool", "call", "called", "calls",
@@ -61,7 +64,7 @@ def python_docs(**options: Any) -> Corpus:
     Raises:
         InputError: this Python was installed without the source of its library.
     """
-    documents = list(_library_documents(Path(sysconfig.get_path("stdlib"))))
+    documents = _library_documents(Path(sysconfig.get_path("stdlib")))
     if not documents:
         raise InputError("this Python was installed without the source of its library; use synthetic_lda() instead")
     options = {"language": "en", "max_df": 0.1, "stop_words": stop_words("en") | _JARGON, **options}
@@ -264,18 +267,26 @@ def _draw_words(
     return sparse.csr_array((np.ones(len(row), np.float32), (row, column)), shape=(n_docs, n_words))
 
 
-def _library_documents(root: Path) -> Iterator[Document]:
-    for path in sorted(root.rglob("*.py")):
-        parts = path.relative_to(root).with_suffix("").parts
-        if _NOT_SUBJECTS & set(parts) or parts[0].startswith(("config-", "_sysconfigdata")):
-            continue
-        name = ".".join(parts).removesuffix(".__init__")
+@cache  # parsing the library takes seconds
+def _library_documents(root: Path) -> tuple[Document, ...]:
+    documents = []
+    for path in sorted(_library_files(root)):
+        name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         try:
             module = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError):
             continue  # the library contains faulty files on purpose
-        for id, text in _documents_of(module, name):
-            yield Document(text, id, name.partition(".")[0])
+        documents += [Document(text, id, name.partition(".")[0]) for id, text in _documents_of(module, name)]
+    return tuple(documents)
+
+
+def _library_files(root: Path) -> Iterator[Path]:
+    for folder, subfolders, files in os.walk(root):
+        subfolders[:] = set(subfolders) - _NOT_SUBJECTS
+        for file in map(Path(folder).joinpath, files):
+            first = file.relative_to(root).parts[0]
+            if file.suffix == ".py" and file.stem not in _NOT_SUBJECTS and not first.startswith(_NOT_MODULES):
+                yield file
 
 
 def _documents_of(node: ast.Module | ast.ClassDef, name: str) -> Iterator[tuple[str, str]]:

@@ -75,7 +75,7 @@ def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row,
                     workers.remove(worker)
                     job, cause = worker.job, worker.died()
                     n_deaths[id(job)] += 1
-                    if n_deaths[id(job)] == ATTEMPTS:
+                    if n_deaths[id(job)] == ATTEMPTS or worker.ended_in_an_error:
                         yield worker.row(cause)
                     elif job is not None:
                         _own_log.warning("%s: %s; it is done again", name_of(job), cause)
@@ -127,6 +127,11 @@ class _Worker:
         cause = cause_of(self.process.exitcode)
         self.end()
         return f"its process died ({cause})"
+
+    @property
+    def ended_in_an_error(self) -> bool:
+        """Whether the process ended in an exception before its first job, as the next one would, too."""
+        return self.job is None and (self.process.exitcode or 0) > 0
 
     def row(self, error: str) -> Row:
         """Return the row of the job with an error.
