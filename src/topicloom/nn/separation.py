@@ -14,7 +14,7 @@ _MAX_VOCABULARY = 0.6  # good topics cannot have more of the vocabulary than thi
 # How the weight is controlled. These values were chosen on held-out training documents of five corpora. A weight that
 # changes faster costs coherence: a word that is pushed into a topic before the topic has its documents stays there.
 _START, _MIN_WEIGHT, _MAX_WEIGHT = 0.03, 1e-3, 0.3
-_STEP, _MAX_ERROR = 1.5, 0.1  # a diversity that is too low by .1 or more raises the weight by 16 % after an epoch
+_STEP, _MAX_ERROR = 3.0, 0.1  # a diversity that is too low by .1 or more raises the weight by 35 % after an epoch
 _LOOKAHEAD = 5  # epochs for which diversity is assumed to rise as it did in the last one
 _SETTLED, _PATIENCE = 0.5, 20  # the weight is constant until half of the topics are active, or this many epochs
 
