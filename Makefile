@@ -16,7 +16,7 @@ demo: setup  ## train on the documentation of your Python and show the topics
 	$(BIN)/topicloom demo
 
 test: setup  ## run the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4  # see tests/conftest.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4  # a core for each process
 
 test-seeds: setup  ## fit every model on planted topics with three seeds instead of one
 	TOPICLOOM_ALL_SEEDS=1 $(BIN)/python -m pytest tests/test_recovery.py

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +13,6 @@ from topicloom.training.callbacks import Callback
 
 # The networks here are so small that a second thread costs more than it brings, above all beside other workers.
 torch.set_num_threads(1)
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores, because tests wait for the processes that they start."""
-    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,12 @@ from topicloom.training.checkpoint_files import read_checkpoint
 
 CORPUS = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
 SMALL: dict[str, Any] = {"n_topics": 3, "hidden_size": 8, "batch_size": 20, "epochs": 4, "random_state": 3}
-WHOLE = tl.GSM(**SMALL).fit(CORPUS)
+
+
+@cache
+def whole() -> tl.GSM:
+    """The fit that nothing stopped."""
+    return tl.GSM(**SMALL).fit(CORPUS)
 
 
 class Stops(tl.Callback):
@@ -65,12 +71,12 @@ def test_the_last_two_are_kept_and_the_fit_goes_on(tmp_path):
     assert names(folder) == ["checkpoint-2.safetensors", "checkpoint-3.safetensors"]
     steps = Steps()
     resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder, callbacks=[steps])
-    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    np.testing.assert_array_equal(resumed.components_, whole().components_)
     assert steps.count == 5  # those of the last epoch; a fit that began again would have the same topics
     assert names(folder) == ["checkpoint-3.safetensors", "checkpoint-4.safetensors"]
     assert read_checkpoint(folder / "checkpoint-4.safetensors").finished
     again = tl.GSM(**SMALL).fit(CORPUS, checkpoint=str(folder))  # there is nothing left to do
-    np.testing.assert_array_equal(again.components_, WHOLE.components_)
+    np.testing.assert_array_equal(again.components_, whole().components_)
     assert names(folder) == ["checkpoint-3.safetensors", "checkpoint-4.safetensors"]
 
 
@@ -81,7 +87,7 @@ def test_a_checkpoint_within_an_epoch(tmp_path, monkeypatch):
     assert (newest.epoch, newest.snapshot.values["batch"]) == (2, 1)
     steps = Steps()
     resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder, callbacks=[steps])
-    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    np.testing.assert_array_equal(resumed.components_, whole().components_)
     assert steps.count == 9
 
 
@@ -102,7 +108,7 @@ def test_a_signal_writes_a_checkpoint_and_stops(number, tmp_path):
     assert caught.value.signal == number
     assert signal.getsignal(number) is before
     resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
-    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    np.testing.assert_array_equal(resumed.components_, whole().components_)
     assert signal.getsignal(number) is before
 
 
@@ -121,7 +127,7 @@ def test_a_fit_in_another_thread(tmp_path):
     thread = threading.Thread(target=model.fit, args=(CORPUS,), kwargs={"checkpoint": tmp_path})
     thread.start()
     thread.join()
-    np.testing.assert_array_equal(model.components_, WHOLE.components_)
+    np.testing.assert_array_equal(model.components_, whole().components_)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +144,7 @@ def test_another_fit_is_refused(model, corpus, message, tmp_path):
         model.fit(corpus, checkpoint=tmp_path)
     assert not hasattr(model, "components_")
     resumed = tl.GSM(**SMALL | {"device": "cpu", "verbose": 0}).fit(CORPUS, checkpoint=tmp_path)  # the same fit
-    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    np.testing.assert_array_equal(resumed.components_, whole().components_)
 
 
 def test_other_held_out_documents_and_versions_are_refused(tmp_path, monkeypatch):
@@ -155,7 +161,7 @@ def test_a_damaged_checkpoint_leaves_the_one_before_it(tmp_path, caplog):
     newest = tmp_path / "checkpoint-3.safetensors"
     newest.write_bytes(newest.read_bytes()[:1000])
     resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
-    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    np.testing.assert_array_equal(resumed.components_, whole().components_)
     assert f"{newest} is damaged" in caplog.text
     assert names(tmp_path) == ["checkpoint-2.safetensors", "checkpoint-4.safetensors"]
     for path in tmp_path.glob("checkpoint-*"):
@@ -200,17 +206,17 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch, caplog):
     assert "no checkpoint can be written" in caplog.text
     assert "No space left on device" in caplog.text
     monkeypatch.undo()
-    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path).components_, WHOLE.components_)
+    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path).components_, whole().components_)
 
 
 def test_more_epochs(tmp_path):
     tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
     more = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=3))
     assert [row["epoch"] for row in more.history_] == [1, 2, 3, 4, 5, 6, 7]
-    assert [row["loss"] for row in more.history_[:4]] == [row["loss"] for row in WHOLE.history_]
+    assert [row["loss"] for row in more.history_[:4]] == [row["loss"] for row in whole().history_]
     rates = [row["learning_rate"] for row in more.history_]
     assert rates[4] > 0.005 > 0.0005 > rates[6]  # a cycle of its own
-    assert not np.array_equal(more.components_, WHOLE.components_)
+    assert not np.array_equal(more.components_, whole().components_)
     again = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=1))
     assert len(again.history_) == 8
 
@@ -304,5 +310,5 @@ def test_a_killed_process(tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
     assert done.returncode == -signal.SIGKILL
     resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
-    np.testing.assert_array_equal(resumed.components_, WHOLE.components_)
+    np.testing.assert_array_equal(resumed.components_, whole().components_)
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]

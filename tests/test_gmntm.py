@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 import numpy as np
+import pytest
 import torch
 
 from topicloom import GMNTM
@@ -12,24 +13,28 @@ from topicloom.datasets import synthetic_lda
 
 N_TOPICS = 3
 DRAWN = synthetic_lda(400, N_TOPICS, 60, 40, alpha=0.05, shares=[0.15, 0.7, 0.15], random_state=0)
-MODEL = GMNTM(N_TOPICS, epochs=20, pretrain_epochs=10, random_state=1, device="cpu").fit(DRAWN.corpus)
 
 
-def test_a_component_is_that_of_a_topic():
-    components = MODEL.predict(DRAWN.corpus)
+@pytest.fixture(scope="module")
+def fitted() -> GMNTM:
+    return GMNTM(N_TOPICS, epochs=20, pretrain_epochs=10, random_state=1, device="cpu").fit(DRAWN.corpus)
+
+
+def test_a_component_is_that_of_a_topic(fitted):
+    components = fitted.predict(DRAWN.corpus)
     assert components.shape == (400,)
-    assert np.mean(components == MODEL.transform(DRAWN.corpus).argmax(1)) > 0.9
+    assert np.mean(components == fitted.transform(DRAWN.corpus).argmax(1)) > 0.9
 
 
-def test_a_document_without_a_known_word_gets_the_most_probable_component():
-    torch.testing.assert_close(MODEL.network_.prior.log_pi.exp().sum(), torch.tensor(1.0))
+def test_a_document_without_a_known_word_gets_the_most_probable_component(fitted):
+    torch.testing.assert_close(fitted.network_.prior.log_pi.exp().sum(), torch.tensor(1.0))
     for shift in (0, 1):  # so that it is not merely the first one
-        model = deepcopy(MODEL)
+        model = deepcopy(fitted)
         prior = model.network_.prior
         prior.weights.copy_(prior.weights.roll(shift))
         largest = int(prior.log_pi.argmax())
         assert model.predict([["unheard"], []]).tolist() == [largest, largest]
 
 
-def test_no_documents_have_no_components():
-    assert MODEL.predict([]).shape == (0,)
+def test_no_documents_have_no_components(fitted):
+    assert fitted.predict([]).shape == (0,)

@@ -16,7 +16,7 @@ OTHER_WORDS = {
 
 
 def small(kind: type[TopicModel]) -> TopicModel:
-    settings = {"epochs": 2, "hidden_size": 8, "device": "cpu", "fractional_counts": True}
+    settings = {"epochs": 2, "pretrain_epochs": 2, "hidden_size": 8, "device": "cpu", "fractional_counts": True}
     known = kind().get_params()
     return kind(2, **{name: value for name, value in settings.items() if name in known})
 
