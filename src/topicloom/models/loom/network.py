@@ -14,6 +14,7 @@ from ...distributed.ranks import current, step
 from ...nn.batch import Batch
 from ...nn.network import Loss, Player
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
+from ...nn.separation import SLOW_STEP
 from ...nn.sparse import mixture_log_likelihood
 from ..gsm import GSMNetwork
 from ..words import Words
@@ -51,6 +52,7 @@ class LoomNetwork(GSMNetwork):
         n_topics, seeds = settings.n_topics, words.seeds
         wide = None if seeds is None else pad(seeds, (0, n_spare))  # (V, K')
         super().__init__(settings._gsm(n_topics + n_spare), replace(words, seeds=wide), generator)
+        self.separation.step = SLOW_STEP  # counting moves topics apart after these epochs
         self.counting = CollapsedCounts(
             len(words),
             n_topics,
