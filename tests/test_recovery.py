@@ -46,6 +46,7 @@ class Case(NamedTuple):
 
 
 SMALL: dict[str, Any] = {"epochs": 30, "batch_size": 100, "hidden_size": 32}
+# For models that need more steps than SMALL gives.
 MORE_STEPS = SMALL | {"epochs": 40, "batch_size": 64}
 
 # Online variational Bayes may stop at a local optimum, where one of its topics covers two planted ones.

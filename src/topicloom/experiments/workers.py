@@ -47,7 +47,8 @@ def described(error: Exception) -> str:
 def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:
     """Do jobs in worker processes of one thread each, and yield the row of each job as soon as it is done.
 
-    A job whose process dies is begun again when all others have been begun, three times at most. Workers are fresh
+    A job whose process dies is begun again when all others have been begun, three times at most. A process that ends in
+    an exception before its first job is not replaced, because the next one would end alike. Workers are fresh
     interpreters ("spawn"). They search the current directory for modules, too. All of them end when the iterator is
     closed, or when this process dies.
 
@@ -130,7 +131,7 @@ class _Worker:
 
     @property
     def ended_in_an_error(self) -> bool:
-        """Whether the process ended in an exception before its first job, as the next one would, too."""
+        """Whether the process has ended in an exception before its first job."""
         return self.job is None and (self.process.exitcode or 0) > 0
 
     def row(self, error: str) -> Row:

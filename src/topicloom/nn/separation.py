@@ -15,7 +15,6 @@ _MAX_VOCABULARY = 0.6  # good topics cannot have more of the vocabulary than thi
 # changes faster costs coherence: a word that is pushed into a topic before the topic has its documents stays there.
 _START, _MIN_WEIGHT, _MAX_WEIGHT = 0.03, 1e-3, 0.3
 _STEP, _MAX_ERROR = 3.0, 0.1  # a diversity that is too low by .1 or more raises the weight by 35 % after an epoch
-SLOW_STEP = 1.5  # ... or by 16 %
 _LOOKAHEAD = 5  # epochs for which diversity is assumed to rise as it did in the last one
 _SETTLED, _PATIENCE = 0.5, 20  # the weight is constant until half of the topics are active, or this many epochs
 
@@ -34,7 +33,7 @@ class SeparationTerm(nn.Module):
             expected to be top words.
     """
 
-    step: float = _STEP  # after an epoch, the weight changes by exp(step * error)
+    step: float = _STEP  # after an epoch, the weight is multiplied by exp(step * error)
     weight: Tensor  # () the multiplier, saved with the network
     last_diversity: Tensor  # () the diversity after the previous epoch
 

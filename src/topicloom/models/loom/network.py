@@ -14,7 +14,6 @@ from ...distributed.ranks import current, step
 from ...nn.batch import Batch
 from ...nn.network import Loss, Player
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
-from ...nn.separation import SLOW_STEP
 from ...nn.sparse import mixture_log_likelihood
 from ..gsm import GSMNetwork
 from ..words import Words
@@ -29,6 +28,7 @@ _STREAM_STEPS = 500  # after this many steps of pretraining, a stream enters the
 _SEED_COUNT = 50.0  # tokens by which a seed word counts in its topic from the start
 _COUNTED_AT_ONCE = 2048  # documents; counts do not depend on the batches, of which each takes some time
 _ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
+_SEPARATION_STEP = 1.5  # half of that of other models: Loom's other settings were chosen with it
 _ENCODER_PASSES = 32  # the last of so many sampling passes begins with a batch that trains it, and has a loss
 
 
@@ -52,7 +52,7 @@ class LoomNetwork(GSMNetwork):
         n_topics, seeds = settings.n_topics, words.seeds
         wide = None if seeds is None else pad(seeds, (0, n_spare))  # (V, K')
         super().__init__(settings._gsm(n_topics + n_spare), replace(words, seeds=wide), generator)
-        self.separation.step = SLOW_STEP  # counting moves topics apart after these epochs
+        self.separation.step = _SEPARATION_STEP
         self.counting = CollapsedCounts(
             len(words),
             n_topics,
