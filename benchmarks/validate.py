@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import product
 
 import shared
-
 import topicloom as tl
 
 COLUMNS = (
