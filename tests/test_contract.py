@@ -668,7 +668,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"patience": 1},
         {"patience": 1, "validation_fraction": 0.5},
     ],
-    "VariationalTopicModel": [{"kl_weight": 0.1}, {"kl_warmup": 2.0}, {"n_samples": 3}],
+    "VariationalTopicModel": [{"kl_weight": 0.5}, {"kl_warmup": 2.0}, {"n_samples": 3}],
     "GMNTM": [
         {"pretrain_epochs": 2},
         {"spread": 1.0},

@@ -22,7 +22,8 @@ from topicloom.nn.dirichlet import (
     log_gamma_slope,
     weibull_shape,
 )
-from topicloom.nn.divergences import kl_bernoulli, kl_dirichlet, kl_weibull_gamma
+from topicloom.nn.divergences import kl_bernoulli, kl_dirichlet, kl_weibull, kl_weibull_gamma
+from topicloom.nn.encoders import WeibullHead
 from topicloom.nn.layers import FoldedNorm
 from topicloom.nn.priors import laplace_dirichlet
 
@@ -290,6 +291,47 @@ def test_the_rate_of_the_gammas_is_the_one_that_makes_the_divergence_least():
     least = kl_weibull_gamma(k, log_scale + shifts, prior).sum(1).min()
     assert found.item() <= least.item()
     assert found.item() == pytest.approx(least.item(), abs=1e-3)
+
+
+@pytest.mark.parametrize("shape", [0.2, 1.0, 3.0])
+def test_kl_weibull(shape):
+    """One topic has the factor at which its moment is 1; that of the density ratio is then the divergence."""
+    k, k0, log_scale0 = (torch.tensor(x, dtype=torch.float64) for x in (shape, 0.5, -1.2))
+    log_scale = log_scale0 - torch.lgamma(1 + k0 / k) / k0
+    posterior = stats.weibull_min(shape, scale=math.exp(log_scale))
+    prior = stats.weibull_min(0.5, scale=math.exp(-1.2))
+    expected = integrate.quad(
+        lambda q: posterior.logpdf(posterior.ppf(q)) - prior.logpdf(posterior.ppf(q)), 1e-12, 1 - 1e-12, limit=500
+    )[0]
+    found = kl_weibull(k[None, None], log_scale[None, None] + 3, k0, log_scale0[None])
+    assert found.item() == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def test_the_factor_of_weibulls_is_the_one_that_makes_the_divergence_least():
+    prior, k0 = torch.tensor([0.1, 0.4, 0.2], dtype=torch.float64), torch.tensor(0.3, dtype=torch.float64)
+    k = torch.tensor([[0.5, 1.0, 3.0]], dtype=torch.float64)
+    log_scale = torch.tensor([[0.0, 1.0, -2.0]], dtype=torch.float64)
+    found = WeibullPosterior(k, log_scale, prior, k0).divergence().sum()
+    q = [torch.distributions.Weibull(scale, shape) for scale, shape in zip(log_scale[0].exp(), k[0], strict=True)]
+    scales = (prior.log() - torch.lgamma(1 + 1 / k0)).exp()
+    least = math.inf
+    for log_factor in torch.linspace(-8, 8, 801, dtype=torch.float64):
+        total = 0.0
+        for each, scale in zip(q, scales, strict=True):  # E_q[log q - log p] by quadrature
+            u = (torch.arange(4000, dtype=torch.float64) + 0.5) / 4000
+            w = each.scale * (-(1 - u).log()) ** (1 / each.concentration)
+            p = torch.distributions.Weibull(scale * log_factor.exp(), k0)
+            total += (each.log_prob(w) - p.log_prob(w)).mean().item()
+        least = min(least, total)
+    assert found.item() == pytest.approx(least, abs=0.01)
+
+
+def test_a_document_without_tokens_costs_nothing_with_weibulls():
+    head = WeibullHead(6, 4, seeded(), concentration=1.75, shape=weibull_shape)
+    alpha = torch.tensor([0.2, 0.04, 0.02, 0.02])
+    k, log_scale = head(torch.randn(8, 6, generator=seeded()), alpha, torch.zeros(8))
+    found = WeibullPosterior(k, log_scale, alpha, head.prior_shape(alpha)).divergence()
+    torch.testing.assert_close(found, torch.zeros_like(found), atol=1e-3, rtol=0)
 
 
 def test_a_weibull_varies_like_its_gamma():

@@ -15,7 +15,7 @@ from topicloom.errors import SettingError
 from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
 from topicloom.models.persistence import load
 from topicloom.models.spare_topics import SpareTopics, choose_distinct
-from topicloom.nn.code_norm import CodeNorm, TopicShares
+from topicloom.nn.code_norm import TopicShares, norm_of_mean, norm_of_spread
 from topicloom.training.batches import BatchReader, sparse_batch
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import TrainingState
@@ -144,12 +144,18 @@ def test_shares_pass_to_the_heirs():
     assert not even.logits.any()
 
 
-def test_the_certainty_of_a_code_is_bounded_by_default():
-    norm = CodeNorm(3, "bounded")
-    with torch.no_grad():
-        norm.shift.fill_(50.0)
-        shifted = norm(torch.randn(20, 3, generator=torch.Generator().manual_seed(0))).mean(0)
-    torch.testing.assert_close(shifted, torch.ones(3))
+@pytest.mark.parametrize(("make", "lowest", "shift"), [(norm_of_mean, 0.6, 0.0), (norm_of_spread, 0.05, 1.0)])
+def test_a_code_is_bounded_by_default(make, lowest, shift):
+    norm, x = make(3, "mean"), torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
+    assert (norm(x).std(0, correction=0) > 0.85).all()  # near 1 at the start
+    for value, expected in ((50.0, lowest), (-50.0, 1.0)):
+        with torch.no_grad():
+            norm.scale.fill_(value)
+            if norm.shift is not None:
+                norm.shift.fill_(50.0)
+            codes = norm(x)
+        torch.testing.assert_close(codes.mean(0), torch.full((3,), shift))
+        torch.testing.assert_close(codes.std(0, correction=0), torch.full((3,), expected))
 
 
 def wide_state(kind, **settings):

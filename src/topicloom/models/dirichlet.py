@@ -16,8 +16,9 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - a(x) is alpha plus a number of tokens for each topic, which is a softmax of a batch-normalised layer times the tokens
   of the document, and not a softplus (code_norm="shift"). Every topic is then in use from the first step, and a short
   document costs few nats.
-- The weight of the divergence is .1 (kl_weight=1). It rises in the first quarter of the epochs, and not in 100 epochs
-  (kl_warmup=100).
+- The weight of the divergence is .1, and 1 with "laplace" (kl_weight=1). It rises in the first quarter of the epochs,
+  with "laplace" and "weibull" in three quarters of them, and not in 100 epochs (kl_warmup=100).
+- With "weibull", the prior has Weibull variables as well (divergence="gammas").
 - p(w | theta) is theta beta unless the product is asked for (decoder="product").
 - alpha is asymmetric, in proportion to learned shares (learn_shares=False), and training starts with spare topics
   (spare_topics=0).
@@ -135,10 +136,14 @@ class DirichletNetwork(VariationalNetwork):
             return LaplacePosterior(mean, log_var, self.prior, self.shares.logits)
         alpha = self.alpha  # (K,)
         if self.estimator == "weibull":
-            alpha = alpha.clamp_min(_LEAST_WEIBULL_ALPHA)
+            assert isinstance(self.head, WeibullHead)
+            if self.of_gammas:
+                alpha = alpha.clamp_min(_LEAST_WEIBULL_ALPHA)
             k, log_scale = self.head(h, alpha, totals)  # (B, K), (B, K)
-            # The divergence would draw the shares to where E[log weight] of a Weibull and of a gamma variable agree.
-            return WeibullPosterior(k, log_scale, alpha.detach())
+            if self.of_gammas:
+                # The divergence would draw the shares to where E[log weight] of a Weibull and of a gamma agree.
+                return WeibullPosterior(k, log_scale, alpha.detach())
+            return WeibullPosterior(k, log_scale, alpha, self.head.prior_shape(alpha))
         a = self.head(h, alpha, totals)  # (B, K)
         if self.estimator == "rsvi":
             return RejectionDirichlet(a, alpha, self.augmentation, of_gammas=self.of_gammas)
@@ -169,7 +174,7 @@ class DirichletVAE(VariationalTopicModel):
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
             topics. None is 0.07, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
-            "weibull" replaces parameters below 0.05 by 0.05.
+        kl_weight: as in `VariationalTopicModel`. None is 0.1, or 1 with the "laplace" estimator.
         concentration: as how many tokens each token of a document counts in its posterior. A larger value makes the
             posterior more certain. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
         augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
@@ -181,8 +186,10 @@ class DirichletVAE(VariationalTopicModel):
         batch_norm_eps: the number that this normalisation adds to the variance. With .001, as in TensorFlow, words with
             small weights do not get those of common words.
         divergence: that of the Dirichlets, or that of the K gamma variables of which they consist: "gammas", as Joo et
-            al. (2019) have with the "icdf" estimator. Used by "implicit", "rsvi" and "icdf"; the two differ by a
-            constant unless `code_norm` is "none" or "shift".
+            al. (2019) have with the "icdf" estimator. With "implicit", "rsvi" and "icdf", the two differ by a constant
+            unless `code_norm` is "none" or "shift". With "weibull", "gammas" is the divergence from gamma variables,
+            with parameters of at least 0.05 (Zhang et al. 2018); otherwise it is that from Weibull variables with the
+            same means, which bounds the likelihood of short texts far better. Not used by "laplace".
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
@@ -206,7 +213,7 @@ class DirichletVAE(VariationalTopicModel):
     decoder: Literal["mixture", "product"] = "mixture"
     alpha: Positive | None = None
     concentration: Positive = 1.75
-    kl_weight: NotNegative = 0.1
+    kl_weight: NotNegative | None = None  # type: ignore[assignment]  # the best weight depends on the estimator
     augmentation: AtLeastOne = 5
     sparsity: Share | None = None
     temperature: Positive = 0.5
@@ -217,6 +224,16 @@ class DirichletVAE(VariationalTopicModel):
     @property
     def _alpha(self) -> float:
         return self.alpha or (_LAPLACE_ALPHA if self.estimator == "laplace" else _ALPHA)
+
+    @property
+    def divergence_weight(self) -> float:
+        if self.kl_weight is None:
+            return 1.0 if self.estimator == "laplace" else 0.1
+        return self.kl_weight
+
+    @property
+    def warmup_share(self) -> float:
+        return super().warmup_share if self.estimator in ("laplace", "weibull") else 0.25
 
     @property
     def has_constant_divergence(self) -> bool:

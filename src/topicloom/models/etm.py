@@ -10,7 +10,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - A term of the loss keeps topics apart (min_diversity=0).
 - Shares of topics are learned, theta = softmax(z + b) (learn_shares=False), and training starts with spare topics
   (spare_topics=0).
-- The weight of the divergence is .3 (kl_weight=1), to which it rises in the first quarter of the epochs (kl_warmup=0).
+- The weight of the divergence rises to 1 in the first three quarters of the epochs (kl_warmup=0).
 - The encoder receives log(1 + x) and not x / sum x (encoder_input="l1"). It has 128 softplus units and not 800 ReLU
   units, its mean and log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden
   from it in training (input_dropout=0).

@@ -18,8 +18,8 @@ the model departs from VaDE:
 - A term `balance` keeps the documents' components near pi.
 - Training starts with spare components, which are removed early in its last part (spare_topics=0).
 Other departures: q(c | x) is the distribution that makes the bound tightest, while VaDE takes p(c | z) at a draw of z;
-the weight of the divergence is .3 (kl_weight=1), to which it rises in the first quarter of the epochs of the last part
-(kl_warmup=0); there are background frequencies, and words are hidden from the encoder in training, as in GSM.
+the weight of the divergence rises to 1 in the first three quarters of the epochs of the last part (kl_warmup=0); there
+are background frequencies, and words are hidden from the encoder in training, as in GSM.
 """
 
 from __future__ import annotations

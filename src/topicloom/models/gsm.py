@@ -4,13 +4,13 @@ Miao, Grefenstette & Blunsom 2017, "Discovering Discrete Latent Topics with Neur
 document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(W z) and p(w | theta) = theta beta.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's, which `as_published` has:
-- z has one dimension for each topic, and W is left out (latent_size=L adds W).
+- z has one dimension for each topic, and W is a learned multiple of the identity (latent_size=L has a matrix).
 - Topics are deviations from the word frequencies of the corpus (background=False).
 - theta = softmax(W z + b) with learned shares b (learn_shares=False), and training starts with more topics than
   requested (spare_topics=0), so that topics can be of different sizes.
 - The mean and the log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden from
   the encoder during training (input_dropout=0). Both improve the topics and the inference on new text.
-- The weight of the divergence is .3 (kl_weight=1), to which it rises in the first quarter of the epochs (kl_warmup=0).
+- The weight of the divergence rises to 1 in the first three quarters of the epochs (kl_warmup=0).
 - A term of the loss keeps topics apart (min_diversity=0).
 - Topics are learned ten times as fast as the encoder (topic_gain=1), which receives log(1 + x) (encoder_input="l1"),
   and Adam's learning rate goes through one cycle (schedule="constant").
@@ -24,7 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..errors import SettingError
 from ..nn.batch import Batch
@@ -40,6 +40,7 @@ from .variational import VariationalTopicModel
 from .words import Words
 
 _ALPHA = 0.3  # of the "laplace" prior
+_SPREAD = 1.5  # the factor of the code at the start of training
 
 
 class GSMNetwork(VariationalNetwork):
@@ -58,6 +59,8 @@ class GSMNetwork(VariationalNetwork):
         self.shares = settings.build_shares()
         projected = settings.latent_size is not None
         self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
+        scaled = not projected and not settings.has_laplace_prior
+        self.spread = nn.Parameter(torch.tensor(_SPREAD)) if scaled else None
 
     def posterior(self, batch: Batch) -> SampledPosterior:
         return self.code(batch)
@@ -68,8 +71,12 @@ class GSMNetwork(VariationalNetwork):
         return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
 
     def to_theta(self, z: Tensor) -> Tensor:
-        """Return softmax(W z + b): (B, L) -> (B, K)."""
-        return torch.softmax((z if self.projection is None else self.projection(z)) + self.shares.logits, dim=1)
+        """Return softmax(W z + b), where W can be a multiple of the identity: (B, L) -> (B, K)."""
+        if self.projection is not None:
+            z = self.projection(z)  # (B, K)
+        elif self.spread is not None:
+            z = self.spread * z
+        return torch.softmax(z + self.shares.logits, dim=1)
 
     def prior_theta(self) -> Tensor:
         return self.to_theta(self.prior.mean[None])[0]
@@ -87,8 +94,8 @@ class GSM(VariationalTopicModel):
         alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics; None is
             0.3. A smaller value gives documents fewer topics.
         latent_size: the number of dimensions of the code, which a matrix maps to the topics. None gives each topic one
-            dimension and uses no matrix. A size needs the "standard" prior, because the "laplace" prior is one of
-            topics.
+            dimension, and with the "standard" prior one learned factor replaces the matrix. A size needs the "standard"
+            prior, because the "laplace" prior is one of topics.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "mlp" adds a hidden layer; its topics are
             read from documents that consist of one topic, and each batch takes memory in proportion to the vocabulary.
         decoder_size: the width of the hidden layer of the "mlp" decoder.

@@ -82,7 +82,6 @@ class NVDM(VariationalTopicModel):
     topic_gain: Positive = 4.0
     learn_shares: bool = False
     spare_topics: NotNegative = 0.0
-    kl_weight: NotNegative = 1.0  # with .3, planted topics are not found
     kl_warmup: NotNegative | None = 0.0
 
     def build_network(self, words: Words, generator: torch.Generator) -> NVDMNetwork:

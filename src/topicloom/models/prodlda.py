@@ -13,7 +13,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
-- The weight of the divergence is .3 (kl_weight=1). It rises in the first quarter of the epochs (kl_warmup=0).
+- The weight of the divergence rises to 1, and in ProdLDA to .3, in the first three quarters of the epochs
+  (kl_weight=1, kl_warmup=0).
 - Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0). In NVLDA,
   topics are deviations from the background (background=False), and a term of the loss keeps them apart
   (min_diversity=0).
@@ -59,7 +60,7 @@ class ProdLDA(DirichletVAE):
     decoder: Literal["mixture", "product"] = "product"
     alpha: Positive | None = 0.5
     topic_gain: Positive = 4.0
-    kl_weight: NotNegative = 0.3
+    kl_weight: NotNegative | None = 0.3
     batch_norm: bool = False
     dropout: Rate = 0.0
     epochs: AtLeastOne = 30
@@ -70,12 +71,11 @@ class ProdLDA(DirichletVAE):
 class NVLDA(DirichletVAE):
     """NVLDA: a mixture of topics with a logistic-normal posterior (Srivastava & Sutton 2017).
 
-    This is `DirichletVAE(estimator="laplace")` under the name of its paper: with equal settings, both learn the same
-    topics; only the default of `kl_weight`, 0.3, is its own. GSM differs in its prior, N(0, I). The settings are those
-    of `help(topicloom.DirichletVAE)` and `help(topicloom.VariationalTopicModel)`.
+    This is `DirichletVAE(estimator="laplace")` under the name of its paper: with the same settings, both learn the same
+    topics. GSM differs in its prior, N(0, I). The settings are those of `help(topicloom.DirichletVAE)` and
+    `help(topicloom.VariationalTopicModel)`.
     """
 
     published: ClassVar[dict[str, Any]] = _AUTHORS | {"dropout": 0.25, "learning_rate": 5e-3, "epochs": 300}
 
     estimator: Estimator = "laplace"
-    kl_weight: NotNegative = 0.3

@@ -14,8 +14,6 @@ from .neural import NeuralTopicModel
 
 logger = logging.getLogger("topicloom")
 
-_WARMUP = 0.25  # of the epochs; benchmarks/shares.md has what it changes
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class VariationalTopicModel(NeuralTopicModel):
@@ -25,22 +23,27 @@ class VariationalTopicModel(NeuralTopicModel):
 
     Args:
         kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE (Higgins et al. 2017). With
-            a weight of 1, the loss is minus the evidence lower bound. The default is lower: the normalised code of a
-            short text costs more than its words can repay, and with a weight of 1 many topics stay without documents.
-            With code_norm="fixed" it has hardly any effect, because the divergence hardly changes.
+            a weight of 1, the loss is minus the evidence lower bound. With a higher weight, codes are less certain and
+            more alike. With code_norm="fixed" it has hardly any effect, because the divergence hardly changes.
         kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
-            codes of short texts become uncertain before there are topics that they could tell apart. None is a quarter
-            of the epochs in `fit` (in Loom, of those before the sampling stage), and 0 in `partial_fit`.
+            codes of short texts become uncertain before there are topics that they could tell apart. None is three
+            quarters of the epochs in `fit`; in DirichletVAE with its exact estimators a quarter of them, and in Loom a
+            quarter of those before the sampling stage. In `partial_fit`, None is 0.
         n_samples: the number of draws of theta for each document, by which its loss is estimated.
     """
 
-    kl_weight: NotNegative = 0.3
+    kl_weight: NotNegative = 1.0
     kl_warmup: NotNegative | None = None
     n_samples: AtLeastOne = 1
 
     @property
     def divergence_weight(self) -> float:
         return self.kl_weight
+
+    @property
+    def warmup_share(self) -> float:
+        """The share of the epochs in which the divergence's weight rises by default."""
+        return 0.75  # benchmarks/shares.md has what it changes
 
     @property
     def has_constant_divergence(self) -> bool:
@@ -54,7 +57,7 @@ class VariationalTopicModel(NeuralTopicModel):
 
     def training_plan(self) -> TrainingPlan:
         plan = replace(super().training_plan(), cycle_end=self.cycle_end)
-        warmup = _WARMUP * (plan.cycle_end or plan.epochs) if self.kl_warmup is None else self.kl_warmup
+        warmup = self.warmup_share * (plan.cycle_end or plan.epochs) if self.kl_warmup is None else self.kl_warmup
         return replace(plan, kl_warmup=warmup)
 
     def stream_plan(self, epochs: int) -> TrainingPlan:

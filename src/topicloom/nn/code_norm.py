@@ -12,6 +12,8 @@ from .layers import BatchNorm
 CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
 PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its outputs are not scaled to the prior
 _GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
+_LEAST_SCALE, _LEAST_SPREAD = 0.6, 0.05  # of the mean and the log-variance; benchmarks/shares.md has what they change
+_NEAR_ONE = -3.0  # the logistic function of it is .05
 _EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
 
 
@@ -22,13 +24,15 @@ class CodeNorm(nn.Module):
       whatever the loss says (Zhu et al. 2020, "A Batch Normalized Inference Network Keeps the KL Vanishing Away").
     - "affine": batch normalisation with a learned scale and shift (Ioffe & Szegedy 2015).
     - "shift": batch normalisation with a learned shift and without a scale (Srivastava & Sutton 2017).
-    - "bounded": batch normalisation without a scale, and with a learned shift between -1 and 1.
+    - "bounded": batch normalisation with a learned scale between `least_scale` and 1, which starts near 1, and a
+      learned shift between -`largest_shift` and `largest_shift`. The unit stays in use, with a smaller divergence.
     - "none": a learned shift, as in a linear layer with a bias.
 
     Args:
         n_units: the number of columns L.
         kind: "fixed", "affine", "shift", "bounded" or "none".
         scale: with "affine", the scale at the start.
+        least_scale, largest_shift: with "bounded", the limits.
     """
 
     def __init__(
@@ -37,12 +41,17 @@ class CodeNorm(nn.Module):
         kind: Literal["fixed", "affine", "shift", "bounded", "none"],
         *,
         scale: float = 1.0,
+        least_scale: float = 1.0,
+        largest_shift: float = 0.0,
     ) -> None:
         super().__init__()
-        self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
-        self.scale = nn.Parameter(torch.full((n_units,), scale / _GAIN)) if kind == "affine" else None
-        self.shift = None if kind == "fixed" else nn.Parameter(torch.zeros(n_units))
         self.bounded = kind == "bounded"
+        self.least_scale, self.largest_shift = least_scale, largest_shift
+        self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
+        start = {"affine": scale, "bounded": _NEAR_ONE}.get(kind)
+        self.scale = None if start is None else nn.Parameter(torch.full((n_units,), start / _GAIN))
+        shifted = largest_shift > 0 if self.bounded else kind != "fixed"
+        self.shift = nn.Parameter(torch.zeros(n_units)) if shifted else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the normalised columns, (B, L) -> (B, L)."""
@@ -54,16 +63,33 @@ class CodeNorm(nn.Module):
 
     def _affine(self, x: Tensor) -> Tensor:
         if self.scale is not None:
-            x = x * (_GAIN * self.scale)
+            scale = _GAIN * self.scale  # (L,)
+            x = x * (self.least_scale ** scale.sigmoid() if self.bounded else scale)
         if self.shift is None:
             return x
         shift = _GAIN * self.shift  # (L,)
-        return x + (shift.tanh() if self.bounded else shift)
+        return x + (self.largest_shift * shift.tanh() if self.bounded else shift)
 
 
-def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
-    """Return the norm of where a code is, such as its mean. "mean" normalises it as "fixed" does."""
-    return CodeNorm(n_units, "fixed" if kind == "mean" else kind)
+def norm_of_location(n_units: int, kind: CodeNormKind, *, least_scale: float = 1.0) -> CodeNorm:
+    """Return the norm of where a code is, such as its logits. "mean" normalises it as "fixed" does by default.
+
+    Args:
+        n_units, kind: as in `CodeNorm`.
+        least_scale: with "mean", the lower limit of a learned scale; 1 is no scale.
+    """
+    if kind == "mean":
+        return CodeNorm(n_units, "fixed" if least_scale == 1 else "bounded", least_scale=least_scale)
+    return CodeNorm(n_units, kind)
+
+
+def norm_of_mean(n_units: int, kind: CodeNormKind) -> CodeNorm:
+    """Return the norm of the mean of a Gaussian. With "mean", its scale is learned, but does not fall below .6.
+
+    A mean of unit variance costs .5 nats in each dimension of every document, which a short text cannot repay. Without
+    a lower limit, most topics collapse.
+    """
+    return norm_of_location(n_units, kind, least_scale=_LEAST_SCALE)
 
 
 def norm_of_spread(n_units: int, kind: CodeNormKind) -> CodeNorm:
@@ -71,7 +97,9 @@ def norm_of_spread(n_units: int, kind: CodeNormKind) -> CodeNorm:
 
     Without bounds, the codes of short texts become as uncertain as the prior, and topics collapse.
     """
-    return CodeNorm(n_units, "bounded" if kind == "mean" else kind)
+    if kind == "mean":
+        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SPREAD, largest_shift=1.0)
+    return CodeNorm(n_units, kind)
 
 
 class TopicShares(nn.Module):

@@ -21,6 +21,7 @@ from .divergences import (
     kl_dirichlet,
     kl_gamma,
     kl_normal,
+    kl_weibull,
     kl_weibull_gamma,
 )
 from .layers import normal_like
@@ -186,11 +187,17 @@ class InverseDirichlet(_GammaPosterior):
 
 @dataclass(frozen=True)
 class WeibullPosterior(SimplexPosterior):
-    """Weibull variables lambda (-log u)^(1/k) in place of gammas (Zhang, Chen, Guo & Zhou 2018)."""
+    """Weibull variables lambda (-log u)^(1/k) in place of gammas (Zhang, Chen, Guo & Zhou 2018).
+
+    The prior has Weibull variables as well, with the means of the gammas and a common shape, `prior_shape`. Without a
+    `prior_shape` it has the gammas themselves, as in the paper. The divergence is then large wherever the shapes of the
+    gammas are small, because no Weibull variable is like such a gamma.
+    """
 
     shape: Tensor  # (B, K) k
     log_scale: Tensor  # (B, K) log lambda
     prior: Tensor  # (K,) the shapes of the prior's gammas
+    prior_shape: Tensor | None = None  # ()
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
         u = open_uniform(self.shape.shape, self.shape, generator)  # (B, K)
@@ -200,11 +207,13 @@ class WeibullPosterior(SimplexPosterior):
         return self.log_scale + torch.lgamma(1 + 1 / self.shape)  # the weights' means
 
     def divergence(self) -> Tensor:
-        """Return the smallest divergence from gammas with a common rate r, as theta does not depend on r.
+        """Return the smallest divergence from a prior whose variables have a common factor, as theta does not have it.
 
-        sum_k KL(r) has its minimum where the means of the gammas and of the Weibulls have the same sum,
-        r = sum alpha / sum_k E[w_k].
+        For gammas it is where their means and those of the Weibulls have the same sum.
         """
+        if self.prior_shape is not None:
+            prior_log_scale = self.prior.log() - torch.lgamma(1 + 1 / self.prior_shape)  # (K,)
+            return kl_weibull(self.shape, self.log_scale, self.prior_shape, prior_log_scale)
         log_rate = self.prior.sum().log() - torch.logsumexp(self.log_point(), dim=1, keepdim=True)  # (B, 1)
         return kl_weibull_gamma(self.shape, self.log_scale + log_rate, self.prior)
 

@@ -66,6 +66,29 @@ def kl_weibull_gamma(shape: Tensor, log_scale: Tensor, prior: Tensor) -> Tensor:
     return mean - (prior - 1) * expected_log + torch.lgamma(prior) - entropy
 
 
+def kl_weibull(shape: Tensor, log_scale: Tensor, prior_shape: Tensor, prior_log_scale: Tensor) -> Tensor:
+    """Return the smallest KL(Weibull(shape, r exp(log_scale)) || Weibull(prior_shape, exp(prior_log_scale))) over r.
+
+    Each row has one factor r, which does not change theta. With d = log(r lambda / lambda0),
+    KL = log(k / k0) - k0 d + EULER (k0 / k - 1) + exp(k0 d) Gamma(1 + k0 / k) - 1 (Bauckhage 2013). As k0 is the same
+    for all topics, the sum over the topics has its minimum where the mean of exp(k0 d) Gamma(1 + k0 / k) is 1.
+
+    Args:
+        shape: (B, K), positive, k.
+        log_scale: (B, K), log lambda.
+        prior_shape: (), positive, k0.
+        prior_log_scale: (K,), log lambda0.
+
+    Returns:
+        (B, K), one value for each topic.
+    """
+    ratio = prior_shape / shape  # (B, K)
+    log_moment = prior_shape * (log_scale - prior_log_scale) + torch.lgamma(1 + ratio)  # (B, K) log E[(w / lambda0)^k0]
+    log_moment = log_moment - torch.logsumexp(log_moment, dim=1, keepdim=True) + math.log(log_moment.shape[1])
+    difference = log_moment - torch.lgamma(1 + ratio)  # (B, K) k0 d
+    return -ratio.log() - difference + EULER * (ratio - 1) + log_moment.exp() - 1
+
+
 def kl_bernoulli(logits: Tensor, prior_probability: float) -> Tensor:
     """Return KL(Bernoulli(sigmoid(logits)) || Bernoulli(prior_probability)) for each entry."""
     p = torch.sigmoid(logits)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batch import Batch
-from .code_norm import PLAIN_NORMS, CodeNorm, CodeNormKind, norm_of_location, norm_of_spread
+from .code_norm import PLAIN_NORMS, CodeNorm, CodeNormKind, norm_of_location, norm_of_mean, norm_of_spread
 from .layers import (
     dropout,
     linear,
@@ -127,7 +127,7 @@ class GaussianHead(nn.Module):
         n_latent = len(prior_var)
         self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms have the shift, where there is one
         self.log_var = linear(n_hidden, n_latent, generator, bias=False)
-        self.mean_norm = norm_of_location(n_latent, norm)
+        self.mean_norm = norm_of_mean(n_latent, norm)
         self.log_var_norm = norm_of_spread(n_latent, norm)
         plain = norm in PLAIN_NORMS
         unit = torch.zeros_like(prior_var) if plain else prior_var.log()
@@ -198,13 +198,13 @@ class DirichletHead(nn.Module):
 class WeibullHead(nn.Module):
     """From h to the shapes and the log scales of Weibull variables, one for each topic.
 
-    The means a are those of a DirichletHead. The shapes start near those of Weibull variables that are like Gamma(a)
-    variables, and stay above `floor`, because the divergence contains Gamma(1 + 1/k).
+    The means a are those of a DirichletHead. The shape of a topic without tokens is that of the prior. Where a document
+    has tokens of a topic, the shape starts near that of a Weibull variable that is like a Gamma(a) variable.
 
     Args:
         n_hidden, n_topics, generator, concentration, norm: as in `DirichletHead`.
         shape: the shape of a Weibull variable that is like a Gamma(a) variable, given a.
-        floor: the smallest shape.
+        floor: is added to all shapes, because the logarithms of variables with small shapes have extreme values.
     """
 
     def __init__(
@@ -225,10 +225,16 @@ class WeibullHead(nn.Module):
         self.shape = shape
         self.floor = floor
 
+    def prior_shape(self, prior: Tensor) -> Tensor:
+        """Return the shape of the prior's variables, (), given those of its gammas (K,)."""
+        return self.shape(prior.mean()) + self.floor
+
     def forward(self, h: Tensor, prior: Tensor, totals: Tensor) -> tuple[Tensor, Tensor]:
         """Return the shapes k and the log scales log lambda, (B, K) each; the arguments are those of DirichletHead."""
         a = self.mean(h, prior, totals)  # (B, K)
-        k = self.shape(a) * (0.3 * self.norm(self.log_shape(h))).exp() + self.floor
+        least = self.shape(prior.mean())  # ()
+        added = (self.shape((a - prior).clamp_min(0) + prior.mean()) - least).clamp_min(0)  # (B, K)
+        k = least + self.floor + added * (0.3 * self.norm(self.log_shape(h))).exp()
         return k, a.log() - torch.lgamma(1 + 1 / k)
 
 

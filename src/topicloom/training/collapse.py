@@ -106,7 +106,7 @@ class CollapseWatch:
             return
         units = len(row.get("kl_per_dimension", ()))
         if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
-            weaker = {"kl_warmup": max(1, epochs // 4), "kl_weight": getattr(model, "kl_weight", 1) / 2}
+            weaker = {"kl_warmup": max(1, epochs // 4), "kl_weight": getattr(model, "divergence_weight", 1) / 2}
             yield (
                 f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
                 f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"

@@ -157,6 +157,10 @@ class Loom(VariationalTopicModel):
         return sum(self._stage_epochs(self.word_statistics()))
 
     @property
+    def warmup_share(self) -> float:
+        return 0.25
+
+    @property
     def cycle_end(self) -> int:
         return sum(self._stage_epochs(self.word_statistics())[:2])
 
