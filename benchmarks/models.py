@@ -26,7 +26,8 @@ MIN_DIVERSITY = 0.75  # that every model should reach
 COLUMNS = {
     "cpu": ("seconds", 1), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi6": ("NPMI .6", 3), "td6": ("TD .6", 2),
     "npmi_own": ("NPMI own", 3), "td_own": ("TD own", 2), "purity": ("purity", 3), "nmi": ("NMI", 3),
-    "acc": ("accuracy", 3), "own_ppl": ("perplexity", 0), "twins": ("duplicates", 1), "alive": ("active", 1),
+    "acc": ("accuracy", 3), "own_ppl": ("perplexity", 0), "bound_ratio": ("bound", 1),
+    "twins": ("duplicates", 1), "alive": ("active", 1),
 }  # fmt: skip
 HEAD = """# Every model on every corpus
 
@@ -41,6 +42,8 @@ page.
   They need labels, which two corpora do not have.
 - perplexity: half of each test document is given, and the other half is scored with the model's own decoder, which need
   not be a mixture.
+- bound: the perplexity of the evidence lower bound of whole documents, divided by the one of completion. Models that
+  are not variational autoencoders have none, and neither have earlier rows.
 - duplicates: pairs of topics that share 8 of their 10 top words (relevance .6).
 - active: topics that are the main topic of some training document.
 

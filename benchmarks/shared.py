@@ -183,6 +183,7 @@ def evaluate(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[s
         own_ppl: perplexity by document completion with the model's own decoder.
         alive: topics that are the main topic of some training document.
         twins, twins_own: pairs of topics that share 8 of their 10 top words, by relevance .6 and by the own rule.
+        bound_ratio: the perplexity of the evidence lower bound divided by own_ppl, if the model has a bound.
         units, active_units: latent dimensions, and those whose KL divergence is above .01, if the model has them.
     """
     independent = independent_metrics(shared)
@@ -215,6 +216,9 @@ def evaluate(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[s
     last = model.history_[-1] if model.history_ else {}
     if "active_units_by_divergence" in last:
         row |= {"active_units": last["active_units_by_divergence"], "units": len(last["kl_per_dimension"])}
+    if isinstance(model, tl.VariationalTopicModel):
+        test = tl.Corpus.from_counts(data["test"], model.vocabulary_)
+        row["bound_ratio"] = model.perplexity(test, method="bound") / row["own_ppl"]
     return row
 
 

@@ -13,11 +13,10 @@ from dataclasses import replace
 from itertools import product
 
 import shared
-import topicloom as tl
 
 COLUMNS = (
     "seconds", "npmi", "td", "npmi6", "td6", "twins", "npmi_own", "td_own", "npmi0", "td0",
-    "purity", "nmi", "acc", "ppl", "own_ppl", "bound", "alive",
+    "purity", "nmi", "acc", "ppl", "own_ppl", "bound_ratio", "alive",
 )  # fmt: skip
 
 
@@ -51,10 +50,6 @@ def main() -> None:
                     model = replace(variant, settings=variant.settings | settings).make(n_topics, seed, data)
                     model, seconds = shared.fit(model, data)
                     row = {"seconds": seconds} | shared.evaluate(options.shared, data, model)
-                    if isinstance(model, tl.VariationalTopicModel):
-                        row["bound"] = model.perplexity(
-                            tl.Corpus.from_counts(data["test"], model.vocabulary_), method="bound"
-                        )
                     figures = (f"{row[name]:.4g}" if name in row else "-" for name in COLUMNS)
                     print(corpus, n_topics, seed, *figures, settings, flush=True)
 
