@@ -9,7 +9,8 @@ setup: .venv/ready  ## make a virtual environment with all extras, with pinned v
 .venv/ready: pyproject.toml constraints.txt
 	@echo "Installing topicloom and all that it needs into .venv; this takes a few minutes."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]"
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[all]"
+	-$(BIN)/python -m compileall -q -j 0 -x '/tests?/' .venv/lib  # pip would use one core, and compile tests too
 	touch $@
 
 demo: setup  ## train on the documentation of your Python and show the topics

@@ -37,10 +37,17 @@ def test_words_of_one_direction_share_a_topic():
     vocabulary = [f"{group}{word}" for group in "ab" for word in range(10)]
     directions = np.repeat(np.eye(2), 10, axis=0) @ rng.normal(size=(2, 8))
     vectors = WordVectors(vocabulary, directions + 0.1 * rng.normal(size=(20, 8)))
-    documents = [[vocabulary[word]] * 20 for _ in range(30) for word in range(20)]
+    documents = [[vocabulary[word]] * 20 for _ in range(10) for word in range(20)]
     corpus = Corpus.from_tokens(documents) if hasattr(Corpus, "from_tokens") else Corpus.from_texts(documents)
     model = GaussianBATM(
-        2, word_vectors=vectors, fixed_word_vectors=True, min_diversity=0.0, epochs=40, random_state=0, device="cpu"
+        2,
+        word_vectors=vectors,
+        fixed_word_vectors=True,
+        min_diversity=0.0,
+        epochs=40,
+        batch_size=16,
+        random_state=0,
+        device="cpu",
     ).fit(corpus)
     main = model.transform(documents[:20]).argmax(1)
     assert len(set(main[:10])) == len(set(main[10:])) == 1

@@ -75,7 +75,7 @@ def divergences(name, norm, weights):
     more = {"estimator": name.split()[1]} if " " in name else {}
     if name == "GMNTM":
         more = {"pretrain_epochs": 5}
-    settings = {"epochs": 20, "hidden_size": 16, "batch_size": 64, "random_state": 0, "device": "cpu"}
+    settings = {"epochs": 12, "hidden_size": 16, "batch_size": 64, "random_state": 0, "device": "cpu"}
     return [
         VARIATIONAL[name](4, code_norm=norm, kl_weight=weight, **settings, **more).fit(SMALL).history_[-1]["divergence"]
         for weight in weights
