@@ -144,7 +144,7 @@ def test_shares_pass_to_the_heirs():
     assert not even.logits.any()
 
 
-@pytest.mark.parametrize(("make", "lowest", "shift"), [(norm_of_mean, 0.6, 0.0), (norm_of_spread, 0.05, 1.0)])
+@pytest.mark.parametrize(("make", "lowest", "shift"), [(norm_of_mean, 0.75, 0.0), (norm_of_spread, 0.05, 1.0)])
 def test_a_code_is_bounded_by_default(make, lowest, shift):
     norm, x = make(3, "mean"), torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
     assert (norm(x).std(0, correction=0) > 0.85).all()  # near 1 at the start

@@ -74,7 +74,7 @@ class NeuralTopicModel(TopicModel):
             These are scaled to the number of tokens of their document, so that the balance of reconstruction and
             divergence does not change. Bounds and perplexities are always those of the counts.
         code_norm: the batch normalisation of a document's code. "mean" keeps the standard deviation of the mean over
-            the documents between .6 and 1, so that every dimension stays in use, and lets the variance change within
+            the documents between .75 and 1, so that every dimension stays in use, and lets the variance change within
             bounds. "fixed" normalises both, as in BN-VAE (Zhu et al. 2020), so that the divergence hardly changes.
             "affine" has a learned scale and shift, and "shift" a shift alone. "none" has no normalisation, as in the
             papers of most models; topics can collapse.

@@ -13,7 +13,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
-- The weight of the divergence rises to 1, and in ProdLDA to .3, in the first three quarters of the epochs
+- The weight of the divergence rises to 1, and in ProdLDA to .6, in the first three quarters of the epochs
   (kl_weight=1, kl_warmup=0).
 - Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0). In NVLDA,
   topics are deviations from the background (background=False), and a term of the loss keeps them apart
@@ -60,7 +60,7 @@ class ProdLDA(DirichletVAE):
     decoder: Literal["mixture", "product"] = "product"
     alpha: Positive | None = 0.5
     topic_gain: Positive = 4.0
-    kl_weight: NotNegative | None = 0.3
+    kl_weight: NotNegative | None = 0.6
     batch_norm: bool = False
     dropout: Rate = 0.0
     epochs: AtLeastOne = 30

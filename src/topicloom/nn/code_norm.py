@@ -12,7 +12,7 @@ from .layers import BatchNorm
 CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
 PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its outputs are not scaled to the prior
 _GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
-_LEAST_SCALE, _LEAST_SPREAD = 0.6, 0.05  # of the mean and the log-variance; benchmarks/shares.md has what they change
+_LEAST_SCALE, _LEAST_SPREAD = 0.75, 0.05  # of the mean and the log-variance; benchmarks/shares.md has what they change
 _NEAR_ONE = -3.0  # the logistic function of it is .05
 _EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
 
@@ -84,7 +84,7 @@ def norm_of_location(n_units: int, kind: CodeNormKind, *, least_scale: float = 1
 
 
 def norm_of_mean(n_units: int, kind: CodeNormKind) -> CodeNorm:
-    """Return the norm of the mean of a Gaussian. With "mean", its scale is learned, but does not fall below .6.
+    """Return the norm of the mean of a Gaussian. With "mean", its scale is learned, but does not fall below .75.
 
     A mean of unit variance costs .5 nats in each dimension of every document, which a short text cannot repay. Without
     a lower limit, most topics collapse.
