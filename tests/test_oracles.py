@@ -347,8 +347,8 @@ def dense_gsm_posterior(model: GSM, x: torch.Tensor) -> Normal:
     seen = x / x.sum(1, keepdim=True).clamp_min(1e-12) if model.encoder_input == "l1" else x.log1p()
     h = F.softplus(encoder.hidden(F.softplus(seen @ encoder.weight + encoder.bias)))
     mean, log_var = (
-        F.batch_norm(layer(h), part.norm.running_mean, part.norm.running_var)
-        for layer, part in ((head.mean, head.mean_norm), (head.log_var, head.log_var_norm))
+        F.batch_norm(layer(h), part.norm.running_mean, part.norm.running_var) * least ** torch.sigmoid(5 * part.scale)
+        for layer, part, least in ((head.mean, head.mean_norm, 0.75), (head.log_var, head.log_var_norm, 0.05))
     )
     log_var = log_var + (5 * head.log_var_norm.shift).tanh()
     return Normal(mean * (0.5 * head.prior_log_var).exp(), (0.5 * (log_var + head.prior_log_var - 1)).exp())
@@ -357,7 +357,9 @@ def dense_gsm_posterior(model: GSM, x: torch.Tensor) -> Normal:
 def dense_gsm_words(model: GSM, z: torch.Tensor) -> torch.Tensor:
     """p(w | z): (B, V)"""
     network, decoder = model.network_, model.network_.decoder
-    logits = z if model.latent_size is None else z @ network.projection.weight.T
+    logits = z * (1 if network.spread is None else network.spread)
+    if model.latent_size is not None:
+        logits = z @ network.projection.weight.T
     theta = torch.softmax(logits + network.shares.logits, dim=1)
     frequency = torch.from_numpy(COUNTS.sum(0) + 1)
     background = (frequency / frequency.sum()).log() if model.background else torch.zeros(N_WORDS)

@@ -44,9 +44,16 @@ _SPREAD = 1.5  # the factor of the code at the start of training
 
 
 class GSMNetwork(VariationalNetwork):
-    """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z) -> words."""
+    """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z + b) -> words.
 
-    def __init__(self, settings: GSM, words: Words, generator: torch.Generator) -> None:
+    Args:
+        settings: the estimator.
+        words: the vocabulary.
+        generator: draws the initial weights.
+        scaled: as in `GaussianHead`.
+    """
+
+    def __init__(self, settings: GSM, words: Words, generator: torch.Generator, *, scaled: bool = True) -> None:
         super().__init__(
             _decoder(settings, words, generator),
             settings.build_encoder(words, generator),
@@ -55,12 +62,13 @@ class GSMNetwork(VariationalNetwork):
             n_samples=settings.n_samples,
         )
         self.prior = _prior(settings)
-        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator, norm=settings.code_norm)
+        norm = settings.code_norm
+        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator, norm=norm, scaled=scaled)
         self.shares = settings.build_shares()
         projected = settings.latent_size is not None
         self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
-        scaled = not projected and not settings.has_laplace_prior
-        self.spread = nn.Parameter(torch.tensor(_SPREAD)) if scaled else None
+        spread = not projected and not settings.has_laplace_prior
+        self.spread = nn.Parameter(torch.tensor(_SPREAD)) if spread else None
 
     def posterior(self, batch: Batch) -> SampledPosterior:
         return self.code(batch)

@@ -32,7 +32,8 @@ class CodeNorm(nn.Module):
         n_units: the number of columns L.
         kind: "fixed", "affine", "shift", "bounded" or "none".
         scale: with "affine", the scale at the start.
-        least_scale, largest_shift: with "bounded", the limits.
+        least_scale, largest_shift: with "bounded", the limits. A least scale of 1 is no scale, and a largest shift of 0
+            no shift.
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class CodeNorm(nn.Module):
         self.bounded = kind == "bounded"
         self.least_scale, self.largest_shift = least_scale, largest_shift
         self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
-        start = {"affine": scale, "bounded": _NEAR_ONE}.get(kind)
-        self.scale = None if start is None else nn.Parameter(torch.full((n_units,), start / _GAIN))
+        start = _NEAR_ONE if self.bounded else scale
+        scaled = least_scale < 1 if self.bounded else kind == "affine"
+        self.scale = nn.Parameter(torch.full((n_units,), start / _GAIN)) if scaled else None
         shifted = largest_shift > 0 if self.bounded else kind != "fixed"
         self.shift = nn.Parameter(torch.zeros(n_units)) if shifted else None
 
@@ -71,34 +73,37 @@ class CodeNorm(nn.Module):
         return x + (self.largest_shift * shift.tanh() if self.bounded else shift)
 
 
-def norm_of_location(n_units: int, kind: CodeNormKind, *, least_scale: float = 1.0) -> CodeNorm:
-    """Return the norm of where a code is, such as its logits. "mean" normalises it as "fixed" does by default.
-
-    Args:
-        n_units, kind: as in `CodeNorm`.
-        least_scale: with "mean", the lower limit of a learned scale; 1 is no scale.
-    """
-    if kind == "mean":
-        return CodeNorm(n_units, "fixed" if least_scale == 1 else "bounded", least_scale=least_scale)
-    return CodeNorm(n_units, kind)
+def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
+    """Return the norm of where a code is, such as its logits. "mean" normalises it as "fixed" does."""
+    return CodeNorm(n_units, "fixed" if kind == "mean" else kind)
 
 
-def norm_of_mean(n_units: int, kind: CodeNormKind) -> CodeNorm:
+def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> CodeNorm:
     """Return the norm of the mean of a Gaussian. With "mean", its scale is learned, but does not fall below .75.
 
     A mean of unit variance costs .5 nats in each dimension of every document, which a short text cannot repay. Without
     a lower limit, most topics collapse.
+
+    Args:
+        n_units, kind: as in `CodeNorm`.
+        scaled: whether "mean" has a learned scale.
     """
-    return norm_of_location(n_units, kind, least_scale=_LEAST_SCALE)
+    if kind == "mean":
+        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SCALE if scaled else 1.0)
+    return CodeNorm(n_units, kind)
 
 
-def norm_of_spread(n_units: int, kind: CodeNormKind) -> CodeNorm:
+def norm_of_spread(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> CodeNorm:
     """Return the norm of how certain a code is, such as its log-variance. "mean" lets it change within bounds.
 
     Without bounds, the codes of short texts become as uncertain as the prior, and topics collapse.
+
+    Args:
+        n_units, kind: as in `CodeNorm`.
+        scaled: whether "mean" has a learned scale.
     """
     if kind == "mean":
-        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SPREAD, largest_shift=1.0)
+        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SPREAD if scaled else 1.0, largest_shift=1.0)
     return CodeNorm(n_units, kind)
 
 

@@ -116,19 +116,26 @@ class GaussianHead(nn.Module):
         prior_var: (L,) the variance of the prior.
         generator: draws the initial weights.
         norm: the normalisation of the code; see `CodeNorm`.
+        scaled: whether the norm "mean" has learned scales.
     """
 
     prior_log_var: Tensor  # (L,)
 
     def __init__(
-        self, n_hidden: int, prior_var: Tensor, generator: torch.Generator, *, norm: CodeNormKind = "mean"
+        self,
+        n_hidden: int,
+        prior_var: Tensor,
+        generator: torch.Generator,
+        *,
+        norm: CodeNormKind = "mean",
+        scaled: bool = True,
     ) -> None:
         super().__init__()
         n_latent = len(prior_var)
         self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms have the shift, where there is one
         self.log_var = linear(n_hidden, n_latent, generator, bias=False)
-        self.mean_norm = norm_of_mean(n_latent, norm)
-        self.log_var_norm = norm_of_spread(n_latent, norm)
+        self.mean_norm = norm_of_mean(n_latent, norm, scaled=scaled)
+        self.log_var_norm = norm_of_spread(n_latent, norm, scaled=scaled)
         plain = norm in PLAIN_NORMS
         unit = torch.zeros_like(prior_var) if plain else prior_var.log()
         self.register_buffer("prior_log_var", unit)  # saved, as a network that loses topics keeps its scale
