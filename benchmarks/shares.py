@@ -154,7 +154,9 @@ the greatest number of duplicates: .6 .303 / .76 / .597 / .673 / 1393 / 1.1, 3 p
 / .667 / 1397 / 1.1, none (three seeds); .8 .325 / .76 / .586 / .686 / 1389 / 1.1, none (two); .9 .321 / .77 / .598 / .692
 / 1389 / 1.1, none (two). NVLDA had 48 topics in use with .6 and one pair of duplicates (seed 1), and all and none with .75.
 ETM had 43 topics in use with .6, and all with .8. A warm-up until the end instead of three quarters made no difference
-that exceeds that of seeds. The main topics agree better with the classes than with the earlier default, and theta has less
+that exceeds that of seeds. With .6, the mean correlation of nine planted corpora (seed 0) is .98 for GSM, .96 for NVLDA, .95 for ETM, .97 for
+GMNTM, .95 for ProdLDA and .49 for NVDM; of 70 topics of at least 3 %, they do not find 0, 1, 1, 1, 5 and 61. The main
+topics agree better with the classes than with the earlier default, and theta has less
 of what a classifier can use. ProdLDA has a weight of .6, which keeps more topics in use on 20ng (44) than .3 (41; both
 with .8), where 1 with .6 had 31; on m10 it has -.161 / .72 / .407 / .695 / 528 / 2.9 (before: -.201 / .73 / .421 / .706 /
 526 / 8.5).
