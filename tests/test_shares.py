@@ -98,6 +98,25 @@ def test_the_default_lets_the_divergence_change_and_the_fixed_norm_does_not(name
     assert low / high < 1 + (free - 1) / 2
 
 
+@pytest.mark.parametrize(
+    ("model", "looser"),
+    [
+        (GSM(20, epochs=30), {"code_norm": "fixed"}),
+        (DirichletVAE(20, estimator="weibull", epochs=30), {"divergence": "gammas"}),
+    ],
+    ids=["GSM", "weibull"],
+)
+def test_the_bound_of_short_texts_is_near_their_completion(model, looser):
+    """A code that is precise in 20 dimensions costs more than six words tell."""
+    corpus = synthetic_lda(1000, 20, 200, 6, alpha=0.05, eta=0.05, random_state=2).corpus
+    model.set_params(hidden_size=32, batch_size=100, random_state=0, device="cpu")
+    ratios = []
+    for settings in ({}, looser):
+        model.set_params(**settings).fit(corpus)
+        ratios.append(model.perplexity(corpus, method="bound") / model.perplexity(corpus))
+    assert ratios[0] < 0.6 * ratios[1]
+
+
 def test_a_collapse_that_happens_is_seen(caplog):
     caplog.set_level(logging.WARNING)
     model = GSM(4, code_norm="none", learn_shares=False, spare_topics=0, kl_weight=30, **FAST).fit(SMALL)
