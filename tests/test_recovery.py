@@ -103,7 +103,7 @@ CASES = {
     "WLDA gaussian": Case(WLDA(N_TOPICS, prior="gaussian", **SMALL), 3, tolerance=0.2, correlation=0.9),
     # Nearly one topic a document, which these documents do not have.
     "WLDA gmm-std": Case(WLDA(N_TOPICS, prior="gmm-std", noise=0.2, **SMALL), 3, tolerance=0.15, correlation=0.9),
-    "LDA variational": Case(LDA(N_TOPICS, epochs=15, batch_size=128, eta=0.1), 2),
+    "LDA variational": Case(LDA(N_TOPICS, epochs=10, batch_size=128, eta=0.1), 2),
     "LDA gibbs": Case(LDA(N_TOPICS, method="gibbs", epochs=100), 3),
 }
 PARAMS = [pytest.param(name, marks=needs_tomotopy if "gibbs" in name else ()) for name in CASES]
