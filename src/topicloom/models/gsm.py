@@ -67,8 +67,8 @@ class GSMNetwork(VariationalNetwork):
         self.shares = settings.build_shares()
         projected = settings.latent_size is not None
         self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
-        spread = not projected and not settings.has_laplace_prior
-        self.spread = nn.Parameter(torch.tensor(_SPREAD)) if spread else None
+        fixed = projected or settings.has_laplace_prior
+        self.spread = None if fixed else nn.Parameter(torch.tensor(_SPREAD))  # () the factor of z
 
     def posterior(self, batch: Batch) -> SampledPosterior:
         return self.code(batch)
