@@ -689,7 +689,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"sample_share": 0.0},
         {"sample_share": 0.0, "code_norm": "fixed"},  # sampling forgets so small a change
     ],
-    "NVDM": [],
+    "NVDM": [{"rotation": "none"}],
     "ProdLDA": [{"min_diversity": 0.5}],
     "WLDA": [
         {"prior": "gaussian"},

@@ -207,7 +207,7 @@ def test_a_narrowed_network_knows_the_kept_topics_as_before(kind):
         assert after.shape == (50, 4)
         part = before[:, kept]
         torch.testing.assert_close(after, part / part.sum(1, keepdim=True), rtol=0.3, atol=0.03)
-        if kind is not NVDM:  # its topics depend on the number of dimensions
+        if kind is not NVDM:  # before it is rotated, its topics depend on the number of dimensions
             torch.testing.assert_close(state.network.decoder.topic_word(), topics[kept], rtol=1e-3, atol=1e-6)
     assert state.n_topics == 4
     assert not state.network.has_spare_topics

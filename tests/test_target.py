@@ -76,6 +76,8 @@ def test_the_loss_scores_the_weighted_counts(kind, monkeypatch):
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_word_of_every_document_has_less_weight_in_topics(kind):
     settings = SETTINGS | {"epochs": 20, "background": False}
+    if kind is NVDM:
+        settings["rotation"] = "none"  # corners are found anew in each fit, and are farther away in one than in another
     counts, tfidf = (kind(4, target=target, **settings).fit(CORPUS) for target in ("counts", "tfidf"))
     assert tfidf.components_[:, 0].mean() < counts.components_[:, 0].mean()
 

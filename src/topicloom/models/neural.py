@@ -28,7 +28,7 @@ from ..settings import (
 )
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
-from ..training.loop import Monitor, train_stages
+from ..training.loop import Monitor, evaluated, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
 from .published import published_settings
@@ -285,6 +285,7 @@ class NeuralTopicModel(TopicModel):
             if state.stage == len(stages) - 1 and state.epoch:
                 if spare is not None:
                     spare.finish(state)
+                evaluated(state.network, state.device, lambda network: network.end_training(reader))
                 self.finish_training(state)
         self.warn_of_collapse(watch)
 

@@ -2,37 +2,46 @@
 
 Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~ N(0, I), p(w | z) = softmax(R z + b).
 
-A code has no topic shares. To have the interface of the other models, it is returned as theta = softmax(z), and the
-decoder recovers it as the centred log-ratio z_k - mean z = log theta_k - mean log theta. Departures from the paper:
+N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, the code is read in
+the coordinates of the simplex that varimax finds in the documents' codes (`nn/varimax.py`): theta is the softmax of
+these coordinates, topic k is what the decoder returns for a code in corner k, and the decoder computes z from theta
+(`nn/log_ratio.py`). The distribution of words is the same as without the rotation. Departures from the paper:
+- This rotation (rotation="none"). Without it, theta = softmax(z), and topic k is the direction of dimension k.
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
-- Topic k is what the decoder returns for a code along dimension k of the length sqrt(K), which is typical of N(0, I).
 - b is fixed at the background word frequencies (background="learned" learns it, as `as_published` does). As in GSM, the
-  mean and the log-variance are batch-normalised (code_norm="none"), words are hidden from the encoder in training
-  (input_dropout=0), and a term of the loss keeps the rows of topics apart (min_diversity=0).
+  mean and the log-variance are batch-normalised (code_norm="none"), and words are hidden from the encoder in training
+  (input_dropout=0).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
+from ..distributed.ranks import current
 from ..nn.batch import Batch
-from ..nn.decoders import LogRatioDecoder
 from ..nn.encoders import GaussianHead
+from ..nn.log_ratio import LogRatioDecoder
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
-from ..settings import NotNegative, Positive
+from ..nn.varimax import topic_simplex
+from ..settings import NotNegative, Positive, Rate
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
+_MOST_CODES = 10_000  # that the rotation is computed from
+
 
 class NVDMNetwork(VariationalNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> words."""
+
+    decoder: LogRatioDecoder
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
         topics = settings.build_topics(words, generator)
@@ -46,14 +55,28 @@ class NVDMNetwork(VariationalNetwork):
         self.prior = standard_normal(settings.n_topics)
         self.head = GaussianHead(settings.hidden_size, self.prior.var, generator, norm=settings.code_norm)
         self.shares = settings.build_shares()
+        self.rotated = settings.rotation == "varimax" and settings.n_topics > 1 and words.seeds is None
 
     def posterior(self, batch: Batch) -> GaussianPosterior:
         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
         return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
 
     def to_theta(self, z: Tensor) -> Tensor:
-        """Return softmax(z + b): (B, K) -> (B, K)."""
-        return torch.softmax(z + self.shares.logits, dim=1)
+        """Return the shares of topics that a code stands for: (B, K) -> (B, K)."""
+        return self.decoder.coordinates.theta(z + self.shares.logits)
+
+    def end_training(self, documents: Iterable[Batch]) -> None:
+        """Rotate the code, so that its topics are the corners of the simplex of the documents' codes."""
+        if not self.rotated:
+            return
+        posteriors = [self.posterior(batch) for batch in documents]
+        codes = current().rows(torch.cat([posterior.mean for posterior in posteriors]).cpu())  # (D, K)
+        variance = current().sum(torch.stack([posterior.log_var.exp().sum(0) for posterior in posteriors]).sum(0).cpu())
+        if not (codes.isfinite().all() and variance.isfinite().all()):  # training has diverged
+            return
+        chosen = codes[:: max(1, len(codes) // _MOST_CODES)] + self.shares.logits.cpu()  # (N, K)
+        centred = chosen - chosen.mean(1, keepdim=True)
+        self.decoder.coordinates.place(topic_simplex(centred, variance / len(codes)))
 
     def prior_theta(self) -> Tensor:
         return self.to_theta(self.prior.mean[None])[0]
@@ -63,14 +86,22 @@ class NVDMNetwork(VariationalNetwork):
 class NVDM(VariationalTopicModel):
     """Neural variational document model (Miao, Yu & Blunsom 2016).
 
-    Its topics are directions of a latent space and not parts of a mixture, so it serves mainly for comparison. Each
-    batch takes memory in proportion to the vocabulary.
+    Its documents are codes of a latent space and not mixtures of topics. The topics are found in that space after
+    training, as the corners of the simplex in which the codes lie. Each batch takes memory in proportion to the
+    vocabulary.
 
-    All settings are those that variational models share; they are described in `help(topicloom.VariationalTopicModel)`.
-    As its topics have no shares, `learn_shares` and `spare_topics` are off, and so is `kl_warmup`.
+    All other settings are those that variational models share; they are described in
+    `help(topicloom.VariationalTopicModel)`. As the topics exist only after training, `learn_shares`, `spare_topics` and
+    `min_diversity` are off, and so is `kl_warmup`.
+
+    Args:
+        rotation: "varimax" rotates the code at the end of `fit`, so that its dimensions are topics (Kaiser 1958; Rohe &
+            Zeng 2023). "none" reads each dimension as a topic, which seldom makes sense. With `seed_words`, and in
+            `partial_fit` of a new model, there is no rotation.
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
+        "rotation": "none",
         "background": "learned",
         "hidden_size": 500,
         "activation": "relu",
@@ -79,7 +110,9 @@ class NVDM(VariationalTopicModel):
         "epochs": 1000,
     }
 
+    rotation: Literal["varimax", "none"] = "varimax"
     topic_gain: Positive = 4.0
+    min_diversity: Rate = 0.0
     learn_shares: bool = False
     spare_topics: NotNegative = 0.0
     kl_warmup: NotNegative | None = 0.0

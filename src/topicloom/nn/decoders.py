@@ -283,34 +283,6 @@ class ProductDecoder(Decoder):
         return self.at(torch.eye(self.topics.deviations().shape[1], device=self.topics.background.device))
 
 
-class LogRatioDecoder(ProductDecoder):
-    """p(w | z) = softmax(B z + b), where z is the centred log-ratio of theta = softmax(z) (Miao et al. 2016).
-
-    A theta with a single topic has no log-ratio. Topic k is therefore p(w | z) for the code z along dimension k of the
-    length sqrt(K), which is typical of N(0, I).
-    """
-
-    def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
-        return super().log_likelihood(_log_ratio(theta), counts)
-
-    def log_probabilities(self, theta: Tensor) -> Tensor:
-        return super().log_probabilities(_log_ratio(theta))
-
-    def beta_t(self) -> Tensor:
-        weight = self.topics.deviations()  # (V, K)
-        centred = weight - weight.mean(1, keepdim=True)
-        return torch.softmax(math.sqrt(weight.shape[1]) * centred + self.topics.background[:, None], dim=0)
-
-    def topic_word(self) -> Tensor:
-        return self.beta_t().mT
-
-
-def _log_ratio(theta: Tensor) -> Tensor:
-    """Return log theta_k - mean_i log theta_i, (B, K)."""
-    log_theta = theta.clamp_min(torch.finfo(theta.dtype).tiny).log()
-    return log_theta - log_theta.mean(1, keepdim=True)
-
-
 class MLPDecoder(Decoder):
     """p(w | theta) = softmax(B f(A theta + a) + b), where f is softplus.
 

@@ -129,6 +129,13 @@ class TopicNetwork(nn.Module, ABC):
             seed: the seed of the run.
         """
 
+    def end_training(self, documents: Iterable[Batch]) -> None:
+        """Do what follows the training of `fit`, such as rotating a code. By default, do nothing.
+
+        Args:
+            documents: the training documents in batches.
+        """
+
     def end_pass(self) -> None:
         """Do what follows the batches of an epoch, before the network is measured. By default, do nothing."""
 

@@ -1,0 +1,87 @@
+"""LogRatioDecoder: the decoder of a Gaussian code, and the coordinates in which topics are read from the code."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from .decoders import ProductDecoder, TopicLogits
+from .sparse import SparseCounts
+from .varimax import TopicSimplex
+
+
+class TopicCoordinates(nn.Module):
+    """An affine map from a code z to log-odds of topics, and its inverse. Both ignore the mean of z.
+
+    At first, log-odds and code are the same, and topic k is the direction of dimension k. After `place`, the topics are
+    the corners of a simplex.
+
+    Args:
+        n_topics: the number of topics and of dimensions K.
+    """
+
+    linear: Tensor  # (K, K)
+    shift: Tensor  # (K,)
+    inverse: Tensor  # (K, K)
+    centre: Tensor  # (K,)
+    corners: Tensor  # (K, K) the code of a document of topic k
+
+    def __init__(self, n_topics: int) -> None:
+        super().__init__()
+        one = torch.eye(n_topics)
+        self.register_buffer("linear", one)
+        self.register_buffer("shift", torch.zeros(n_topics))
+        self.register_buffer("inverse", one.clone())
+        self.register_buffer("centre", torch.zeros(n_topics))
+        # sqrt(K) is the typical length of a draw from N(0, I).
+        self.register_buffer("corners", math.sqrt(n_topics) * (one - 1 / n_topics))
+
+    def theta(self, z: Tensor) -> Tensor:
+        """Return the softmax of the log-odds of codes: (B, K) -> (B, K)."""
+        return torch.softmax(torch.addmm(self.shift.to(z.dtype), z, self.linear.to(z.dtype)), dim=1)
+
+    def code(self, theta: Tensor) -> Tensor:
+        """Return the code whose theta this is, with the mean 0: (B, K) -> (B, K)."""
+        log_theta = theta.clamp_min(torch.finfo(theta.dtype).tiny).log()
+        return torch.addmm(self.centre, log_theta - log_theta.mean(1, keepdim=True), self.inverse)
+
+    def place(self, simplex: TopicSimplex) -> None:
+        """Make the corners of a simplex the topics, and its coordinates the log-odds."""
+        weights = simplex.weights
+        total = weights.sum()
+        # A softmax loses the sum of y, which follows from sum_k w_k y_k = 1.
+        restored = torch.eye(len(weights), dtype=weights.dtype) - weights[:, None] / total
+        self.linear.copy_(simplex.linear)
+        self.shift.copy_(simplex.shift)
+        self.inverse.copy_(restored @ simplex.directions)
+        self.centre.copy_(simplex.directions.sum(0) / total)
+        self.corners.copy_(simplex.corners)
+
+
+class LogRatioDecoder(ProductDecoder):
+    """p(w | z) = softmax(B z + b), where z is the code of theta (Miao et al. 2016).
+
+    A theta with a single topic has no code. Topic k is therefore p(w | z) for the code in `coordinates.corners`.
+
+    Args:
+        topics: the logits B and the background b.
+    """
+
+    def __init__(self, topics: TopicLogits) -> None:
+        super().__init__(topics)
+        self.coordinates = TopicCoordinates(topics.deviations().shape[1])
+
+    def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
+        return super().log_likelihood(self.coordinates.code(theta), counts)
+
+    def log_probabilities(self, theta: Tensor) -> Tensor:
+        return super().log_probabilities(self.coordinates.code(theta))
+
+    def beta_t(self) -> Tensor:
+        logits = self.topics.deviations() @ self.coordinates.corners.mT  # (V, K) (K, K)
+        return torch.softmax(logits + self.topics.background[:, None], dim=0)
+
+    def topic_word(self) -> Tensor:
+        return self.beta_t().mT
