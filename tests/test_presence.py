@@ -9,7 +9,8 @@ from scipy import sparse
 
 import topicloom as tl
 from topicloom.datasets import synthetic_lda
-from topicloom.nn.decoders import Decoder, FreeTopics, LogRatioDecoder, MixtureDecoder, ProductDecoder
+from topicloom.nn.decoders import Decoder, FreeTopics, MixtureDecoder, ProductDecoder
+from topicloom.nn.log_ratio import LogRatioDecoder
 from topicloom.nn.sparse import SparseCounts
 from topicloom.training.batches import sparse_batch
 

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from topicloom.nn import divergences
-from topicloom.nn.decoders import FreeTopics, LogRatioDecoder
+from topicloom.nn.decoders import FreeTopics
 from topicloom.nn.discrepancies import diffusion_kernel, mmd
 from topicloom.nn.divergences import topic_information
+from topicloom.nn.log_ratio import LogRatioDecoder
 from topicloom.nn.priors import MixturePrior
 from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture
 from topicloom.nn.separation import SeparationTerm

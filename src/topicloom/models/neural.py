@@ -28,7 +28,7 @@ from ..settings import (
 )
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
-from ..training.loop import Monitor, evaluated, train_stages
+from ..training.loop import Monitor, end_training, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
 from .published import published_settings
@@ -252,8 +252,8 @@ class NeuralTopicModel(TopicModel):
         if snapshot is not None and (more := snapshot.continued) is not None:
             plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after, cycle_end=None)
             stages[-1] = replace(stages[-1], plan=plan)
-        reader = self.build_reader(corpus, state)
-        held_out = None
+        stages[-1] = replace(stages[-1], ends_training=True)
+        reader, held_out = self.build_reader(corpus, state), None
         if validation is not None:
             held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields).without_empty()
         elif self.patience is not None:
@@ -285,7 +285,7 @@ class NeuralTopicModel(TopicModel):
             if state.stage == len(stages) - 1 and state.epoch:
                 if spare is not None:
                     spare.finish(state)
-                evaluated(state.network, state.device, lambda network: network.end_training(reader))
+                end_training(state, reader)
                 self.finish_training(state)
         self.warn_of_collapse(watch)
 

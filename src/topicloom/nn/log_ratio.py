@@ -45,7 +45,8 @@ class TopicCoordinates(nn.Module):
     def code(self, theta: Tensor) -> Tensor:
         """Return the code whose theta this is, with the mean 0: (B, K) -> (B, K)."""
         log_theta = theta.clamp_min(torch.finfo(theta.dtype).tiny).log()
-        return torch.addmm(self.centre, log_theta - log_theta.mean(1, keepdim=True), self.inverse)
+        ratio = log_theta - log_theta.mean(1, keepdim=True)
+        return torch.addmm(self.centre.to(theta.dtype), ratio, self.inverse.to(theta.dtype))
 
     def place(self, simplex: TopicSimplex) -> None:
         """Make the corners of a simplex the topics, and its coordinates the log-odds."""

@@ -132,6 +132,9 @@ class TopicNetwork(nn.Module, ABC):
     def end_training(self, documents: Iterable[Batch]) -> None:
         """Do what follows the training of `fit`, such as rotating a code. By default, do nothing.
 
+        `fit` calls this before the last epoch is measured, and again at its end, as it may have ended early. So a
+        second call must change nothing.
+
         Args:
             documents: the training documents in batches.
         """

@@ -101,6 +101,8 @@ def _train_stage(
             state.network.end_pass()
             if after_epoch is not None:
                 after_epoch(state)
+            if stage.ends_training and state.epoch == plan.epochs:
+                end_training(state, reader)
             if validation is not None:
                 row["validation_loss"] = _mean_loss(state.network, validation, _divergence_weight(state.network, plan))
                 if not math.isfinite(row["validation_loss"]):
@@ -124,6 +126,11 @@ def _train_stage(
         state.network.load_state_dict(state.best_weights)
         state.best_weights = None  # later training must not be undone
     state.network.eval()
+
+
+def end_training(state: TrainingState, reader: BatchReader) -> None:
+    """Let the network do what follows its training, such as rotating a code; reader has the training documents."""
+    evaluated(state.network, state.device, lambda network: network.end_training(reader))
 
 
 def _earlier(state: TrainingState, plan: TrainingPlan, monitor: Monitor) -> Row:

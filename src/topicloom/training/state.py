@@ -51,11 +51,13 @@ class Stage:
         name: the name with which `TopicNetwork.begin_stage` is called.
         plan: how the stage is trained.
         recorded: whether its epochs become rows of `history_`, which monitors and callbacks see.
+        ends_training: whether `TopicNetwork.end_training` is called at its end. It is in `fit`, and not on a stream.
     """
 
     name: str
     plan: TrainingPlan
     recorded: bool = True
+    ends_training: bool = False
 
 
 @dataclass(frozen=True)
