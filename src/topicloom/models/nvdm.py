@@ -35,7 +35,7 @@ from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
-_MOST_CODES = 10_000  # that the rotation is computed from
+_MOST_CODES = 10_000  # of which at most twice as many give the rotation
 
 
 class NVDMNetwork(VariationalNetwork):
@@ -76,7 +76,11 @@ class NVDMNetwork(VariationalNetwork):
             return
         chosen = codes[:: max(1, len(codes) // _MOST_CODES)] + self.shares.logits.cpu()  # (N, K)
         centred = chosen - chosen.mean(1, keepdim=True)
-        self.decoder.coordinates.place(topic_simplex(centred, variance / len(codes)))
+        try:
+            simplex = topic_simplex(centred, variance / len(codes))
+        except torch.linalg.LinAlgError:  # codes so large that their moments are not finite
+            return
+        self.decoder.coordinates.place(simplex)
 
     def prior_theta(self) -> Tensor:
         return self.to_theta(self.prior.mean[None])[0]

@@ -82,6 +82,7 @@ def topic_simplex(codes: Tensor, variance: Tensor) -> TopicSimplex:
     moments = x.mT @ x / n
     moments[1:, 1:] += _NOISE_SHARE * basis.mT @ (variance[:, None] * basis)
     values, vectors = torch.linalg.eigh(moments)
+    values = values.clamp_min(1e-12 * values.amax())  # codes may be equal, and their posteriors certain
     white, colour = (vectors * values**power @ vectors.mT for power in (-0.5, 0.5))  # (K, K) both
     rotation = varimax(x @ white)
     mixing, unmixing = white @ rotation, rotation.mT @ colour  # y = x mixing, x = y unmixing
