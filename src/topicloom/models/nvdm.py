@@ -78,7 +78,7 @@ class NVDMNetwork(VariationalNetwork):
         centred = chosen - chosen.mean(1, keepdim=True)
         try:
             simplex = topic_simplex(centred, variance / len(codes))
-        except torch.linalg.LinAlgError:  # codes so large that their moments are not finite
+        except RuntimeError:  # of linear algebra: codes so large that their moments are not finite
             return
         self.decoder.coordinates.place(simplex)
 
