@@ -93,8 +93,8 @@ CASES = {
         tolerance=0.04,
         correlation=0.98,
     ),
-    # It describes mixtures by sums of logits.
-    "NVDM": Case(NVDM(N_TOPICS, **MORE_STEPS), 3, tolerance=0.3, correlation=0.6),
+    # It describes mixtures by sums of logits, and reads topics at the purest documents.
+    "NVDM": Case(NVDM(N_TOPICS, **MORE_STEPS), 3, tolerance=0.2, correlation=0.95),
     **{
         f"WLDA {prior}": Case(WLDA(N_TOPICS, prior=prior, min_diversity=0.0, **SMALL), 3)
         for prior in ("dirichlet", "gmm-ctm")

@@ -7,11 +7,12 @@ import pytest
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from topicloom import NVDM, load
+from topicloom import NVDM, Callback, load
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 from topicloom.nn.log_ratio import TopicCoordinates
 from topicloom.nn.varimax import topic_simplex, varimax
+from topicloom.training.batches import BatchReader
 
 K = 5
 SMALL = {"epochs": 20, "random_state": 0, "device": "cpu"}
@@ -67,7 +68,7 @@ def test_coordinates_and_codes_are_inverse_to_each_other():
     theta = coordinates.theta(codes)
     assert (theta - torch.softmax(codes, 1)).abs().max() > 0.1
     torch.testing.assert_close(coordinates.code(theta), codes)
-    torch.testing.assert_close(coordinates.theta(coordinates.corners).argmax(1), torch.arange(K))
+    torch.testing.assert_close(coordinates.theta(coordinates.topic_codes()).argmax(1), torch.arange(K))
 
 
 def test_the_rotation_changes_topics_and_no_distribution_of_words():
@@ -94,6 +95,49 @@ def test_seed_words_and_the_setting_keep_the_dimensions():
         torch.testing.assert_close(model.network_.decoder.coordinates.linear, torch.eye(K))
     with pytest.raises(SettingError, match="rotation"):
         NVDM(K, rotation="promax").fit(CORPUS)
+
+
+def test_without_a_rotation_a_topic_is_a_dimension_of_typical_length():
+    model = NVDM(K, rotation="none", spare_topics=1.0, **SMALL).fit(CORPUS)  # trained with more topics at first
+    codes = model.network_.decoder.coordinates.topic_codes()
+    torch.testing.assert_close(codes, K**0.5 * (torch.eye(K) - 1 / K))
+
+
+def test_the_end_of_training_can_come_twice_and_a_stream_keeps_the_topics():
+    model = NVDM(K, **SMALL).fit(CORPUS)
+    coordinates = model.network_.decoder.coordinates
+    before = {name: tensor.clone() for name, tensor in coordinates.state_dict().items()}
+    assert before["placed"]
+    reader = BatchReader.of(CORPUS, 100, torch.device("cpu"))
+    with torch.inference_mode():
+        model.network_.end_training(reader)
+    for name, tensor in coordinates.state_dict().items():
+        torch.testing.assert_close(tensor, before[name], rtol=1e-3, atol=1e-4)
+    model.partial_fit(CORPUS)
+    torch.testing.assert_close(model.network_.decoder.coordinates.linear, before["linear"], rtol=1e-3, atol=1e-4)
+
+
+def test_a_fit_that_ends_early_is_rotated():
+    stopped = NVDM(K, patience=1, **(SMALL | {"epochs": 200})).fit(CORPUS)
+    assert len(stopped.history_) < 200
+    assert stopped.network_.decoder.coordinates.placed
+
+    class Stop(Callback):
+        def on_epoch(self, row):
+            raise KeyboardInterrupt
+
+    interrupted = NVDM(K, **SMALL)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.fit(CORPUS, callbacks=[Stop()])
+    assert interrupted.network_.decoder.coordinates.placed
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 1e18])
+@pytest.mark.parametrize("variance", [1e-30, 1.0, 1e18])
+def test_codes_that_are_equal_or_huge_have_finite_corners(scale, variance):
+    codes, _, _ = rotated_simplex(n=20)
+    found = topic_simplex(scale * codes, torch.full((K,), variance))
+    assert all(tensor.isfinite().all() for tensor in (found.linear, found.shift, found.corners, found.directions))
 
 
 def test_a_loaded_model_has_the_same_topics(tmp_path):

@@ -217,7 +217,7 @@ class NeuralTopicModel(TopicModel):
 
     def training_stages(self) -> list[Stage]:
         """Return the stages of training. The last one is recorded in `history_` and has the plan of the settings."""
-        return [Stage("training", self.training_plan())]
+        return [Stage("training", self.training_plan(), ends_training=True)]
 
     def build_spare_topics(self, reader: BatchReader) -> SpareTopics | None:
         """Return what removes the spare topics in the last stage, or None if there are none."""
@@ -252,7 +252,6 @@ class NeuralTopicModel(TopicModel):
         if snapshot is not None and (more := snapshot.continued) is not None:
             plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after, cycle_end=None)
             stages[-1] = replace(stages[-1], plan=plan)
-        stages[-1] = replace(stages[-1], ends_training=True)
         reader, held_out = self.build_reader(corpus, state), None
         if validation is not None:
             held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields).without_empty()
@@ -285,7 +284,8 @@ class NeuralTopicModel(TopicModel):
             if state.stage == len(stages) - 1 and state.epoch:
                 if spare is not None:
                     spare.finish(state)
-                end_training(state, reader)
+                if current().size == 1:  # the other ranks of a failed one do not wait for it
+                    end_training(state, reader)
                 self.finish_training(state)
         self.warn_of_collapse(watch)
 
@@ -305,7 +305,7 @@ class NeuralTopicModel(TopicModel):
             state = self._start(for_fit=False)
         reader = self.build_reader(corpus, state)
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
-        stages[-1] = replace(stages[-1], plan=self.stream_plan(epochs))
+        stages[-1] = replace(stages[-1], plan=self.stream_plan(epochs), ends_training=False)
         try:
             train_stages(state, reader, stages, monitors=[self.collapse_watch(reader)])
         finally:

@@ -5,7 +5,7 @@ Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~
 N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, the code is read in
 the coordinates of the simplex that varimax finds in the documents' codes (`nn/varimax.py`): theta is the softmax of
 these coordinates, topic k is what the decoder returns for a code in corner k, and the decoder computes z from theta
-(`nn/log_ratio.py`). The distribution of words is the same as without the rotation. Departures from the paper:
+(`nn/log_ratio.py`). The distribution of words is that of the code before the rotation. Departures from the paper:
 - This rotation (rotation="none"). Without it, theta = softmax(z), and topic k is the direction of dimension k.
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
 - b is fixed at the background word frequencies (background="learned" learns it, as `as_published` does). As in GSM, the
@@ -15,6 +15,7 @@ these coordinates, topic k is what the decoder returns for a code in corner k, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -35,7 +36,7 @@ from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
-_MOST_CODES = 10_000  # of which at most twice as many give the rotation
+_MOST_CODES = 20_000  # that give the rotation
 
 
 class NVDMNetwork(VariationalNetwork):
@@ -69,18 +70,19 @@ class NVDMNetwork(VariationalNetwork):
         """Rotate the code, so that its topics are the corners of the simplex of the documents' codes."""
         if not self.rotated:
             return
-        posteriors = [self.posterior(batch) for batch in documents]
-        codes = current().rows(torch.cat([posterior.mean for posterior in posteriors]).cpu())  # (D, K)
-        variance = current().sum(torch.stack([posterior.log_var.exp().sum(0) for posterior in posteriors]).sum(0).cpu())
+        means, variance = [], torch.zeros_like(self.shares.logits)
+        for batch in documents:
+            posterior = self.posterior(batch)
+            means.append(posterior.mean.cpu())
+            variance = variance + posterior.log_var.exp().sum(0)
+        codes = current().rows(torch.cat(means))  # (D, K)
+        variance = current().sum(variance.cpu()) / len(codes)  # (K,)
         if not (codes.isfinite().all() and variance.isfinite().all()):  # training has diverged
             return
-        chosen = codes[:: max(1, len(codes) // _MOST_CODES)] + self.shares.logits.cpu()  # (N, K)
-        centred = chosen - chosen.mean(1, keepdim=True)
-        try:
-            simplex = topic_simplex(centred, variance / len(codes))
-        except RuntimeError:  # of linear algebra: codes so large that their moments are not finite
-            return
-        self.decoder.coordinates.place(simplex)
+        chosen = codes[:: math.ceil(len(codes) / _MOST_CODES)] + self.shares.logits.cpu()  # (N, K)
+        self.decoder.coordinates.place(topic_simplex(chosen - chosen.mean(1, keepdim=True), variance))
+        for tensor in self.decoder.coordinates.buffers():
+            tensor.copy_(current().of_first(tensor))  # other machines may round differently
 
     def prior_theta(self) -> Tensor:
         return self.to_theta(self.prior.mean[None])[0]

@@ -26,7 +26,8 @@ class TopicCoordinates(nn.Module):
     shift: Tensor  # (K,)
     inverse: Tensor  # (K, K)
     centre: Tensor  # (K,)
-    corners: Tensor  # (K, K) the code of a document of topic k
+    corners: Tensor  # (K, K) the code of a document of topic k, once they are placed
+    placed: Tensor  # () bool
 
     def __init__(self, n_topics: int) -> None:
         super().__init__()
@@ -35,8 +36,8 @@ class TopicCoordinates(nn.Module):
         self.register_buffer("shift", torch.zeros(n_topics))
         self.register_buffer("inverse", one.clone())
         self.register_buffer("centre", torch.zeros(n_topics))
-        # sqrt(K) is the typical length of a draw from N(0, I).
-        self.register_buffer("corners", math.sqrt(n_topics) * (one - 1 / n_topics))
+        self.register_buffer("corners", torch.zeros(n_topics, n_topics))
+        self.register_buffer("placed", torch.tensor(False))
 
     def theta(self, z: Tensor) -> Tensor:
         """Return the softmax of the log-odds of codes: (B, K) -> (B, K)."""
@@ -47,6 +48,14 @@ class TopicCoordinates(nn.Module):
         log_theta = theta.clamp_min(torch.finfo(theta.dtype).tiny).log()
         ratio = log_theta - log_theta.mean(1, keepdim=True)
         return torch.addmm(self.centre.to(theta.dtype), ratio, self.inverse.to(theta.dtype))
+
+    def topic_codes(self) -> Tensor:
+        """Return the code that stands for each topic, (K, K)."""
+        if self.placed:
+            return self.corners
+        n_topics = len(self.linear)  # spare topics may have been removed
+        centred = torch.eye(n_topics, device=self.linear.device) - 1 / n_topics
+        return math.sqrt(n_topics) * centred  # the typical length of a draw from N(0, I)
 
     def place(self, simplex: TopicSimplex) -> None:
         """Make the corners of a simplex the topics, and its coordinates the log-odds."""
@@ -59,12 +68,13 @@ class TopicCoordinates(nn.Module):
         self.inverse.copy_(restored @ simplex.directions)
         self.centre.copy_(simplex.directions.sum(0) / total)
         self.corners.copy_(simplex.corners)
+        self.placed.fill_(True)
 
 
 class LogRatioDecoder(ProductDecoder):
     """p(w | z) = softmax(B z + b), where z is the code of theta (Miao et al. 2016).
 
-    A theta with a single topic has no code. Topic k is therefore p(w | z) for the code in `coordinates.corners`.
+    A theta with a single topic has no code. Topic k is therefore p(w | z) for the code of `coordinates.topic_codes`.
 
     Args:
         topics: the logits B and the background b.
@@ -81,7 +91,8 @@ class LogRatioDecoder(ProductDecoder):
         return super().log_probabilities(self.coordinates.code(theta))
 
     def beta_t(self) -> Tensor:
-        logits = self.topics.deviations() @ self.coordinates.corners.mT  # (V, K) (K, K)
+        codes = self.coordinates.topic_codes()  # (K, K)
+        logits = self.topics.deviations() @ codes.to(self.topics.background.dtype).mT  # (V, K)
         return torch.softmax(logits + self.topics.background[:, None], dim=0)
 
     def topic_word(self) -> Tensor:

@@ -3,7 +3,7 @@
 N(0, I) looks the same from all directions, so a model with this prior describes documents as well after any rotation of
 its code. Documents do not: most are near a corner, edge or face of a simplex whose corners are topics, so that their
 coordinates have heavy tails in a single rotation. Rohe & Zeng 2023, "Vintage factor analysis with Varimax performs
-statistical inference", show that varimax finds it.
+statistical inference", show when varimax finds it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class TopicSimplex:
     Attributes:
         linear: A, (L, K).
         shift: a, (K,).
-        corners: (K, L) the code in corner k, or of the document that is farthest in its direction, if that is beyond.
+        corners: (K, L) the code at which topic k is read. All coordinates but y_k are 0, and y_k is 1 / w_k or 10,
+            whichever is less, or the largest y_k of a document if that is more than both.
         directions: (K, L) the code of a document whose only coordinate is y_k, divided by y_k.
         weights: w, (K,), of the length 1.
     """

@@ -125,6 +125,8 @@ def _train_stage(
     if validation is not None and state.best_weights is not None:
         state.network.load_state_dict(state.best_weights)
         state.best_weights = None  # later training must not be undone
+        if stage.ends_training:
+            end_training(state, reader)
     state.network.eval()
 
 
