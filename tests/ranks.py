@@ -28,6 +28,7 @@ MODELS = {
     "GMNTM": {"epochs": 4, "pretrain_epochs": 2},
     "BATM": {"epochs": 1},
     "ProdLDA": {"epochs": 1, "batch_norm": True},
+    "NVDM": {"epochs": 4},
     "Loom": {"epochs": 16},
 }
 
