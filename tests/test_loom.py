@@ -67,7 +67,7 @@ def test_pretraining_is_followed_by_counting():
     counting = ["concentration" in row for row in model.history_]
     assert counting == [False] * 3 + [True] * 9
     measured = ["encoder_divergence" in row for row in model.history_]
-    assert measured == [False] * 3 + [True] * 2 + [False] * 6 + [True]  # in the last of up to 32 sampling passes
+    assert measured == [False] * 4 + [True] + [False] * 6 + [True]  # in the last pass of each stage
     assert ["separation" in row for row in model.history_] == [not each for each in counting]
     assert model.history_[-1]["concentration"] == pytest.approx(float(network_of(model).counting.alpha.sum()))
 
@@ -130,12 +130,14 @@ def test_counting_improves_the_topics_of_pretraining():
     assert distances(model.components_).max() < min(0.06, 0.75 * distances(pretrained).max())
 
 
-def test_the_encoder_learns_to_predict_the_counts(fitted):
+def test_the_encoder_learns_to_predict_the_counts():
     """After pretraining, its theta is far from that of the counts."""
-    quick, counted = fitted.transform(CORPUS, refine=0), fitted.transform(CORPUS, refine=100)
+    model = small(epochs=84, sample_share=0.0, pretrain_share=0.05).fit(CORPUS)
+    quick, counted = model.transform(CORPUS, refine=0), model.transform(CORPUS, refine=100)
     assert (quick.argmax(1) == counted.argmax(1)).mean() > 0.93
-    divergences = [row["encoder_divergence"] for row in fitted.history_ if "encoder_divergence" in row]
-    assert 0 < min(divergences) <= divergences[-1] < 0.9 * max(divergences)
+    divergences = [row["encoder_divergence"] for row in model.history_ if "encoder_divergence" in row]
+    assert len(divergences) == 20
+    assert 0 < min(divergences) <= divergences[-1] < 0.7 * max(divergences)
 
 
 def test_alpha_is_fixed_for_some_passes_and_then_learned():
@@ -165,7 +167,8 @@ def spoil(patch: pytest.MonkeyPatch, last_good: int) -> None:
 
 
 def test_counting_that_diverged_keeps_its_last_whole_pass(monkeypatch, interrupted_after):
-    monkeypatch.setattr(network_module, "_COUNTED_AT_ONCE", 1)
+    for name in ("_COUNTED_AT_ONCE", "_SAMPLED_AT_ONCE"):
+        monkeypatch.setattr(network_module, name, 1)
     model, whole = small(batch_size=50), small(batch_size=50)  # eight steps per epoch, one of which trains the encoder
     with pytest.raises(KeyboardInterrupt):
         whole.fit(CORPUS, callbacks=[interrupted_after(12)])

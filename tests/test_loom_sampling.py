@@ -14,6 +14,7 @@ from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import compiled, cvb0, sampling
+from topicloom.models.loom import network as network_module
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
 from topicloom.models.pruning import Pruning
@@ -259,8 +260,26 @@ def test_passes_after_pretraining_have_large_batches():
     assert counted[:-1] == [4] * n_pretraining + [1] * (n_counting + 6)
 
 
-def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_after_every_sixteenth_epoch():
-    model = Loom(4, epochs=60, pretrain_share=0.1, sample_share=0.5, hidden_size=8, random_state=0, device="cpu")
+def test_all_batches_of_a_pass_are_of_one_size(monkeypatch):
+    """A run that goes on in the middle of a pass reads the rest of its batches only if their size has not changed."""
+    for name, size in (("_COUNTED_AT_ONCE", 20), ("_SAMPLED_AT_ONCE", 40), ("_ENCODER_EVERY", 3)):
+        monkeypatch.setattr(network_module, name, size)
+    monkeypatch.setattr(network_module, "_SAMPLING_PASSES", 4)
+    seen = []
+
+    class Seen(Callback):
+        def on_step(self, state) -> None:
+            seen.append((state.epoch, state.network.least_batch))
+
+    model = Loom(4, epochs=20, pretrain_share=0.1, sample_share=0.6, batch_size=20, hidden_size=8, random_state=0)
+    model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus, callbacks=[Seen()])
+    sizes = [{size for number, size in seen if number == epoch} for epoch in range(20)]
+    sampling = [{20} if (12 - done) % 4 == 1 else {40} for done in range(12)]
+    assert sizes == [{1}] * 2 + [{20}] * 6 + sampling
+
+
+def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_after_every_thirty_second_epoch():
+    model = Loom(4, epochs=70, pretrain_share=0.1, sample_share=0.5, hidden_size=8, random_state=0, device="cpu")
     history = model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus).history_
     n_pretraining, n_counting, _ = model._stage_epochs(model.word_statistics())
     kept = [Pruning(4, 8).n_kept(done, n_counting) for done in range(n_counting + 1)]
@@ -270,4 +289,4 @@ def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_afte
         after["epoch"] for before, after in pairwise(history) if before["kl_per_dimension"] != after["kl_per_dimension"]
     ]
     always = {*range(2, n_pretraining + 2), *removed, len(history)}
-    assert changed == [each for each in range(2, len(history) + 1) if each in always or each % 16 == 0]
+    assert changed == [each for each in range(2, len(history) + 1) if each in always or each % 32 == 0]

@@ -30,7 +30,8 @@ PATIENT = {"patience": 1, "validation_fraction": 0.3, "count_power": 1.0, **STAG
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """The sampling stage has batches of `batch_size`, so that it can stop in the middle of a pass."""
-    monkeypatch.setattr(network, "_COUNTED_AT_ONCE", 1)
+    for name in ("_COUNTED_AT_ONCE", "_SAMPLED_AT_ONCE"):
+        monkeypatch.setattr(network, name, 1)
 
 
 def small(**settings: Any) -> Loom:

@@ -310,6 +310,19 @@ def test_too_little_memory_is_one_sentence(error):
     assert (state.epoch, state.step, state.batch) == (2, 6, 0)
 
 
+def test_a_single_batch_is_read_only_once():
+    reader, generator = documents(10, batch_size=4), torch.Generator().manual_seed(0)
+    order = reader.draw_order(generator)
+    (first,) = reader.with_batches_of(20).ordered(order)
+    (again,) = reader.with_batches_of(10).ordered(reader.draw_order(generator))
+    assert again is first
+    assert first.rows.tolist() == list(range(10))  # whatever the order
+    assert not list(reader.with_batches_of(20).ordered(order, skip=1))
+    parts = [batch.rows.tolist() for batch in reader.ordered(order)]
+    assert [row for part in parts for row in part] == order.tolist()
+    assert [len(part) for part in parts] == [4, 3, 3]
+
+
 def test_batches_that_a_network_enlarges_are_not_blamed_on_the_setting():
     def fail(network: Line, loss: Tensor) -> Tensor:
         raise MemoryError

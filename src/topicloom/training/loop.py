@@ -29,7 +29,7 @@ from .state import Row, Stage, Sums, TrainingPlan, TrainingState
 
 Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")
-_WATCH_EVERY = 16  # epochs of a network that changes slowly
+_WATCH_EVERY = 32  # epochs of a network that changes slowly
 EVALUATION_SEED = 20_201  # every evaluation draws the same noise, so that epochs can be compared
 
 

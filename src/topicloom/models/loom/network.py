@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 _STREAM_STEPS = 500  # after this many steps of pretraining, a stream enters the counting stage
 _SEED_COUNT = 50.0  # tokens by which a seed word counts in its topic from the start
 _COUNTED_AT_ONCE = 2048  # documents; counts do not depend on the batches, of which each takes some time
+_SAMPLED_AT_ONCE = 1 << 14  # documents, or fewer, so that a batch has the following numbers of tokens and of counts
+_SAMPLED_TOKENS, _SAMPLED_COUNTS = 1 << 19, 1 << 22
 _ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
+_COUNTING_PASSES, _SAMPLING_PASSES = 4, 32  # and at the first batch of the last of so many passes of a stage
 _SEPARATION_STEP = 1.5  # half of that of other models: Loom's other settings were chosen with it
-_ENCODER_PASSES = 32  # the last of so many sampling passes begins with a batch that trains it, and has a loss
 
 
 class LoomNetwork(GSMNetwork):
@@ -67,6 +69,7 @@ class LoomNetwork(GSMNetwork):
             dirichlet_step=dirichlet_step,
         )
         self.refine = settings.refine
+        self.mean_length = words.mean_length
         self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings._stage_epochs(words)
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
@@ -122,7 +125,12 @@ class LoomNetwork(GSMNetwork):
 
     @property
     def least_batch(self) -> int:
-        return _COUNTED_AT_ONCE if self.counting.started and not self.counting.is_stream else 1
+        if not self.counting.started or self.counting.is_stream:
+            return 1
+        if self.counting.current_sampling is None or self._begins_with_encoder:
+            return _COUNTED_AT_ONCE
+        limits = _SAMPLED_TOKENS / self.mean_length, _SAMPLED_COUNTS / len(self.counting.alpha), _SAMPLED_AT_ONCE
+        return max(_COUNTED_AT_ONCE, int(min(limits)))
 
     def divergence_weight(self, planned: float) -> float:
         return 1.0 if self.counting.started else planned  # the loss of the later stages is the bound
@@ -165,9 +173,18 @@ class LoomNetwork(GSMNetwork):
     @property
     def _trains_encoder(self) -> bool:
         """Whether the encoder is trained at this batch of the counting or sampling stage."""
-        if (sampling := self.counting.current_sampling) and not self.counting.batches_done:
-            return (sampling.n_passes - sampling.passes_done) % _ENCODER_PASSES == 1
-        return self.counting.batches_done % _ENCODER_EVERY == 0
+        n_done = self.counting.batches_done
+        return n_done % _ENCODER_EVERY == 0 and (n_done > 0 or self._begins_with_encoder)
+
+    @property
+    def _begins_with_encoder(self) -> bool:
+        """Whether the encoder is trained at the first batch of this pass."""
+        counting = self.counting
+        if counting.is_stream:
+            return True
+        if sampling := counting.current_sampling:
+            return (sampling.n_passes - sampling.passes_done) % _SAMPLING_PASSES == 1
+        return (counting.n_passes - counting.passes_done) % _COUNTING_PASSES == 1
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         if self.training:
@@ -181,7 +198,7 @@ class LoomNetwork(GSMNetwork):
         if self.counting.started:
             n_batches = self.counting.batches_done
             self.counting.end_pass()
-            if self._trains_encoder or n_batches > _ENCODER_EVERY:
+            if self._begins_with_encoder or n_batches > _ENCODER_EVERY:
                 self.counting.topics()  # which the next pass reads, perhaps several times
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:

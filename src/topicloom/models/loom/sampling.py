@@ -249,6 +249,7 @@ class SamplingStage:
         self.n_passes, self.count_power, self.sample = n_passes, count_power, sample
         self.starts, self.passes_done, self.mean_counts = starts, 0, None
         self.assignments: Assignments | None = None
+        self._last: tuple[SparseCounts, Tensor, Tensor, Tensor] | None = None  # what `_tokens` found, and for which
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return what changes in these passes: tensors and JSON values."""
@@ -286,8 +287,7 @@ class SamplingStage:
         assert doc_topics is not None
         if self.assignments is None:
             self.assignments = Assignments.empty(self.starts, len(alpha))
-        tokens, weights = self.tokens(batch.counts)
-        places = self.assignments.places(batch.rows)  # (T,)
+        tokens, weights, places = self._tokens(batch, self.assignments)
 
         def seeds(n: int) -> Tensor:
             return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
@@ -300,6 +300,13 @@ class SamplingStage:
             found, counts = sample_first(batch.counts, draws, doc_topics[batch.rows], topics, alpha, word_topics)
         self.assignments.topics[places] = found.to(self.assignments.topics)
         return counts
+
+    def _tokens(self, batch: Batch, assignments: Assignments) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what `tokens` returns, and where the tokens are in `assignments`, (T,)."""
+        if self._last is None or self._last[0] is not batch.counts:  # all documents are often one batch
+            assert batch.rows is not None
+            self._last = (batch.counts, *self.tokens(batch.counts), assignments.places(batch.rows))
+        return self._last[1:]
 
     def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
         """Return the tokens of each non-zero, and how much each of these tokens counts, (N,) each."""
