@@ -56,8 +56,7 @@ variation distances is minimal.
 - the other columns: correlation, and topics not found, by K and document length.
 - seconds: processor time of a fit.
 
-WLDA, BATM and "DirichletVAE implicit" were measured before the weight of the separation term rose faster
-(docs/diversity.md). The rows of "even shares" of GSM and ETM have the present defaults of all other settings; those of
+The rows of "even shares" of GSM and ETM have the present defaults of all other settings; those of
 WLDA are older.
 
 """
