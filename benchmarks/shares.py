@@ -56,8 +56,7 @@ variation distances is minimal.
 - the other columns: correlation, and topics not found, by K and document length.
 - seconds: processor time of a fit.
 
-The rows of "even shares" of GSM and ETM have the present defaults of all other settings; those of
-WLDA are older.
+The rows of "even shares" of GSM and ETM have the present defaults of all other settings. Those of WLDA are older.
 
 """
 SKEWED = """

@@ -72,7 +72,7 @@ class BatchReader:
         self.first = 0  # the number of documents of the ranks before this one
         self.n_non_zeros = int(counts.nnz)  # of all ranks
         self.fields = fields or {}
-        self._whole: list[Batch] = []  # all documents, if they are one batch; shared with copies
+        self._whole: list[Batch] = []  # the batch of all documents once it is read; `with_batches_of` shares the list
 
     @classmethod
     def of(cls, corpus: Corpus, batch_size: int, device: torch.device, fields: Iterable[str] = ()) -> BatchReader:
@@ -155,15 +155,15 @@ class BatchReader:
     def ordered(self, order: torch.Tensor, skip: int = 0) -> Iterator[Batch]:
         """Yield the documents in an order of `draw_order`, without the first `skip` batches.
 
-        A single batch has them in their own order, so that it is read only once.
+        If all documents are one batch, they keep their own order, so that the batch is read only once.
         """
         if len(self) == 1:
-            order = torch.arange(len(order))
-        if not self.parts and len(self) == 1:
-            if not self._whole:
-                self._whole.append(self._batch(self.rows))
-            yield from self._whole[skip:]
-            return
+            order = torch.arange(len(order))  # (n_docs,); ranks that read a part need the same order as one process
+            if not self.parts:
+                if not self._whole:
+                    self._whole.append(self._batch(self.rows))
+                yield from self._whole[skip:]
+                return
         if not self.parts:
             yield from self._batches(self.rows[order.numpy()], skip)
             return

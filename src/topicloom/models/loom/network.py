@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 _STREAM_STEPS = 500  # after this many steps of pretraining, a stream enters the counting stage
 _SEED_COUNT = 50.0  # tokens by which a seed word counts in its topic from the start
 _COUNTED_AT_ONCE = 2048  # documents; counts do not depend on the batches, of which each takes some time
-_SAMPLED_AT_ONCE = 1 << 14  # documents, or fewer, so that a batch has the following numbers of tokens and of counts
-_SAMPLED_TOKENS, _SAMPLED_COUNTS = 1 << 19, 1 << 22
+# A batch of the sampling stage has at most so many documents, tokens, and counts of topics in documents (B K), but not
+# fewer documents than one of the counting stage.
+_SAMPLED_AT_ONCE, _SAMPLED_TOKENS, _SAMPLED_COUNTS = 1 << 14, 1 << 19, 1 << 22
 _ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
 _COUNTING_PASSES, _SAMPLING_PASSES = 4, 32  # and at the first batch of the last of so many passes of a stage
 _SEPARATION_STEP = 1.5  # half of that of other models: Loom's other settings were chosen with it

@@ -249,7 +249,7 @@ class SamplingStage:
         self.n_passes, self.count_power, self.sample = n_passes, count_power, sample
         self.starts, self.passes_done, self.mean_counts = starts, 0, None
         self.assignments: Assignments | None = None
-        self._last: tuple[SparseCounts, Tensor, Tensor, Tensor] | None = None  # what `_tokens` found, and for which
+        self._located: tuple[SparseCounts, Tensor, Tensor, Tensor] | None = None  # the last batch of `_locate`
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return what changes in these passes: tensors and JSON values."""
@@ -287,7 +287,7 @@ class SamplingStage:
         assert doc_topics is not None
         if self.assignments is None:
             self.assignments = Assignments.empty(self.starts, len(alpha))
-        tokens, weights, places = self._tokens(batch, self.assignments)
+        tokens, weights, places = self._locate(batch, self.assignments)
 
         def seeds(n: int) -> Tensor:
             return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
@@ -301,12 +301,15 @@ class SamplingStage:
         self.assignments.topics[places] = found.to(self.assignments.topics)
         return counts
 
-    def _tokens(self, batch: Batch, assignments: Assignments) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what `tokens` returns, and where the tokens are in `assignments`, (T,)."""
-        if self._last is None or self._last[0] is not batch.counts:  # all documents are often one batch
+    def _locate(self, batch: Batch, assignments: Assignments) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what `tokens` returns, (N,) each, and the places of the tokens in `assignments`, (T,).
+
+        On a small corpus, the same batch comes in every pass, so that the last result is kept.
+        """
+        if self._located is None or self._located[0] is not batch.counts:
             assert batch.rows is not None
-            self._last = (batch.counts, *self.tokens(batch.counts), assignments.places(batch.rows))
-        return self._last[1:]
+            self._located = (batch.counts, *self.tokens(batch.counts), assignments.places(batch.rows))
+        return self._located[1:]
 
     def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
         """Return the tokens of each non-zero, and how much each of these tokens counts, (N,) each."""
