@@ -19,8 +19,11 @@ demo: setup  ## train on the documentation of your Python and show the topics
 test: setup  ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4  # a core for each process
 
+test-all: setup  ## run the slow tests too, which repeat for further models what `make test` checks for some
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "" --numprocesses auto --maxprocesses 4
+
 test-seeds: setup  ## fit every model on planted topics with three seeds instead of one
-	TOPICLOOM_ALL_SEEDS=1 $(BIN)/python -m pytest tests/test_recovery.py
+	TOPICLOOM_ALL_SEEDS=1 $(BIN)/python -m pytest -m "" tests/test_recovery.py
 
 test-browser: setup  ## run the tests of the explorer in chromium, if it is installed
 	$(BIN)/python -m pytest tests/browser

@@ -39,7 +39,9 @@ def interrupted_after() -> Callable[[int], Callback]:
     return _Interrupter
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs are written without pictures, for tests of other things: to draw them takes longer than to train."""
-    monkeypatch.setattr("topicloom.reports.run._draw", lambda *arguments: None)
+@pytest.fixture(autouse=True)
+def _undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only tests with the mark `draws` draw the pictures of runs and comparisons, which takes longer than to train."""
+    if request.node.get_closest_marker("draws") is None:
+        monkeypatch.setattr("topicloom.reports.run._draw", lambda *arguments: None)
+        monkeypatch.setattr("topicloom.reports.comparison_page._svg", lambda *arguments: "")

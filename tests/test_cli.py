@@ -464,6 +464,7 @@ def test_demo_writes_nothing_unless_asked(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.draws
 def test_without_matplotlib_one_line_says_so(data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "topicloom.reports.figures", None)
     monkeypatch.delattr("topicloom.reports.figures", raising=False)

@@ -12,8 +12,6 @@ import topicloom as tl
 from test_cli import MONEY, PETS, call, refused
 from topicloom.training.checkpoints import Checkpoints
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 FAST = ("--model", "gsm", "--topics", 2, "--epochs", 6, "--set", "hidden_size=8", "--set", "kl_warmup=0", "--min-df", 1)
 EVERY = ("--checkpoint-every", "1 epoch", "--no-explorer")
 

@@ -12,8 +12,6 @@ import pytest
 import topicloom as tl
 from test_cli import call, refused
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 WORDS = {
     "pets": "cat dog vet fish animal puppy",
     "money": "bank stock bond market interest money",

@@ -398,6 +398,7 @@ def test_numbers_of_topics(tmp_path):
     assert all(set(sizes) <= {2, 3} and sizes for sizes in chosen.values())
 
 
+@pytest.mark.draws
 def test_the_page_needs_nothing_else():
     pytest.importorskip("matplotlib")
     found = compare(CORPUS, {"a <b> & 主题": GSM(epochs=2)}, [2], 2)

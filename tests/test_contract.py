@@ -766,7 +766,14 @@ def fitted_with(kind: type[TopicModel], settings: dict[str, Any]) -> TopicModel:
     return FITTED[key]
 
 
-TRIED = [pytest.param(kind, option, id=f"{kind.__name__}-{option}") for kind in MODELS for option in options_of(kind)]
+def setting_case(kind: type[TopicModel], option: dict[str, Any]) -> Any:
+    """Settings that models share are always tried on two of them; on the others with the slow tests."""
+    own = option in OPTIONS.get(kind.__name__, [])
+    marks = () if own or kind in (GSM, Loom) else pytest.mark.slow
+    return pytest.param(kind, option, id=f"{kind.__name__}-{option}", marks=marks)
+
+
+TRIED = [setting_case(kind, option) for kind in MODELS for option in options_of(kind)]
 
 
 @pytest.mark.parametrize(("kind", "option"), TRIED)

@@ -13,8 +13,6 @@ from test_cli import call
 from topicloom import metrics
 from topicloom.metrics.catalogue import measures_of
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 PETS = "the cat and the dog see a vet , animals and pets eat fish every day at home"
 MONEY = "the stock and the bond market move , banks and money earn interest in every year"
 RANDOM = np.random.default_rng(0)

@@ -25,8 +25,6 @@ from topicloom.text.spans import token_spans
 from topicloom.topics.edit_files import read_edits
 from topicloom.topics.edits import checked_edits
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 CASES = {
     "corpus.from_counts": 150,
     "cli.arguments": 3,

@@ -154,6 +154,7 @@ def test_a_result_that_is_gone_is_made_again(work, tmp_path):
     assert len(done(work.square, tmp_path, 1, again=True)) == 4
 
 
+@pytest.mark.slow
 def test_a_process_that_cannot_start_is_one_sentence(tmp_path):
     """A script without a main guard starts itself in each worker."""
     import subprocess

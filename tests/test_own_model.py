@@ -18,8 +18,6 @@ from topicloom.errors import InputError, SettingError
 from topicloom.models.persistence import estimator_named, model_class
 from topicloom.settings import describe_settings
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = (ROOT / "examples" / "own_model.py").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "your-own-model.md").read_text(encoding="utf-8")

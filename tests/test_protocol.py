@@ -11,8 +11,6 @@ from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments.protocol import split_documents
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 PLANTED = synthetic_lda(n_docs=60, n_topics=3, n_words=30, doc_length=20, random_state=0).corpus
 NAMES = (["train"] * 6 + ["Val"] * 2 + ["test"] * 2) * 6
 

@@ -43,8 +43,6 @@ from topicloom.nn.encoders import BagEncoder, DirichletHead, GaussianHead
 from topicloom.nn.priors import MixturePrior
 from topicloom.nn.sparse import SparseCounts
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 CORPUS = synthetic_lda(n_docs=150, n_topics=4, n_words=80, doc_length=40).corpus
 PUBLISHED = [kind for kind in MODELS if kind not in (LDA, Loom)]
 # What none of the papers has.

@@ -12,8 +12,6 @@ import pytest
 
 from test_cli import call
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
 TRANSLATED = ("topics", "over-time", "export", "figures")

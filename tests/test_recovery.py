@@ -106,7 +106,16 @@ CASES = {
     "LDA variational": Case(LDA(N_TOPICS, epochs=10, batch_size=128, eta=0.1), 2),
     "LDA gibbs": Case(LDA(N_TOPICS, method="gibbs", epochs=100), 3),
 }
-PARAMS = [pytest.param(name, marks=needs_tomotopy if "gibbs" in name else ()) for name in CASES]
+# Variants and relatives of other cases, and those that take longest.
+SLOW = {
+    "DirichletVAE rsvi", "DirichletVAE icdf", "DirichletVAE laplace", "GaussianBATM", "BATM adversarial", "NVLDA",
+    "Loom as LDA", "WLDA gaussian", "WLDA gmm-std", "WLDA gmm-ctm",
+}  # fmt: skip
+
+
+def case(name: str) -> Any:
+    marks = [needs_tomotopy] if "gibbs" in name else []
+    return pytest.param(name, marks=[*marks, pytest.mark.slow] if name in SLOW else marks)
 
 
 def match(components: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +125,7 @@ def match(components: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found, distance[planted, found]
 
 
-@pytest.mark.parametrize("name", PARAMS)
+@pytest.mark.parametrize("name", map(case, CASES))
 def test_planted_topics_are_found(name):
     """One seed has to find them, where all three do; otherwise as many of the three as the case says."""
     model, wanted, tolerance, least = CASES[name]

@@ -46,7 +46,10 @@ def matched(model):
     return model.transform(SKEWED.corpus).mean(0)[columns], distance[rows, columns]
 
 
-@pytest.mark.parametrize("name", DEFAULTS)
+# BATM takes as long as the others together.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "BATM" else ()) for name in DEFAULTS]
+)
 def test_unequal_shares_are_found(name):
     shares, distance = matched(DEFAULTS[name].fit(SKEWED.corpus))
     planted = SKEWED.theta.mean(0)

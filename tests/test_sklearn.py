@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from topicloom.models import MODELS
+from topicloom.models import GSM, LDA, MODELS, Loom
 from topicloom.models.base import TopicModel
 
 # The checks want words of scikit-learn's, where ours name the row and column of the count.
@@ -21,7 +21,22 @@ def small(kind: type[TopicModel]) -> TopicModel:
     return kind(2, **{name: value for name, value in settings.items() if name in known})
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([small(kind) for kind in MODELS], expected_failed_checks=lambda _: OTHER_WORDS)
+# All neural models take their input as GSM does.
+QUICK = [GSM, LDA, Loom]
+
+quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+
+
+@quiet
+@parametrize_with_checks([small(kind) for kind in QUICK], expected_failed_checks=lambda _: OTHER_WORDS)
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@quiet
+@pytest.mark.slow
+@parametrize_with_checks(
+    [small(kind) for kind in MODELS if kind not in QUICK], expected_failed_checks=lambda _: OTHER_WORDS
+)
+def test_scikit_learns_checks_of_other_models(estimator, check):
     check(estimator)

@@ -13,8 +13,6 @@ import pytest
 
 from test_cli import call
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = runpy.run_path(str(ROOT / "examples" / "screenshots" / "stories.py"))
 PAGES = TOOLS["PAGES"]

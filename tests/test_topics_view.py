@@ -14,8 +14,6 @@ import pytest
 import topicloom as tl
 from test_cli import MONEY, PETS, call, refused
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 KINDS = [("pets", PETS), ("money", MONEY)]
 
 

@@ -16,6 +16,8 @@ from ..errors import InputError, MissingExtraError
 from ..metrics import CATALOGUE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
 
 logger = logging.getLogger("topicloom")
@@ -232,16 +234,22 @@ def _topics(found: Comparison) -> list[str]:
 
 def _plots(found: Comparison) -> str:
     try:
-        return _drawn(found)
+        return _svg(_panels, found)
     except ImportError:
         error = MissingExtraError.of("the plots of a comparison", "matplotlib", "viz")
         logger.warning("%s", error)
         return f'<p class="note">{as_markup(str(error))}</p>'
 
 
-def _drawn(found: Comparison) -> str:
-    """Draw a panel for each measure, with a dot for every fit, a row for each model and a colour for each n_topics."""
+def _svg(draw: Callable[[Comparison], Figure], found: Comparison) -> str:
     from . import figures
+
+    return figures.svg(draw(found))
+
+
+def _panels(found: Comparison) -> Figure:
+    """Draw a panel for each measure, with a dot for every fit, a row for each model and a colour for each n_topics."""
+    from .figures import dot_panels
 
     panels: dict[str, Any] = {
         CATALOGUE[name].title: {
@@ -250,7 +258,7 @@ def _drawn(found: Comparison) -> str:
         }
         for name in found.measures
     }
-    return figures.svg(figures.dot_panels(panels))
+    return dot_panels(panels)
 
 
 def _n_topics(found: Comparison) -> list[str]:
@@ -261,9 +269,7 @@ def _n_topics(found: Comparison) -> list[str]:
         f"<li>{as_markup(model)}: {as_markup(said.reason)}</li>" for model, said in _recommended(found).items()
     )
     try:
-        from . import figures
-
-        curve = figures.svg(curve_of(found))
+        curve = _svg(curve_of, found)
     except ImportError:  # which _plots reports
         curve = ""
     note = "Means over seeds on validation documents, with standard errors. A dotted line marks the recommended number."
