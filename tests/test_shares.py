@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import numpy as np
 import pytest
@@ -90,6 +91,24 @@ def divergences(name, norm, weights):
 def test_the_divergence_falls_as_its_weight_rises(name, norm):
     low, high = divergences(name, norm, (0.1, 10.0))
     assert low > 1.1 * high
+
+
+@pytest.mark.parametrize("make", [partial(WLDA, mmd_weight=1.0), partial(BATM, critic_weight=1.0)])
+def test_the_discrepancy_from_a_prior_does_not_move_the_shares(make):
+    """The prior follows the shares, so that both would drift towards a few topics."""
+
+    def slope(model):
+        network = model.fit(SMALL).network_.train()
+        network.zero_grad()
+        batch = sparse_batch(SMALL.counts, np.arange(64), CPU)
+        network.loss(batch).divergence.sum().backward()
+        grad = network.shares.logits.grad
+        return 0.0 if grad is None else float(grad.abs().max())
+
+    settings = {"epochs": 2, "hidden_size": 16, "random_state": 0, "device": "cpu"}
+    assert slope(make(4, **settings)) < 1e-6
+    if make.func is BATM:  # without a reconstruction, the critic alone can move the shares
+        assert slope(make(4, reconstruction_weight=0.0, **settings)) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["GSM", "ETM", "ProdLDA", "NVDM"])

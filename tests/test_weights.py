@@ -30,7 +30,7 @@ def test_only_variational_models_weigh_a_kl_divergence(kind):
     assert {"kl_weight", "kl_warmup"} & names_of(kind) == ({"kl_weight", "kl_warmup"} if variational else set())
 
 
-@pytest.mark.parametrize(("kind", "name", "default"), [(WLDA, "mmd_weight", 1.0), (BATM, "critic_weight", 0.3)])
+@pytest.mark.parametrize(("kind", "name", "default"), [(WLDA, "mmd_weight", 0.2), (BATM, "critic_weight", 0.1)])
 def test_the_weight_of_a_discrepancy_is_in_the_plan(kind, name, default):
     assert kind(**SMALL).training_plan().kl_weight == default
     model = kind(**SMALL, **{name: 0.7}).fit(CORPUS)
@@ -38,14 +38,15 @@ def test_the_weight_of_a_discrepancy_is_in_the_plan(kind, name, default):
     assert model.history_[-1]["divergence_weight"] == 0.7
 
 
+@pytest.mark.parametrize(("learn_shares", "factor"), [(True, 0.5), (False, 2)])
 @pytest.mark.parametrize(("kind", "name"), [(WLDA, "mmd_weight"), (BATM, "critic_weight")])
-def test_the_collapse_watch_knows_these_weights(kind, name):
+def test_the_collapse_watch_knows_these_weights(kind, name, learn_shares, factor):
     row = {"epoch": 60, "active_topics": 2, "duplicate_topics": 0, "frequent_mass": 0.3}
-    model = kind(5)
+    model = kind(5, learn_shares=learn_shares)
     watch = CollapseWatch.of(model.build_reader(CORPUS, _State()), CORPUS.counts.sum(axis=0), 5)
     (sentence,) = watch.advice(model, row)
-    assert f"`{name}={2 * getattr(model, name)!r}`" in sentence
-    model.set_params(**{name: 0.01})
+    assert f"`{name}={factor * getattr(model, name)!r}`" in sentence
+    model.set_params(**{name: 0.01, "learn_shares": True})
     assert f"try `{name}={getattr(kind(5), name)!r}`" in next(watch.advice(model, row))
 
 

@@ -121,13 +121,22 @@ class BATMNetwork(AutoencoderNetwork):
         # Drawn words have no gradient, so that of their expectation theta beta W is used. No tensor is (B, V).
         expected = theta @ (topic_word @ self.critic.words)  # (B, K) (K, V) (V, H)
         straight_through = seen[1] + expected - expected.detach()  # (B, H)
-        gap = self.critic(real_theta, seen[0]) - self.critic(theta, straight_through)  # (B,)
+        gap = self.critic(self._compared(z), seen[0]) - self.critic(theta, straight_through)  # (B,)
         score = self.decoder.score(real_theta, self.scored(batch.counts), self.criterion)  # (B,)
         return Loss(
             -self.reconstruction_weight * score,
             step().mean(batch.counts.totals) * gap,
             self.separation_loss(real_theta, batch),
         )
+
+    def _compared(self, z: Tensor) -> Tensor:
+        """Return theta, (B, K), for the critic. If documents are reconstructed, the shares follow that alone.
+
+        The sparse prior would make the largest topics ever larger.
+        """
+        if self.reconstruction_weight > 0:
+            z = z - self.shares.logits + self.shares.logits.detach()
+        return torch.softmax(z, dim=1)
 
     def _prior_theta(self, n: int) -> Tensor:
         return self.prior.sample(n, self.generator)
@@ -160,6 +169,7 @@ class BATM(NeuralTopicModel):
 
     published: ClassVar[dict[str, Any]] = PLAIN | {
         "reconstruction_weight": 0.0,
+        "critic_weight": 1.0,
         "alpha": 0.02,
         "encoder_input": "tfidf",
         "activation": "relu",
@@ -170,7 +180,7 @@ class BATM(NeuralTopicModel):
 
     alpha: Positive = 0.1
     reconstruction_weight: NotNegative = 1.0
-    critic_weight: NotNegative = 0.3
+    critic_weight: NotNegative = 0.1
     critic_size: AtLeastOne = 128
     critic_steps: AtLeastOne = 1
     beta1: Rate = 0.5

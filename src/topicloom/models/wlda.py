@@ -14,8 +14,10 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   other half only. Codes that are normalised together depend on each other, so that the estimate would be biased.
 - The loss is multiplied by s log V. It has the same minimum, and the reconstruction is in nats per document as in every
   model.
-- f(x) has a learned bias, the prior follows the shares of the topics (learn_shares=False), and training starts with
-  spare topics (spare_topics=0). There is less noise, with which small topics are found (noise=0.2).
+- f(x) has a learned bias, which follows the likelihood alone, the prior follows the shares of the topics
+  (learn_shares=False), and training starts with spare topics (spare_topics=0).
+- There is less noise, with which small topics are found (noise=0.2). The weight lambda is lower, because topics of real
+  texts have shares that this prior does not describe (mmd_weight=1).
 - p(w | theta) is theta beta and not softmax(theta B + b) (decoder="product"). The cost of a step then grows with the
   number of non-zero counts only, and planted topics are found more exactly.
 - Topics are deviations from the background frequencies (background=False), and half of a document's words are hidden
@@ -92,7 +94,8 @@ class WLDANetwork(AutoencoderNetwork):
         raw = self.code(self.encoder(batch, self.noise))  # (B, K)
         z = self._scaled(self.norm(raw))  # (B, K)
         theta = torch.softmax(z, dim=1)
-        compared = torch.softmax(self._scaled(self.norm.of_halves(raw)), dim=1)  # (B, K)
+        # The shares follow the likelihood alone: the sparse prior would make the largest topics ever larger.
+        compared = torch.softmax(self.spread * self.norm.of_halves(raw) + self.shares.logits.detach(), dim=1)  # (B, K)
         taken = step()
         halved = self.training and taken.n_docs(len(z)) > 1
         discrepancy = self._discrepancy(compared, taken.n_first_half(len(z)) if halved else None)  # ()
@@ -154,6 +157,7 @@ class WLDA(NeuralTopicModel):
         "background": "learned",
         "spread": 1.0,
         "noise": 0.2,
+        "mmd_weight": 1.0,
         "hidden_size": 100,
         "batch_size": 100,
         "learning_rate": 2e-3,
@@ -163,7 +167,7 @@ class WLDA(NeuralTopicModel):
 
     prior: Literal["dirichlet", "gaussian", "gmm-std", "gmm-ctm"] = "dirichlet"
     alpha: Positive = 0.1
-    mmd_weight: NotNegative = 1.0
+    mmd_weight: NotNegative = 0.2
     noise: Rate = 0.05
     tau: Positive = 1.0
     spread: Positive | None = None

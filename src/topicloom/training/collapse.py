@@ -31,7 +31,7 @@ _SAMPLE = 1024  # documents, or 20 for each topic
 _TOLERATED = 0.2  # share of topics or latent dimensions that may be inactive without a warning
 _DOCS_PER_TOPIC, _WORDS = 5, 200  # below these, some topics must be unused or alike, so there is no warning
 _FREQUENT = 50  # words
-_DISCREPANCY_WEIGHTS = ("mmd_weight", "critic_weight")  # of terms by which theta is spread over the topics
+_DISCREPANCY_WEIGHTS = ("mmd_weight", "critic_weight")  # of terms that keep theta near a prior
 _SUSPECTS = (
     "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
     "kl_weight", *_DISCREPANCY_WEIGHTS, "learning_rate", "min_diversity",
@@ -112,11 +112,13 @@ class CollapseWatch:
                 f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"
             )
         if active < (1 - _TOLERATED) * n_topics:
-            heavier = {name: 2 * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
+            # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
+            factor = 0.5 if getattr(model, "learn_shares", False) else 2
+            weights = {name: factor * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
             verb = "is" if n_topics - active == 1 else "are"
             yield (
                 f"{n_topics - active} of {n_topics} topics {verb} no document's main topic; "
-                f"{_cures(model, **heavier, n_topics=max(2, active), epochs=epochs)}"
+                f"{_cures(model, **weights, n_topics=max(2, active), epochs=epochs)}"
             )
         if self.batch.n_words < _WORDS:
             return
