@@ -64,7 +64,7 @@ documents and Loom with 1,000,000 were measured on another day, when the machine
   planted topics and theta, which no model can know. The distance is the mean total variation between each planted topic
   and its topic in the best matching. A topic at a distance below {FOUND:g} is found.
 
-Sizes that are not in the tables have not been measured yet.
+topica was not fitted to 1,000,000 documents, which would take it hours.
 
 """
 
