@@ -125,7 +125,7 @@ def match(components: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found, distance[planted, found]
 
 
-@pytest.mark.parametrize("name", map(case, CASES))
+@pytest.mark.parametrize("name", [case(name) for name in CASES])
 def test_planted_topics_are_found(name):
     """One seed has to find them, where all three do; otherwise as many of the three as the case says."""
     model, wanted, tolerance, least = CASES[name]
