@@ -47,7 +47,7 @@ def matched(model):
     return model.transform(SKEWED.corpus).mean(0)[columns], distance[rows, columns]
 
 
-# BATM takes as long as the others together.
+# BATM takes the longest.
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name == "BATM" else ()) for name in DEFAULTS]
 )

@@ -121,22 +121,15 @@ class BATMNetwork(AutoencoderNetwork):
         # Drawn words have no gradient, so that of their expectation theta beta W is used. No tensor is (B, V).
         expected = theta @ (topic_word @ self.critic.words)  # (B, K) (K, V) (V, H)
         straight_through = seen[1] + expected - expected.detach()  # (B, H)
-        gap = self.critic(self._compared(z), seen[0]) - self.critic(theta, straight_through)  # (B,)
+        # If documents are reconstructed, the shares follow that alone.
+        compared = self.shares.unmoved(z) if self.reconstruction_weight > 0 else z  # (B, K)
+        gap = self.critic(torch.softmax(compared, dim=1), seen[0]) - self.critic(theta, straight_through)  # (B,)
         score = self.decoder.score(real_theta, self.scored(batch.counts), self.criterion)  # (B,)
         return Loss(
             -self.reconstruction_weight * score,
             step().mean(batch.counts.totals) * gap,
             self.separation_loss(real_theta, batch),
         )
-
-    def _compared(self, z: Tensor) -> Tensor:
-        """Return theta, (B, K), for the critic. If documents are reconstructed, the shares follow that alone.
-
-        The sparse prior would make the largest topics ever larger.
-        """
-        if self.reconstruction_weight > 0:
-            z = z - self.shares.logits + self.shares.logits.detach()
-        return torch.softmax(z, dim=1)
 
     def _prior_theta(self, n: int) -> Tensor:
         return self.prior.sample(n, self.generator)

@@ -16,8 +16,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   model.
 - f(x) has a learned bias, which follows the likelihood alone, the prior follows the shares of the topics
   (learn_shares=False), and training starts with spare topics (spare_topics=0).
-- There is less noise, with which small topics are found (noise=0.2). The weight lambda is lower, because topics of real
-  texts have shares that this prior does not describe (mmd_weight=1).
+- There is less noise, with which small topics are found (noise=0.2). The weight lambda is lower,
+  because topics of real texts are worse with 1 (mmd_weight=1).
 - p(w | theta) is theta beta and not softmax(theta B + b) (decoder="product"). The cost of a step then grows with the
   number of non-zero counts only, and planted topics are found more exactly.
 - Topics are deviations from the background frequencies (background=False), and half of a document's words are hidden
@@ -94,8 +94,8 @@ class WLDANetwork(AutoencoderNetwork):
         raw = self.code(self.encoder(batch, self.noise))  # (B, K)
         z = self._scaled(self.norm(raw))  # (B, K)
         theta = torch.softmax(z, dim=1)
-        # The shares follow the likelihood alone: the sparse prior would make the largest topics ever larger.
-        compared = torch.softmax(self.spread * self.norm.of_halves(raw) + self.shares.logits.detach(), dim=1)  # (B, K)
+        halves = self._scaled(self.norm.of_halves(raw))  # (B, K)
+        compared = torch.softmax(self.shares.unmoved(halves), dim=1)  # (B, K)
         taken = step()
         halved = self.training and taken.n_docs(len(z)) > 1
         discrepancy = self._discrepancy(compared, taken.n_first_half(len(z)) if halved else None)  # ()

@@ -133,6 +133,13 @@ class TopicShares(nn.Module):
         """Return the shares, (K,), with the sum 1."""
         return torch.softmax(self.logits, dim=0)
 
+    def unmoved(self, codes: Tensor) -> Tensor:
+        """Return codes z + b, (B, K), unchanged, but so that their gradient does not reach b.
+
+        For a discrepancy from a prior that follows the shares: the two would drift together towards a few topics.
+        """
+        return codes - self.logits + self.logits.detach()
+
     @torch.no_grad()
     def absorb(self, heirs: Tensor) -> None:
         """Give each topic's share to another one, before topics are removed.
