@@ -95,7 +95,7 @@ def test_the_divergence_falls_as_its_weight_rises(name, norm):
 
 @pytest.mark.parametrize("make", [partial(WLDA, mmd_weight=1.0), partial(BATM, critic_weight=1.0)])
 def test_the_discrepancy_from_a_prior_does_not_move_the_shares(make):
-    """The prior follows the shares, so that both would drift towards a few topics."""
+    """The prior follows the shares, and they follow the likelihood."""
 
     def slope(model):
         network = model.fit(SMALL).network_.train()

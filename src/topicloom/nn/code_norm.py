@@ -136,7 +136,7 @@ class TopicShares(nn.Module):
     def unmoved(self, codes: Tensor) -> Tensor:
         """Return codes z + b, (B, K), unchanged, but so that their gradient does not reach b.
 
-        For a discrepancy from a prior that follows the shares: the two would drift together towards a few topics.
+        For a discrepancy from a prior that follows the shares itself.
         """
         return codes - self.logits + self.logits.detach()
 
