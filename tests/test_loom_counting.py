@@ -29,6 +29,7 @@ from topicloom.models.loom.cvb0 import (
     sharpen,
 )
 from topicloom.nn.batch import Batch
+from topicloom.nn.helpers import helped
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import SparseCounts
 from topicloom.training.batches import sparse_batch
@@ -177,6 +178,24 @@ def test_the_compiled_loop_agrees_in_single_precision(counts, n_topics, monkeypa
     monkeypatch.setattr(cvb0, "reassign", None)
     torch.testing.assert_close(compiled.reassign(batch, batch.values, docs, topics, alpha, ours), expected)
     torch.testing.assert_close(ours, theirs)
+
+
+def test_two_threads_reassign_what_one_reassigns(monkeypatch):
+    """A batch is counted in two halves, unless its non-zeros are few for the number of words."""
+    pytest.importorskip("numba")
+    batch = single(COUNTS).counts
+    topics = CountedTopics.from_counts(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)).float(), ETA)
+    docs, alpha = torch.from_numpy(positive(N_DOCS, N_TOPICS)).float(), torch.from_numpy(ALPHA).float()
+    found = []
+    for n_helpers, few in ((0, 10.0), (1, 10.0), (0, 0.0)):
+        monkeypatch.setattr(compiled, "_FEW_WORDS", few)
+        word_topics = torch.ones(N_WORDS, N_TOPICS)
+        with helped(n_helpers):
+            of_docs = compiled.reassign(batch, batch.values, docs, topics, alpha, word_topics)
+        found.append((of_docs, word_topics))
+    for one, two, whole in zip(*found, strict=True):
+        assert torch.equal(one, two)
+        torch.testing.assert_close(one, whole)
 
 
 def test_the_compiled_loop_passes_nan_on():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
-from topicloom.models.loom import compiled, cvb0, sampling
+from topicloom.models.loom import compiled_sampling, cvb0, sampling
 from topicloom.models.loom import network as network_module
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
@@ -22,7 +23,7 @@ from topicloom.nn.helpers import helped
 from topicloom.nn.sparse import SparseCounts
 from topicloom.training.callbacks import Callback
 
-WAYS = {"plain": sampling.sample, "compiled": compiled.sample}
+WAYS = {"plain": sampling.sample, "compiled": compiled_sampling.sample}
 D, V, K = 30, 40, 7
 
 
@@ -37,26 +38,35 @@ def batch(seed: int = 0) -> SparseCounts:
 
 def state(counts: SparseCounts, seed: int = 0) -> tuple[Draws, Tensor, CountedTopics, Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    tokens = tokens_of(counts.values)
     seeds = torch.randint(2**62, (counts.n_docs,), generator=generator)
     before = 5 * torch.rand(counts.n_docs, K, generator=generator)
     topics = CountedTopics.from_counts(9 * torch.rand(V, K, generator=generator), 0.01)
-    return Draws(tokens, counts.values / tokens, seeds), before, topics, torch.rand(K, generator=generator) + 0.05
+    return draws_of(counts, seeds), before, topics, torch.rand(K, generator=generator) + 0.05
+
+
+def draws_of(counts: SparseCounts, seeds: Tensor) -> Draws:
+    """Return draws of documents whose tokens are one after the other."""
+    tokens = tokens_of(counts.values)
+    ends = tokens.cumsum(0)[counts.offsets[1:] - 1]  # (D,)
+    starts = torch.cat([torch.zeros(1, dtype=torch.int64), ends[:-1]])
+    return Draws(tokens, counts.values / tokens, seeds, starts)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_token_is_counted_once(way):
     counts = batch()
     draws, before, topics, alpha = state(counts)
-    sample, given = sampling.sample_first, before
-    for _ in range(3):
-        word_topics = torch.zeros(V, K)
-        drawn, of_docs = sample(counts, draws, given, topics, alpha, word_topics)
-        assert len(drawn) == int(draws.tokens.sum())
+    assigned = torch.full((int(draws.tokens.sum()),), K, dtype=torch.uint8)  # none of the topics
+    for number in range(3):
+        word_topics, inputs = torch.zeros(V, K), (counts, draws)
+        if number == 0:
+            of_docs = sampling.sample_first(*inputs, before, assigned, topics, alpha, word_topics)
+        else:
+            of_docs = WAYS[way](*inputs, assigned, topics, alpha, word_topics)
+        assert int(assigned.max()) < K
         frequency = torch.zeros(V).index_add_(0, counts.indices, counts.values)
         torch.testing.assert_close(word_topics.sum(1), frequency, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(of_docs.sum(1), counts.totals, rtol=1e-4, atol=1e-4)
-        sample, given = WAYS[way], drawn
 
 
 def test_the_compiled_loop_draws_with_the_same_probabilities():
@@ -70,8 +80,9 @@ def test_the_compiled_loop_draws_with_the_same_probabilities():
     previous = torch.randint(K, (length,), generator=torch.Generator().manual_seed(2)).repeat(n)
     shares, of_docs = {}, {}
     for way, sample in WAYS.items():
-        drawn, docs = sample(counts, draws, previous, topics, alpha, torch.zeros(V, K))
-        shares[way] = torch.nn.functional.one_hot(drawn.view(n, length), K).float().mean(0)  # (tokens, K)
+        drawn = previous.to(torch.uint8)
+        docs = sample(counts, draws, drawn, topics, alpha, torch.zeros(V, K))
+        shares[way] = torch.nn.functional.one_hot(drawn.long().view(n, length), K).float().mean(0)  # (tokens, K)
         of_docs[way] = docs.mean(0)
     assert float((shares["plain"] - shares["compiled"]).abs().max()) < 0.04  # 4 standard errors
     torch.testing.assert_close(of_docs["compiled"], of_docs["plain"], rtol=0.02, atol=0.02)
@@ -86,10 +97,9 @@ def test_the_compiled_loop_draws_topics_that_the_document_does_not_have(n_topics
     alpha = torch.rand(n_topics, generator=torch.Generator().manual_seed(0)) + 0.01
     topics = CountedTopics.from_counts(torch.full((1, n_topics), 9.0), 0.1)
     seeds = torch.randint(2**62, (n,), generator=torch.Generator().manual_seed(1))
-    ones = torch.ones(n, dtype=torch.int64)
     for previous in {0, n_topics - 1}:
-        draws, before = Draws(ones, torch.ones(n), seeds), torch.full((n,), previous)
-        drawn, _ = compiled.sample(counts, draws, before, topics, alpha, torch.zeros(1, n_topics))
+        drawn = torch.full((n,), previous, dtype=torch.int16)
+        compiled_sampling.sample(counts, draws_of(counts, seeds), drawn, topics, alpha, torch.zeros(1, n_topics))
         weights = alpha.clone()
         weights[previous] *= (9 - 1 + 0.1) / (9 + 0.1)  # without the token itself
         found = torch.bincount(drawn, minlength=n_topics) / n
@@ -105,8 +115,8 @@ def test_a_token_is_drawn_given_all_others(way):
     alpha, eta, previous = torch.tensor([0.3, 0.1]), 0.05, torch.tensor([0, 1, 1])
     topics = CountedTopics.from_counts(word_topics, eta)
     seeds = torch.randint(2**62, (n,), generator=torch.Generator().manual_seed(0))
-    draws = Draws(torch.ones(3 * n, dtype=torch.int64), torch.ones(3 * n), seeds)
-    drawn, _ = WAYS[way](counts, draws, previous.repeat(n), topics, alpha, torch.zeros(3, 2))
+    drawn = previous.repeat(n)
+    WAYS[way](counts, draws_of(counts, seeds), drawn, topics, alpha, torch.zeros(3, 2))
     drawn = drawn.view(n, 3)
     for first in (0, 1):  # the first token belongs to the group before
         among = drawn[drawn[:, 0] == first, 1]
@@ -122,19 +132,21 @@ def test_draws_do_not_depend_on_the_rest_of_the_batch(way):
     counts = batch()
     draws, before, topics, alpha = state(counts)
     rows = torch.tensor([7, 2, 19])
-    some = counts.take(rows)
-    tokens = tokens_of(some.values)
-    few = Draws(tokens, some.values / tokens, draws.seeds[rows])
-    starts = torch.cat([torch.zeros(1, dtype=torch.int64), draws.tokens.cumsum(0)[counts.offsets[1:] - 1]])
-    places = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows.tolist()])
-    sample, given, of_few = sampling.sample_first, before, before[rows]
-    if way != "first":
-        given = torch.randint(K, (int(starts[-1]),), generator=torch.Generator().manual_seed(5))
-        sample, of_few = WAYS[way], given[places]
-    together, of_docs = sample(counts, draws, given, topics, alpha, torch.zeros(V, K))
-    alone, of_some = sample(some, few, of_few, topics, alpha, torch.zeros(V, K))
+    some, few = counts.take(rows), draws_of(counts.take(rows), draws.seeds[rows])
+    few = replace(few, starts=draws.starts[rows])  # their tokens are where they are among those of all documents
+    together = torch.randint(K, (int(draws.tokens.sum()),), generator=torch.Generator().manual_seed(5))
+    alone = together.clone()
+    if way == "first":
+        of_docs = sampling.sample_first(counts, draws, before, together, topics, alpha, torch.zeros(V, K))
+        of_some = sampling.sample_first(some, few, before[rows], alone, topics, alpha, torch.zeros(V, K))
+    else:
+        of_docs = WAYS[way](counts, draws, together, topics, alpha, torch.zeros(V, K))
+        of_some = WAYS[way](some, few, alone, topics, alpha, torch.zeros(V, K))
     torch.testing.assert_close(of_some, of_docs[rows])
-    assert torch.equal(alone, together[places])
+    docs = torch.arange(counts.n_docs).repeat_interleave(counts.sum_by_document(draws.tokens.float()).long())
+    is_some = torch.isin(docs, rows)
+    assert torch.equal(alone[is_some], together[is_some])
+    assert not torch.equal(alone[~is_some], together[~is_some])  # tokens of other documents keep their topics
 
 
 def test_two_threads_draw_what_one_draws(monkeypatch):
@@ -145,10 +157,11 @@ def test_two_threads_draw_what_one_draws(monkeypatch):
     previous = torch.randint(K, (int(draws.tokens.sum()),), generator=torch.Generator().manual_seed(5))
     found = []
     for n_helpers, few in ((0, 8), (1, 8), (0, 0)):
-        monkeypatch.setattr(compiled, "_FEW_COUNTS", few)
-        word_topics = torch.ones(V, K)
+        monkeypatch.setattr(compiled_sampling, "_FEW_COUNTS", few)
+        word_topics, drawn = torch.ones(V, K), previous.clone()
         with helped(n_helpers):
-            found.append((*compiled.sample(counts, draws, previous, topics, alpha, word_topics), word_topics))
+            of_docs = compiled_sampling.sample(counts, draws, drawn, topics, alpha, word_topics)
+        found.append((drawn, of_docs, word_topics))
     for one, two, whole in zip(*found, strict=True):
         assert torch.equal(one, two)
         torch.testing.assert_close(one, whole)

@@ -28,51 +28,18 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from ..embeddings.word_vectors import Floats, nearest_rows
 from ..errors import SettingError
-from ..nn.batch import Batch
 from ..nn.decoders import EmbeddedTopics, MixtureDecoder
-from ..nn.encoders import GaussianHead
-from ..nn.network import TopicNetwork, VariationalNetwork
-from ..nn.posteriors import GaussianPosterior
+from ..nn.network import TopicNetwork
 from ..nn.priors import laplace_dirichlet, standard_normal
 from ..settings import Positive
 from .embedded import EmbeddedTopicModel
+from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
-
-
-class ETMNetwork(VariationalNetwork):
-    """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(z) -> words."""
-
-    def __init__(self, settings: ETM, words: Words, topics: EmbeddedTopics, generator: torch.Generator) -> None:
-        super().__init__(
-            MixtureDecoder(topics),
-            settings.build_encoder(words, generator),
-            settings.build_separation_term(words),
-            criterion=settings.criterion,
-            n_samples=settings.n_samples,
-        )
-        n_topics = settings.n_topics
-        laplace = settings.prior == "laplace"
-        alpha = torch.full((n_topics,), settings.alpha)
-        self.prior = laplace_dirichlet(alpha) if laplace else standard_normal(n_topics)
-        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator, norm=settings.code_norm)
-        self.shares = settings.build_shares()
-
-    def posterior(self, batch: Batch) -> GaussianPosterior:
-        mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
-        return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
-
-    def to_theta(self, z: Tensor) -> Tensor:
-        """Return softmax(z + b): (B, K) -> (B, K)."""
-        return torch.softmax(z + self.shares.logits, dim=1)
-
-    def prior_theta(self) -> Tensor:
-        return self.to_theta(self.prior.mean[None])[0]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -131,8 +98,12 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
         near = nearest_rows(self.word_embeddings_, self.topic_embeddings_[topic], top_n)
         return [self.vocabulary_[word] for word in near]
 
-    def build_network(self, words: Words, generator: torch.Generator) -> ETMNetwork:
-        return ETMNetwork(self, words, self.topics_in_space(EmbeddedTopics, words, generator), generator)
+    def build_network(self, words: Words, generator: torch.Generator) -> GaussianNetwork:
+        topics = self.topics_in_space(EmbeddedTopics, words, generator)
+        laplace = self.prior == "laplace"
+        alpha = torch.full((self.n_topics,), self.alpha)
+        prior = laplace_dirichlet(alpha) if laplace else standard_normal(self.n_topics)
+        return GaussianNetwork(MixtureDecoder(topics), prior, self, words, generator)
 
     def adopt_network(self, network: TopicNetwork) -> None:
         super().adopt_network(network)

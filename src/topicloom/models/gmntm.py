@@ -39,37 +39,30 @@ from ..distributed.ranks import current, step
 from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.decoders import make_decoder
-from ..nn.encoders import GaussianHead
 from ..nn.layers import linear
-from ..nn.network import Loss, VariationalNetwork
+from ..nn.network import Loss
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
 from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
+from .gaussian import GaussianNetwork
 from .inference import Array, each_batch
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
 
-class GMNTMNetwork(VariationalNetwork):
-    """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z) -> words, with a mixture prior of z."""
+class GMNTMNetwork(GaussianNetwork):
+    """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z + b) -> words, with a mixture prior of z."""
+
+    prior: MixturePrior
 
     def __init__(self, settings: GMNTM, words: Words, generator: torch.Generator) -> None:
-        topics = settings.build_topics(words, generator)
-        super().__init__(
-            make_decoder(settings.decoder, topics),
-            settings.build_encoder(words, generator),
-            settings.build_separation_term(words),
-            criterion=settings.criterion,
-            n_samples=settings.n_samples,
-        )
         n_topics = settings.n_topics
-        self.prior = MixturePrior(n_topics, n_topics, own_variances=settings.component_variances)
-        ones = torch.ones(settings.n_topics)
-        self.head = GaussianHead(settings.hidden_size, ones, generator, norm=settings.code_norm)
-        self.shares = settings.build_shares()
+        decoder = make_decoder(settings.decoder, settings.build_topics(words, generator))
+        prior = MixturePrior(n_topics, n_topics, own_variances=settings.component_variances)
+        super().__init__(decoder, prior, settings, words, generator)
         learned = settings.spread is None
         self.spread = settings.spread
         self.projection: nn.Linear | None = linear(n_topics, n_topics, generator, bias=False) if learned else None
@@ -79,8 +72,7 @@ class GMNTMNetwork(VariationalNetwork):
         self.pretraining = False
 
     def to_theta(self, z: Tensor) -> Tensor:
-        """Return softmax(W z + b): (B, K) -> (B, K)."""
-        return torch.softmax(self._projected(z) + self.shares.logits, dim=1)
+        return super().to_theta(self._projected(z))
 
     def _projected(self, z: Tensor) -> Tensor:
         """Return W z, where W is learned or is spread * I: (B, K) -> (B, K)."""
@@ -89,10 +81,6 @@ class GMNTMNetwork(VariationalNetwork):
             return self.spread * z
         projected: Tensor = self.projection(z)
         return projected
-
-    def posterior(self, batch: Batch) -> GaussianPosterior:
-        mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
-        return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
 
     def loss(self, batch: Batch) -> Loss:
         if self.pretraining:
@@ -127,8 +115,8 @@ class GMNTMNetwork(VariationalNetwork):
 
     def components(self, batch: Batch) -> Tensor:
         """Return q(c | x), (B, K)."""
-        posterior = self.posterior(batch)
-        return self.prior.responsibilities(posterior.mean, posterior.log_var)
+        code = self.code(batch)
+        return self.prior.responsibilities(code.mean, code.log_var)
 
     def topic_word(self) -> Tensor:
         return self.decoder.at(self.to_theta(self.prior.means))
@@ -220,7 +208,7 @@ class GMNTM(VariationalTopicModel):
 def _codes(network: GMNTMNetwork, documents: Iterable[Batch]) -> tuple[Array, Array]:
     """Return the means of the codes of all ranks' documents, and their theta: (D, K) each."""
     network.eval()
-    posteriors = [network.posterior(batch) for batch in documents]
+    posteriors = [network.code(batch) for batch in documents]
     codes = current().rows(torch.cat([posterior.mean for posterior in posteriors]).cpu())
     shares = current().rows(torch.cat([posterior.point() for posterior in posteriors]).cpu())
     return codes.numpy().astype(np.float64), shares.numpy().astype(np.float64)

@@ -27,14 +27,11 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ..errors import SettingError
-from ..nn.batch import Batch
 from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
-from ..nn.encoders import GaussianHead
 from ..nn.layers import linear
-from ..nn.network import VariationalNetwork
-from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, Positive
+from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
@@ -43,7 +40,7 @@ _ALPHA = 0.3  # of the "laplace" prior
 _SPREAD = 1.5  # the factor of the code at the start of training
 
 
-class GSMNetwork(VariationalNetwork):
+class GSMNetwork(GaussianNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z + b) -> words.
 
     Args:
@@ -54,29 +51,12 @@ class GSMNetwork(VariationalNetwork):
     """
 
     def __init__(self, settings: GSM, words: Words, generator: torch.Generator, *, scaled: bool = True) -> None:
-        super().__init__(
-            _decoder(settings, words, generator),
-            settings.build_encoder(words, generator),
-            settings.build_separation_term(words),
-            criterion=settings.criterion,
-            n_samples=settings.n_samples,
-        )
-        self.prior = _prior(settings)
-        norm = settings.code_norm
-        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator, norm=norm, scaled=scaled)
-        self.shares = settings.build_shares()
+        decoder, prior = _decoder(settings, words, generator), _prior(settings)
+        super().__init__(decoder, prior, settings, words, generator, scaled=scaled)
         projected = settings.latent_size is not None
-        self.projection = linear(len(self.prior.var), settings.n_topics, generator, bias=False) if projected else None
+        self.projection = linear(len(prior.var), settings.n_topics, generator, bias=False) if projected else None
         fixed = projected or settings.has_laplace_prior
         self.spread = None if fixed else nn.Parameter(torch.tensor(_SPREAD))  # () the factor of z
-
-    def posterior(self, batch: Batch) -> SampledPosterior:
-        return self.code(batch)
-
-    def code(self, batch: Batch) -> GaussianPosterior:
-        """Return q(z | x)."""
-        mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, L), (B, L)
-        return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
 
     def to_theta(self, z: Tensor) -> Tensor:
         """Return softmax(W z + b), where W can be a multiple of the identity: (B, L) -> (B, K)."""
@@ -84,10 +64,7 @@ class GSMNetwork(VariationalNetwork):
             z = self.projection(z)  # (B, K)
         elif self.spread is not None:
             z = self.spread * z
-        return torch.softmax(z + self.shares.logits, dim=1)
-
-    def prior_theta(self) -> Tensor:
-        return self.to_theta(self.prior.mean[None])[0]
+        return super().to_theta(z)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -25,13 +25,11 @@ from torch import Tensor
 
 from ..distributed.ranks import current
 from ..nn.batch import Batch
-from ..nn.encoders import GaussianHead
 from ..nn.log_ratio import LogRatioDecoder
-from ..nn.network import VariationalNetwork
-from ..nn.posteriors import GaussianPosterior
 from ..nn.priors import standard_normal
 from ..nn.varimax import topic_simplex
 from ..settings import NotNegative, Positive, Rate
+from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
@@ -39,31 +37,17 @@ from .words import Words
 _MOST_CODES = 20_000  # that give the rotation
 
 
-class NVDMNetwork(VariationalNetwork):
+class NVDMNetwork(GaussianNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> words."""
 
     decoder: LogRatioDecoder
 
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
-        topics = settings.build_topics(words, generator)
-        super().__init__(
-            LogRatioDecoder(topics),
-            settings.build_encoder(words, generator),
-            settings.build_separation_term(words),
-            criterion=settings.criterion,
-            n_samples=settings.n_samples,
-        )
-        self.prior = standard_normal(settings.n_topics)
-        self.head = GaussianHead(settings.hidden_size, self.prior.var, generator, norm=settings.code_norm)
-        self.shares = settings.build_shares()
+        decoder = LogRatioDecoder(settings.build_topics(words, generator))
+        super().__init__(decoder, standard_normal(settings.n_topics), settings, words, generator)
         self.rotated = settings.rotation == "varimax" and settings.n_topics > 1 and words.seeds is None
 
-    def posterior(self, batch: Batch) -> GaussianPosterior:
-        mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K), (B, K)
-        return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
-
     def to_theta(self, z: Tensor) -> Tensor:
-        """Return the shares of topics that a code stands for: (B, K) -> (B, K)."""
         return self.decoder.coordinates.theta(z + self.shares.logits)
 
     def end_training(self, documents: Iterable[Batch]) -> None:
@@ -72,7 +56,7 @@ class NVDMNetwork(VariationalNetwork):
             return
         means, variance = [], torch.zeros_like(self.shares.logits)
         for batch in documents:
-            posterior = self.posterior(batch)
+            posterior = self.code(batch)
             means.append(posterior.mean.cpu())
             variance = variance + posterior.log_var.exp().sum(0)
         codes = current().rows(torch.cat(means))  # (D, K)
@@ -83,9 +67,6 @@ class NVDMNetwork(VariationalNetwork):
         self.decoder.coordinates.place(topic_simplex(chosen - chosen.mean(1, keepdim=True), variance))
         for tensor in self.decoder.coordinates.buffers():
             tensor.copy_(current().of_first(tensor))  # other machines may round differently
-
-    def prior_theta(self) -> Tensor:
-        return self.to_theta(self.prior.mean[None])[0]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

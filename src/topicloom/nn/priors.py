@@ -24,6 +24,10 @@ class Prior(nn.Module, ABC):
             (B, M), one column for each latent variable.
         """
 
+    @abstractmethod
+    def unit_var(self) -> Tensor:
+        """Return the variance, (L,), that is the unit of a code's mean and variance at the start of training."""
+
 
 class NormalPrior(Prior):
     """p(z) = N(mean, diag var). Both are buffers, so they move to the device with their network."""
@@ -38,6 +42,9 @@ class NormalPrior(Prior):
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
         return kl_normal(mean, log_var, self.mean, self.var)
+
+    def unit_var(self) -> Tensor:
+        return self.var
 
 
 class MixturePrior(Prior):
@@ -112,6 +119,9 @@ class MixturePrior(Prior):
             of_code = self._shared_divergence(mean, log_var, eta)
         of_component = (eta * (eta.clamp_min(1e-12).log() - self.log_pi)).sum(1, keepdim=True)  # (B, 1)
         return torch.cat([of_code, of_component], dim=1)
+
+    def unit_var(self) -> Tensor:
+        return torch.ones_like(self.means[0])
 
     def _shared_divergence(self, mean: Tensor, log_var: Tensor, eta: Tensor) -> Tensor:
         """Return sum_c eta_c KL(N(mean, exp(log_var)) || N(mean_c, var)) for each dimension, (B, L)."""

@@ -1,11 +1,12 @@
-"""Functions of `cvb0` and `sampling` as loops over tokens that numba compiles for the CPU, if it is installed.
+"""Functions of `cvb0` as loops over tokens that numba compiles for the CPU, if it is installed.
 
-numba is the extra `fast`. The functions in those files run on every device, but each of their operations reads and
+numba is the extra `fast`. The functions in that file run on every device, but each of their operations reads and
 writes memory once. In a compiled loop the intermediate values of a token stay in the core's nearest cache.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,15 +17,15 @@ from torch import Tensor
 from ...nn.helpers import together
 from ...nn.sparse import SparseCounts
 from ..compiling import DISTANCE, FEWEST_DOCUMENTS, compiled
-from . import cvb0, sampling
+from . import cvb0
 from .cvb0 import CountedTopics
 
 Array = np.ndarray[Any, Any]
 _SMALLEST = np.float32(cvb0.SMALLEST)
-_BLOCK = 32  # topics
 _TERMS = 16  # of the sum by which digamma rises
-_FEW_COUNTS = 8  # counts of words in topics for each token of a batch
-_GROUPS, _GOLDEN, _MIX_1, _MIX_2 = sampling.GROUPS, sampling.GOLDEN, sampling.MIX_1, sampling.MIX_2
+# A batch is counted in two halves, each with a table of words and topics, unless there are more words than this share
+# of its non-zeros: then a second table takes longer than a second thread saves.
+_FEW_WORDS = 0.5
 
 
 def reassign(
@@ -41,12 +42,19 @@ def reassign(
     loop = compiled(_reassign, _one_word) if values.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
         return cvb0.reassign(counts, values, doc_topics, topics, alpha, word_topics, excluded=excluded)
-    new = doc_topics.new_zeros(doc_topics.shape)
-    inputs = (
-        counts.offsets, counts.indices, values, doc_topics + alpha, topics.beta_t, -float(excluded) / topics.sizes,
-        topics.smallest, alpha,
-    )  # fmt: skip
-    loop(*(each.contiguous().numpy() for each in inputs), new.numpy(), word_topics.numpy(), _SMALLEST)
+    new, shares = doc_topics.new_zeros(doc_topics.shape), (doc_topics + alpha).contiguous()  # (B, K) both
+    of_words = [each.contiguous().numpy() for each in (counts.indices, values)]
+    of_topics = topics.beta_t, -float(excluded) / topics.sizes, topics.smallest, alpha
+    tables = [each.contiguous().numpy() for each in of_topics]
+
+    def count(first: int, last: int, changed: Tensor) -> None:
+        offsets, of_docs = counts.offsets[first : last + 1].numpy(), shares[first:last].numpy()
+        loop(offsets, *of_words, of_docs, *tables, new[first:last].numpy(), changed.numpy(), _SMALLEST)
+
+    if len(word_topics) > _FEW_WORDS * len(values):
+        count(0, counts.n_docs, word_topics)
+    else:
+        in_halves(count, counts, word_topics)
     return new
 
 
@@ -182,137 +190,17 @@ def _expected(
                     count[k] += values[i] * own[k]
 
 
-def sample(
-    counts: SparseCounts,
-    draws: sampling.Draws,
-    previous: Tensor,
-    topics: CountedTopics,
-    alpha: Tensor,
-    word_topics: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """`sampling.sample` with other random draws: compiled where possible, and otherwise that function itself.
+def in_halves(count: Callable[[int, int, Tensor], None], documents: SparseCounts, word_topics: Tensor) -> None:
+    """Count two halves of the documents at the same time, whatever the number of threads, so that sums are the same.
 
-    As in SparseLDA (Yao, Mimno & McCallum 2009, "Efficient Methods for Topic Model Inference on Streaming Document
-    Collections"), the probabilities are those of the document's counts, of which few are not 0, and those of alpha,
-    whose sum over the topics is the same for all tokens of a word in a pass.
+    Args:
+        count: a function that adds what is counted from one document until before another to a table (V, K).
+        documents: a batch.
+        word_topics: (V, K), to which both halves are added in place.
     """
-    loop = compiled(_sample, _one_token) if alpha.device.type == "cpu" else None
-    if loop is None or not word_topics.is_contiguous():
-        return sampling.sample(counts, draws, previous, topics, alpha, word_topics)
-    found, new = previous.clone(), alpha.new_zeros(counts.n_docs, len(alpha))
-    of_tokens = [each.numpy() for each in (counts.indices, draws.tokens, draws.weights)]
-    of_topics = topics.beta_t, 1 / topics.sizes, topics.smallest, alpha, topics.beta_t @ alpha
-    tables = [each.contiguous().numpy() for each in of_topics]
-
-    def draw(first: int, last: int, places: slice, of_words: Tensor) -> None:
-        offsets, seeds = counts.offsets[first : last + 1], draws.seeds[first:last]
-        changed = found[places], new[first:last], of_words
-        loop(offsets.numpy(), *of_tokens, seeds.numpy(), *tables, *(each.numpy() for each in changed))
-
-    if word_topics.numel() > _FEW_COUNTS * len(found):  # a second table would take longer than a second thread saves
-        draw(0, counts.n_docs, slice(None), word_topics)
-        return found, new
-    # In halves whatever the number of threads is, so that sums are the same.
-    middle, others = _middle(counts), torch.zeros_like(word_topics)  # (V, K)
-    place = int(draws.tokens[: counts.offsets[middle]].sum())
-    first_half = partial(draw, 0, middle, slice(place), word_topics)
-    together([first_half, partial(draw, middle, counts.n_docs, slice(place, None), others)])
+    middle, others = _middle(documents), torch.zeros_like(word_topics)  # (V, K)
+    together([partial(count, 0, middle, word_topics), partial(count, middle, documents.n_docs, others)])
     word_topics += others
-    return found, new
-
-
-def _sample(
-    offsets: Array,
-    words: Array,
-    tokens: Array,
-    weights: Array,
-    seeds: Array,
-    beta_t: Array,
-    per_size: Array,
-    smallest: Array,
-    alpha: Array,
-    of_alpha: Array,
-    found: Array,
-    of_docs: Array,
-    of_words: Array,
-) -> None:
-    """Replace the topics of tokens in `found` (T,), and add the new counts to of_docs (B, K) and of_words (V, K)."""
-    n_topics, most, token = of_docs.shape[1], 0, 0
-    for doc in range(len(offsets) - 1):
-        before = token
-        for i in range(offsets[doc], offsets[doc + 1]):
-            token += tokens[i]
-        most = max(most, token - before)
-    word_of, weight_of, drawn = np.empty(most, np.int64), np.empty(most, of_docs.dtype), np.empty(most, np.int64)
-    share, is_used = np.zeros(n_topics, of_docs.dtype), np.zeros(n_topics, np.bool_)  # counts of the document
-    used, parts = np.empty(n_topics, np.int64), np.empty(n_topics, of_docs.dtype)
-    start = 0
-    for doc in range(len(offsets) - 1):
-        of_doc = of_docs[doc]
-        n_used = n_tokens = 0
-        for i in range(offsets[doc], offsets[doc + 1]):
-            for _ in range(tokens[i]):
-                word_of[n_tokens], weight_of[n_tokens] = words[i], weights[i]
-                topic = found[start + n_tokens]
-                n_tokens += 1
-                share[topic] += weights[i]
-                if not is_used[topic]:
-                    is_used[topic], used[n_used] = True, topic
-                    n_used += 1
-        for group in range(_GROUPS):
-            for n in range(group, n_tokens, _GROUPS):
-                word, weight, old = word_of[n], weight_of[n], found[start + n]
-                beta, own = beta_t[word], beta_t[word, old]
-                less = max(own - weight * per_size[old], smallest[old])  # without the token itself
-                of_others = max(of_alpha[word] - alpha[old] * (own - less), np.float32(0))
-                own_share, share[old] = share[old], max(share[old] - weight, np.float32(0)) * (less / own)
-                of_used = np.float32(0)
-                for j in range(n_used):
-                    of_used += share[used[j]] * beta[used[j]]
-                    parts[j] = of_used
-                share[old] = own_share
-                x = np.uint64(seeds[doc]) + np.uint64(n + 1) * np.uint64(_GOLDEN)
-                x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
-                x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
-                x = x ^ (x >> np.uint64(31))
-                rest = np.float32(x >> np.uint64(40)) * np.float32(2.0**-24) * (of_used + of_others)
-                if rest < of_used:
-                    j = 0
-                    while parts[j] <= rest:
-                        j += 1
-                    topic = used[j]
-                else:
-                    rest -= of_used
-                    topic = first = 0
-                    while True:  # a block of topics after the other
-                        last = min(first + _BLOCK, n_topics)
-                        part = np.float32(0)
-                        for k in range(first, last):
-                            part += alpha[k] * beta[k]
-                        if first <= old < last:
-                            part -= alpha[old] * (own - less)
-                        if rest < part or last == n_topics:
-                            break
-                        rest -= part
-                        first = last
-                    for topic in range(first, last):
-                        rest -= alpha[topic] * (less if topic == old else beta[topic])
-                        if rest < 0:
-                            break
-                drawn[n] = topic
-                of_doc[topic] += weight
-                of_words[word, topic] += weight
-            for n in range(group, n_tokens, _GROUPS):  # which have been drawn at the same time
-                old, topic = found[start + n], drawn[n]
-                found[start + n] = topic
-                share[old] -= weight_of[n]
-                share[topic] += weight_of[n]
-                if not is_used[topic]:
-                    is_used[topic], used[n_used] = True, topic
-                    n_used += 1
-        for j in range(n_used):
-            share[used[j]], is_used[used[j]] = 0, False
-        start += n_tokens
 
 
 def _one_word() -> tuple[Any, ...]:
@@ -321,13 +209,6 @@ def _one_word() -> tuple[Any, ...]:
     offsets, words = np.array([0, 1]), np.zeros(1, np.int64)
     copies = table.copy(), table.copy()
     return offsets, words, of_topics, table, table, of_topics, of_topics, of_topics, *copies, _SMALLEST
-
-
-def _one_token() -> tuple[Any, ...]:
-    """Return arguments of `_sample` for one document of one token and one topic."""
-    offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
-    inputs = offsets, words, words + 1, table[0], words, table, table[0], table[0], table[0], table[0]
-    return *inputs, words.copy(), table.copy(), table.copy()
 
 
 def _one_table() -> tuple[Any, ...]:

@@ -46,7 +46,8 @@ from ..pruning import CoherenceSelector, select_topics
 from ..spare_topics import MAX_SPARE
 from ..variational import VariationalTopicModel
 from ..words import Words
-from .compiled import expected_counts, sample
+from .compiled import expected_counts
+from .compiled_sampling import sample
 from .network import LoomNetwork
 from .relocation import Relocation
 from .sampling import SamplingStage, token_starts

@@ -79,11 +79,13 @@ class Draws:
         tokens: (N,) int64, the tokens of each non-zero.
         weights: (N,) how much each of these tokens counts.
         seeds: (B,) int64, with which the random numbers of each document begin.
+        starts: (B,) int64, where the tokens of each document start among those of all documents.
     """
 
     tokens: Tensor
     weights: Tensor
     seeds: Tensor
+    starts: Tensor
 
 
 def uniform(seeds: Tensor, positions: Tensor) -> Tensor:
@@ -115,6 +117,7 @@ class _Tokens:
     docs: Tensor  # (T,) the row of the batch
     weights: Tensor  # (T,)
     positions: Tensor  # (T,) in the document
+    places: Tensor  # (T,) among the tokens of all documents
     random: Tensor  # (T,) random numbers from 0 to 1
 
     @classmethod
@@ -125,7 +128,8 @@ class _Tokens:
         weights = draws.weights.repeat_interleave(draws.tokens, output_size=total)
         lengths = counts.sum_by_document(draws.tokens.float()).long()  # (B,)
         positions = members_of(torch.zeros_like(lengths), lengths)  # (T,)
-        return cls(words, docs, weights, positions, uniform(draws.seeds[docs], positions))
+        places = draws.starts[docs] + positions  # (T,)
+        return cls(words, docs, weights, positions, places, uniform(draws.seeds[docs], positions))
 
     def add(self, which: Tensor, found: Tensor, doc_topics: Tensor, word_topics: Tensor) -> None:
         """Add tokens (n,) with the topics `found` (n,) to N_dk (B, K) and N_vk (V, K)."""
@@ -138,15 +142,16 @@ def sample_first(
     counts: SparseCounts,
     draws: Draws,
     doc_topics: Tensor,
+    assigned: Tensor,
     topics: CountedTopics,
     alpha: Tensor,
     word_topics: Tensor,
-) -> tuple[Tensor, Tensor]:
+) -> Tensor:
     """Draw the topic of each token given expected counts, which contain no topics of tokens that could be excluded.
 
     Args:
         doc_topics: (B, K) N_dk.
-        counts, draws, topics, alpha, word_topics: as in `sample`.
+        counts, draws, assigned, topics, alpha, word_topics: as in `sample`.
 
     Returns:
         as `sample`.
@@ -157,17 +162,18 @@ def sample_first(
         theta = shares.index_select(0, tokens.docs[some])  # (n, K)
         found[some] = _draw(theta.mul_(topics.beta_t.index_select(0, tokens.words[some])), tokens.random[some])
         tokens.add(some, found[some], new, word_topics)
-    return found, new
+    assigned[tokens.places] = found.to(assigned)
+    return new
 
 
 def sample(
     counts: SparseCounts,
     draws: Draws,
-    previous: Tensor,
+    assigned: Tensor,
     topics: CountedTopics,
     alpha: Tensor,
     word_topics: Tensor,
-) -> tuple[Tensor, Tensor]:
+) -> Tensor:
     """Draw the topic of each token given the topics of the others.
 
     The probability of topic k is proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), in which the counts do
@@ -176,15 +182,17 @@ def sample(
     Args:
         counts: a batch of B documents.
         draws: the tokens of the batch.
-        previous: (T,) int64, the topics of the tokens in the last pass.
+        assigned: the topics of the tokens of all documents in the last pass, whole numbers of any type. Those of the
+            batch are replaced in place.
         topics: the topics of the last pass.
         alpha: (K,) Dirichlet parameter of theta.
         word_topics: (V, K), to which the tokens of the batch are added in place.
 
     Returns:
-        (T,) the topics of the tokens, and (B, K) the new counts of the documents.
+        the new counts of the documents, (B, K).
     """
     tokens, sizes = _Tokens.of(counts, draws), 1 / topics.sizes
+    previous = assigned[tokens.places].long()  # (T,)
     found, new = torch.empty_like(previous), alpha.new_zeros(counts.n_docs, len(alpha))
     shares = alpha.repeat(counts.n_docs, 1)  # (B, K) N_dk + alpha_k
     shares.index_put_((tokens.docs, previous), tokens.weights, accumulate=True)
@@ -201,7 +209,8 @@ def sample(
         docs, weights = tokens.docs[group], tokens.weights[group]
         shares.index_put_((docs, previous[group]), -weights, accumulate=True)
         shares.index_put_((docs, found[group]), weights, accumulate=True)
-    return found, new
+    assigned[tokens.places] = found.to(assigned)
+    return new
 
 
 def _draw(weights: Tensor, random: Tensor) -> Tensor:
@@ -244,12 +253,12 @@ class SamplingStage:
         starts: Tensor,
         *,
         count_power: float,
-        sample: Callable[..., tuple[Tensor, Tensor]] = sample,
+        sample: Callable[..., Tensor] = sample,
     ) -> None:
         self.n_passes, self.count_power, self.sample = n_passes, count_power, sample
         self.starts, self.passes_done, self.mean_counts = starts, 0, None
         self.assignments: Assignments | None = None
-        self._located: tuple[SparseCounts, Tensor, Tensor, Tensor] | None = None  # the last batch of `_locate`
+        self._last: tuple[SparseCounts, Tensor, Tensor] | None = None  # the last batch of `_tokens`
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return what changes in these passes: tensors and JSON values."""
@@ -287,29 +296,22 @@ class SamplingStage:
         assert doc_topics is not None
         if self.assignments is None:
             self.assignments = Assignments.empty(self.starts, len(alpha))
-        tokens, weights, places = self._locate(batch, self.assignments)
 
         def seeds(n: int) -> Tensor:
             return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
 
-        draws = Draws(tokens, weights, step().drawn(seeds, batch.n_docs)[:, 0].to(batch.device))
+        drawn = step().drawn(seeds, batch.n_docs)[:, 0].to(batch.device)
+        draws = Draws(*self._tokens(batch.counts), drawn, self.starts[batch.rows])
+        assigned = self.assignments.topics
         if self.passes_done:
-            previous = self.assignments.topics[places].long()  # (T,)
-            found, counts = self.sample(batch.counts, draws, previous, topics, alpha, word_topics)
-        else:
-            found, counts = sample_first(batch.counts, draws, doc_topics[batch.rows], topics, alpha, word_topics)
-        self.assignments.topics[places] = found.to(self.assignments.topics)
-        return counts
+            return self.sample(batch.counts, draws, assigned, topics, alpha, word_topics)
+        return sample_first(batch.counts, draws, doc_topics[batch.rows], assigned, topics, alpha, word_topics)
 
-    def _locate(self, batch: Batch, assignments: Assignments) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what `tokens` returns, (N,) each, and the places of the tokens in `assignments`, (T,).
-
-        On a small corpus, the same batch comes in every pass, so that the last result is kept.
-        """
-        if self._located is None or self._located[0] is not batch.counts:
-            assert batch.rows is not None
-            self._located = (batch.counts, *self.tokens(batch.counts), assignments.places(batch.rows))
-        return self._located[1:]
+    def _tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
+        """Return what `tokens` returns. On a small corpus, the same batch comes in every pass, so that it is kept."""
+        if self._last is None or self._last[0] is not counts:
+            self._last = (counts, *self.tokens(counts))
+        return self._last[1:]
 
     def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
         """Return the tokens of each non-zero, and how much each of these tokens counts, (N,) each."""
