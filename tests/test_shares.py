@@ -27,9 +27,9 @@ SKEWED = synthetic_lda(1500, 6, 200, 60, alpha=1 / 6, eta=0.05, shares=SHARES, r
 SMALL = synthetic_lda(300, 4, 80, 30, alpha=0.25).corpus
 FAST = {"epochs": 40, "hidden_size": 32, "batch_size": 128, "random_state": 0, "device": "cpu"}
 
-# Models whose components are mixtures of words, as planted topics are.
 DEFAULTS = {
     "GSM": GSM(6, **FAST),
+    "NVDM": NVDM(6, **FAST),
     "ETM": ETM(6, **FAST),
     "WLDA": WLDA(6, **FAST),
     "GMNTM": GMNTM(6, **FAST),

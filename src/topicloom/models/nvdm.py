@@ -2,11 +2,13 @@
 
 Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~ N(0, I), p(w | z) = softmax(R z + b).
 
-N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, the code is read in
-the coordinates of the simplex that varimax finds in the documents' codes (`nn/varimax.py`): theta is the softmax of
-these coordinates, topic k is what the decoder returns for a code in corner k, and the decoder computes z from theta
-(`nn/log_ratio.py`). The distribution of words is that of the code before the rotation. Departures from the paper:
-- This rotation (rotation="none"). Without it, theta = softmax(z), and topic k is the direction of dimension k.
+N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, varimax finds the
+simplex in which the documents' codes lie (`nn/varimax.py`), and topic k is what the decoder returns for a code in corner
+k. theta is the softmax of a linear function of the code, fitted to the shares with which a mixture of these topics
+explains the training documents (`nn/readout.py`). The decoder computes z from theta (`nn/log_ratio.py`), so that the
+distribution of words is that of the code before. Departures from the paper:
+- These topics and this theta (rotation="none"). Without them, theta = softmax(z), and topic k is the direction of
+  dimension k.
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
 - b is fixed at the background word frequencies (background="learned" learns it, as `as_published` does). As in GSM, the
   mean and the log-variance are batch-normalised (code_norm="none"), and words are hidden from the encoder in training
@@ -27,14 +29,15 @@ from ..distributed.ranks import current
 from ..nn.batch import Batch
 from ..nn.log_ratio import LogRatioDecoder
 from ..nn.priors import standard_normal
-from ..nn.varimax import topic_simplex
+from ..nn.readout import mixture_counts, readout
+from ..nn.varimax import TopicSimplex, topic_simplex
 from ..settings import NotNegative, Positive, Rate
 from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
-_MOST_CODES = 20_000  # that give the rotation
+_MOST_CODES, _MOST_READ = 20_000, 5_000  # documents that give the rotation, and the readout of theta
 
 
 class NVDMNetwork(GaussianNetwork):
@@ -51,7 +54,7 @@ class NVDMNetwork(GaussianNetwork):
         return self.decoder.coordinates.theta(z + self.shares.logits)
 
     def end_training(self, documents: Iterable[Batch]) -> None:
-        """Rotate the code, so that its topics are the corners of the simplex of the documents' codes."""
+        """Make the corners of the simplex of the documents' codes the topics, and fit theta to their shares."""
         if not self.rotated:
             return
         means, variance = [], torch.zeros_like(self.shares.logits)
@@ -64,9 +67,24 @@ class NVDMNetwork(GaussianNetwork):
         if not (codes.isfinite().all() and variance.isfinite().all()):  # training has diverged
             return
         chosen = codes[:: math.ceil(len(codes) / _MOST_CODES)] + self.shares.logits.cpu()  # (N, K)
-        self.decoder.coordinates.place(topic_simplex(chosen - chosen.mean(1, keepdim=True), variance))
+        simplex = topic_simplex(chosen - chosen.mean(1, keepdim=True), variance)
+        self.decoder.coordinates.place(simplex)
+        self.decoder.coordinates.place(simplex, self._readout(documents, simplex, math.ceil(len(codes) / _MOST_READ)))
         for tensor in self.decoder.coordinates.buffers():
             tensor.copy_(current().of_first(tensor))  # other machines may round differently
+
+    def _readout(self, documents: Iterable[Batch], simplex: TopicSimplex, every: int) -> Tensor | None:
+        """Return the readout of theta, (K, K), from every so many documents; None if it is not finite."""
+        beta_t, before = self.decoder.beta_t(), 0  # (V, K)
+        codes, tokens = [], []
+        for batch in documents:
+            rows = torch.arange(-before % every, batch.n_docs, every, device=batch.device)
+            before += batch.n_docs
+            codes.append((self.code(batch).mean + self.shares.logits)[rows].cpu())
+            tokens.append(mixture_counts(batch.counts.take(rows), beta_t).cpu())
+        z = current().rows(torch.cat(codes)).double()  # (n, K)
+        found = readout(z @ simplex.linear + simplex.shift, current().rows(torch.cat(tokens)))
+        return found if found.isfinite().all() else None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -74,7 +92,8 @@ class NVDM(VariationalTopicModel):
     """Neural variational document model (Miao, Yu & Blunsom 2016).
 
     Its documents are codes of a latent space and not mixtures of topics. The topics are found in that space after
-    training, as the corners of the simplex in which the codes lie. Each batch takes memory in proportion to the
+    training, as the corners of the simplex in which the codes lie, and theta is fitted to the shares of topics in
+    training documents that a mixture would have. Each batch takes memory in proportion to the
     vocabulary.
 
     All other settings are those that variational models share; they are described in

@@ -57,16 +57,21 @@ class TopicCoordinates(nn.Module):
         centred = torch.eye(n_topics, device=self.linear.device) - 1 / n_topics
         return math.sqrt(n_topics) * centred  # the typical length of a draw from N(0, I)
 
-    def place(self, simplex: TopicSimplex) -> None:
-        """Make the corners of a simplex the topics, and its coordinates the log-odds."""
-        weights = simplex.weights
-        total = weights.sum()
-        # A softmax loses the sum of y, which follows from sum_k w_k y_k = 1.
-        restored = torch.eye(len(weights), dtype=weights.dtype) - weights[:, None] / total
-        self.linear.copy_(simplex.linear)
-        self.shift.copy_(simplex.shift)
-        self.inverse.copy_(restored @ simplex.directions)
-        self.centre.copy_(simplex.directions.sum(0) / total)
+    def place(self, simplex: TopicSimplex, readout: Tensor | None = None) -> None:
+        """Make the corners of a simplex the topics.
+
+        Args:
+            simplex: the simplex.
+            readout: (K, K) A. The log-odds are y A, where y are the coordinates in the simplex; None is I.
+        """
+        centring = torch.eye(len(simplex.weights), dtype=simplex.linear.dtype) - 1 / len(simplex.weights)
+        readout = centring if readout is None else readout @ centring  # a softmax loses the mean of the log-odds
+        linear, shift = simplex.linear @ readout, simplex.shift @ readout  # (K, K), (K,)
+        inverse = torch.linalg.pinv(centring @ linear)
+        self.linear.copy_(linear)
+        self.shift.copy_(shift)
+        self.inverse.copy_(inverse)
+        self.centre.copy_(-shift @ inverse)
         self.corners.copy_(simplex.corners)
         self.placed.fill_(True)
 
