@@ -3,10 +3,10 @@
 Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~ N(0, I), p(w | z) = softmax(R z + b).
 
 N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, varimax finds the
-simplex in which the documents' codes lie (`nn/varimax.py`), and topic k is what the decoder returns for a code in corner
-k. theta is the softmax of a linear function of the code, fitted to the shares with which a mixture of these topics
-explains the training documents (`nn/readout.py`). The decoder computes z from theta (`nn/log_ratio.py`), so that the
-distribution of words is that of the code before. Departures from the paper:
+simplex in which the documents' codes lie (`nn/varimax.py`), and topic k is what the decoder returns for a code in
+corner k. theta is the softmax of a linear function of the code, fitted to the shares with which a mixture of these
+topics explains the training documents (`nn/readout.py`). The decoder computes z from theta (`nn/log_ratio.py`), so that
+the distribution of words is that of the code before. Departures from the paper:
 - These topics and this theta (rotation="none"). Without them, theta = softmax(z), and topic k is the direction of
   dimension k.
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
