@@ -30,7 +30,7 @@ from ..nn.batch import Batch
 from ..nn.log_ratio import LogRatioDecoder
 from ..nn.priors import standard_normal
 from ..nn.readout import mixture_counts, readout
-from ..nn.varimax import TopicSimplex, topic_simplex
+from ..nn.varimax import topic_simplex
 from ..settings import NotNegative, Positive, Rate
 from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
@@ -57,34 +57,41 @@ class NVDMNetwork(GaussianNetwork):
         """Make the corners of the simplex of the documents' codes the topics, and fit theta to their shares."""
         if not self.rotated:
             return
-        means, variance = [], torch.zeros_like(self.shares.logits)
+        n_topics = len(self.shares.logits)
+        means, variance = [torch.zeros(0, n_topics)], torch.zeros_like(self.shares.logits)
         for batch in documents:
             posterior = self.code(batch)
             means.append(posterior.mean.cpu())
             variance = variance + posterior.log_var.exp().sum(0)
-        codes = current().rows(torch.cat(means))  # (D, K)
+        own = torch.cat(means) + self.shares.logits.cpu()  # (d, K) of this rank's documents
+        codes = current().rows(own)  # (D, K)
         variance = current().sum(variance.cpu()) / len(codes)  # (K,)
         if not (codes.isfinite().all() and variance.isfinite().all()):  # training has diverged
             return
-        chosen = codes[:: math.ceil(len(codes) / _MOST_CODES)] + self.shares.logits.cpu()  # (N, K)
+        chosen = codes[:: math.ceil(len(codes) / _MOST_CODES)]  # (N, K)
         simplex = topic_simplex(chosen - chosen.mean(1, keepdim=True), variance)
-        self.decoder.coordinates.place(simplex)
-        self.decoder.coordinates.place(simplex, self._readout(documents, simplex, math.ceil(len(codes) / _MOST_READ)))
-        for tensor in self.decoder.coordinates.buffers():
+        coordinates = self.decoder.coordinates
+        coordinates.place(simplex)
+        every = math.ceil(len(codes) / _MOST_READ)
+        read, tokens = current().rows(own[::every]), current().rows(self._tokens(documents, every))  # (n, K) both
+        # The noise of the posterior, the same whenever this is called.
+        noise = torch.randn(read.shape, generator=torch.Generator().manual_seed(0)) * variance.sqrt()
+        matrix = readout((read + noise).double() @ simplex.linear + simplex.shift, tokens)  # (K, K)
+        if matrix.isfinite().all():
+            coordinates.place(simplex, matrix)
+        for tensor in coordinates.buffers():
             tensor.copy_(current().of_first(tensor))  # other machines may round differently
 
-    def _readout(self, documents: Iterable[Batch], simplex: TopicSimplex, every: int) -> Tensor | None:
-        """Return the readout of theta, (K, K), from every so many documents; None if it is not finite."""
-        beta_t, before = self.decoder.beta_t(), 0  # (V, K)
-        codes, tokens = [], []
+    def _tokens(self, documents: Iterable[Batch], every: int) -> Tensor:
+        """Return how many tokens each topic has in every so many documents, beside the background's: (n, K)."""
+        beta_t, background = self.decoder.beta_t(), torch.softmax(self.decoder.topics.background, dim=0)  # (V, K), (V,)
+        components = torch.cat([beta_t, background[:, None].to(beta_t.dtype)], dim=1)  # (V, K + 1)
+        found, before = [torch.zeros(0, beta_t.shape[1])], 0
         for batch in documents:
-            rows = torch.arange(-before % every, batch.n_docs, every, device=batch.device)
+            rows = torch.arange(min(-before % every, batch.n_docs), batch.n_docs, every, device=batch.device)
+            found.append(mixture_counts(batch.counts.take(rows), components)[:, :-1].cpu())
             before += batch.n_docs
-            codes.append((self.code(batch).mean + self.shares.logits)[rows].cpu())
-            tokens.append(mixture_counts(batch.counts.take(rows), beta_t).cpu())
-        z = current().rows(torch.cat(codes)).double()  # (n, K)
-        found = readout(z @ simplex.linear + simplex.shift, current().rows(torch.cat(tokens)))
-        return found if found.isfinite().all() else None
+        return torch.cat(found)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

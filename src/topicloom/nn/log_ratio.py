@@ -9,7 +9,9 @@ from torch import Tensor, nn
 
 from .decoders import ProductDecoder, TopicLogits
 from .sparse import SparseCounts
-from .varimax import TopicSimplex
+from .varimax import TopicSimplex, centred_basis
+
+_LEAST_STRETCH = 0.01  # of log-odds to a code, so that a code can be computed from theta in single precision
 
 
 class TopicCoordinates(nn.Module):
@@ -64,10 +66,13 @@ class TopicCoordinates(nn.Module):
             simplex: the simplex.
             readout: (K, K) A. The log-odds are y A, where y are the coordinates in the simplex; None is I.
         """
-        centring = torch.eye(len(simplex.weights), dtype=simplex.linear.dtype) - 1 / len(simplex.weights)
-        readout = centring if readout is None else readout @ centring  # a softmax loses the mean of the log-odds
-        linear, shift = simplex.linear @ readout, simplex.shift @ readout  # (K, K), (K,)
-        inverse = torch.linalg.pinv(centring @ linear)
+        matrix = torch.eye(len(simplex.linear), dtype=simplex.linear.dtype) if readout is None else readout
+        basis = centred_basis(len(matrix), matrix.dtype)  # (K, K - 1); codes and log-odds have no mean
+        left, stretch, right = torch.linalg.svd(basis.mT @ simplex.linear @ matrix @ basis)
+        left, right, stretch = basis @ left, right @ basis.mT, stretch.clamp_min(_LEAST_STRETCH)
+        linear, inverse = (left * stretch) @ right, (right.mT / stretch) @ left.mT  # (K, K) both
+        shift = simplex.shift @ matrix  # (K,)
+        shift = shift - shift.mean()
         self.linear.copy_(linear)
         self.shift.copy_(shift)
         self.inverse.copy_(inverse)

@@ -12,8 +12,8 @@ from torch import Tensor
 from .sparse import TINY, SparseCounts
 
 _EM_STEPS = 30
-_PRIOR_TOKENS = 2.0  # of the average document, in each document; benchmarks/shares.md has what it changes
-_LEAST_SHARE = 1e-3
+_PRIOR_TOKENS = 2.0  # with the average shares, added to each document; benchmarks/shares.md has what it changes
+_LEAST_SHARE = 1e-3  # of these tokens, so that no document has exactly nothing of a topic
 _FIT_STEPS, _TOLERANCE = 100, 1e-7
 
 
@@ -40,7 +40,8 @@ def readout(coordinates: Tensor, tokens: Tensor) -> Tensor:
     of the shares. It needs no constant, because a weighted sum of the coordinates is constant already.
 
     Args:
-        coordinates: (N, K), with second moments near 1.
+        coordinates: (N, K), with second moments near 1. They should be draws from the documents' posteriors: the noise
+            keeps A small in directions in which documents hardly differ.
         tokens: (N, K) the tokens of each topic in the documents.
     """
     tokens = tokens.double()

@@ -32,14 +32,12 @@ class TopicSimplex:
         shift: a, (K,).
         corners: (K, L) the code at which topic k is read. All coordinates but y_k are 0, and y_k is 1 / w_k or 10,
             whichever is less, or the largest y_k of a document if that is more than both.
-        directions: (K, L) the code of a document whose only coordinate is y_k, divided by y_k.
         weights: w, (K,), of the length 1.
     """
 
     linear: Tensor
     shift: Tensor
     corners: Tensor
-    directions: Tensor
     weights: Tensor
 
 
@@ -65,6 +63,13 @@ def varimax(x: Tensor) -> Tensor:
     return rotation
 
 
+def centred_basis(n: int, dtype: torch.dtype) -> Tensor:
+    """Return n - 1 orthonormal columns with the sum 0, (n, n - 1)."""
+    centring = torch.eye(n, dtype=dtype) - 1 / n
+    basis: Tensor = torch.linalg.svd(centring)[0][:, :-1]
+    return basis
+
+
 def topic_simplex(codes: Tensor, variance: Tensor) -> TopicSimplex:
     """Return the simplex with K corners in which the codes of documents lie.
 
@@ -77,8 +82,7 @@ def topic_simplex(codes: Tensor, variance: Tensor) -> TopicSimplex:
     """
     codes, variance = codes.double().cpu(), variance.double().cpu()
     n, k = codes.shape
-    centring = torch.eye(k, dtype=codes.dtype) - 1 / k
-    basis = torch.linalg.svd(centring)[0][:, :-1]  # (K, K - 1), orthonormal columns with the sum 0
+    basis = centred_basis(k, codes.dtype)  # (K, K - 1)
     x = torch.cat([torch.ones(n, 1, dtype=codes.dtype), codes @ basis], 1)  # (N, K)
     moments = x.mT @ x / n
     moments[1:, 1:] += _NOISE_SHARE * basis.mT @ (variance[:, None] * basis)
@@ -94,4 +98,4 @@ def topic_simplex(codes: Tensor, variance: Tensor) -> TopicSimplex:
     directions = unmixing[:, 1:] @ basis.mT  # (K, K)
     corner = torch.where(weights > _LEAST_WEIGHT, 1 / weights, 1 / _LEAST_WEIGHT)  # y_k where all others are 0
     length = torch.maximum(corner, y.amax(0))  # as documents have noise, some are beyond the corner
-    return TopicSimplex(basis @ mixing[1:], mixing[0], length[:, None] * directions, directions, weights)
+    return TopicSimplex(basis @ mixing[1:], mixing[0], length[:, None] * directions, weights)
