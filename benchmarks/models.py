@@ -47,7 +47,8 @@ page.
 - duplicates: pairs of topics that share 8 of their 10 top words (relevance .6).
 - active: topics that are the main topic of some training document.
 
-Rows of GaussianBATM are older: since then, the critic no longer moves the shares of topics.
+Rows of GaussianBATM are older, except seeds 1 and 2 of bbc-news with K=20. Since then, the critic no longer moves the
+shares of topics.
 
 The word vectors of "cbow" are trained on the same documents beforehand, which the seconds do not include. If a corpus
 has only counts, the order of the words in a document is random.

@@ -78,9 +78,7 @@ def test_codes_and_theta_are_inverse_to_each_other_after_a_readout():
     coordinates.place(simplex)
     before = coordinates.theta(codes)
     y = codes @ simplex.linear + simplex.shift
-    torch.testing.assert_close(
-        before, torch.softmax(y, 1)
-    )  # without a readout, theta is the softmax of the coordinates
+    torch.testing.assert_close(before, torch.softmax(y, 1))  # without a readout, the coordinates are the log-odds
     coordinates.place(simplex, readout(y, torch.from_numpy(random.dirichlet(np.full(K, 0.5), N)) * 30))
     theta = coordinates.theta(codes)
     assert float((theta - before).abs().max()) > 0.1

@@ -100,9 +100,10 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
 
     def build_network(self, words: Words, generator: torch.Generator) -> GaussianNetwork:
         topics = self.topics_in_space(EmbeddedTopics, words, generator)
-        laplace = self.prior == "laplace"
-        alpha = torch.full((self.n_topics,), self.alpha)
-        prior = laplace_dirichlet(alpha) if laplace else standard_normal(self.n_topics)
+        if self.prior == "laplace":
+            prior = laplace_dirichlet(torch.full((self.n_topics,), self.alpha))
+        else:
+            prior = standard_normal(self.n_topics)
         return GaussianNetwork(MixtureDecoder(topics), prior, self, words, generator)
 
     def adopt_network(self, network: TopicNetwork) -> None:

@@ -72,6 +72,7 @@ class GMNTMNetwork(GaussianNetwork):
         self.pretraining = False
 
     def to_theta(self, z: Tensor) -> Tensor:
+        """Return softmax(W z + b): (B, K) -> (B, K)."""
         return super().to_theta(self._projected(z))
 
     def _projected(self, z: Tensor) -> Tensor:

@@ -51,10 +51,11 @@ class NVDMNetwork(GaussianNetwork):
         self.rotated = settings.rotation == "varimax" and settings.n_topics > 1 and words.seeds is None
 
     def to_theta(self, z: Tensor) -> Tensor:
+        """Return the shares of topics that a code stands for: (B, K) -> (B, K)."""
         return self.decoder.coordinates.theta(z + self.shares.logits)
 
     def end_training(self, documents: Iterable[Batch]) -> None:
-        """Make the corners of the simplex of the documents' codes the topics, and fit theta to their shares."""
+        """Make the corners of the simplex of the documents' codes the topics, and fit theta to their shares in texts."""
         if not self.rotated:
             return
         n_topics = len(self.shares.logits)
@@ -99,9 +100,8 @@ class NVDM(VariationalTopicModel):
     """Neural variational document model (Miao, Yu & Blunsom 2016).
 
     Its documents are codes of a latent space and not mixtures of topics. The topics are found in that space after
-    training, as the corners of the simplex in which the codes lie, and theta is fitted to the shares of topics in
-    training documents that a mixture would have. Each batch takes memory in proportion to the
-    vocabulary.
+    training, as the corners of the simplex in which the codes lie. Then theta is fitted to the shares that a mixture of
+    these topics has in training documents. Each batch takes memory in proportion to the vocabulary.
 
     All other settings are those that variational models share; they are described in
     `help(topicloom.VariationalTopicModel)`. As the topics exist only after training, `learn_shares`, `spare_topics` and

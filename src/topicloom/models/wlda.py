@@ -16,8 +16,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   model.
 - f(x) has a learned bias, which follows the likelihood alone, the prior follows the shares of the topics
   (learn_shares=False), and training starts with spare topics (spare_topics=0).
-- There is less noise, with which small topics are found (noise=0.2). The weight lambda is lower,
-  because topics of real texts are worse with 1 (mmd_weight=1).
+- There is less noise, with which small topics are found (noise=0.2). The weight lambda is lower, because topics
+  of real texts are worse with 1 (mmd_weight=1).
 - p(w | theta) is theta beta and not softmax(theta B + b) (decoder="product"). The cost of a step then grows with the
   number of non-zero counts only, and planted topics are found more exactly.
 - Topics are deviations from the background frequencies (background=False), and half of a document's words are hidden

@@ -51,10 +51,7 @@ def reassign(
         offsets, of_docs = counts.offsets[first : last + 1].numpy(), shares[first:last].numpy()
         loop(offsets, *of_words, of_docs, *tables, new[first:last].numpy(), changed.numpy(), _SMALLEST)
 
-    if len(word_topics) > _FEW_WORDS * len(values):
-        count(0, counts.n_docs, word_topics)
-    else:
-        in_halves(count, counts, word_topics)
+    in_halves(count, counts, word_topics, are_worth_it=len(word_topics) <= _FEW_WORDS * len(values))
     return new
 
 
@@ -190,14 +187,20 @@ def _expected(
                     count[k] += values[i] * own[k]
 
 
-def in_halves(count: Callable[[int, int, Tensor], None], documents: SparseCounts, word_topics: Tensor) -> None:
+def in_halves(
+    count: Callable[[int, int, Tensor], None], documents: SparseCounts, word_topics: Tensor, *, are_worth_it: bool
+) -> None:
     """Count two halves of the documents at the same time, whatever the number of threads, so that sums are the same.
 
     Args:
         count: a function that adds what is counted from one document until before another to a table (V, K).
         documents: a batch.
         word_topics: (V, K), to which both halves are added in place.
+        are_worth_it: whether there are two halves; otherwise all documents are counted together.
     """
+    if not are_worth_it:
+        count(0, documents.n_docs, word_topics)
+        return
     middle, others = _middle(documents), torch.zeros_like(word_topics)  # (V, K)
     together([partial(count, 0, middle, word_topics), partial(count, middle, documents.n_docs, others)])
     word_topics += others

@@ -48,10 +48,8 @@ def sample(
         changed = assigned, new[first:last], of_words
         loop(offsets.numpy(), *of_tokens, *(each.numpy() for each in of_docs), *tables, *(e.numpy() for e in changed))
 
-    if word_topics.numel() > _FEW_COUNTS * int(draws.tokens.sum()):
-        draw(0, counts.n_docs, word_topics)
-    else:
-        in_halves(draw, counts, word_topics)
+    n_tokens = int(draws.tokens.sum())
+    in_halves(draw, counts, word_topics, are_worth_it=word_topics.numel() <= _FEW_COUNTS * n_tokens)
     return new
 
 
