@@ -55,7 +55,7 @@ class NVDMNetwork(GaussianNetwork):
         return self.decoder.coordinates.theta(z + self.shares.logits)
 
     def end_training(self, documents: Iterable[Batch]) -> None:
-        """Make the corners of the simplex of the documents' codes the topics, and fit theta to their shares in texts."""
+        """Make the corners of the simplex of the documents' codes the topics, and fit theta to their shares."""
         if not self.rotated:
             return
         n_topics = len(self.shares.logits)
