@@ -31,9 +31,10 @@ COLUMNS = {
 }  # fmt: skip
 HEAD = """# Every model on every corpus
 
-All models have their default settings, which are the same on every corpus. The figures are from test documents, on
-which no setting was chosen, and are given as mean ± standard deviation over seeds. `make bench-models` writes this
-page.
+All models have their default settings, which are the same on every corpus. The figures are from test
+documents, and are given as mean ± standard deviation over seeds. Settings were chosen on parts of the training
+documents. However, test figures of Loom and NVDM were read between rounds of that work and influenced some choices
+([best.md](best.md), [shares.md](shares.md)). `make bench-models` writes this page.
 
 - seconds: processor time of the fit, with one thread.
 - NPMI and TD: coherence of the 10 top words and diversity of the 25 top words of the topics. The words are ranked in

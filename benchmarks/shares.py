@@ -127,7 +127,7 @@ corpora (K = 5 and 20, three lengths, seed 0), the mean correlation was .969 and
 2 and 1 topics were not found by GSM, and 1 and 2 by ETM.
 
 Then the scale of a Gaussian code. With "mean", the mean had unit variance over the documents, and so had the
-log-variance, so that 50 dimensions cost a title 28 nats where its words repay about seven. Now both have a learned scale,
+log-variance, so that 50 dimensions cost a title 28 nats, while its words gain about seven in log likelihood. Now both have a learned scale,
 which does not fall below .75 and .05, the factor of GSM's code is learned, and the weight of the divergence rises during
 most of the training. Held-out training documents of m10, K=50, seed 0: NPMI .6 / TD .6 / NMI / accuracy / completion
 perplexity / bound divided by it, and the topics in use where they are not all. "late" is a warm-up of 58 of 60 epochs.

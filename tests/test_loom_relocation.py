@@ -13,7 +13,7 @@ from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import relocation
 from topicloom.models.loom.cvb0 import expected_counts
-from topicloom.models.loom.relocation import Relocation, alike, find_topics, joined_topics, repaid
+from topicloom.models.loom.relocation import Relocation, alike, find_topics, joined_topics, relative_gains
 from topicloom.models.loom.sampling import Assignments, SamplingStage, token_starts
 from topicloom.training.batches import BatchReader
 
@@ -41,14 +41,14 @@ def test_copies_are_alike_and_their_words_repay_little_however_few_tokens_they_h
     pairs = alike(counts).nonzero()
     assert pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
     at_random = torch.stack([counts[:, pair].sum() * np.log(2) for pair in pairs])  # a bit for each token
-    assert (repaid(counts, ETA, pairs, at_random) < 0.1).all()
+    assert (relative_gains(counts, ETA, pairs, at_random) < 0.1).all()
 
 
 def test_words_of_topics_that_share_most_words_repay_much():
     random = torch.from_numpy(np.random.default_rng(0).dirichlet(np.full(300, 0.05), 3)).float().mT  # (V, 3)
     theme = 5_000 * torch.stack([0.7 * random[:, 0] + 0.3 * random[:, k] for k in (1, 2)], 1)
     in_documents = torch.tensor([0.3 * 10_000])  # nats, as in documents of 60 tokens with theta ~ Dirichlet(.1)
-    assert repaid(theme, ETA, alike(theme).nonzero(), in_documents) > relocation._REPAID
+    assert relative_gains(theme, ETA, alike(theme).nonzero(), in_documents) > relocation._COPIES_GAIN
 
 
 def test_the_evidence_of_a_topic_is_the_probability_of_its_words_one_after_the_other():

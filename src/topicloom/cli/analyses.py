@@ -52,7 +52,7 @@ Out = Annotated[
 Topic = Annotated[str | None, typer.Option(metavar="TOPIC", help="One topic, by its number or its name, in detail.")]
 WordsOf = Annotated[int, typer.Option(min=1, help="Words to show.")]
 Samples = Annotated[int, typer.Option(min=20, help="Bootstrap samples for the intervals.")]
-Level = Annotated[float, typer.Option(help="Probability of the intervals.")]
+Level = Annotated[float, typer.Option(help="Coverage of the intervals, such as 0.95.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")]
 
 

@@ -128,7 +128,7 @@ class Preparing(Reading):
     language: Annotated[str, _words(help="Such as zh, en or fr; auto recognises the script.")] = "auto"
     min_df: Annotated[float, _documents(help="Drop words that occur in fewer documents.")] = 5
     max_df: Annotated[float, _documents(help="Drop words that occur in more documents.")] = 0.5
-    max_features: Annotated[int | None, _words(help="Keep the most frequent words only.")] = None
+    max_features: Annotated[int | None, _words(help="Keep only this many words, the most frequent ones.")] = None
     remove_top: Annotated[int, _words(help="Drop this many of the words that occur in the most documents.")] = 0
     stop_words: Annotated[
         str, _words(metavar="auto|none|FILE", help="Words to remove besides the language's stop words; none keeps all.")

@@ -27,8 +27,8 @@ class VariationalTopicModel(NeuralTopicModel):
             more alike. With code_norm="fixed" it has hardly any effect, because the divergence hardly changes.
         kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
             codes of short texts become uncertain before there are topics that they could tell apart. None is three
-            quarters of the epochs in `fit`; in DirichletVAE with its exact estimators a quarter of them, and in Loom a
-            quarter of those before the sampling stage. In `partial_fit`, None is 0.
+            quarters of the epochs in `fit`; in DirichletVAE with the estimators "implicit", "rsvi" and "icdf" a quarter
+            of them, and in Loom a quarter of those before the sampling stage. In `partial_fit`, None is 0.
         n_samples: the number of draws of theta for each document, by which its loss is estimated.
     """
 

@@ -53,7 +53,7 @@ class Reading(View):
         Returns:
             a table with the columns topic (its number), name, share (the mean of theta), documents (the number of those
             whose main topic it is), words, representative (the ids of the most typical documents), coherence (NPMI of
-            ten words over these documents) and exclusivity (the mean over ten words of p(w | k) / sum_j p(w | j), after
+            ten words over all documents) and exclusivity (the mean over ten words of p(w | k) / sum_j p(w | j), after
             Bischof & Airoldi 2012).
         """
         components, ids = self._topics.components, self._topics.word_ids(_TOP_WORDS)

@@ -22,8 +22,8 @@ from ...training.batches import BatchReader
 from .cvb0 import MAX_ALPHA, CountedTopics
 from .sampling import Assignments, SamplingStage
 
-_REPAID = (
-    0.3  # of `repaid`: below it for copies of one topic, and above it for two topics that share 70 % of their words
+_COPIES_GAIN = (
+    0.3  # of `relative_gains`: below it for copies of one topic, and above it for two topics that share 70 % of their words
 )
 _ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are taken to be different
 _PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
@@ -74,8 +74,8 @@ class Relocation:
         assert stage.assignments is not None
         counts = word_topics + seed_counts
         pairs = current().of_first(alike(counts)).nonzero()  # (n, 2)
-        share = repaid(counts, eta, pairs, self._costs(pairs, alpha, stage, stage.assignments))  # (n,)
-        joined = current().of_first(joined_topics(pairs[share < _REPAID], counts.sum(0), seed_counts.any(0)))  # (K,)
+        share = relative_gains(counts, eta, pairs, self._costs(pairs, alpha, stage, stage.assignments))  # (n,)
+        joined = current().of_first(joined_topics(pairs[share < _COPIES_GAIN], counts.sum(0), seed_counts.any(0)))  # (K,)
         numbers, left = torch.arange(len(joined), device=joined.device), joined.unique()
         if len(left) == len(joined):
             return
@@ -167,11 +167,11 @@ def alike(word_topics: Tensor) -> Tensor:
     return (pairs | pairs.mT).triu(1)
 
 
-def repaid(word_topics: Tensor, eta: Tensor, pairs: Tensor, costs: Tensor) -> Tensor:
-    """Return the share of the cost of two topics instead of one that the words repay, (n,).
+def relative_gains(word_topics: Tensor, eta: Tensor, pairs: Tensor, costs: Tensor) -> Tensor:
+    """Return the gain of the words by two topics instead of one, as a share of the cost, (n,).
 
-    What the words repay is the logarithm of the Bayes factor of two topics and one. Words of copies repay little, as
-    they do not tell which of the two a token has.
+    The gain is the logarithm of the Bayes factor of two topics and one. Words of copies gain little, as they do
+    not tell which of the two a token has.
 
     Args:
         word_topics: (V, K) N_vk.
