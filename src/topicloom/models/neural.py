@@ -73,12 +73,11 @@ class NeuralTopicModel(TopicModel):
         target: what the loss reconstructs: "counts", or "tfidf", the counts weighted by inverse document frequency.
             These are scaled to the number of tokens of their document, so that the balance of reconstruction and
             divergence does not change. Bounds and perplexities are always those of the counts.
-        code_norm: the batch normalisation of a document's code. "mean" normalises its location, so that every dimension
-            stays in use, and lets its certainty change within bounds. (The mean of a Gaussian has a standard deviation
-            over the documents from .75 to 1, and 1 in Loom; the logits of other codes have one of 1.) "fixed" normalises
-            both, as in BN-VAE (Zhu et al. 2020), so that the divergence hardly changes. "affine" has a learned scale
-            and shift, and "shift" a shift alone. "none" has no normalisation, as in the papers of most models; topics
-            can collapse.
+        code_norm: the batch normalisation of a document's code. "mean" normalises its location (the mean of a Gaussian,
+            with a standard deviation from .75 to 1, or logits), so that every dimension stays in use, and lets its
+            certainty change within bounds. "fixed" normalises both, as in BN-VAE (Zhu et al. 2020), so that the
+            divergence hardly changes. "affine" has a learned scale and shift, "shift" a shift alone, and "none" has no
+            normalisation, as in the papers of most models; topics can collapse.
         learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
             topics.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most

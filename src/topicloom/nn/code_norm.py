@@ -81,8 +81,8 @@ def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
 def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> CodeNorm:
     """Return the norm of the mean of a Gaussian. With "mean", its scale is learned, but does not fall below .75.
 
-    A mean of unit variance costs .5 nats in each dimension of every document, more than the words of a short text gain by it. Without
-    a lower limit, most topics collapse.
+    A mean of unit variance costs .5 nats in each dimension of every document, which is more than the words of a short
+    text gain by it. Without a lower limit, most topics collapse.
 
     Args:
         n_units, kind: as in `CodeNorm`.

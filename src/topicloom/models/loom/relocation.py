@@ -22,9 +22,8 @@ from ...training.batches import BatchReader
 from .cvb0 import MAX_ALPHA, CountedTopics
 from .sampling import Assignments, SamplingStage
 
-_COPIES_GAIN = (
-    0.3  # of `relative_gains`: below it for copies of one topic, and above it for two topics that share 70 % of their words
-)
+# Copies of one topic have a smaller relative gain than this, and two topics that share 70 % of their words a larger one.
+_COPIES_GAIN = 0.3
 _ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are taken to be different
 _PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
 _MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
@@ -74,8 +73,9 @@ class Relocation:
         assert stage.assignments is not None
         counts = word_topics + seed_counts
         pairs = current().of_first(alike(counts)).nonzero()  # (n, 2)
-        share = relative_gains(counts, eta, pairs, self._costs(pairs, alpha, stage, stage.assignments))  # (n,)
-        joined = current().of_first(joined_topics(pairs[share < _COPIES_GAIN], counts.sum(0), seed_counts.any(0)))  # (K,)
+        gains = relative_gains(counts, eta, pairs, self._costs(pairs, alpha, stage, stage.assignments))  # (n,)
+        copies = pairs[gains < _COPIES_GAIN]
+        joined = current().of_first(joined_topics(copies, counts.sum(0), seed_counts.any(0)))  # (K,)
         numbers, left = torch.arange(len(joined), device=joined.device), joined.unique()
         if len(left) == len(joined):
             return
