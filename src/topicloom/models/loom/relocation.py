@@ -22,7 +22,7 @@ from ...training.batches import BatchReader
 from .cvb0 import MAX_ALPHA, CountedTopics
 from .sampling import Assignments, SamplingStage
 
-# Copies of one topic have a smaller relative gain than this, and two topics that share 70 % of their words a larger one.
+# Copies of one topic have a smaller relative gain, and two topics that share 70 % of their words a larger one.
 _COPIES_GAIN = 0.3
 _ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are taken to be different
 _PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
