@@ -267,6 +267,17 @@ def test_kl_of_dirichlets_is_shared_out_without_debts():
     torch.testing.assert_close(*gradients)
 
 
+@pytest.mark.parametrize("difference", [0.0, 1e-7, 1e-5, 1e-3])
+@pytest.mark.parametrize("n_topics", [2, 50])
+def test_kl_of_dirichlets_near_the_prior_is_near_zero(difference, n_topics):
+    prior = torch.full((n_topics,), 0.3)
+    alpha = (prior + difference * torch.rand(200, n_topics, generator=seeded())).requires_grad_()
+    shares = kl_dirichlet(alpha, prior)
+    (gradient,) = torch.autograd.grad(shares.sum(), alpha)
+    assert shares.sum(1).abs().max() < 1e-3
+    assert gradient.abs().max() < 0.1
+
+
 @pytest.mark.parametrize("shape", [0.4, 1.0, 3.0])
 def test_kl_weibull_gamma(shape):
     k, scale, prior = (torch.tensor([x], dtype=torch.float64) for x in (shape, 0.7, 0.6))

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.models import WLDA
 from topicloom.nn.batch import Batch
@@ -119,3 +120,11 @@ def test_the_mean_of_a_gaussian_prior_follows_the_codes():
     assert torch.allclose(
         (drawn - drawn.mean(1, keepdim=True)).std(0), torch.full((3,), 0.5 * (2 / 3) ** 0.5), atol=0.01
     )
+
+
+def test_the_scale_of_the_loss_follows_a_stream(tmp_path):
+    short, long = (synthetic_lda(60, 3, 40, doc_length=n, random_state=0).corpus for n in (10, 100))
+    model = WLDA(3, hidden_size=8, random_state=0, device="cpu").partial_fit(short).partial_fit(long)
+    model.save(tmp_path / "model")
+    found = [each.partial_fit(short).network_.nats for each in (model, load(tmp_path / "model"))]
+    assert found == pytest.approx([55 * math.log(40)] * 2, rel=0.05)

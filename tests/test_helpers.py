@@ -37,6 +37,19 @@ def test_each_job_is_done_once(n_helpers: int) -> None:
     together([])
 
 
+def test_jobs_write_to_tensors_of_inference_mode() -> None:
+    with helped(3), torch.inference_mode():
+        found = torch.zeros(20)
+
+        def job(number: int) -> None:
+            time.sleep(1e-3)
+            part = found[number : number + 1]
+            torch.add(part, 1, out=part)
+
+        together([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
+    assert (found == 1).all()
+
+
 def test_an_error_of_a_helper_is_raised() -> None:
     main = threading.current_thread()
 
@@ -82,12 +95,13 @@ def test_results_do_not_depend_on_helpers() -> None:
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
-def test_a_model_learns_the_same_with_helpers() -> None:
+@pytest.mark.parametrize("settings", [{}, {"patience": 1}])
+def test_a_model_learns_the_same_with_helpers(settings: dict[str, int]) -> None:
     n_threads, found = torch.get_num_threads(), []
     try:
         for n in (1, 2):
             torch.set_num_threads(n)
-            found.append(tl.ProdLDA(5, epochs=2, random_state=0).fit(CORPUS).components_)
+            found.append(tl.ProdLDA(5, epochs=2, random_state=0, **settings).fit(CORPUS).components_)
     finally:
         torch.set_num_threads(n_threads)
     assert (found[0] == found[1]).all()

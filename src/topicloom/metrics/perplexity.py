@@ -27,7 +27,7 @@ def completion_split(counts: Any, random_state: int = 0) -> tuple[sp.csr_array, 
         random_state: the seed of the draw.
 
     Returns:
-        observed, scored: (n_docs, n_words) CSR arrays that add up to `counts`.
+        observed, scored: (n_docs, n_words) CSR arrays of 32-bit numbers that add up to `counts`.
 
     Source: Wallach, Murray, Salakhutdinov & Mimno 2009, section 5.
     """

@@ -300,9 +300,9 @@ class NeuralTopicModel(TopicModel):
             state.history = list(self.history_)
             state.epoch = self.history_[-1]["epoch"] if self.history_ else 0
             state.stage = len(stages) - 1
-            self.set_target(state.network)
         elif state is None:
             state = self._start(for_fit=False)
+        self.set_loss(state.network)
         reader = self.build_reader(corpus, state)
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
         stages[-1] = replace(stages[-1], plan=self.stream_plan(epochs), ends_training=False)
@@ -325,15 +325,15 @@ class NeuralTopicModel(TopicModel):
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
         network = build(self.word_statistics(), torch.Generator().manual_seed(seed))
-        self.set_target(network)
+        self.set_loss(network)
         state = TrainingState.start(network, self.training_stages()[0].plan, seed, device)
         if current().size > 1:
             for tensor in network.state_dict().values():
                 tensor.copy_(current().of_first(tensor))
         return state
 
-    def set_target(self, network: TopicNetwork) -> None:
-        """Tell a new network what its loss reconstructs.
+    def set_loss(self, network: TopicNetwork) -> None:
+        """Tell a network what its loss depends on besides its weights: at first, and before each part of a stream.
 
         Raises:
             SettingError: its loss reconstructs counts alone.

@@ -149,7 +149,7 @@ class SpareTopics:
         new.to(state.device)
         new.load_state_dict(select_topics(old.state_dict(), new.state_dict(), which))
         new.load_run_state(*old.run_state())
-        self.model.set_target(new)
+        self.model.set_loss(new)
         new.begin_stage(self.stages[state.stage].name)
         new.generator = old.generator
         state.narrow(new, which)

@@ -40,7 +40,7 @@ from ..nn.code_norm import norm_of_location
 from ..nn.decoders import make_decoder
 from ..nn.discrepancies import mmd
 from ..nn.layers import linear
-from ..nn.network import AutoencoderNetwork, Loss
+from ..nn.network import AutoencoderNetwork, Loss, TopicNetwork
 from ..nn.posteriors import PointPosterior, Posterior
 from ..nn.samplers import (
     CornerMixture,
@@ -78,7 +78,7 @@ class WLDANetwork(AutoencoderNetwork):
             settings.tau,
             settings.criterion,
         )
-        self.nats = words.mean_length * math.log(len(words))  # s log V
+        self.nats = _nats(words)
 
     def codes(self, batch: Batch) -> Tensor:
         """Return z, (B, K)."""
@@ -183,6 +183,16 @@ class WLDA(NeuralTopicModel):
 
     def build_network(self, words: Words, generator: torch.Generator) -> WLDANetwork:
         return WLDANetwork(self, words, generator)
+
+    def set_loss(self, network: TopicNetwork) -> None:
+        super().set_loss(network)
+        assert isinstance(network, WLDANetwork)
+        network.nats = _nats(self.word_statistics())  # later documents of a stream may be longer
+
+
+def _nats(words: Words) -> float:
+    """Return s log V, the scale of the discrepancy."""
+    return words.mean_length * math.log(len(words))
 
 
 def _prior(settings: WLDA) -> Sampler:

@@ -35,13 +35,14 @@ def kl_dirichlet(alpha: Tensor, prior: Tensor) -> Tensor:
         prior: (K,), positive.
 
     Returns:
-        (B, K), not negative; the sum over topics is the divergence. A topic's share is proportional to the divergence
-        of its gamma variable. The shares count as constants, so that the gradient of the sum is that of the divergence.
+        (B, K), not negative but for rounding; the sum over topics is the divergence. A topic's share is proportional
+        to the divergence of its gamma variable. The shares count as constants, so that the gradient of the sum is that
+        of the divergence.
     """
     per_gamma = kl_gamma(alpha, prior)  # (B, K)
-    total = per_gamma.sum(1, keepdim=True)  # (B, 1)
-    divergence = total - kl_gamma(alpha.sum(1, keepdim=True), prior.sum())  # (B, 1)
-    return (per_gamma / total.clamp_min(1e-30)).detach() * divergence
+    divergence = per_gamma.sum(1, keepdim=True) - kl_gamma(alpha.sum(1, keepdim=True), prior.sum())  # (B, 1)
+    weights = per_gamma.detach().clamp_min(1e-12)  # (B, K) near the prior, rounding makes them negative
+    return weights / weights.sum(1, keepdim=True) * divergence
 
 
 def kl_gamma(shape: Tensor, prior: Tensor) -> Tensor:

@@ -78,6 +78,8 @@ class Draw:
             sizes: (B,) numbers that f grows with, such as tokens. If they are given, the mean of the other documents
                 for each unit is subtracted from the constant f. This is a control variate (Mnih & Gregor 2014): the
                 expectation is the same, because no document's own draw is subtracted, and the variance is much smaller.
+                It is not quite the same if f is normalised over the batch: the relative bias was .03 with an
+                augmentation of 1, and too small to be measured with 5.
         """
         if self.log_weight is None:
             return f
