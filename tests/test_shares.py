@@ -24,6 +24,7 @@ from topicloom.training.state import TrainingState
 CPU = torch.device("cpu")
 SHARES = np.array([0.5, 0.2, 0.12, 0.09, 0.05, 0.04])
 SKEWED = synthetic_lda(1500, 6, 200, 60, alpha=1 / 6, eta=0.05, shares=SHARES, random_state=2)
+WIDE = synthetic_lda(250, 5, 200, random_state=0).corpus
 SMALL = synthetic_lda(300, 4, 80, 30, alpha=0.25).corpus
 FAST = {"epochs": 40, "hidden_size": 32, "batch_size": 128, "random_state": 0, "device": "cpu"}
 
@@ -164,6 +165,16 @@ def test_a_topic_without_documents_goes_before_a_rare_one():
     assert kept.tolist() == [0, 1, 2]
 
 
+def test_an_unused_topic_goes_first_unless_it_is_protected():
+    topics, shares = np.eye(4) * 0.9 + 0.025, np.array([0.4, 0.3, 0.29, 0.01])
+    unused = np.array([False, True, False, False])
+    coherence = np.array([-1.0, 1.0, -1.0, -1.0])
+    kept, _ = choose_distinct(topics, shares, 3, coherence, unused=unused)
+    assert kept.tolist() == [0, 2, 3]
+    kept, _ = choose_distinct(topics, shares, 3, coherence, protected=unused, unused=unused)
+    assert kept.tolist() == [0, 1, 2]
+
+
 def test_protected_topics_are_kept_and_heirs_are_kept_topics():
     random = np.random.default_rng(0)
     topics, shares = random.dirichlet(np.full(30, 0.1), 9), random.dirichlet(np.ones(9))
@@ -245,6 +256,26 @@ def test_a_narrowed_network_has_even_shares_and_the_target_of_the_settings(kind)
         torch.testing.assert_close(state.network.prior.log_pi.exp(), torch.full((4,), 0.25))
     else:
         torch.testing.assert_close(state.network.prior_theta(), torch.full((4,), 0.25), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("n_topics", "widths"), [(20, {18: 33, 24: 27, 30: 20}), (50, {18: 84, 24: 69, 30: 53, 45: 50})]
+)
+def test_of_many_topics_some_spare_ones_stay_longer(n_topics, widths):
+    model = GSM(n_topics, random_state=0, hidden_size=16, device="cpu")
+    model._begin(WIDE, None)
+    state = model._start(for_fit=True)
+    spare = SpareTopics(model, BatchReader.of(WIDE, 100, CPU), model.training_stages())
+    spare.begin(state)
+    seen = {}
+    for state.epoch in range(1, 61):
+        before = state.n_topics
+        spare.after_epoch(state)
+        if state.n_topics < before:
+            seen[state.epoch] = state.n_topics
+        assert state.network.has_spare_topics == (state.n_topics > n_topics)
+        assert state.network.keeps_apart == (state.epoch >= 30)
+    assert seen == widths
 
 
 def test_optimizers_remember_the_kept_topics():

@@ -2,7 +2,8 @@
 
 With as many topics as the texts have, a large topic is soon divided between several of the model's, and two rare ones
 share what is left. With spare topics, the rare ones find a place of their own while the large one is divided; then
-duplicates are joined, and their shares are added.
+duplicates are joined, and their shares are added. If there are many topics, a few spare ones stay longer, and those
+that no document is about are removed last.
 """
 
 from __future__ import annotations
@@ -36,18 +37,26 @@ Array = npt.NDArray[Any]
 MIN_SPARE, MAX_SPARE = 12, 50
 # Chosen on held-out documents; benchmarks/shares.md has what else was tried.
 MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, as many each time
+_LAST = 0.75  # the share of the epochs after which the last ones are removed, while others may still become unused
 _SMALL_SHARE = 0.2  # a topic with less than this share of 1 / K counts for less
 _COHERENCE_WEIGHT = 0.2  # of a topic's NPMI against its distance from the others
+_UNUSED_PENALTY = 2.0  # greater than any difference of scores
 
 
 def choose_distinct(
-    topic_word: Array, shares: Array, n_topics: int, coherence: Array | None = None, protected: Array | None = None
+    topic_word: Array,
+    shares: Array,
+    n_topics: int,
+    coherence: Array | None = None,
+    protected: Array | None = None,
+    unused: Array | None = None,
 ) -> tuple[Array, Array]:
     """Select the topics to keep, and the heir of each topic's share.
 
     Topics are removed one at a time, each time the one with the lowest score: its total variation distance from the
     nearest topic that is left, times min(1, 5 K share), plus a fifth of its coherence. Its share goes to the nearest
     topic. So of two equal topics one is removed however large they are, and a rare topic of words of its own is kept.
+    Unused topics are removed before all others.
 
     Args:
         topic_word: (K', V) topics, rows sum to 1.
@@ -55,6 +64,7 @@ def choose_distinct(
         n_topics: how many topics to keep, K.
         coherence: (K',) the NPMI of the topics' top words; None leaves it out.
         protected: (K',) bool, topics that are kept whatever their score; at most `n_topics`.
+        unused: (K',) bool, topics that are no document's main topic.
 
     Returns:
         (n_topics,) indices of the kept topics, ascending, and (K',) the index of the heir of each topic, which is a
@@ -63,7 +73,8 @@ def choose_distinct(
     n = len(topic_word)
     overlap = overlaps(topic_word)
     shares, heirs, kept = shares.astype(np.float64), np.arange(n), np.ones(n, bool)
-    extra = 0.0 if coherence is None else _COHERENCE_WEIGHT * coherence
+    extra = np.zeros(n) if coherence is None else _COHERENCE_WEIGHT * coherence
+    extra = extra if unused is None else extra - _UNUSED_PENALTY * unused
     for _ in range(n - n_topics):
         distance = 1 - overlap[:, kept].max(1)  # (K',)
         score = distance * np.minimum(1, shares * n_topics / _SMALL_SHARE) + extra
@@ -91,11 +102,11 @@ class SpareTopics:
     ) -> None:
         self.model, self.reader, self.stages = model, reader, stages
         self.wide = model.n_topics + n_spare(model, len(model.word_statistics()))
-        spare, steps = self.wide - model.n_topics, len(moments)
-        self.widths = {
-            max(1, round(moment * stages[-1].plan.epochs)): model.n_topics + round(spare * (1 - number / steps))
-            for number, moment in enumerate(moments, 1)
-        }
+        self.late_width = min(self.wide, model.n_topics + n_late(model.n_topics))
+        early, steps = self.wide - self.late_width, len(moments)
+        widths = [self.late_width + round(early * (1 - number / steps)) for number in range(1, steps + 1)]
+        epochs = [max(1, round(moment * stages[-1].plan.epochs)) for moment in (*moments, _LAST)]
+        self.widths = dict(zip(epochs, (*widths, model.n_topics), strict=True))
 
     def begin(self, state: TrainingState, width: int | None = None) -> None:
         """Prepare a new state, or one that will be restored from a snapshot with `width` topics."""
@@ -117,13 +128,14 @@ class SpareTopics:
 
     def remove(self, state: TrainingState, n_topics: int) -> None:
         """Remove all but `n_topics` topics, with the parts of the network and of the optimizers that belong to them."""
-        topic_word, shares = evaluated(state.network, state.device, self._topics_and_shares)
+        topic_word, shares, used = evaluated(state.network, state.device, self._topics_and_use)
         seeds = self.model.word_statistics().seeds
         seeded = np.zeros(len(shares), bool)
         if seeds is not None:
             seeded[: self.model.n_topics] = (seeds > 0).any(0).cpu().numpy()
         coherence = mean_coherence(ranked_words(topic_word, self.model.word_counts_), self._reference)
-        kept, heirs = choose_distinct(topic_word, shares, n_topics, coherence, seeded)
+        unused = ~used if self.late_width > n_topics == self.model.n_topics else None
+        kept, heirs = choose_distinct(topic_word, shares, n_topics, coherence, seeded, unused)
         if seeds is not None:  # a seeded topic keeps its number
             kept = in_place(torch.from_numpy(kept), torch.from_numpy(seeded), torch.arange(len(seeded))).numpy()
         kept, heirs = (current().of_first(torch.from_numpy(chosen)).numpy() for chosen in (kept, heirs))
@@ -132,11 +144,12 @@ class SpareTopics:
                 part.absorb(torch.from_numpy(heirs).to(state.device))
         self._narrow(state, kept)
 
-    def _topics_and_shares(self, network: TopicNetwork) -> tuple[Array, Array]:
-        """Return the topics (K', V) and their shares of the training documents (K',)."""
-        total = torch.stack([network.posterior(batch).point().sum(0) for batch in self.reader]).sum(0)  # (K',)
-        total = current().sum(total)
-        return network.topic_word().double().cpu().numpy(), (total / total.sum()).cpu().numpy()
+    def _topics_and_use(self, network: TopicNetwork) -> tuple[Array, Array, Array]:
+        """Return the topics (K', V), their shares of the training documents and whether they are a main topic (K',)."""
+        points = (network.posterior(batch).point() for batch in self.reader)
+        parts = [torch.stack([theta.sum(0), theta.argmax(1).bincount(minlength=theta.shape[1])]) for theta in points]
+        total, mains = current().sum(torch.stack(parts).sum(0)).cpu().numpy()  # (K',) each
+        return network.topic_word().double().cpu().numpy(), total / total.sum(), mains > 0
 
     @cached_property
     def _reference(self) -> Reference:
@@ -157,6 +170,7 @@ class SpareTopics:
 
     def _mark(self, network: TopicNetwork, width: int) -> None:
         network.has_spare_topics = width > self.model.n_topics
+        network.keeps_apart = width <= self.late_width
 
 
 def n_spare(model: NeuralTopicModel, n_words: int) -> int:
@@ -166,6 +180,11 @@ def n_spare(model: NeuralTopicModel, n_words: int) -> int:
     wanted = max(MIN_SPARE, round(model.spare_topics * model.n_topics))
     enough = model.n_documents_ // 2  # a topic needs documents
     return max(0, min(wanted, MAX_SPARE, n_words - model.n_topics, enough - model.n_topics))
+
+
+def n_late(n_topics: int) -> int:
+    """Return how many spare topics stay longer: a tenth of the topics beyond 20, as fewer are hardly ever unused."""
+    return max(0, n_topics - 20) // 10
 
 
 def build_wide(model: NeuralTopicModel, words: Words, generator: torch.Generator, n_topics: int) -> TopicNetwork:

@@ -81,12 +81,14 @@ class TopicNetwork(nn.Module, ABC):
         generator: the only source of randomness, so that the state of a run can be saved. `on` sets it.
         fields: the names of the documents' fields that batches must contain.
         has_spare_topics: whether some of the topics will be removed while it is trained.
+        keeps_apart: whether the loss may move topics apart, which it does not while many of them will be removed.
         criterion: the likelihood in the loss and in the bound.
     """
 
     generator: torch.Generator
     fields: tuple[str, ...] = ()
     has_spare_topics: bool = False
+    keeps_apart: bool = True
     criterion: Criterion = "cross_entropy"
 
     @abstractmethod
@@ -240,11 +242,11 @@ class AutoencoderNetwork(TopicNetwork):
     def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Return the separation term, (B,), by its name. Each topic has the mean of its theta (B, K) as its weight.
 
-        Spare topics may resemble others, so the term is zero while there are any.
+        Spare topics may resemble others, so the term is zero while there are many.
         """
         if not self.separation.target:
             return {}
-        if self.has_spare_topics:
+        if not self.keeps_apart:
             return {"separation": theta.new_zeros(len(theta))}
         shares = step().mean(theta.detach())  # (K,)
         return {"separation": self.separation(self.decoder.beta_t(), shares, batch.counts.totals)}
@@ -252,7 +254,7 @@ class AutoencoderNetwork(TopicNetwork):
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if "lowest_topic_diversity" not in row or not self.separation.target:
             return {}
-        if self.has_spare_topics:
+        if not self.keeps_apart:
             return {"separation_weight": 0.0}
         return self.separation.adapt(row["lowest_topic_diversity"], row["active_topics"], row["epoch"])
 
