@@ -333,6 +333,11 @@ without, with unused topics removed first in each step, and with shares that are
 separation term is the reason: its weight rises to its limit there. If it moves the topic vectors but not the word vectors,
 43 are used (TD .72, perplexity 753), and if the word vectors alone, 50 (TD .64, perplexity 749).
 
+An NMI of .60 for the main topics of 20 Newsgroups (K=50) was not reached by any model. It is what a classifier reaches
+that is trained on the classes: logistic regression on theta of GSM predicts the classes of the test documents with an
+accuracy of .64 and an NMI of .60 (seed 0; its main topics have .54). Trained on counts (log(1 + x)) of the same 5,000
+words, it has .76 and .65, and on tf-idf .80 and .71.
+
 In GMNTM, components that are removed while the autoencoder is
 pretrained stay divided (correlation .76 on six planted topics with shares from .5 to .04); removed with the mixture, it
 is above .99.
