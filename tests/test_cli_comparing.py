@@ -31,7 +31,7 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert lines[1].split()[:4] == lines[8].split()[:4] == ["model", "K", "NPMI", "diversity"]
     assert "±" in first.stdout
     assert len(lines) == 14
-    assert "fit 8 of 8" in first.stderr
+    assert "fit 8 of 8: lda:epochs=2, 3 topics, seed 1: " in first.stderr
     assert {"comparison.csv", "index.html", "jobs.jsonl", "comparison.json"} <= {path.name for path in out.iterdir()}
     again = call(*arguments, "--json", "--quiet")
     assert again.exit_code == 0
@@ -40,6 +40,16 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert found["failed"] == []
     assert [row["fits"] for row in found["test"]] == [2] * 4
     assert found["validation"][0].keys() >= {"model", "n_topics", "nmi", "accuracy", "c_v", "topic_distance"}
+
+
+@pytest.mark.parametrize("command", ["compare", "select-topics"])
+def test_nothing_is_shown_if_all_fits_fail(texts, tmp_path, command):
+    model = ["--models" if command == "compare" else "--model", "gsm:epochs=1"]
+    words = ["--seeds", 1, "--min-df", 1, "--max-df", 1.0, "--out", tmp_path / "out"]
+    found = call(command, texts, *model, "--topics", "61,62", *words)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "error: all fits ended in an error, so there is nothing to show: gsm:epochs=1, 61 topics" in found.stderr
+    assert "InputError" not in found.stderr
 
 
 def test_compare_takes_no_nonsense(texts):
@@ -83,6 +93,14 @@ def test_select_topics(texts, tmp_path):
     again = json.loads(call(*arguments, "--min-df", 1, "--max-df", 1.0, "--json", "--quiet").stdout)
     assert again["n_topics"] in (2, 3)
     assert again["reason"].startswith(f"{again['n_topics']} topics are recommended")
+
+
+def test_one_number_of_topics_is_no_choice(texts, tmp_path):
+    arguments = ["--model", "lda:epochs=2", "--topics", 2, "--seeds", 1, "--min-df", 1, "--max-df", 1.0]
+    found = call("select-topics", texts, *arguments, "--out", tmp_path / "out")
+    assert found.exit_code == 0, found.output
+    assert "Only one number of topics was tried" in found.stdout
+    assert "curve" not in found.stderr
 
 
 def test_tune(texts, tmp_path):

@@ -243,7 +243,7 @@ class Topics(Reading, Analyses, Outlets):
             allow: as for `topicloom.load`, if `other` is a path.
 
         Raises:
-            InputError: there is no such run, it was not edited, or the two have no word in common.
+            InputError: there is no such run, it was not edited, or the two have no or hardly any words in common.
         """
         what = other if isinstance(other, str | Path) else "the other model"
         if isinstance(other, str | Path):
@@ -253,7 +253,9 @@ class Topics(Reading, Analyses, Outlets):
             raise InputError(f"the topics of {what} have neither names nor other edits; edit or name them first")
         matching: list[int | None] = [None] * len(edited.origin.components_)
         changed, weak = numbers_in(edited.edits), []
-        for pair in self.match(edited.origin, threshold=threshold).pairs:
+        matches = self.match(edited.origin, threshold=threshold)
+        matches.require_shared()
+        for pair in matches.pairs:
             if pair.old is not None:
                 matching[pair.old] = pair.topic
                 if pair.old in changed and pair.similarity < WEAK_MATCH:

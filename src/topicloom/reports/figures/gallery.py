@@ -254,7 +254,7 @@ def _similarity(topics: Topics, options: Options) -> list[Figure]:
         "contain them. The tree joins the most similar topics first."
     )
     merges = tree.linkage if len(topics) > 1 else None
-    return [similarity_map(1 - tree.distances, _names(topics), tree=merges, note=note, font=options.font)]
+    return [similarity_map(tree.similarity, _names(topics), tree=merges, note=note, font=options.font)]
 
 
 def _time(topics: Topics, options: Options) -> list[Figure]:
