@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from test_cli import MONEY, PETS, call, refused
+from topicloom.cli.shell import print_table
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,21 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert again.stderr == ""
     assert found["failed"] == []
     assert [row["fits"] for row in found["test"]] == [2] * 4
+    fewer = call(*arguments[:4], "--models", "lda:epochs=2", "--topics", 2, *arguments[8:])
+    assert f"{out} has finished fits of gsm:epochs=2 and 3 topics, which the tables and the page leave" in fewer.stderr
+    assert "compare --models lda:epochs=2,gsm:epochs=2 --topics 2,3 --seeds 2 with the same --out" in fewer.stderr
     assert found["validation"][0].keys() >= {"model", "n_topics", "nmi", "accuracy", "c_v", "topic_distance"}
+
+
+def test_long_names_are_not_cut(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    names, figures = ["gsm:epochs=10+alpha=0.5", "gsm:epochs=10+alpha=0.6"], ["0.123 ± 0.012"] * 8
+    print_table(["model", *(f"measure {n}" for n in range(8))], [[name, *figures] for name in names])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "…" not in "".join(lines)
+    shown = "".join(line[:10].split(" ")[0] for line in lines)  # the first column
+    assert all(name in shown for name in names)
 
 
 @pytest.mark.parametrize("command", ["compare", "select-topics"])

@@ -196,6 +196,15 @@ def _compared(
     if found.rows and len(found.failed) == len(found.rows):
         first = found.failed[0]
         raise InputError(f"all fits ended in an error, so there is nothing to show: {_fit_of(first)}: {first['error']}")
+    if found.left_out:
+        models_of = dict.fromkeys([*found.models, *(row["model"] for row in found.others)])
+        sizes_of = sorted({*found.n_topics, *(row["n_topics"] for row in found.others)})
+        seeds_of = max(found.seeds, *(row["seed"] + 1 for row in found.others))
+        logger.warning(
+            "%s has finished fits of %s, which the tables and the page leave out; to include them, give topicloom "
+            "compare --models %s --topics %s --seeds %d with the same --out",
+            out, found.left_out, ",".join(models_of), ",".join(map(str, sizes_of)), seeds_of,
+        )  # fmt: skip
     if len(found.versions) > 1:
         versions = " and ".join(found.versions)
         logger.warning("the fits were made by topicloom %s; their measures may not be comparable", versions)
