@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 
 # Models with 10 and 30 topics (Loom, GSM, ProdLDA, ETM) were fitted to both halves of a corpus, news and documentation.
 # Of the pairs of topics without a common word among their eight best, 99 % had a similarity below .19. Of the partners
-# with three such words or more, 90 % were above .17 to .43, depending on the model and the texts. These are similarities
+# with three such words or more, 90 % were above .17 to .43, depending on the model and the texts. That was measured
 # over the words that both runs know. Over all words, they are lower by .01 to .02 (documentation; Loom and ProdLDA).
 DEFAULT_THRESHOLD = 0.2
 WEAK_MATCH = 0.35  # many partners below it are about something else, many others are right
