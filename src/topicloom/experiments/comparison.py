@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..display import html_table
+from ..display import counted, html_table
 from ..errors import InputError, SettingError, nearest
 from ..files import atomic_file
 from ..metrics.catalogue import CATALOGUE, measures_of
@@ -55,10 +55,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         sizes = [
-            _number(len(self.models), "model"),
-            _number(len(self.n_topics), "number of topics", "numbers of topics"),
-            _number(self.seeds, "seed"),
-            _number(len(self.rows), "fit"),
+            counted(len(self.models), "model"),
+            counted(len(self.n_topics), "number of topics", "numbers of topics"),
+            counted(self.seeds, "seed"),
+            counted(len(self.rows), "fit"),
             f"{len(self.failed)} failed",
         ]
         return f"Comparison({', '.join(sizes)})"
@@ -315,7 +315,3 @@ def job_name(job: Mapping[str, Any]) -> str:
 def _check_part(on: str) -> None:
     if on not in HELD_OUT:
         raise SettingError(f'`on` should be "validation" or "test"; it is {on!r}')
-
-
-def _number(count: int, one: str, more: str | None = None) -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..display import counted
 from ..errors import InputError, SettingError
 from ..metrics import jensen_shannon
 from .table import Table
@@ -215,7 +216,7 @@ def match(
 
 def _shared_words(n_shared: int, probability: tuple[float, float]) -> str:
     new, old = (f"{100 * part:.0f} %" for part in probability)
-    words = "1 word" if n_shared == 1 else f"{n_shared:,} words"
+    words = counted(n_shared, "word")
     return f"{words} in common, with {new} of the probability in the new topics and {old} in the old ones"
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from ..corpus import Corpus
-from ..display import html_table
+from ..display import counted, html_table
 from ..errors import InputError, SettingError, nearest
 from ..text.custom import with_allowed
 from .analyses import Analyses
@@ -140,7 +140,7 @@ class Topics(Reading, Analyses, Outlets):
         return self.n_topics
 
     def __repr__(self) -> str:
-        return f"Topics({self.n_topics} topics, {len(self.documents):,} documents)"
+        return f"Topics({counted(self.n_topics, 'topic')}, {counted(len(self.documents), 'document')})"
 
     def _repr_html_(self) -> str:
         rows = zip(range(self.n_topics), self.shares.tolist(), self.names, self._topics.topics(), strict=True)
