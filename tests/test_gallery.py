@@ -106,7 +106,7 @@ def test_an_interpolation_of_chosen_documents(topics):
         (["d0", "d900"], "there is no document with the id 'd900'; did you mean"),
         ([0, 91], "there is no document 91; the rows are 0 to 90"),
         (["d0"], "should name two documents"),
-        (["odd", "d0"], "document odd contains no word that the model knows, .* one of `documents`"),
+        (["odd", "d0"], "document odd contains no word that the model knows, .* name another one in `documents`"),
         ([90, 0], "document 90 contains no word that the model knows"),
     ):
         with pytest.raises(InputError, match=says):

@@ -122,12 +122,13 @@ class Matches:
             for old in self.gone
         ]  # fmt: skip
         return Table.of(
-            rows, f"{len(self.pairs) - len(self.new)} topics matched, {len(self.new)} new, {len(self.gone)} gone"
+            rows,
+            f"{counted(len(self.pairs) - len(self.new), 'topic')} matched, {len(self.new)} new, {len(self.gone)} gone",
         )
 
     def __repr__(self) -> str:
         n_new = len(self.new)
-        return f"Matches({len(self.pairs) - n_new} topics matched, {n_new} new, {len(self.gone)} gone)"
+        return f"Matches({counted(len(self.pairs) - n_new, 'topic')} matched, {n_new} new, {len(self.gone)} gone)"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()

@@ -246,7 +246,7 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
         if documents.empty[rows[-1]]:
             raise InputError(
                 f"document {name} contains no word that the model knows, so it has no place in the latent space; "
-                "choose another as one of `documents`"
+                "name another one in `documents`"
             )
     return rows[0], rows[1]
 
