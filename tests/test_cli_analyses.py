@@ -68,7 +68,7 @@ def test_hierarchy(folder):
     shown = call("hierarchy", folder / "run", "--words", 2).stdout
     assert shown.count("topic ") == 3
     assert "├─ " in shown
-    refused("hierarchy", folder / "run", "--groups", 9, says=["from 1 to 3"])
+    refused("hierarchy", folder / "run", "--groups", 9, says=["--groups 9 should be a whole number from 1 to 3"])
 
 
 def test_trends(folder):

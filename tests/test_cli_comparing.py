@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from test_cli import MONEY, PETS, call, refused
+from topicloom.cli.shell import print_table
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert lines[1].split()[:4] == lines[8].split()[:4] == ["model", "K", "NPMI", "diversity"]
     assert "±" in first.stdout
     assert len(lines) == 14
-    assert "fit 8 of 8" in first.stderr
+    assert "fit 8 of 8: lda:epochs=2, 3 topics, seed 1: " in first.stderr
     assert {"comparison.csv", "index.html", "jobs.jsonl", "comparison.json"} <= {path.name for path in out.iterdir()}
     again = call(*arguments, "--json", "--quiet")
     assert again.exit_code == 0
@@ -39,7 +40,31 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert again.stderr == ""
     assert found["failed"] == []
     assert [row["fits"] for row in found["test"]] == [2] * 4
+    fewer = call(*arguments[:4], "--models", "lda:epochs=2", "--topics", 2, *arguments[8:])
+    assert f"{out} has finished fits of gsm:epochs=2 and 3 topics, which the tables and the page leave" in fewer.stderr
+    assert "compare --models lda:epochs=2,gsm:epochs=2 --topics 2,3 --seeds 2 with the same --out" in fewer.stderr
     assert found["validation"][0].keys() >= {"model", "n_topics", "nmi", "accuracy", "c_v", "topic_distance"}
+
+
+def test_long_names_are_not_cut(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    names, figures = ["gsm:epochs=10+alpha=0.5", "gsm:epochs=10+alpha=0.6"], ["0.123 ± 0.012"] * 8
+    print_table(["model", *(f"measure {n}" for n in range(8))], [[name, *figures] for name in names])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "…" not in "".join(lines)
+    shown = "".join(line[:10].split(" ")[0] for line in lines)  # the first column
+    assert all(name in shown for name in names)
+
+
+@pytest.mark.parametrize("command", ["compare", "select-topics"])
+def test_nothing_is_shown_if_all_fits_fail(texts, tmp_path, command):
+    model = ["--models" if command == "compare" else "--model", "gsm:epochs=1"]
+    words = ["--seeds", 1, "--min-df", 1, "--max-df", 1.0, "--out", tmp_path / "out"]
+    found = call(command, texts, *model, "--topics", "61,62", *words)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "error: all fits ended in an error, so there is nothing to show: gsm:epochs=1, 61 topics" in found.stderr
+    assert "InputError" not in found.stderr
 
 
 def test_compare_takes_no_nonsense(texts):
@@ -83,6 +108,14 @@ def test_select_topics(texts, tmp_path):
     again = json.loads(call(*arguments, "--min-df", 1, "--max-df", 1.0, "--json", "--quiet").stdout)
     assert again["n_topics"] in (2, 3)
     assert again["reason"].startswith(f"{again['n_topics']} topics are recommended")
+
+
+def test_one_number_of_topics_is_no_choice(texts, tmp_path):
+    arguments = ["--model", "lda:epochs=2", "--topics", 2, "--seeds", 1, "--min-df", 1, "--max-df", 1.0]
+    found = call("select-topics", texts, *arguments, "--out", tmp_path / "out")
+    assert found.exit_code == 0, found.output
+    assert "Only one number of topics was tried" in found.stdout
+    assert "curve" not in found.stderr
 
 
 def test_tune(texts, tmp_path):

@@ -116,6 +116,17 @@ def test_a_finished_fit_is_not_made_again(tmp_path):
     assert again.rows[0]["seconds"] == first.rows[0]["seconds"]
 
 
+def test_finished_fits_that_are_left_out_are_named(tmp_path, caplog):
+    assert compare(CORPUS, QUICK, [2, 3], 2, out=tmp_path).left_out == ""
+    found = compare(CORPUS, QUICK[1:], [2], 1, out=tmp_path)
+    assert found.left_out == f"{QUICK[0]}, 3 topics and seed 1"
+    assert len(found.others) == 7
+    assert f"{tmp_path} has finished fits of {QUICK[0]}, 3 topics and seed 1, which the tables and the" in caplog.text
+    caplog.clear()
+    assert compare(CORPUS, QUICK, [2, 3], 2, out=tmp_path).left_out == ""
+    assert "has finished fits" not in caplog.text
+
+
 def test_half_a_line_is_passed_over(tmp_path):
     whole = compare(CORPUS, QUICK, [2], 2, out=tmp_path)
     file = tmp_path / "jobs.jsonl"

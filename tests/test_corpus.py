@@ -68,6 +68,7 @@ def test_counts_and_rows(caplog):
     assert corpus.labels == ["1", "", "x", "x", "y"]
     assert list(corpus.texts) == TEXTS
     assert repr(corpus) == "Corpus(5 documents, 6 words, 11 tokens)"
+    assert repr(Corpus.from_counts([[1]], ["a"])) == "Corpus(1 document, 1 word, 1 token)"
 
 
 def test_a_generator_and_tokens_give_the_same():

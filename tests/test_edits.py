@@ -224,6 +224,17 @@ def test_edits_are_replayed_on_next_months_model(model, tmp_path):
             topics.replay(unedited)
 
 
+def test_edits_of_a_model_with_other_words_are_not_replayed(model, caplog):
+    last = tl.Topics(model, CORPUS).rename({0: "first"})
+    words = [f"other{n}" for n in range(CORPUS.n_words - 1)] + CORPUS.vocabulary[-1:]
+    foreign = tl.Corpus.from_counts(CORPUS.counts, words)
+    other = tl.Topics(tl.GSM(n_topics=K, epochs=2, random_state=0, device="cpu").fit(foreign), foreign)
+    with pytest.raises(
+        tl.InputError, match=r"have only 1 word in common, with [0-9] % of .* replay the edits of a run of"
+    ):
+        other.replay(last)
+
+
 def test_empty_documents_have_the_average_shares_after_edits(model):
     counts = CORPUS.counts[:5].toarray()
     counts[2] = 0

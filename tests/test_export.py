@@ -295,7 +295,11 @@ def test_what_is_near(view, plain):
     assert [row["kind"] for row in rows] == ["word", "word", "topic", "topic"]
     assert all(row["item"] != "cat" for row in rows)
     topics = [row for row in plain.nearest(0, 5).rows() if row["kind"] == "topic"]
-    assert [row["item"] for row in topics if row["item"] == "0"] == []
+    similarity = plain.hierarchy().similarity[0]  # that of the figure and of the explorer
+    order = sorted(range(1, plain.n_topics), key=lambda topic: -similarity[topic])
+    assert [int(row["item"]) for row in topics] == order
+    assert [row["similarity"] for row in topics] == pytest.approx(similarity[order])
+    assert topics[0]["similarity"] > 0
     assert plain.nearest(plain.names[1], 2).to_dicts() == plain.nearest(1, 2).to_dicts()
     with pytest.raises(InputError, match="did you mean cat"):
         view.nearest("catt")

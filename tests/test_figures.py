@@ -1,9 +1,12 @@
 """Pictures: what they show and say. How they look is for eyes."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import topicloom as tl
@@ -199,6 +202,25 @@ def test_many_topics_are_on_pages_that_fit_a_screen(tmp_path, monkeypatch):
     paths = figures.save_pages([Figure((1, 1)) for _ in pages], tmp_path / "topics.png")
     assert [path.name for path in paths] == ["topics.png", "topics-2.png", "topics-3.png"]
     assert all(path.stat().st_size for path in paths)
+
+
+@pytest.mark.parametrize(("middle", "spread"), [(-0.475, 0.01), (0.55, 0.0004), (1234567, 3000), (0.5, 0.3)])
+def test_labels_of_panels_do_not_run_into_each_other(middle, spread):
+    random = np.random.default_rng(0)
+    series = {f"{k} topics": {"gsm": (middle + spread * random.standard_normal(6)).tolist()} for k in (20, 50)}
+    figure = figures.dot_panels({f"measure {n}": series for n in range(6)})
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for axes in figure.axes:
+        low, high = axes.get_xlim()
+        labels = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+        ends = [label.get_window_extent() for label in labels]
+        assert len(labels) >= 2
+        assert all(left.x1 + 3 < right.x0 for left, right in pairwise(ends))
+    upper, lower = figure.axes[0], figure.axes[3]
+    assert upper.get_tightbbox().y0 > lower.title.get_window_extent().y1 + 4
+    (legend,) = figure.legends  # above the panels, where it covers no dots
+    assert legend.get_window_extent().y0 > upper.title.get_window_extent().y1
 
 
 def test_tall_pictures_stay_drawable(tmp_path):

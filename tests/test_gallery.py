@@ -65,7 +65,7 @@ def test_a_map_shows_the_documents_that_have_topics(topics):
     main = {topic for topic in topics.documents.main_topics if topic is not None}
     assert {text.get_text() for text in axes.texts} == {f"{topic} {topics.names[topic]}" for topic in main}
     assert "coloured by its main topic" in note_of(figure)
-    assert "1 documents without a known word are left out" in note_of(figure)
+    assert "1 document without a known word is left out" in note_of(figure)
 
 
 def test_a_map_of_labels_in_the_latent_space(topics):
@@ -106,7 +106,8 @@ def test_an_interpolation_of_chosen_documents(topics):
         (["d0", "d900"], "there is no document with the id 'd900'; did you mean"),
         ([0, 91], "there is no document 91; the rows are 0 to 90"),
         (["d0"], "should name two documents"),
-        (["d0", "odd"], "`b` contains no word that the model knows"),
+        (["odd", "d0"], "document odd contains no word that the model knows, .* name another one in `documents`"),
+        ([90, 0], "document 90 contains no word that the model knows"),
     ):
         with pytest.raises(InputError, match=says):
             figures.draw(topics, "interpolation", documents=wrong)
@@ -227,7 +228,7 @@ def test_the_command_draws_what_is_named(run, tmp_path):
         (["--kind", "map", "--projection", "mds"], "--projection mds should be one of tsne, pca, umap"),
         (["--kind", "interpolation", "--documents", "d0,dx"], "there is no document with the id 'dx'"),
         (["--kind", "simplex", "--alpha", "0.1,x"], "--alpha 0.1,x: give numbers"),
-        (["--kind", "simplex", "--alpha", "0,1"], "each should be a positive number"),
+        (["--kind", "simplex", "--alpha", "0,1"], "--alpha has 0.0; each should be a positive number"),
         (["--kind", "time", "--period", "hour"], "--period hour"),
         (["--kind", "map", "--font", "No Such Font"], "no installed font is called 'No Such Font'"),
     ],

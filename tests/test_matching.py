@@ -94,6 +94,20 @@ def test_few_shared_words_are_a_warning(caplog, n_shared, warns):
     assert bool(caplog.records) == warns
 
 
+def test_words_that_one_run_lacks_count_as_differences():
+    beta, words = topics()
+    mixed = 0.01 * beta + 0.99 * np.roll(beta, 30, axis=1)
+    names = [f"old{n}" for n in range(55)] + words[55:]  # the runs have five words in common
+    assert match(mixed, words, beta, names).similarity.max() < 0.35
+    own = np.kron(np.eye(3), np.full(20, 1 / 20))  # three topics, each with twenty words of its own
+    found = match(own, words, own, [*(f"old{n}" for n in range(20)), *words[20:]])
+    np.testing.assert_allclose(found.similarity, np.diag([0.0, 1.0, 1.0]), atol=1e-6)
+    assert (found.new, found.gone) == ([0], [0])
+    half = match(own, words, own, [*(f"old{n}" for n in range(10)), *words[10:]])
+    assert half.similarity[0, 0] == pytest.approx(1 - np.sqrt(0.5))
+    assert half.shared_probability == pytest.approx((5 / 6, 5 / 6))
+
+
 def test_one_topic():
     beta, words = topics(1)
     found = match(beta, words, beta, words)

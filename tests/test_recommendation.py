@@ -63,12 +63,31 @@ def test_the_edge_of_what_was_tried_is_said():
     assert "It is the largest number that was tried, so try larger ones too" in found.reason
 
 
+def test_the_edge_is_that_of_all_numbers_also_of_those_that_failed():
+    values = {5: [np.nan], 10: [100.0], 50: [200.0]}
+    found = recommend(fits(perplexity_completion=values))
+    assert found.n_topics == 10
+    assert "tried" not in found.reason
+
+
+def test_a_single_number_is_no_choice():
+    found = recommend(fits(perplexity_completion={5: [200.0, 202.0]}, document_npmi={5: [0.1, 0.2]}))
+    assert found.n_topics == 5
+    assert found.reason == (
+        "Only one number of topics was tried, so there is nothing to choose from; try several numbers. "
+        "5 topics have completion perplexity 201 and NPMI 0.150."
+    )
+
+
 def test_failed_fits_are_left_out():
     found = recommend(fits(
         perplexity_completion={5: [np.nan, np.nan], 10: [100.0, np.nan]},
         document_npmi={5: [np.nan, np.nan], 10: [0.2, 0.1]},
     ))  # fmt: skip
     assert found.n_topics == 10
+    assert found.reason.startswith(
+        "Only the fits with 10 topics could be measured, so there is nothing to choose from;"
+    )
     with pytest.raises(InputError, match="no fit has a perplexity or a coherence"):
         recommend(fits(perplexity_completion={5: [np.nan]}))
     assert recommend(fits(document_npmi={5: [0.1], 10: [0.2]})).n_topics == 10

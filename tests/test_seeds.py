@@ -69,10 +69,10 @@ def test_a_seeded_topic_keeps_its_place(make_seeded, tmp_path):
     ("seeds", "says"),
     [
         ({1: ["nosuch", WORDS[0]]}, "seed words outside the vocabulary: 'nosuch'; choose one|did you mean"),
-        ({N_TOPICS: [WORDS[0]]}, "seed_words names topic 5; topics are numbered 0 to 4"),
+        ({N_TOPICS: [WORDS[0]]}, "`seed_words` names topic 5; topics are numbered 0 to 4"),
         ({-1: [WORDS[0]]}, "topic -1"),
         ([WORDS[0]], "`seed_words` .* should be a valid dictionary"),
-        ({1: WORDS[0]}, "`seed_words` .* should be a valid list"),
+        ({1: WORDS[0]}, r"`seed_words` .* should have a list at \[1\]; it is {1: "),
         ({"1": [WORDS[0]]}, "`seed_words` .* should have as keys a valid integer"),
     ],
 )

@@ -19,9 +19,11 @@ from pydantic import Field
 from sklearn.base import BaseEstimator
 
 import topicloom
-from topicloom.errors import SettingError, nearest, on_command_line
+from topicloom.errors import InputError, SettingError, nearest, on_command_line
 from topicloom.models import ETM, GSM, LDA, MODELS
+from topicloom.models.persistence import model_class
 from topicloom.settings import check_settings, describe_settings, describe_value, settings_as_json, settings_as_text
+from topicloom.topics.groups import groups_of
 
 ALIASES = ("AtLeastOne", "Rate", "Share", "Positive", "NotNegative", "Annotated")
 
@@ -117,6 +119,19 @@ TRAIN += ["--header", "--no-header"]
 )  # fmt: skip
 def test_arguments_become_options(message, said):
     assert on_command_line(message, TRAIN) == said
+
+
+def test_arguments_of_other_names_become_options():
+    assert on_command_line("`n_groups=30`, `alphas` has -1", ["--groups", "--alpha"]) == "--groups 30, --alpha has -1"
+
+
+def test_a_question_ends_a_message():
+    with pytest.raises(InputError, match=r"there is no model 'gms'; did you mean .*\?$"):
+        model_class("gms")
+    with pytest.raises(InputError, match=r"; choose one of .*, or give a class of your own as module:Class$"):
+        model_class("xyz")
+    with pytest.raises(InputError, match=r"no covariate 'par' .*; did you mean part\?$"):
+        groups_of(topicloom.Corpus.from_counts([[1]], ["a"], covariates={"part": ["b"]}).fields, "par")
 
 
 def test_arguments_without_an_option_keep_their_names():

@@ -368,3 +368,32 @@ def test_excerpts_show_the_passage_with_the_words():
     assert excerpt("short", [], 60) == "short"
     assert excerpt("", ["x"], 60) == ""
     assert len(excerpt("长" * 500, ["无"], 60)) == 61
+
+
+@pytest.mark.parametrize(
+    ("call_of", "says"),
+    [
+        (
+            lambda view: tl.Topics(view.corpus, view.model),
+            r"`model` should be a fitted model, and the documents come se",
+        ),
+        (lambda view: tl.Topics(tl.GSM, view.corpus), r"`model` should be a fitted model"),
+        (lambda view: tl.Topics.of(view.corpus, view.model, None), r"`model` should be a fitted model"),
+        (lambda view: view.rename(["a"]), r"`names` should have topics and their names, such as {3: .*; it is \['a'\]"),
+        (lambda view: view.merge(None), r"`topics` should be numbers or names of topics"),
+        (lambda view: view.find_topics(["x"]), r"`query` should be a word or a text; it is \['x'\]"),
+        (
+            lambda view: view.match(None),
+            r"`other` should be an older run, as a path, a view or a fitted model; it is No",
+        ),
+        (lambda view: view.replay(3), r"`other` should be an edited run, as a path, a view or a model; it is 3"),
+        (lambda view: view.model.save(None), r"`directory` should be a path, as a text or a Path; it is None"),
+        (lambda view: view.corpus.save(3), r"`directory` should be a path"),
+        (lambda view: tl.load(None), r"`directory` should be a path"),
+        (lambda view: tl.Corpus.load(None), r"`directory` should be a path"),
+        (lambda view: tl.Topics.from_run(None), r"`run` should be a path"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused_in_a_sentence(run, call_of, says):
+    with pytest.raises(tl.InputError, match=says):
+        call_of(tl.Topics.from_run(run))

@@ -15,6 +15,17 @@ _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")  # these change the dire
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
+def counted(count: int, one: str, more: str | None = None) -> str:
+    """Return a number with what is counted, such as "1 document" or "1,200 documents".
+
+    Args:
+        count: the number.
+        one: the name of one of them.
+        more: the name of several; by default `one` with an s.
+    """
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
 def printable(text: str) -> str:
     """Return a text without what could change how a terminal or a page shows the text around it.
 

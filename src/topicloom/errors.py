@@ -112,6 +112,8 @@ _RENAMED = {
     "n_topics": "topics",
     "random_state": "seed",
     "n_jobs": "jobs",
+    "n_groups": "groups",
+    "alphas": "alpha",
     "top_n": "words",
     "every": "checkpoint_every",
 }

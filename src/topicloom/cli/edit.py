@@ -138,6 +138,8 @@ def _direct_edits(
         topic, _, parts = text.partition(":")
         if not parts.isdecimal():
             raise InputError(f"--split {text}: give a topic and the number of its parts, such as 4:3")
+        if int(parts) < 2:
+            raise InputError(f"--split {text}: a topic can be divided into 2 parts or more, not into {int(parts)}")
         edits.append({"split": _number(topic, f"--split {text}"), "into": int(parts)})
     names: dict[int, str | None] = {}
     for text in rename or []:

@@ -89,7 +89,8 @@ def nearest(
     """Show the words and the topics that are nearest to a word or a topic.
 
     The space is that of the word vectors of an ETM. For any other model, words are near each other if they occur in the
-    same topics. A number is a topic if there is one of this number.
+    same topics, and topics if they share words and documents, as in figures --kind similarity. A number is a topic if
+    there is one of this number.
     """
     view = open_topics(run, allow)
     is_topic = item.isdecimal() and int(item) < view.n_topics

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import InputError
 from .corpora import check_source, need_order, open_corpus, with_column
 from .options import (
     AsJson,
@@ -114,7 +115,9 @@ def select_topics(
         print_table(head[1:], [row[1:] for row in rows])
         typer.echo(f"\n{recommended.reason}")
     picture = out / "n_topics.png"
-    logger.info("the curve is in %s", picture if len(found.n_topics) > 1 and picture.exists() else out / "index.html")
+    if len(found.n_topics) > 1 and picture.exists():
+        logger.info("the curve is in %s", picture)
+    logger.info("tables and plots are in %s", out / "index.html")
 
 
 @command
@@ -189,11 +192,27 @@ def _compared(
             cluster=options.cluster, on_result=None if quiet else _progress("fit"),
         )  # fmt: skip
     for row in found.failed:
-        logger.warning("%s, %d topics, seed %d: %s", row["model"], row["n_topics"], row["seed"], row["error"])
+        logger.warning("%s: %s", _fit_of(row), row["error"])
+    if found.rows and len(found.failed) == len(found.rows):
+        first = found.failed[0]
+        raise InputError(f"all fits ended in an error, so there is nothing to show: {_fit_of(first)}: {first['error']}")
+    if found.left_out:
+        models_of = dict.fromkeys([*found.models, *(row["model"] for row in found.others)])
+        sizes_of = sorted({*found.n_topics, *(row["n_topics"] for row in found.others)})
+        seeds_of = max(found.seeds, *(row["seed"] + 1 for row in found.others))
+        logger.warning(
+            "%s has finished fits of %s, which the tables and the page leave out; to include them, give topicloom "
+            "compare --models %s --topics %s --seeds %d with the same --out",
+            out, found.left_out, ",".join(models_of), ",".join(map(str, sizes_of)), seeds_of,
+        )  # fmt: skip
     if len(found.versions) > 1:
         versions = " and ".join(found.versions)
         logger.warning("the fits were made by topicloom %s; their measures may not be comparable", versions)
     return found
+
+
+def _fit_of(row: Mapping[str, Any]) -> str:
+    return f"{row['model']}, {row['n_topics']} topics, seed {row['seed']}"
 
 
 def _opened(source: str, options: Preparing, split: str | None, quiet: bool, keep_texts: bool) -> Corpus:
@@ -210,9 +229,9 @@ def _progress(what: str) -> Callable[[int, int, dict[str, Any]], None]:
     """Return a function that prints a line on standard error for each result, although the log is muted."""
 
     def report(n_done: int, n_all: int, row: dict[str, Any]) -> None:
-        names = [str(row[name]) for name in ("model", "n_topics", "seed") if name in row]
         outcome = row.get("error") or ("" if row.get("value") is None else f"{row['value']:.4f}")
         seconds = f"{row['seconds']:.1f} s" if "seconds" in row else ""
-        typer.echo(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", *names, outcome, seconds])), err=True)
+        fit = f"{_fit_of(row)}:" if "model" in row else ""
+        typer.echo(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", fit, outcome, seconds])), err=True)
 
     return report

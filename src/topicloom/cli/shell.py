@@ -118,8 +118,9 @@ def show_topics(topics: list[Topic]) -> None:
 def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0) -> None:
     """Columns under a head, the first `n_numbers` of them set to the right."""
     table = Table(*head, box=None, pad_edge=False, header_style="bold")
-    for column in table.columns[:n_numbers]:
-        column.justify = "right"
+    for number, column in enumerate(table.columns):
+        column.overflow = "fold"  # names that differ at their ends only would look the same if they were cut
+        column.justify = "right" if number < n_numbers else "left"
     for row in rows:
         table.add_row(*map(printable, row))
     Console(markup=False, highlight=False).print(table)
@@ -129,6 +130,8 @@ def print_evaluation(found: Evaluation) -> None:
     """Print an evaluation as a table with a line for each measure."""
     table = Table("measure", "value", "settings", box=None, pad_edge=False, header_style="bold")
     table.columns[1].justify = "right"
+    for column in table.columns:
+        column.overflow = "fold"
     table.title, table.title_justify, table.title_style = found.title, "left", ""
     for line in found.lines():
         table.add_row(*map(printable, line))

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import InputError
-from ..files import atomic_directory, lock_directory, require_free
+from ..files import as_path, atomic_directory, lock_directory, require_free
 from ..text import AnyTokenizer, Document, Pretokenized, read
 from ..text.chunks import counts_of
 from ..text.counting import Counts, Text, columns_of, remap
@@ -332,7 +332,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         Raises:
             InputError: the directory is not empty, and `overwrite` is not set.
         """
-        with atomic_directory(Path(directory), "corpus.json", overwrite=overwrite) as folder:
+        with atomic_directory(as_path(directory, "directory"), "corpus.json", overwrite=overwrite) as folder:
             save_into(self, folder)
 
     @classmethod
@@ -346,4 +346,4 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         Raises:
             CorpusFileError: a file is missing, damaged or of a newer format; the message names it.
         """
-        return cls(**load_parts(Path(directory), mmap, verify))
+        return cls(**load_parts(as_path(directory, "directory"), mmap, verify))

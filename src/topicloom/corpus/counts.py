@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from ..display import counted
 from ..errors import InputError
 from ..text.characters import brief
 from ..text.counting import Counts, refuse_line_breaks
@@ -92,7 +93,8 @@ class CountedDocuments:
         return self.n_docs
 
     def __repr__(self) -> str:
-        return f"Corpus({self.n_docs:,} documents, {self.n_words:,} words, {self.n_tokens:,} tokens)"
+        sizes = counted(self.n_docs, "document"), counted(self.n_words, "word"), counted(self.n_tokens, "token")
+        return f"Corpus({', '.join(sizes)})"
 
     def _repr_html_(self) -> str:
         from .summary import corpus_as_html

@@ -82,7 +82,8 @@ def compare(
             It may also be three corpora in this order (`corpus` is not read then), or the name of a covariate whose
             values are train, validation and test.
         validation, test: the shares of held-out documents, if they are drawn.
-        out: a directory that keeps the comparison, so that a killed one can be continued. None keeps nothing.
+        out: a directory that keeps the comparison, so that a killed one can be continued. None keeps nothing. Models,
+            numbers of topics and seeds can be added to an earlier call's; a warning names those that are left out.
         keep_models: keeps the fitted models in `out`, for `Comparison.best_model` and `Comparison.load_model`. Fits
             of an earlier call that did not keep them are done again.
         n_jobs: the number of processes that fit, of one thread each; -1 is one for each core.
@@ -115,7 +116,14 @@ def compare(
             found = Comparison(rows, list(wanted), sizes, int(seeds), documents)
             if out is not None:
                 modules = frozenset(type(model).__module__ for model in wanted.values())
-                found = replace(found, folder=folder, modules=modules)
+                found = replace(found, folder=folder, modules=modules, others=_others(folder, jobs))
+                if found.left_out:
+                    logger.warning(
+                        "%s has finished fits of %s, which the tables and the page leave out; name them in this call "
+                        "too to include them",
+                        folder,
+                        found.left_out,
+                    )
                 found.save(folder)
             return found
 
@@ -203,6 +211,13 @@ def _prepare(folder: Path, divided: dict[str, Any], models: Mapping[str, TopicMo
                 raise InputError(f"{folder} has {name} with other settings; give another directory")
     folder.mkdir(parents=True, exist_ok=True)
     write_json(file, {"topicloom": __version__, **divided, "models": settings})
+
+
+def _others(folder: Path, jobs: Sequence[Job]) -> list[Row]:
+    """Return the finished fits of a directory that are not among the jobs."""
+    wanted = {(job["model"], job["n_topics"], job["seed"]) for job in jobs}
+    kept = resumable.read(folder / "jobs.jsonl")
+    return [row for row in kept if "error" not in row and (row["model"], row["n_topics"], row["seed"]) not in wanted]
 
 
 def _settings(model: TopicModel) -> dict[str, str]:

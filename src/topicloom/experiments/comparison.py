@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..display import html_table
+from ..display import counted, html_table
 from ..errors import InputError, SettingError, nearest
 from ..files import atomic_file
 from ..metrics.catalogue import CATALOGUE, measures_of
@@ -41,6 +41,7 @@ class Comparison:
         documents: the number of documents in each part.
         folder: the directory that keeps the comparison, if there is one.
         modules: the modules of the models' classes.
+        others: the finished fits that the directory keeps of an earlier call, and that were not compared in this one.
     """
 
     rows: list[Row]
@@ -50,13 +51,14 @@ class Comparison:
     documents: dict[str, int]
     folder: Path | None = None
     modules: frozenset[str] = frozenset()
+    others: list[Row] = field(default_factory=list)
 
     def __repr__(self) -> str:
         sizes = [
-            _number(len(self.models), "model"),
-            _number(len(self.n_topics), "number of topics", "numbers of topics"),
-            _number(self.seeds, "seed"),
-            _number(len(self.rows), "fit"),
+            counted(len(self.models), "model"),
+            counted(len(self.n_topics), "number of topics", "numbers of topics"),
+            counted(self.seeds, "seed"),
+            counted(len(self.rows), "fit"),
             f"{len(self.failed)} failed",
         ]
         return f"Comparison({', '.join(sizes)})"
@@ -70,6 +72,15 @@ class Comparison:
     def failed(self) -> list[Row]:
         """The fits that ended in an error."""
         return [row for row in self.rows if "error" in row]
+
+    @property
+    def left_out(self) -> str:
+        """What `others` have that this comparison has not, such as "gsm, lda and 50 topics"; "" if there is nothing."""
+        models = dict.fromkeys(row["model"] for row in self.others if row["model"] not in self.models)
+        sizes = sorted({row["n_topics"] for row in self.others} - set(self.n_topics))
+        seeds = sorted({row["seed"] for row in self.others if row["seed"] >= self.seeds})
+        parts = [*models, *(f"{k} topics" for k in sizes), *(f"seed {seed}" for seed in seeds)]
+        return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
     @property
     def versions(self) -> list[str]:
@@ -304,7 +315,3 @@ def job_name(job: Mapping[str, Any]) -> str:
 def _check_part(on: str) -> None:
     if on not in HELD_OUT:
         raise SettingError(f'`on` should be "validation" or "test"; it is {on!r}')
-
-
-def _number(count: int, one: str, more: str | None = None) -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"

@@ -83,8 +83,8 @@ def _own_parts(parts: Sequence[Any]) -> Split:
 def _parts_of_column(corpus: Corpus, name: str) -> Split:
     """Return the parts that the values of a covariate name."""
     if name not in corpus.covariates:
-        known = f"; {nearest(name, corpus.covariates)}" if corpus.covariates else ", which has none"
-        raise InputError(f"`split` should be a covariate of the corpus{known}; it is {name!r}")
+        known = f"; {nearest(name, corpus.covariates)}" if corpus.covariates else "; it has none"
+        raise InputError(f"`split` names {name!r}, which is no covariate of the corpus{known}")
     column = corpus.covariates[name]
     if not isinstance(column, Categories):
         raise InputError(f"the values of {name!r} are numbers; they should be train, validation and test")

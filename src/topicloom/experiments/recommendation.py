@@ -42,7 +42,8 @@ def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommend
     error is that of the best number over its seeds, and 0 with a single seed. This is the one-standard-error rule of
     Breiman et al. (1984). If no number is as good as the best by every measure, the one that loses least is taken: for
     each measure, the loss of a number is its distance from the best mean, as a share of the distance from the best to
-    the worst mean, and the largest of these shares counts.
+    the worst mean, and the largest of these shares counts. A single number is returned, and the reason says that there
+    was nothing to choose from.
 
     Args:
         values: for each measure, by number of topics, the values of all seeds; NaN where there is none.
@@ -65,6 +66,9 @@ def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommend
     )
     if not complete:
         raise InputError("no fit has a perplexity or a coherence, so no number of topics can be recommended")
+    tried = sorted({k for by_size in values.values() for k in by_size})
+    if len(complete) == 1:
+        return Recommendation(complete[0], _single(complete[0], scored, tried))
     best = {name: max(means, key=lambda k: means[k]) for name, means in scored.items()}
     as_good = [k for k in complete if all(k in sizes for sizes in good.values())]
     if as_good:
@@ -74,7 +78,7 @@ def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommend
         loss = {k: max(_loss(means, k) for means in scored.values()) for k in complete}
         chosen = min(complete, key=lambda k: loss[k])
         said = _compromise(chosen, scored, best)
-    return Recommendation(chosen, said + _edge(chosen, complete))
+    return Recommendation(chosen, said + _edge(chosen, tried))
 
 
 def _loss(means: Mapping[int, float], k: int) -> float:
@@ -96,16 +100,27 @@ def _agreement(chosen: int, scored: Mapping[str, Mapping[int, float]], best: Map
 
 def _compromise(chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int]) -> str:
     tops = (f"{_title(name)} is best with {k} topics ({_shown(name, scored[name][k])})" for name, k in best.items())
-    own = (f"{_title(name)} {_shown(name, means[chosen])}" for name, means in scored.items())
     return (
         f"{chosen} topics are recommended as a compromise, because the measures disagree: {' and '.join(tops)}. "
-        f"{chosen} topics balance them best, with {' and '.join(own)}."
+        f"{chosen} topics balance them best, with {_measured(chosen, scored)}."
     )
+
+
+def _single(k: int, scored: Mapping[str, Mapping[int, float]], tried: list[int]) -> str:
+    """Say that there is nothing to choose from, because only one number was tried or could be measured."""
+    why, what = "Only one number of topics was tried", "try several numbers"
+    if len(tried) > 1:
+        why, what = f"Only the fits with {k} topics could be measured", "see why the others failed"
+    return f"{why}, so there is nothing to choose from; {what}. {k} topics have {_measured(k, scored)}."
+
+
+def _measured(k: int, scored: Mapping[str, Mapping[int, float]]) -> str:
+    return " and ".join(f"{_title(name)} {_shown(name, means[k])}" for name, means in scored.items())
 
 
 def _edge(chosen: int, tried: list[int]) -> str:
     """Return advice where the recommended number is the largest or smallest of those that were tried."""
-    if len(tried) < 2 or chosen not in (tried[0], tried[-1]):
+    if chosen not in (tried[0], tried[-1]):
         return ""
     end, more = ("largest", "larger") if chosen == tried[-1] else ("smallest", "smaller")
     return f" It is the {end} number that was tried, so try {more} ones too."

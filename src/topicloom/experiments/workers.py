@@ -40,8 +40,9 @@ def attempt(work: Work, job: Job) -> Row:
 
 
 def described(error: Exception) -> str:
-    """Return an error as one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]
+    """Return an error as one line. An `InputError` is a sentence already; any other error is preceded by its class."""
+    message = " ".join(str(error).split())
+    return (message if isinstance(error, InputError) else f"{type(error).__name__}: {message}")[:_LONGEST]
 
 
 def in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:

@@ -4,9 +4,11 @@ from .content import read_json, read_lines, write_json, write_lines
 from .digests import check_digests, file_digest, plain_file, read_manifest, write_manifest
 from .leftovers import put_back
 from .locks import lock_directory
+from .paths import as_path
 from .writing import atomic_directory, atomic_file, full_disk_names, put_in_place, require_free
 
 __all__ = [
+    "as_path",
     "atomic_directory",
     "atomic_file",
     "check_digests",

@@ -20,7 +20,7 @@ from .. import metrics
 from ..corpus import Corpus
 from ..corpus.inputs import corpus_over
 from ..errors import InputError, SettingError
-from ..files import atomic_directory
+from ..files import as_path, atomic_directory
 from ..nn.network import TopicNetwork
 from ..text import AnyTokenizer
 from ..topics.document_topics import DocumentTopics, empty_warning
@@ -278,8 +278,9 @@ class FittedTopics(InNotebook, Editable):
                 cannot be written.
         """
         check_is_fitted(self, "components_")
+        place = as_path(directory, "directory")
         try:
-            with atomic_directory(Path(directory), "config.json", overwrite=overwrite, known=MODEL_FILES) as folder:
+            with atomic_directory(place, "config.json", overwrite=overwrite, known=MODEL_FILES) as folder:
                 save_into(cast("TopicModel", self), folder)
         except SafetensorError as error:
             reason = str(error).splitlines()[0]

@@ -12,7 +12,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from ..errors import InputError, ModelFileError, nearest
+from ..errors import InputError, ModelFileError, similar
 from ..imports import import_named, is_allowed
 from ..settings import from_text
 from ..text import CustomTokenizer
@@ -37,9 +37,8 @@ def model_class(name: str) -> type[TopicModel]:
         return _imported(name)
     known = {each.lower(): each for each in REGISTRY}
     if name.lower() not in known:
-        raise InputError(
-            f"there is no model {name!r}; {nearest(name.lower(), known)}; give a class of your own as module:Class"
-        )
+        choice = f"choose one of {', '.join(sorted(known))}, or give a class of your own as module:Class"
+        raise InputError(f"there is no model {name!r}; {similar(name.lower(), known) or choice}")
     return load_model(known[name.lower()])
 
 

@@ -60,7 +60,7 @@ def seed_weights(
     seeds = torch.zeros(len(place), n_topics)
     for topic, words in seed_words.items():
         if not 0 <= int(topic) < n_topics:
-            raise SettingError(f"seed_words names topic {topic}; topics are numbered 0 to {n_topics - 1}")
+            raise SettingError(f"`seed_words` names topic {topic}; topics are numbered 0 to {n_topics - 1}")
         missing = [word for word in words if word not in place]
         if missing:
             raise SettingError(

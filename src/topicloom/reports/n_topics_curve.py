@@ -9,6 +9,7 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from ..metrics import CATALOGUE
+from .figures.panels import with_room
 from .fonts import fonts_for
 
 MEASURES = [
@@ -33,6 +34,7 @@ def n_topics_curve(
     columns = min(_COLUMNS, max(1, len(values)))
     rows = max(1, -(-len(values) // columns))
     figure = Figure(figsize=(4 * columns, 2.8 * rows), layout="constrained")
+    with_room(figure)
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in all_axes[len(values) :]:
         axes.set_visible(False)

@@ -139,4 +139,6 @@ def _wanted(problem: Any) -> str:
     if problem["loc"][-1:] == ("[key]",):
         return message.replace("should be", "should have as keys")
     inside = [part for part in problem["loc"] if isinstance(part, int)]
-    return f"{message} at {''.join(f'[{part}]' for part in inside)}" if inside else message
+    if not inside:
+        return message
+    return f"{message.replace('should be a valid', 'should have a')} at {''.join(f'[{part}]' for part in inside)}"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import SettingError
 from .base import View
 from .groups import ByGroup, by_group, groups_of
 from .hierarchy import Hierarchy, Method, hierarchy
@@ -145,7 +146,7 @@ class Analyses(View):
 
         Raises:
             InputError: there is no such run, or the runs have no word in common.
-            SettingError: `threshold` is not from 0 to 1.
+            SettingError: `threshold` is not from 0 to 1, or `other` is no run.
         """
         components, vocabulary, names, given = _topics_and_names(other)
         return match(
@@ -173,4 +174,6 @@ def _topics_and_names(other: Any) -> tuple[Array, list[str], list[str], list[str
         return saved.components, saved.vocabulary, saved.topic_names, saved.given_names
     if isinstance(other, View):
         return other.components, other.vocabulary, other.names, other.given_names
+    if not hasattr(other, "components_"):
+        raise SettingError(f"`other` should be an older run, as a path, a view or a fitted model; it is {other!r:.60}")
     return np.asarray(other.components_), list(other.vocabulary_), other.topic_names_, other.given_names

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus.fields import Fields, WithFields
-from ..display import html_table
+from ..display import counted, html_table
 
 _SHOWN, _CHARACTERS = 10, 200  # documents, and characters of each, in a notebook
 
@@ -33,7 +33,7 @@ class DocumentTopics(WithFields):
         return len(self.theta)
 
     def __repr__(self) -> str:
-        return f"DocumentTopics({len(self):,} documents, {self.theta.shape[1]} topics)"
+        return f"DocumentTopics({counted(len(self), 'document')}, {counted(self.theta.shape[1], 'topic')})"
 
     def _repr_html_(self) -> str:
         part = self[:_SHOWN]

@@ -180,8 +180,8 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt
         groups = np.array([place[label] for label in labels], np.intp), known
     else:
         raise InputError(
-            f"the documents have no covariate {by!r}; {nearest(by, [*fields.covariates, 'class'])}; covariates are "
-            "given when the corpus is made: --covariate COLUMN of train, or covariates=... of Corpus"
+            f"the documents have no covariate {by!r} (covariates are given when the corpus is made: --covariate COLUMN "
+            f"of train, or covariates=... of Corpus); {nearest(by, [*fields.covariates, 'class'])}"
         )
     if not (groups[0] >= 0).any():
         what = "class" if by == "class" else f"value of {by!r}"

@@ -81,6 +81,12 @@ class Hierarchy:
         return groups
 
     @property
+    def similarity(self) -> Array:
+        """(K, K) similarities of topics, from 0 to 1: 1 minus their distances."""
+        found: Array = 1 - self.distances
+        return found
+
+    @property
     def order(self) -> list[int]:
         """The topics in the order of the tree, where similar topics are near each other."""
         return self.members(2 * len(self.names) - 2)
@@ -204,9 +210,8 @@ def hierarchy(
         raise SettingError(f"`word_weight={word_weight!r}` should be from 0 to 1")
     if method not in get_args(Method):
         raise SettingError(f"`method={method!r}` should be one of {', '.join(get_args(Method))}")
-    known = theta if empty is None or not empty.any() else theta[~empty]
-    distances = word_weight * hellinger(components.T) + (1 - word_weight) * hellinger(known)  # (K, K)
-    np.fill_diagonal(distances, 0)
+    distances = topic_distances(components, theta, empty, word_weight)
+    known = _known(theta, empty)
     n_topics = len(components)
     tree = np.empty((0, 4))
     if n_topics > 1:
@@ -223,6 +228,20 @@ def hierarchy(
         merged[node] = weights @ merged[pair]
     words = [[vocabulary[word] for word in row] for row in topic_word_ids(merged, word_counts, top_n)]
     return Hierarchy(tree, distances, names_or_numbers(names, n_topics), words, shares)
+
+
+def topic_distances(
+    components: Array, theta: Array, empty: npt.NDArray[np.bool_] | None = None, word_weight: float = 0.5
+) -> Array:
+    """Return the (K, K) distances of topics, from 0 to 1; see `hierarchy`, which also describes the arguments."""
+    distances: Array = word_weight * hellinger(components.T) + (1 - word_weight) * hellinger(_known(theta, empty))
+    np.fill_diagonal(distances, 0)
+    return distances
+
+
+def _known(theta: Array, empty: npt.NDArray[np.bool_] | None) -> Array:
+    """Return the rows of theta of documents that are not empty."""
+    return theta if empty is None or not empty.any() else theta[~empty]
 
 
 def hellinger(columns: Array) -> Array:

@@ -15,7 +15,8 @@ from ..files import atomic_file
 from ..settings import require_whole
 from . import export
 from .base import View
-from .similarity import distributional_vectors, free_names, nearest_of
+from .hierarchy import topic_distances
+from .similarity import distributional_vectors, free_names, most_similar, nearest_of
 from .table import Table
 
 Array = npt.NDArray[Any]
@@ -107,10 +108,14 @@ class Outlets(View):
 
         They are the embeddings of an ETM. Any other model has distributional vectors: see `distributional_vectors`.
         """
+        return self._embedding() or distributional_vectors(self.components, self.shares, self.word_counts)
+
+    def _embedding(self) -> tuple[Array, Array] | None:
+        """Return the vectors of words and topics that the model has learned, or None if it has none."""
         words = getattr(self.model, "word_embeddings_", None)
         topics = getattr(self.model, "topic_embeddings_", None)
         if words is None or topics is None or len(topics) != len(self.components):
-            return distributional_vectors(self.components, self.shares, self.word_counts)
+            return None
         return np.asarray(words, np.float32), np.asarray(topics, np.float32)
 
     def word_vectors(self, *, topics: bool = True) -> WordVectors:
@@ -135,15 +140,17 @@ class Outlets(View):
             n: how many words, and how many topics.
 
         Returns:
-            a table with the columns kind ("word" or "topic"), item (the word or the number), name and similarity, the
-            cosine of the vectors.
+            a table with the columns kind ("word" or "topic"), item (the word or the number), name and similarity. That
+            is the cosine of the vectors; but where the model has learned none, the similarity of two topics is that of
+            `hierarchy`, which counts the words and the documents that they share.
 
         Raises:
             InputError: there is no such word or topic.
             SettingError: `n` is not a whole number from 1.
         """
         require_whole("n", n)
-        words, topics = self.vectors()
+        learned = self._embedding()
+        words, topics = learned or distributional_vectors(self.components, self.shares, self.word_counts)
         word = self.vocabulary.index(item) if isinstance(item, str) and item in self.vocabulary else None
         if word is None and isinstance(item, str) and item not in self.names:
             advice = similar(item, [*self.vocabulary, *self.names]) or "give a word of its vocabulary"
@@ -154,9 +161,14 @@ class Outlets(View):
             {"kind": "word", "item": self.vocabulary[row], "name": self.vocabulary[row], "similarity": cosine}
             for row, cosine in nearest_of(words, vector, int(n), word)
         ]
+        if topic is None or learned is not None:
+            near = nearest_of(topics, vector, int(n), topic)
+        else:  # distributional vectors of topics are orthogonal
+            distances = topic_distances(self.components, self.documents.theta, self.documents.empty)  # (K, K)
+            near = most_similar(1 - distances[topic], int(n), topic)
         rows += [
-            {"kind": "topic", "item": str(row), "name": self.names[row], "similarity": cosine}
-            for row, cosine in nearest_of(topics, vector, int(n), topic)
+            {"kind": "topic", "item": str(row), "name": self.names[row], "similarity": similarity}
+            for row, similarity in near
         ]
         what = f"the word {item}" if word is not None else f"topic {topic}"
         return Table.of(rows, f"Nearest to {what}", ("kind", "item", "name", "similarity"))

@@ -159,11 +159,13 @@ class Reading(View):
             a word, which is proportional to the share of the topic times p(w | k); for a text it is theta.
 
         Raises:
-            InputError: the model knows no word of the query.
+            InputError: the model knows no word of the query, or it is empty.
             SettingError: `n` is not a whole number from 1.
         """
         require_whole("n", n)
-        if not isinstance(query, str) or not query.strip():
+        if not isinstance(query, str):
+            raise SettingError(f"`query` should be a word or a text; it is {query!r:.60}")
+        if not query.strip():
             raise InputError("there is nothing to find; give a word or a text")
         word = self._known_word(query)
         if word is None:

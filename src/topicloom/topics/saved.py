@@ -11,7 +11,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from ..errors import ModelFileError
-from ..files import check_digests, plain_file, put_back, read_json, read_lines, read_manifest
+from ..files import as_path, check_digests, plain_file, put_back, read_json, read_lines, read_manifest
 from .words import complete_names, topic_word_ids
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
@@ -73,7 +73,7 @@ def find_model(directory: str | Path) -> Path:
     Raises:
         ModelFileError: there is no model.
     """
-    folder = Path(directory)
+    folder = as_path(directory, "directory")
     put_back(folder)
     if not (folder / CONFIG).is_file() and (folder / "model").is_dir():
         folder = folder / "model"

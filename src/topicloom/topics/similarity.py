@@ -57,9 +57,19 @@ def nearest_of(rows: Array, vector: Array, top_n: int, without: int | None = Non
         top_n: how many.
         without: a row that is left out.
     """
-    cosine = cosines(rows, vector)
-    order = [int(row) for row in np.argsort(-cosine, kind="stable")[: top_n + 1] if row != without]
-    return [(row, float(cosine[row])) for row in order[:top_n]]
+    return most_similar(cosines(rows, vector), top_n, without)
+
+
+def most_similar(similarity: Array, top_n: int, without: int | None = None) -> list[tuple[int, float]]:
+    """Return the places of the greatest similarities: (index, similarity), the best first.
+
+    Args:
+        similarity: (n,).
+        top_n: how many.
+        without: a place that is left out.
+    """
+    order = [int(row) for row in np.argsort(-similarity, kind="stable")[: top_n + 1] if row != without]
+    return [(row, float(similarity[row])) for row in order[:top_n]]
 
 
 def diverse(counts: sp.csr_array, relevance: Array, n: int) -> list[int]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from ..corpus import Corpus
-from ..display import html_table
+from ..display import counted, html_table
 from ..errors import InputError, SettingError, nearest
+from ..files import as_path
 from ..text.custom import with_allowed
 from .analyses import Analyses
 from .document_topics import DocumentTopics
@@ -46,10 +47,11 @@ class Topics(Reading, Analyses, Outlets):
 
     Raises:
         InputError: X cannot be used.
+        SettingError: `model` is not a model.
     """
 
     def __init__(self, model: Any, X: Any) -> None:
-        corpus = model.documents(X)
+        corpus = _fitted(model).documents(X)
         self._set(lambda: model, _topics_of(model), corpus, model.infer(corpus))
 
     def _set(self, load: Callable[[], Any], topics: SavedTopics, corpus: Corpus, documents: DocumentTopics) -> None:
@@ -65,6 +67,7 @@ class Topics(Reading, Analyses, Outlets):
             corpus: documents over the model's words.
             documents: what `model.infer(corpus)` returned.
         """
+        _fitted(model)
         view = cls.__new__(cls)
         view._set(lambda: model, _topics_of(model), corpus, documents)
         return view
@@ -82,7 +85,7 @@ class Topics(Reading, Analyses, Outlets):
         Raises:
             InputError: the directory holds no run, one without documents, or a damaged one.
         """
-        run, allow = Path(run), allow if isinstance(allow, str) else tuple(allow)
+        run, allow = as_path(run, "run"), allow if isinstance(allow, str) else tuple(allow)
         topics = read_topics(run)
         corpus, documents = read_stored(run, topics.vocabulary, len(topics.components))
         corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
@@ -140,7 +143,7 @@ class Topics(Reading, Analyses, Outlets):
         return self.n_topics
 
     def __repr__(self) -> str:
-        return f"Topics({self.n_topics} topics, {len(self.documents):,} documents)"
+        return f"Topics({counted(self.n_topics, 'topic')}, {counted(len(self.documents), 'document')})"
 
     def _repr_html_(self) -> str:
         rows = zip(range(self.n_topics), self.shares.tolist(), self.names, self._topics.topics(), strict=True)
@@ -185,6 +188,10 @@ class Topics(Reading, Analyses, Outlets):
 
     def rename(self, names: Mapping[Any, str | None]) -> Topics:
         """Return a view with names for some topics, such as {3: "shipping"}; None takes a name away."""
+        if not isinstance(names, Mapping):
+            raise SettingError(
+                f'`names` should have topics and their names, such as {{3: "shipping"}}; it is {names!r:.60}'
+            )
         renamed = {self.number_of(topic): name for topic, name in names.items()}
         return self.apply([{"rename": renamed}] if renamed else [])
 
@@ -243,17 +250,21 @@ class Topics(Reading, Analyses, Outlets):
             allow: as for `topicloom.load`, if `other` is a path.
 
         Raises:
-            InputError: there is no such run, it was not edited, or the two have no word in common.
+            InputError: there is no such run, it was not edited, or the two have no or hardly any words in common.
         """
         what = other if isinstance(other, str | Path) else "the other model"
         if isinstance(other, str | Path):
             other = _load_model(Path(other), "cpu", allow)
         edited = other.model if isinstance(other, Topics) else other
+        if not hasattr(edited, "edits"):
+            raise SettingError(f"`other` should be an edited run, as a path, a view or a model; it is {other!r:.60}")
         if not edited.edits:
             raise InputError(f"the topics of {what} have neither names nor other edits; edit or name them first")
         matching: list[int | None] = [None] * len(edited.origin.components_)
         changed, weak = numbers_in(edited.edits), []
-        for pair in self.match(edited.origin, threshold=threshold).pairs:
+        matches = self.match(edited.origin, threshold=threshold)
+        matches.require_shared()
+        for pair in matches.pairs:
             if pair.old is not None:
                 matching[pair.old] = pair.topic
                 if pair.old in changed and pair.similarity < WEAK_MATCH:
@@ -296,7 +307,19 @@ class Topics(Reading, Analyses, Outlets):
 
 
 def _each(topics: Any) -> list[Any]:
+    if not isinstance(topics, str | Iterable | Integral):
+        raise SettingError(f"`topics` should be numbers or names of topics, such as [3, 7]; it is {topics!r:.60}")
     return [topics] if isinstance(topics, str | Integral) else list(topics)
+
+
+def _fitted(model: Any) -> Any:
+    """Return a model after a check that it is one; what it needs to be fitted for, it checks itself."""
+    if isinstance(model, type) or not hasattr(model, "infer"):
+        raise SettingError(
+            f"`model` should be a fitted model, and the documents come second, as in Topics(model, corpus); it is "
+            f"{model!r:.60}"
+        )
+    return model
 
 
 def _topics_of(model: Any) -> SavedTopics:

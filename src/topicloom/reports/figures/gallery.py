@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from ...display import counted
 from ...errors import InputError, SettingError, nearest
 from ...ranking import top_words, word_scores
 from ...topics.projection import Projection, project
@@ -141,7 +142,9 @@ def _map(topics: Topics, options: Options) -> list[Figure]:
     if len(rows) < len(known):
         sentences.append(f"{len(rows):,} of {len(known):,} documents, drawn at random.")
     if len(known) < len(documents):
-        sentences.append(f"{len(documents) - len(known):,} documents without a known word are left out.")
+        n_empty = len(documents) - len(known)
+        verb = "is" if n_empty == 1 else "are"
+        sentences.append(f"{counted(n_empty, 'document')} without a known word {verb} left out.")
     placed = project(points, options.projection, options.random_state)
     return [document_map(placed, groups, names, note=" ".join(sentences), order=order, font=options.font)]
 
@@ -230,7 +233,7 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
         return first, last
     if isinstance(chosen, str) or len(chosen) != 2:
         raise SettingError(f"`documents={chosen!r}` should name two documents, by their ids or rows")
-    rows = []
+    rows: list[int] = []
     for name in chosen:
         if isinstance(name, str):
             if name not in documents.ids:
@@ -240,6 +243,11 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
             rows.append(int(name))
         else:
             raise InputError(f"there is no document {name}; the rows are 0 to {len(documents) - 1}")
+        if documents.empty[rows[-1]]:
+            raise InputError(
+                f"document {name} contains no word that the model knows, so it has no place in the latent space; "
+                "name another one in `documents`"
+            )
     return rows[0], rows[1]
 
 
@@ -254,7 +262,7 @@ def _similarity(topics: Topics, options: Options) -> list[Figure]:
         "contain them. The tree joins the most similar topics first."
     )
     merges = tree.linkage if len(topics) > 1 else None
-    return [similarity_map(1 - tree.distances, _names(topics), tree=merges, note=note, font=options.font)]
+    return [similarity_map(tree.similarity, _names(topics), tree=merges, note=note, font=options.font)]
 
 
 def _time(topics: Topics, options: Options) -> list[Figure]:

@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator
 
 from ..fonts import fonts_for
+
+_MOST_TICKS = 4  # intervals between ticks, in a panel of 4 inches
 
 
 def dot_panels(
@@ -28,6 +32,7 @@ def dot_panels(
     names = list(next(iter(next(iter(panels.values())).values()))) if panels else []
     height = 0.9 + 0.22 * len(names) * max(1, len(next(iter(panels.values()), {})))
     figure = Figure(figsize=(4 * columns, max(1.6, height) * max(1, rows)), layout="constrained")
+    with_room(figure)
     all_axes = figure.subplots(max(1, rows), columns, squeeze=False, sharey=True).ravel()
     for axes in all_axes[len(panels) :]:
         axes.set_visible(False)
@@ -43,9 +48,24 @@ def dot_panels(
             axes.plot([], [], "o", color=f"C{number}", label=label)
         axes.set_title(title, fontsize=9)
         axes.tick_params(labelsize=8)
+        axes.ticklabel_format(axis="x", style="plain", useOffset=False)
+        axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))  # small differences have long labels
         axes.grid(axis="x", alpha=0.3)
     if panels:
         all_axes[0].set_yticks(range(len(names)), names, fontfamily=fonts_for(names, font))
         all_axes[0].set_ylim(len(names) - 0.5, -0.5)
-        all_axes[0].legend(frameon=False, fontsize=8)
+        figure.legend(
+            *all_axes[0].get_legend_handles_labels(),
+            loc="outside upper left",
+            frameon=False,
+            fontsize=8,
+            ncols=2 * columns,
+        )
     return figure
+
+
+def with_room(figure: Figure) -> None:
+    """Keep the labels below the upper panels of a figure away from the titles of the lower ones."""
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(h_pad=0.08, w_pad=0.08)  # inches on either side of a panel
