@@ -514,7 +514,7 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
         ("empty", ("--format", "csv"), ["--format csv is for a single file", "empty"]),
         ("void.txt", (), ["contains no documents"]),
         ("bad.txt", (), ["bad.txt, line 2", "--encoding gb18030", "--errors replace"]),
-        ("binary.txt", (), ["line 2", "not utf-8"]),
+        ("binary.txt", (), ["binary.txt looks like a binary file and not like text"]),
         ("bad.jsonl", (), ["bad.jsonl, line 2, column 2"]),
         ("other.csv", (), ["no column 'text'", "title, body", "by --text", "--no-header if"]),
         ("pets.txt", ("--min-df", "1000"), ["no word is left", "--min-df 1000 drops"]),

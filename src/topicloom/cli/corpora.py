@@ -68,6 +68,7 @@ def with_column(
         return lambda corpus: corpus
     if source == "-":
         raise InputError(f"`{option}` needs a file, because standard input can be read only once")
+    from ..corpus.covariates import spelled_numbers
     from ..corpus.fields import Fields
     from ..text import read
 
@@ -82,7 +83,7 @@ def with_column(
         )
 
     def add(corpus: Corpus) -> Corpus:
-        known = Fields.of(corpus.n_docs, covariates={column: (numbers and _as_numbers(values)) or values})
+        known = Fields.of(corpus.n_docs, covariates={column: spelled_numbers(values) if numbers else values})
         return replace(corpus, fields=replace(corpus.fields, covariates={**corpus.covariates, **known.covariates}))
 
     return add
@@ -111,11 +112,3 @@ def with_covariates(source: str, options: Preparing, columns: Sequence[str]) -> 
         return corpus
 
     return add
-
-
-def _as_numbers(values: list[str | None]) -> list[float | None] | None:
-    """Return values as numbers; None if one of them is none."""
-    try:
-        return [float(value) if value and value.strip() else None for value in values]
-    except ValueError:
-        return None

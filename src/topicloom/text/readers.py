@@ -116,9 +116,7 @@ def _refuse_saved(path: Path) -> None:
     if holds_corpus(path):
         raise InputError(f"{path} is a saved corpus already; give the text that it was made of")
     if holds_model(path):
-        raise InputError(
-            f"{path} is a trained model; give a text, or use the model with the commands topics and infer"
-        )
+        raise InputError(f"{path} is a trained model; give a text, or use the model with the commands topics and infer")
 
 
 def _checked_encoding(encoding: str) -> str:

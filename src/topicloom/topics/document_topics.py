@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
