@@ -133,8 +133,15 @@ def _advice(given: Input, codec: str | None) -> str:
 
 def _is_binary(head: bytes) -> bool:
     """Whether the first bytes of a file that cannot be decoded are not text in another encoding."""
-    n_control = len(head) - len(head.translate(None, _CONTROL))
-    return head.startswith(b"%PDF-") or (_utf16(head) is None and n_control > max(_FEW, _MOST_CONTROL * len(head)))
+    if head.startswith(b"%PDF-"):
+        return True
+    if (codec := _utf16(head)) is not None:  # has such bytes, too; but not everything can be decoded as UTF-16
+        try:
+            codecs.getincrementaldecoder(codec)().decode(head)
+            return False
+        except UnicodeDecodeError:
+            pass
+    return len(head) - len(head.translate(None, _CONTROL)) > max(_FEW, _MOST_CONTROL * len(head))
 
 
 def _utf16(head: bytes) -> str | None:
