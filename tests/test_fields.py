@@ -199,6 +199,14 @@ def test_from_frame(library):
         Corpus.from_texts(frame)
 
 
+def test_options_of_from_frame_are_those_of_from_texts():
+    frame = pytest.importorskip("pandas").DataFrame({"text": TEXTS})
+    with pytest.raises(TypeError, match=r"Corpus.from_frame has no argument 'lang'; did you mean language"):
+        Corpus.from_frame(frame, lang="zh")
+    with pytest.raises(TypeError, match=r"Corpus.from_frame has no argument 'texts'"):
+        Corpus.from_frame(frame, texts=TEXTS)
+
+
 def test_a_column_of_lists_gives_vectors():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": TEXTS, "v": VECTORS.tolist(), "w": [[1.0], None, [2.0], [3.0]]})

@@ -19,7 +19,7 @@ from ..text.counting import Counts, Text, columns_of, remap
 from .builder import Built, TokenizerLike, build, choose_tokenizer
 from .counts import CountedDocuments, checked_counts, checked_vocabulary
 from .fields import Fields, WithFields
-from .frames import is_frame, read_frame
+from .frames import check_options, is_frame, read_frame, texts_of
 from .mapped import rows_of
 from .order import WithOrder
 from .remarks import warn_of_empty, warn_of_ids
@@ -71,7 +71,8 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         """Count the words of texts. The most frequent words come first; equally frequent ones are alphabetical.
 
         Args:
-            texts: raw texts, or documents that are already lists of tokens; any iterable, such as a generator.
+            texts: raw texts, or documents that are already lists of tokens; any iterable, such as a generator. In a
+                column of a data frame, a missing value is an empty document.
             language: a code such as "en" or "zh"; "auto" recognises the language by the script of the first texts.
             min_df: the fewest documents that a word may be in: a whole number, or a share of all documents as a float.
             max_df: the most documents that a word may be in: a whole number, or a share of all documents as a float.
@@ -107,6 +108,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             raise InputError("`texts` is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
         if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
             raise InputError(f"`texts` is {texts!r:.60}; give a list with a string for each document")
+        texts = texts_of(texts)
         documents: Iterator[Document] = map(Document, cast(Any, texts))
         filters = Filters(min_df, max_df, max_features, remove_top)
         chosen, documents = choose_tokenizer(
@@ -219,15 +221,13 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
         Raises:
             InputError: a column does not exist, or as for `from_texts`.
+            SettingError: `options` has an argument that `from_texts` does not have, or as for `from_texts`.
         """
+        check_options(options, cls.from_texts, "Corpus.from_frame")
         columns = read_frame(
             frame, text, id=id, label=label, timestamp=timestamp, covariates=covariates, vectors=vectors
         )
-        known = {
-            "ids": columns.ids, "labels": columns.labels, "timestamps": columns.timestamps,
-            "vectors": columns.vectors, "covariates": columns.covariates,
-        }  # fmt: skip
-        return cls.from_texts(columns.texts, **(known | options))
+        return cls.from_texts(columns.texts, **(columns.fields() | options))
 
     @classmethod
     def from_counts(
