@@ -85,10 +85,10 @@ def test_a_column_is_read_as_its_data_frame_is(model, library, caplog):
     [
         ([1, 2, 3], "document 0 is 1, which is neither a text nor a row of counts; give a list of texts, or counts"),
         ([float("nan")], "document 0 is nan, which is neither"),
-        (np.array([1.5, 2]), "document 0 is 1.5, which is neither"),
+        (torch.tensor([1.5, 2]), "document 0 is 1.5, which is neither"),
         ([b"cat"], "document 0 is b'cat', which is neither"),
         ([{"cat": 1}], r"document 0 is \{'cat': 1\}, which is neither"),
-        (np.array([]), "the array is empty; give a list of texts"),
+        (torch.tensor([]), "the column is empty; give a list of texts"),
     ],
 )
 def test_values_that_are_neither_texts_nor_rows(model, X, first):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import scipy.sparse as sp
 
 from ..errors import InputError
@@ -184,16 +185,19 @@ def _is_matrix(X: Any) -> bool:
 
 
 def _refuse_flat(X: Any) -> None:
-    """Raise InputError if X is a single row of numbers or of other values that are no texts."""
+    """Raise InputError if X is a list or a column of numbers, or of other values that are no texts.
+
+    Arrays are left to scikit-learn, whose checks ask for its own words about their shape.
+    """
     if isinstance(X, list | tuple):
         is_flat = not isinstance(X[0], Iterable) or isinstance(X[0], bytes | dict)
     else:
-        is_flat = getattr(X, "ndim", 2) == 1 and not sp.issparse(X)
+        is_flat = getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray) and not sp.issparse(X)
     if not is_flat:
         return
     advice = "give a list of texts, or counts with a row for each document and a column for each word"
     if len(X) == 0:
-        raise InputError(f"the array is empty; {advice}")
+        raise InputError(f"the column is empty; {advice}")
     first: Any = next(iter(X))
     shown = brief(first.item() if hasattr(first, "item") else first)  # 1.0, and not np.float64(1.0)
     raise InputError(f"document 0 is {shown}, which is neither a text nor a row of counts; {advice}")
