@@ -451,6 +451,30 @@ def test_infer_keeps_every_row_in_order(trained, tmp_path, monkeypatch):
     assert parquet.read_table(tmp_path / "theta.parquet").num_rows == 5
 
 
+def test_a_saved_corpus_is_inferred_and_no_folder_of_texts(data, trained, tmp_path, monkeypatch):
+    monkeypatch.setattr("topicloom.cli.apply._CHUNK", 7)
+    for name, options in (("corpus", ()), ("bare", ("--no-texts",))):
+        made = call("prepare", data / "pets.jsonl", "--out", tmp_path / name, "--max-df", "1.0", *options)
+        assert made.exit_code == 0, made.output
+        result = call("infer", trained, tmp_path / name)
+        assert result.exit_code == 0, result.output
+        rows = table(result.stdout)
+        assert [row["id"] for row in rows] == [f"d{n}" for n in range(60)]
+        expected = tl.load(trained).transform([PETS, MONEY])
+        np.testing.assert_allclose([float(row["topic_0"]) for row in rows], [*expected[:, 0]] * 30, atol=1e-5)
+        assert ("text" in rows[0]) == (name == "corpus")
+    stored = table(call("infer", trained, trained / "documents").stdout)
+    assert (len(stored), stored[0]["text"]) == (61, PETS)
+    refused("infer", trained, tmp_path / "corpus", "--text", "body", says=["--text cannot be applied", "saved corpus"])
+    for command in (("infer", trained, trained), ("evaluate", trained, trained), ("prepare", trained, "--out", "x")):
+        refused(*command, says=[f"{trained} is a trained model; give a text"])
+    refused("topics", tmp_path / "corpus", says=["corpus is a saved corpus and holds no model; give it to train"])
+    with pytest.raises(tl.InputError, match="is a saved corpus and holds no model"):
+        tl.load(tmp_path / "corpus")
+    with pytest.raises(tl.InputError, match="is a saved corpus already; give the text"):
+        tl.Corpus.from_file(tmp_path / "corpus")
+
+
 def test_infer_leaves_no_half_file(trained, data, tmp_path):
     refused("infer", trained, data / "bad.jsonl", "--out", tmp_path / "theta.csv", says=["bad.jsonl, line 2"])
     assert list(tmp_path.iterdir()) == []
@@ -487,9 +511,10 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
     [
         ("nosuch.txt", (), ["nosuch.txt does not exist"]),
         ("empty", (), ["without .txt and .md files"]),
+        ("empty", ("--format", "csv"), ["--format csv is for a single file", "empty"]),
         ("void.txt", (), ["contains no documents"]),
         ("bad.txt", (), ["bad.txt, line 2", "--encoding gb18030", "--errors replace"]),
-        ("binary.txt", (), ["line 2", "not utf-8"]),
+        ("binary.txt", (), ["binary.txt looks like a binary file and not like text"]),
         ("bad.jsonl", (), ["bad.jsonl, line 2, column 2"]),
         ("other.csv", (), ["no column 'text'", "title, body", "by --text", "--no-header if"]),
         ("pets.txt", ("--min-df", "1000"), ["no word is left", "--min-df 1000 drops"]),
@@ -497,7 +522,7 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
         ("pets.txt", ("--topics", "1"), ["--topics of Loom should", "it is 1"]),
         ("pets.txt", ("--topics", "500"), ["--topics 500 is more than", "--min-df"]),
         ("pets.txt", ("--language", "klingon"), ["--language klingon is not known", "auto"]),
-        ("pets.txt", ("--stop-words", "nosuch"), ["--stop-words: nosuch cannot be read"]),
+        ("pets.txt", ("--stop-words", "nosuch"), ["--stop-words: nosuch cannot be read", "existing file"]),
         ("pets.txt", ("--model", "gms"), ["did you mean gsm"]),
         ("pets.txt", ("--device", "toaster"), ["toaster"]),
         ("pets.txt", ("--set", "hidden=3"), ["did you mean hidden_size"]),

@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -111,6 +112,22 @@ def test_by(folder):
     shown = call("by", folder / "run", "--topic", 0, "--samples", 50).stdout
     assert "%" in shown
     assert "documents are left out" in call("by", folder / "run", "author", "--samples", 50).stderr
+
+
+def test_marks_of_missing_values_in_a_table(tmp_path):
+    rows = "".join(f"cat and dog,{n if n % 3 else 'N/A'},{n if n != 7 else 'cheap'},-\n" for n in range(1, 20))
+    (tmp_path / "a.csv").write_text(f"text,price,cost,when\n{rows}", encoding="utf-8")
+    columns = ("--covariate", "price", "--covariate", "cost", "--timestamp", "when", "--label", "price")
+    fast = ("--model", "lda", "--epochs", 1, "--topics", 2, "--max-df", "1.0", "--monitor", "none")
+    result = call("train", tmp_path / "a.csv", *columns, *fast, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("'cost' is taken as a category although it has numbers, because it is 'cheap' in") == 1
+    assert "'price' is taken" not in result.stderr
+    documents = tl.Corpus.load(tmp_path / "run" / "documents")
+    np.testing.assert_array_equal(documents.covariates["price"], [n if n % 3 else np.nan for n in range(1, 20)])
+    assert "cheap" in documents.covariates["cost"].names
+    assert documents.labels == [str(n) if n % 3 else "" for n in range(1, 20)]
+    assert np.isnat(documents.times).all()
 
 
 def test_runs_without_fields(folder):

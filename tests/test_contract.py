@@ -329,7 +329,7 @@ def with_count(value: float) -> np.ndarray:
         pytest.param(["", ""], {}, "no word", id="texts without words"),
         pytest.param(np.zeros((4, 30)), {}, "every document is empty", id="zeros"),
         pytest.param(np.ones(30), {}, "2D", id="one-dimensional"),
-        pytest.param([1, 2, 3], {}, "2D", id="list of numbers"),
+        pytest.param([1, 2, 3], {}, "document 0 is 1, which is neither a text nor a row", id="list of numbers"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused_in_a_sentence(make, X, settings, said):

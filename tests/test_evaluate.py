@@ -360,6 +360,18 @@ def test_a_run_is_measured_on_new_texts(run, tmp_path):
     assert one["measures"]["c_v"] == found["training"]["measures"]["c_v"] | {"reference": "the training corpus"}
 
 
+def test_texts_that_the_model_does_not_know_are_refused(run, tmp_path):
+    (tmp_path / "other.txt").write_text("新闻报道\n" * 30, encoding="utf-8")
+    says = ["30 of the 30 documents contain no word", "look Chinese (zh)", "trained on English (en)", "--force"]
+    refused("evaluate", run, tmp_path / "other.txt", says=says)
+    (tmp_path / "mixed.txt").write_text("新闻报道\n" * 30 + f"{TEST[0]}\n" * 10, encoding="utf-8")
+    refused("evaluate", run, tmp_path / "mixed.txt", says=["30 of the 40 documents contain no word"])
+    assert "evaluations" not in json.loads((run / "metrics.json").read_text())
+    assert call("evaluate", run, tmp_path / "mixed.txt", "--force").exit_code == 0
+    tl.Corpus.from_file(tmp_path / "mixed.txt", language="zh", min_df=1, max_df=1.0).save(tmp_path / "corpus")
+    refused("evaluate", run, tmp_path / "corpus", says=["30 of the 40 documents contain no word", "Chinese"])
+
+
 def test_a_reference_and_vectors(run, tmp_path):
     tl.Corpus.from_texts(TEST, language="en", min_df=1, max_df=1.0).save(tmp_path / "corpus")
     words = tl.load(run).vocabulary_

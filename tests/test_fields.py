@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from topicloom.corpus import Corpus
-from topicloom.corpus.fields import Categories
+from topicloom.corpus.covariates import Categories
 from topicloom.corpus.times import parse_times
 from topicloom.errors import CorpusFileError, InputError
 from topicloom.files import write_manifest
@@ -109,6 +109,59 @@ def test_times_in_many_forms():
         parse_times([20211332])
 
 
+MARKS = ["N/A", "n/a", "NA", "null", "NULL", "None", "none", "-", "nan", "NaN", "#N/A", "", " "]
+
+
+def test_marks_of_missing_values(caplog):
+    assert np.isnat(parse_times([*MARKS, "NaT"])).all()
+    given = [1.5, *MARKS, "2"]
+    texts = ["the cat sat"] * len(given)
+    covariates = {"price": given, "code": ["7", *MARKS, "8"], "country": ["DE", "NA", *["FR"] * (len(given) - 2)]}
+    corpus = Corpus.from_texts(texts, **OPEN, labels=given, covariates=covariates)
+    n_marks = len(MARKS)
+    np.testing.assert_array_equal(corpus.covariates["price"], [1.5, *[np.nan] * n_marks, 2])
+    assert corpus.labels == ["1.5", *[""] * n_marks, "2"]
+    assert corpus.with_labels(["1", *MARKS, "2"]).labels == ["1", *[""] * n_marks, "2"]
+    assert corpus.covariates["code"].values() == ["7", *[None] * n_marks, "8"]  # strings are categories
+    assert corpus.covariates["country"].names == ("DE", "FR", "NA")  # among words, a mark is a word
+    assert corpus.with_labels(["DE", *MARKS, "FR"]).labels == ["DE", *MARKS, "FR"]
+    assert caplog.messages == [
+        "the covariate 'code' is taken as a category, because its numbers are strings, such as '7' in document 0; "
+        "convert the column if it should hold numbers"
+    ]
+
+
+def test_a_word_among_numbers_makes_a_category_and_is_reported(caplog):
+    corpus = Corpus.from_texts(TEXTS, **OPEN, covariates={"price": [1, "N/A", "cheap", 2], "word": list("xyzx")})
+    assert corpus.covariates["price"].names == ("1", "2", "N/A", "cheap")
+    assert caplog.messages[:-1] == [  # the last one is about the empty document
+        "the covariate 'price' is taken as a category although it has numbers, because it is 'cheap' in document 2; "
+        "correct this value if the column should hold numbers"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ids", "says"),
+    [
+        (list("aaba"), "the id 'a' occurs 3 times; give each document an id of its own"),
+        (list("abab"), "the id 'a' occurs 2 times, 1 other id is repeated; give"),
+        (["a", None, "b", ""], "2 documents have an empty id; give"),
+        (["a", "a", "b", ""], "the id 'a' occurs 2 times, 1 document has an empty id; give"),
+        (list("abcd"), None),
+        (None, None),
+    ],
+)
+def test_ids_that_are_repeated_or_empty(tmp_path, caplog, ids, says):
+    Corpus.from_texts(["the cat sat"] * 4, **OPEN, ids=ids)
+    Corpus.from_counts(np.ones((4, 2)), ids=ids)
+    rows = "".join(f"{id or ''},the cat sat\n" for id in ids or [])
+    if ids:
+        (tmp_path / "a.csv").write_text(f"id,text\n{rows}", encoding="utf-8")
+        Corpus.from_file(tmp_path / "a.csv", **OPEN)
+    assert len(caplog.messages) == (3 if says else 0)
+    assert all(message.startswith(says) for message in caplog.messages)
+
+
 def test_missing_values_of_pandas():
     pandas = pytest.importorskip("pandas")
     assert np.isnat(parse_times(pandas.array(["2021", pandas.NA], "string"))).tolist() == [False, True]
@@ -144,6 +197,14 @@ def test_from_frame(library):
         Corpus.from_frame(frame, "body", covariates="price")
     with pytest.raises(InputError, match=r"use Corpus\.from_frame"):
         Corpus.from_texts(frame)
+
+
+def test_options_of_from_frame_are_those_of_from_texts():
+    frame = pytest.importorskip("pandas").DataFrame({"text": TEXTS})
+    with pytest.raises(TypeError, match=r"Corpus.from_frame has no argument 'lang'; did you mean language"):
+        Corpus.from_frame(frame, lang="zh")
+    with pytest.raises(TypeError, match=r"Corpus.from_frame has no argument 'texts'"):
+        Corpus.from_frame(frame, texts=TEXTS)
 
 
 def test_a_column_of_lists_gives_vectors():

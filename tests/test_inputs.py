@@ -61,6 +61,42 @@ def test_frames_of_texts_are_documents(model):
         model.fit(pandas.DataFrame({"body": TEXTS}))
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+def test_a_column_is_read_as_its_data_frame_is(model, library, caplog):
+    module = pytest.importorskip(library)
+    texts = [text or None for text in TEXTS]
+    column = np.array(texts, object) if library == "numpy" else module.Series(texts)
+    fitted = tl.GSM(2, epochs=1, hidden_size=8, random_state=0).fit(column)
+    assert "8 of 40 documents have no word of the vocabulary; their rows stay" in caplog.messages
+    np.testing.assert_array_equal(fitted.transform(column), fitted.transform(TEXTS))
+    np.testing.assert_array_equal(model.transform(column), model.transform(TEXTS))
+    if library != "numpy":
+        frame = module.DataFrame({"text": texts})
+        np.testing.assert_array_equal(fitted.transform(column), fitted.transform(frame))
+    assert list(Corpus.from_texts(column, min_df=1, max_df=1.0).texts) == TEXTS
+    tokens = pytest.importorskip("pandas").Series([["cat", "dog"], None, ["dog", "cat"]])
+    assert Corpus.from_texts(tokens, min_df=1, max_df=1.0).is_empty.tolist() == [False, True, False]
+    with pytest.raises(InputError, match="document 1: expected a text, got a NoneType"):
+        model.transform(["cat", None])  # in a list, it is a mistake
+
+
+@pytest.mark.parametrize(
+    ("X", "first"),
+    [
+        ([1, 2, 3], "document 0 is 1, which is neither a text nor a row of counts; give a list of texts, or counts"),
+        ([float("nan")], "document 0 is nan, which is neither"),
+        (torch.tensor([1.5, 2]), "document 0 is 1.5, which is neither"),
+        ([b"cat"], "document 0 is b'cat', which is neither"),
+        ([{"cat": 1}], r"document 0 is \{'cat': 1\}, which is neither"),
+        (torch.tensor([]), "the column is empty; give a list of texts"),
+    ],
+)
+def test_values_that_are_neither_texts_nor_rows(model, X, first):
+    for call in (model.transform, tl.GSM(2, epochs=1).fit, model.documents):
+        with pytest.raises(InputError, match=first):
+            call(X)
+
+
 def test_token_lists_are_documents_of_any_model(model):
     np.testing.assert_array_equal(model.transform([["cat", "dog"]]), model.transform(["cat dog"]))
 

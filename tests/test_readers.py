@@ -12,6 +12,7 @@ import random
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -341,6 +342,33 @@ def test_utf16(write, content, encoding, advice):
         assert "gb18030" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        Path(sys.executable).read_bytes()[:20_000],
+        b"%PDF-1.4\n%\xe2\xe3\n1 0 obj\n",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\3 \xff",
+    ],
+)
+def test_binary_files(write, content):
+    says = "a.txt looks like a binary file and not like text; give a file of text"
+    for options in ({}, {"encoding": "gb18030"}):
+        with pytest.raises(InputError, match=says) as caught:
+            texts(write("a.txt", content + b"\xff\xff"), **options)
+        assert "encoding" not in str(caught.value)
+    with pytest.raises(InputError, match=r"not utf-8 .*gb18030"):
+        texts(write("a.txt", "中文".encode("gb18030") + b"\x01\x1a"))
+
+
+def test_a_binary_file_in_a_folder(tmp_path):
+    (tmp_path / "a.txt").write_text("fine", encoding="utf-8")
+    (tmp_path / "ls.txt").write_bytes(b"\x7fELF\2\1\1\0\0\0\xff" * 9)
+    with pytest.raises(InputError, match=r"ls.txt looks like a binary file"):
+        list(read(tmp_path))
+    with pytest.raises(InputError, match="`format='csv'` is for a single file; leave it out for the folder"):
+        read(tmp_path, format="csv")
+
+
 def test_a_pipe_with_a_bad_byte_does_not_hang(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
@@ -393,7 +421,7 @@ def test_labels_that_are_nan_are_missing(write):
 
 
 def test_a_damaged_gzip_file_with_bad_bytes(write):
-    bad = random.Random(0).randbytes(100_000).replace(b"\n", b"")
+    bad = random.Random(0).randbytes(100_000).translate(None, bytes([*range(32), 127]))
     compressed = gzip.compress(b"ok\n" * 10 + b"\xff" + bad)
     with pytest.raises(InputError, match=r"a.txt.gz: not utf-8 \(byte 0xff\)"):
         texts(write("a.txt.gz", compressed[:50_000]))

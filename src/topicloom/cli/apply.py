@@ -13,38 +13,40 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
+from ..files import holds_corpus
 from .corpora import check_source
 from .files import check_new, mention_edits
-from .options import Allow, AsJson, Device, Excel, Overwrite, Quiet, Reading, Run, Source, read_names
+from .options import Allow, AsJson, Device, Excel, Overwrite, Quiet, Reading, Run, read_names
 from .shell import command, print_evaluation, print_json
 from .train import reading_of
 
 if TYPE_CHECKING:
+    from ..corpus import Corpus
     from ..models.base import TopicModel
-    from ..text import Document
     from ..topics.document_topics import DocumentTopics
 
 logger = logging.getLogger("topicloom")
 
 _CHUNK = 10_000  # documents inferred at a time
-# If more than this share of the first documents has no known word, the user probably made a mistake.
-_MOST_EMPTY = 0.5
-_FEWEST = 20  # documents; with fewer, there is no such check
+
+Force = Annotated[
+    bool, typer.Option("--force", help="Go on even if most documents contain no word that the model knows.")
+]
 
 
 @command
 def infer(
     run: Run,
-    file: Source,
+    file: Annotated[
+        str, typer.Argument(metavar="NEW_TEXTS", help="A corpus that prepare wrote, or any text that prepare takes.")
+    ],
     options: Reading,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; standard output by default.")
     ] = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts too.")] = True,
     excel: Excel = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Go on even if most documents contain no word that the model knows.")
-    ] = False,
+    force: Force = False,
     device: Device = "auto",
     allow: Allow = None,
     overwrite: Overwrite = False,
@@ -95,6 +97,7 @@ def evaluate(
         int | None, typer.Option(min=1, help="Words of a topic to use; each measure has a number of its own.")
     ] = None,
     relevance: Annotated[float | None, typer.Option(help="How topics rank their words, as in topics.")] = None,
+    force: Force = False,
     device: Device = "auto",
     allow: Allow = None,
     quiet: Quiet = False,
@@ -108,7 +111,7 @@ def evaluate(
 
     names = None if measures is None else read_names(measures)
     request = Request(
-        texts, reading_of(options), labels, reference, vectors, names, words, relevance, device, allow or ()
+        texts, reading_of(options), labels, reference, vectors, names, words, relevance, device, allow or (), force
     )
     found, path = evaluate_run(run, request)
     if as_json:
@@ -119,36 +122,34 @@ def evaluate(
         logger.info("written to %s", path)
 
 
-def _inferred(model: TopicModel, file: str, options: Reading, force: bool) -> Iterator[DocumentTopics]:
-    """The topics of a file's documents, a bounded number at a time; one warning at the end counts the empty ones."""
-    from ..corpus.inputs import corpus_of_documents
-    from ..text import read
-    from ..topics.document_topics import empty_warning
+def _inferred(model: TopicModel, source: str, options: Reading, force: bool) -> Iterator[DocumentTopics]:
+    """The topics of documents, a bounded number at a time; one warning at the end counts the empty ones."""
+    from ..topics.document_topics import empty_warning, require_known
 
-    documents = read(file, **asdict(options))
     n_done = n_empty = 0
-    while chunk := list(islice(documents, _CHUNK)):
-        found = model.infer(corpus_of_documents(chunk, model.vocabulary_, model.tokenizer_, n_done))
-        n_done, n_empty = n_done + len(chunk), n_empty + int(found.empty.sum())
-        if n_done == len(chunk) and not force:
-            _check_known(model, chunk, n_empty)
+    for chunk in _chunks(model, source, options):
+        found = model.infer(chunk)
+        n_done, n_empty = n_done + len(found), n_empty + int(found.empty.sum())
+        if n_done == len(found) and not force:
+            require_known(n_empty, n_done, found.texts, model.tokenizer_, "first ")
         yield found
     if n_empty:
         logger.warning("%s", empty_warning(n_empty, n_done))
 
 
-def _check_known(model: TopicModel, documents: list[Document], n_empty: int) -> None:
-    """Raise InputError if so few documents have a known word that the model was probably not made for them."""
-    from ..text.languages import detect_language, language_name
+def _chunks(model: TopicModel, source: str, options: Reading) -> Iterator[Corpus]:
+    """The documents of a file or of a saved corpus, over the words of the model."""
+    from ..corpus import Corpus
+    from ..corpus.inputs import corpus_of_documents
+    from ..text import read
 
-    if len(documents) < _FEWEST or n_empty <= _MOST_EMPTY * len(documents):
+    if holds_corpus(source):
+        corpus = Corpus.load(source)
+        for first in range(0, len(corpus), _CHUNK):
+            yield model.documents(corpus[first : first + _CHUNK])
         return
-    trained = getattr(model.tokenizer_, "language", None)
-    found = detect_language([document.text for document in documents[:200]])
-    why = ""
-    if trained is not None and found != trained:
-        why = f": the texts look {language_name(found)}, and the model was trained on {language_name(trained)}"
-    raise InputError(
-        f"{n_empty:,} of the first {len(documents):,} documents contain no word that the model knows{why}; give a "
-        "model of such texts, or --force to infer them all the same"
-    )
+    documents = read(source, **asdict(options))
+    n_done = 0
+    while chunk := list(islice(documents, _CHUNK)):
+        yield corpus_of_documents(chunk, model.vocabulary_, model.tokenizer_, n_done)
+        n_done += len(chunk)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, nearest
+from ..files import holds_corpus
 from .options import Preparing, Reading
 
 if TYPE_CHECKING:
@@ -24,32 +24,30 @@ def check_source(source: str, options: Reading) -> None:
     """Read the first document of a file, so that a wrong name or column is found before PyTorch is loaded."""
     from ..text import read
 
-    if source != "-" and not (Path(source) / "corpus.json").is_file() and not is_model(source):
-        reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
+    reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
+    if holds_corpus(source):
+        _refuse_options(source, reading)
+    elif source != "-":
         documents = read(source, **reading)
         next(documents, None)
-
-
-def is_model(source: str) -> bool:
-    """Whether a path is a run or a saved model."""
-    return (Path(source) / "model" / "config.json").is_file() or (Path(source) / "model.safetensors").is_file()
 
 
 def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: bool = False) -> Corpus:
     from ..corpus import Corpus
 
-    if is_model(source):
-        raise InputError(
-            f"{source} is a trained model; give a text, or use the model with the commands topics and infer"
-        )
-    if not (Path(source) / "corpus.json").is_file():
+    if not holds_corpus(source):
         return Corpus.from_file(source, **asdict(options), keep_texts=keep_texts, progress=progress)
-    changed = [name for name in asdict(options) if getattr(options, name) != getattr(Preparing(), name)]
+    _refuse_options(source, asdict(options))
+    return Corpus.load(source)
+
+
+def _refuse_options(source: str, options: Mapping[str, Any]) -> None:
+    """Raise InputError if an option of reading or of counting was given for a saved corpus."""
+    changed = [name for name, value in options.items() if value != getattr(Preparing(), name)]
     if changed:
         options_of = {"n_jobs": "--jobs", "header": "--no-header", "quoting": "--no-quoting"}
         option = options_of.get(changed[0], "--" + changed[0].replace("_", "-"))
         raise InputError(f"{option} cannot be applied to {source}, which is a saved corpus; use it with prepare")
-    return Corpus.load(source)
 
 
 def with_column(
@@ -66,10 +64,11 @@ def with_column(
         option: the option that names it, for messages.
         numbers: whether a column of numbers is a covariate of numbers; otherwise they are categories.
     """
-    if column is None or (Path(source) / "corpus.json").is_file():
+    if column is None or holds_corpus(source):
         return lambda corpus: corpus
     if source == "-":
         raise InputError(f"`{option}` needs a file, because standard input can be read only once")
+    from ..corpus.covariates import spelled_numbers
     from ..corpus.fields import Fields
     from ..text import read
 
@@ -84,7 +83,7 @@ def with_column(
         )
 
     def add(corpus: Corpus) -> Corpus:
-        known = Fields.of(corpus.n_docs, covariates={column: (numbers and _as_numbers(values)) or values})
+        known = Fields.of(corpus.n_docs, covariates={column: spelled_numbers(values) if numbers else values})
         return replace(corpus, fields=replace(corpus.fields, covariates={**corpus.covariates, **known.covariates}))
 
     return add
@@ -113,11 +112,3 @@ def with_covariates(source: str, options: Preparing, columns: Sequence[str]) -> 
         return corpus
 
     return add
-
-
-def _as_numbers(values: list[str | None]) -> list[float | None] | None:
-    """Return values as numbers; None if one of them is none."""
-    try:
-        return [float(value) if value and value.strip() else None for value in values]
-    except ValueError:
-        return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..files import holds_corpus
 from .corpora import check_source, need_order, open_corpus, with_column
 from .options import (
     AsJson,
@@ -183,7 +184,7 @@ def _compared(
     comparison.estimators(models)
     sizes = read_numbers(topics, "--topics")
     n_jobs = 1 if options.n_jobs is None else options.n_jobs
-    if (Path(source) / "corpus.json").is_file():
+    if holds_corpus(source):
         options = replace(options, n_jobs=None)  # there is no text to split
     corpus = _opened(source, options, split, quiet, keep_texts=True)
     with muted():  # what a fit warns about is seen in its measures
@@ -218,7 +219,7 @@ def _fit_of(row: Mapping[str, Any]) -> str:
 def _opened(source: str, options: Preparing, split: str | None, quiet: bool, keep_texts: bool) -> Corpus:
     """Open a corpus, with the column of the parts if there is one."""
     add_parts = with_column(source, options, split, "split")
-    if (Path(source) / "corpus.json").is_file():
+    if holds_corpus(source):
         options = replace(options, cluster=None)  # there is no text to split
     corpus = add_parts(open_corpus(source, options, progress=not quiet, keep_texts=keep_texts))
     logger.info("%s", corpus)

@@ -86,8 +86,6 @@ def prepare(
     from ..files import require_free
 
     require_free(out, "corpus.json", overwrite)
-    if (Path(source) / "corpus.json").is_file():
-        raise InputError(f"{source} is a saved corpus already; give the text that it was made of")
     corpus = Corpus.from_file(
         source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -20,13 +19,12 @@ from ..text.counting import Counts, Text, columns_of, remap
 from .builder import Built, TokenizerLike, build, choose_tokenizer
 from .counts import CountedDocuments, checked_counts, checked_vocabulary
 from .fields import Fields, WithFields
-from .frames import is_frame, read_frame
+from .frames import check_options, is_frame, read_frame, texts_of
 from .mapped import rows_of
 from .order import WithOrder
+from .remarks import warn_of_empty, warn_of_ids
 from .saving import load_parts, save_into
 from .vocabulary import Filters
-
-logger = logging.getLogger("topicloom")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +71,8 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         """Count the words of texts. The most frequent words come first; equally frequent ones are alphabetical.
 
         Args:
-            texts: raw texts, or documents that are already lists of tokens; any iterable, such as a generator.
+            texts: raw texts, or documents that are already lists of tokens; any iterable, such as a generator. In a
+                column of a data frame, a missing value is an empty document.
             language: a code such as "en" or "zh"; "auto" recognises the language by the script of the first texts.
             min_df: the fewest documents that a word may be in: a whole number, or a share of all documents as a float.
             max_df: the most documents that a word may be in: a whole number, or a share of all documents as a float.
@@ -84,11 +83,12 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             remove_top: how many of the words that are in the most documents to remove, after `min_df` and `max_df`.
             tokenizer: your own function from a text to its tokens, or where it is ("module:function"), or the tokenizer
                 of another corpus.
-            ids: a name for each document.
-            labels: a class for each document.
+            ids: a name for each document; one warning says which ids are repeated or empty.
+            labels: a class for each document; None and "" are unknown, and so are "N/A" and the like among numbers.
             timestamps: a date or time for each document, in any form that `topicloom.corpus.times.parse_times` reads.
             vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
-            covariates: name -> one number or category for each document.
+            covariates: name -> one number or category for each document. Among numbers, "N/A", "-", "" and other usual
+                marks are missing values. A column with any other word is a category.
             replace_stop_words: whether to remove only `stop_words`, and not the language's stop words.
             keep_texts: whether to keep the raw texts. Lists of tokens are kept in memory, but not saved.
             user_dictionary: a file of words that Chinese segmentation keeps whole.
@@ -108,6 +108,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             raise InputError("`texts` is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
         if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
             raise InputError(f"`texts` is {texts!r:.60}; give a list with a string for each document")
+        texts = texts_of(texts)
         documents: Iterator[Document] = map(Document, cast(Any, texts))
         filters = Filters(min_df, max_df, max_features, remove_top)
         chosen, documents = choose_tokenizer(
@@ -220,15 +221,13 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
         Raises:
             InputError: a column does not exist, or as for `from_texts`.
+            SettingError: `options` has an argument that `from_texts` does not have, or as for `from_texts`.
         """
+        check_options(options, cls.from_texts, "Corpus.from_frame")
         columns = read_frame(
             frame, text, id=id, label=label, timestamp=timestamp, covariates=covariates, vectors=vectors
         )
-        known = {
-            "ids": columns.ids, "labels": columns.labels, "timestamps": columns.timestamps,
-            "vectors": columns.vectors, "covariates": columns.covariates,
-        }  # fmt: skip
-        return cls.from_texts(columns.texts, **(known | options))
+        return cls.from_texts(columns.texts, **(columns.fields() | options))
 
     @classmethod
     def from_counts(
@@ -262,6 +261,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             matrix.shape[0], ids=ids, labels=labels, timestamps=timestamps, texts=texts, vectors=vectors,
             covariates=covariates,
         )  # fmt: skip
+        warn_of_ids(known.ids)
         return cls(matrix, checked_vocabulary(vocabulary, matrix.shape[1]), known)
 
     @classmethod
@@ -273,10 +273,10 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
     @classmethod
     def _of(cls, built: Built, fields: Fields, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
-        """Make a corpus of the counts, and warn if documents have no word of the vocabulary."""
+        """Make a corpus of the counts, and warn if documents have no word of the vocabulary, or not their own id."""
         corpus = cls(built.counts, built.vocabulary, fields, tokenizer, asdict(filters))
-        if n_empty := int(corpus.is_empty.sum()):
-            logger.warning("%s of %s documents have no word of the vocabulary; their rows stay", n_empty, len(corpus))
+        warn_of_empty(corpus)
+        warn_of_ids(corpus.ids)
         return corpus
 
     def __getitem__(self, rows: Any) -> Corpus:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
@@ -14,35 +13,13 @@ from ..errors import InputError
 from ..text.characters import brief, replace_surrogates
 from ..text.storage import StoredTexts, TextWriter
 from ..text.strings import RowNumbers, Strings
-from .missing import is_missing
+from .covariates import Categories, Covariate, covariates_of
+from .missing import are_marked_numbers, is_mark, is_missing
 from .times import Times, parse_times
 
 MOST_IN_A_LIST = 1 << 16  # ids or labels; more are kept as bytes, which take a third of the memory
 
 Rows: TypeAlias = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Categories:
-    """A categorical covariate.
-
-    Attributes:
-        codes: (n_docs,) int32, the position of each document's value in `names`; -1 if the value is unknown.
-        names: the distinct values, sorted.
-    """
-
-    codes: npt.NDArray[np.int32]
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def values(self) -> list[str | None]:
-        """Return the value of each document; None if it is unknown."""
-        return [None if code < 0 else self.names[code] for code in self.codes.tolist()]
-
-
-Covariate: TypeAlias = "npt.NDArray[np.float64] | Categories"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +70,12 @@ class Fields:
         """
         made = cls(
             numbers(n_docs) if ids is None else _strings("ids", ids),
-            None if labels is None else _strings("labels", labels),
+            None if labels is None else _labels(labels),
             None if timestamps is None else parse_times(timestamps),
             texts,
             tokens,
             None if vectors is None else _vectors(vectors),
-            _covariates(covariates),
+            covariates_of(covariates),
         )
         made.check(n_docs)
         return made
@@ -228,6 +205,12 @@ def _strings(name: str, values: Iterable[Any]) -> Sequence[str]:
     return compact(["" if is_missing(value) else replace_surrogates(str(value)) for value in values])
 
 
+def _labels(values: Iterable[Any]) -> Sequence[str]:
+    """Convert labels. Where all others are numbers, a mark such as "N/A" stands for an unknown class."""
+    strings = _strings("labels", values)
+    return compact(["" if is_mark(each) else each for each in strings]) if are_marked_numbers(strings) else strings
+
+
 def _vectors(values: Any) -> npt.NDArray[np.float32]:
     try:
         vectors = np.asarray(values, np.float32)
@@ -241,31 +224,3 @@ def _vectors(values: Any) -> npt.NDArray[np.float32]:
         row = int((~np.isfinite(vectors)).any(1).argmax())
         raise InputError(f"the vector of document {row} contains a number that is not finite; replace it")
     return vectors
-
-
-def _covariates(given: Mapping[str, Iterable[Any]] | None) -> dict[str, Covariate]:
-    if given is not None and not isinstance(given, Mapping):
-        raise InputError(f'`covariates` is a {type(given).__name__}; give a dictionary such as {{"price": [1.5, 2.0]}}')
-    names = {name: replace_surrogates(str(name)) for name in given or {}}
-    return {names[name]: _covariate(names[name], values) for name, values in (given or {}).items()}
-
-
-def _covariate(name: str, values: Iterable[Any]) -> Covariate:
-    """Convert a covariate: numbers to float64, and anything else to categories."""
-    if isinstance(values, Categories):
-        return values
-    if not isinstance(values, Iterable):
-        raise InputError(f"the covariate {name!r} is {brief(values)}; give a list with one value for each document")
-    column = list(values)
-    known = [value for value in column if not is_missing(value)]
-    if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known):
-        return np.array([math.nan if is_missing(value) else float(value) for value in column], np.float64)
-    if any(isinstance(value, list | tuple | dict | np.ndarray) for value in known):
-        raise InputError(
-            f"the covariate {name!r} contains a list or a dictionary; give each document a number or a string"
-        )
-    as_text = ["" if is_missing(value) else replace_surrogates(str(value)) for value in column]
-    names = tuple(sorted({text for text, value in zip(as_text, column, strict=True) if not is_missing(value)}))
-    place = {each: code for code, each in enumerate(names)}
-    codes = [-1 if is_missing(value) else place[text] for text, value in zip(as_text, column, strict=True)]
-    return Categories(np.array(codes, np.int32), names)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, nearest
+from ..errors import InputError, SettingError, nearest
 from ..text.characters import brief
 from .missing import is_missing
 
@@ -24,10 +25,37 @@ class FrameColumns:
     vectors: Any
     covariates: dict[str, list[Any]]
 
+    def fields(self) -> dict[str, Any]:
+        """Return all columns but the texts, by name."""
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "texts"}
+
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a table with named columns, of any library."""
     return hasattr(X, "columns") and (hasattr(X, "dtypes") or hasattr(X, "schema"))
+
+
+def texts_of(texts: Iterable[Any]) -> Iterable[Any]:
+    """Return the texts of a column of a data frame or of an array, whose missing values are empty documents.
+
+    Anything else is returned as it is: a missing value in a list is a mistake.
+    """
+    if not hasattr(texts, "dtype"):
+        return texts
+    values = list(texts)
+    are_tokens = any(isinstance(value, list | tuple) for value in values)
+    return [([] if are_tokens else "") if is_missing(value) else value for value in values]
+
+
+def check_options(options: Iterable[str], function: Callable[..., Any], caller: str) -> None:
+    """Raise SettingError if a function to which `caller` passes options does not have one of them.
+
+    The first argument of the function is not an option.
+    """
+    known = list(inspect.signature(function).parameters)[1:]
+    for name in options:
+        if name not in known:
+            raise SettingError(f"{caller} has no argument {name!r}; {nearest(name, known)}")
 
 
 def column_names(frame: Any) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import scipy.sparse as sp
 
 from ..errors import InputError
@@ -13,7 +14,7 @@ from ..text.characters import brief
 from ..text.chunks import counts_of
 from .corpus import Corpus
 from .fields import Fields
-from .frames import column_names, is_frame, is_numeric, read_frame
+from .frames import column_names, is_frame, is_numeric, read_frame, texts_of
 
 Kind = Literal["corpus", "counts", "frame", "texts"]
 
@@ -33,6 +34,7 @@ def kind_of(X: Any) -> Kind:
     if is_frame(X):
         return "counts" if is_numeric(X) else "frame"
     if _is_matrix(X):
+        _refuse_flat(X)
         return "counts"
     if not isinstance(X, Iterable) or isinstance(X, dict):
         raise InputError(
@@ -69,8 +71,7 @@ def corpus_of(
     if kind == "frame":
         _require_text(X)
         return Corpus.from_frame(X)
-    documents = list(X)
-    return Corpus.from_texts(documents)
+    return Corpus.from_texts(list(texts_of(X)))
 
 
 def corpus_over(
@@ -108,12 +109,12 @@ def corpus_over(
     if kind == "frame":
         _require_text(X)
         columns = read_frame(X)
-    documents = list(X) if columns is None else columns.texts
+    documents = list(texts_of(X)) if columns is None else columns.texts
     are_tokens = bool(documents) and isinstance(documents[0], list | tuple)
     if are_tokens and not isinstance(tokenizer, Pretokenized):
         tokenizer = Pretokenized()
     counts = counts_of(documents, words if columns_of is None else columns_of(), tokenizer)
-    known = {} if columns is None else {"ids": columns.ids, "labels": columns.labels, "timestamps": columns.timestamps}
+    known = {} if columns is None else columns.fields()
     texts, tokens = (None, documents) if are_tokens else (documents, None)
     return Corpus(counts, list(words), Fields.of(len(documents), texts=texts, tokens=tokens, **known), tokenizer)
 
@@ -175,12 +176,31 @@ def _is_matrix(X: Any) -> bool:
         return True
     if hasattr(X, "dtype"):
         kind = getattr(X.dtype, "kind", "O")  # types of tensors and of polars' columns have no kind
-        return not (kind in "OUST" and any(isinstance(x, str | list | tuple) for x in X))
+        return not (kind in "OUST" and any(x is None or isinstance(x, str | list | tuple) for x in X))
     if isinstance(X, list | tuple) and X:
         first = X[0]
         tokens = isinstance(first, list | tuple) and all(isinstance(word, str) for word in first)
         return not (first is None or isinstance(first, str) or tokens)
     return hasattr(X, "__array__")
+
+
+def _refuse_flat(X: Any) -> None:
+    """Raise InputError if X is a list or a column of numbers, or of other values that are no texts.
+
+    Arrays are left to scikit-learn, whose checks ask for its own words about their shape.
+    """
+    if isinstance(X, list | tuple):
+        is_flat = not isinstance(X[0], Iterable) or isinstance(X[0], bytes | dict)
+    else:
+        is_flat = getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray) and not sp.issparse(X)
+    if not is_flat:
+        return
+    advice = "give a list of texts, or counts with a row for each document and a column for each word"
+    if len(X) == 0:
+        raise InputError(f"the column is empty; {advice}")
+    first: Any = next(iter(X))
+    shown = brief(first.item() if hasattr(first, "item") else first)  # 1.0, and not np.float64(1.0)
+    raise InputError(f"document 0 is {shown}, which is neither a text nor a row of counts; {advice}")
 
 
 def _refuse_vocabulary(vocabulary: Sequence[str] | None) -> None:

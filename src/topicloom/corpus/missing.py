@@ -1,9 +1,14 @@
-"""Missing values in lists and tables."""
+"""Missing values in lists and tables, and the marks that stand for them in files."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
+
+_MARKS = frozenset({"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "null"})
 
 
 def is_missing(value: Any) -> bool:
@@ -20,3 +25,35 @@ def is_missing(value: Any) -> bool:
         return True
     except ValueError:  # an array, which is a value that is known
         return False
+
+
+def is_mark(value: Any) -> bool:
+    """Return whether a value is one of the usual marks of a missing value in tables, such as "N/A" or an empty cell.
+
+    Among numbers and times, a mark can mean nothing else. Among words it may be a word, such as the code of Namibia.
+    """
+    return isinstance(value, str) and value.strip().casefold() in _MARKS
+
+
+def as_number(value: Any) -> float | None:
+    """Return the number that a value is or spells, NaN for a missing value or a mark of one, and None for words."""
+    if is_missing(value) or is_mark(value):
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
+        return None
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def are_marked_numbers(values: Iterable[Any]) -> bool:
+    """Return whether values are numbers, or strings that spell numbers, but for marks of missing values among them."""
+    n_marks = n_numbers = 0
+    for value in values:
+        number = as_number(value)
+        if number is None:
+            return False
+        n_marks += is_mark(value)
+        n_numbers += not math.isnan(number)
+    return n_marks > 0 and n_numbers > 0

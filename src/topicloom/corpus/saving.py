@@ -21,7 +21,8 @@ from ..errors import CorpusFileError, InputError
 from ..files import check_digests, plain_file, put_back, read_lines, read_manifest, write_lines, write_manifest
 from ..text import AnyTokenizer, tokenizer_from_settings
 from ..text.storage import StoredTexts, damaged, load_array, write_texts
-from .fields import Categories, Covariate, Fields, compact, numbers
+from .covariates import Categories, Covariate
+from .fields import Fields, compact, numbers
 from .mapped import pieces
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..display import html_table
 from .counts import CountedDocuments
-from .fields import Categories, Fields
+from .covariates import Categories
+from .fields import Fields
 
 _WORDS, _DOCUMENTS, _CHARACTERS = 20, 5, 200
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..text.characters import brief
-from .missing import is_missing
+from .missing import is_mark, is_missing
 
 Times: TypeAlias = "npt.NDArray[np.datetime64]"
 
@@ -33,7 +33,8 @@ def parse_times(values: Iterable[Any]) -> Times:
         values: one value for each document: an ISO 8601 string ("2021-05-03", "2021-05-03T10:00:00+02:00"), a year or
             a month ("2021", "2021-05"), "2021/05/03", "2021年5月3日", a date as in e-mail, a date, datetime or
             datetime64, a year or a day as a number (2021, 20210503), or the seconds or milliseconds since 1970. None,
-            "", NaN, NaT and pandas' NA stand for an unknown time. Times without a time zone are in UTC.
+            NaN, NaT, pandas' NA, and the usual marks such as "", "-" and "N/A" stand for an unknown time. Times without
+            a time zone are in UTC.
 
     Returns:
         (n,) datetime64[us]; NaT if the time is unknown.
@@ -49,7 +50,7 @@ def parse_times(values: Iterable[Any]) -> Times:
 
 
 def _parsed(value: Any, row: int) -> np.datetime64 | None:
-    if is_missing(value) or (isinstance(value, str) and not value.strip()):
+    if is_missing(value) or is_mark(value):
         return None
     try:
         return _read(value)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 from ..corpus import Corpus
-from ..corpus.fields import Categories
+from ..corpus.covariates import Categories
 from ..corpus.inputs import corpus_of, corpus_over
 from ..corpus.split import Split
 from ..corpus.split import split as split_at_random

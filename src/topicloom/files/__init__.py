@@ -2,6 +2,7 @@
 
 from .content import read_json, read_lines, write_json, write_lines
 from .digests import check_digests, file_digest, plain_file, read_manifest, write_manifest
+from .kinds import holds_corpus, holds_model
 from .leftovers import put_back
 from .locks import lock_directory
 from .paths import as_path
@@ -14,6 +15,8 @@ __all__ = [
     "check_digests",
     "file_digest",
     "full_disk_names",
+    "holds_corpus",
+    "holds_model",
     "lock_directory",
     "plain_file",
     "put_back",

@@ -17,10 +17,11 @@ from ..corpus.inputs import corpus_of_documents
 from ..embeddings import read_word_vectors
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate
-from ..files import lock_directory
+from ..files import holds_corpus, lock_directory
 from ..models.base import TopicModel
 from ..models.persistence import load
 from ..text import read
+from ..topics.document_topics import require_known
 from ..topics.run_metrics import METRICS, read_metrics, write_metrics
 
 logger = logging.getLogger("topicloom")
@@ -40,6 +41,7 @@ class Request:
         measures, top_n, relevance: as for `topicloom.evaluate`.
         device: where the model runs.
         allow: modules that may be imported for the model's class (see `topicloom.load`).
+        force: whether to go on even if most of the new documents contain no word that the model knows.
     """
 
     new: str | None = None
@@ -52,6 +54,7 @@ class Request:
     relevance: float | None = None
     device: str = "auto"
     allow: Sequence[str] = ()
+    force: bool = False
 
 
 def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | None]:
@@ -61,8 +64,8 @@ def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | Non
         the evaluation, and the file that has it: None for a model without a run.
 
     Raises:
-        InputError: the run, its documents or a file cannot be read, a measure that was asked for cannot be taken, or
-            another process is writing to the run.
+        InputError: the run, its documents or a file cannot be read, most of the new documents contain no word that
+            the model knows, a measure that was asked for cannot be taken, or another process is writing to the run.
     """
     if not (folder / "model").is_dir():
         return _evaluated(folder, request), None
@@ -81,6 +84,8 @@ def _evaluated(folder: Path, request: Request) -> Evaluation:
     training = _training_documents(folder, model, about, request)
     given = training if request.new is None else _read(model, request.new, request.reading or {})
     assert given is not None  # without the run's own documents, an error was raised
+    if request.new is not None and not request.force:
+        require_known(int(given.is_empty.sum()), len(given), given.texts, model.tokenizer_)
     if request.new is not None and given.counts_digest == about.get("digest"):
         logger.warning(
             "%s contains the documents that the model was trained on, so they are not new to it", request.new
@@ -137,7 +142,7 @@ def _training_documents(folder: Path, model: TopicModel, about: dict[str, Any], 
 
 def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
     """The documents of a file, or of a corpus that `prepare` wrote, over the model's words."""
-    if (Path(source) / "corpus.json").is_file():
+    if holds_corpus(source):
         return model.documents(Corpus.load(source))
     documents = list(read(source, **reading))
     if not documents:

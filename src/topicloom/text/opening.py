@@ -14,7 +14,10 @@ from typing import IO, Any, NamedTuple, TextIO
 
 from ..errors import InputError
 
-_HEAD = 4096  # bytes that are searched for the signs of UTF-16
+_HEAD = 4096  # bytes that are searched for the signs of UTF-16 and of binary files
+_CONTROL = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))  # bytes that encodings of text hardly use
+_MOST_CONTROL = 0.01  # of the bytes of a text
+_FEW = 2  # such bytes that a short text may have by mistake
 
 
 class Input(NamedTuple):
@@ -108,6 +111,8 @@ def _undecodable(given: Input, error: UnicodeDecodeError) -> InputError:
                 head = file.read(_HEAD)
         except (OSError, EOFError, zlib.error):
             pass  # the file is damaged elsewhere too; the fault is reported without its place
+    if _is_binary(head):
+        return InputError(f"{given.name} looks like a binary file and not like text; give a file of text, or remove it")
     fault = f"{given.name}{place}: not {given.encoding.removesuffix('-sig')} (byte 0x{error.object[error.start]:02x})"
     return InputError(f"{fault}; {_advice(given, _utf16(head))}")
 
@@ -124,6 +129,19 @@ def _advice(given: Input, codec: str | None) -> str:
         'give its encoding, such as `encoding="gb18030"` for Chinese or `encoding="cp1252"` for Western European text, '
         f"or {replace}"
     )
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether the first bytes of a file that cannot be decoded are not text in another encoding."""
+    if head.startswith(b"%PDF-"):
+        return True
+    if (codec := _utf16(head)) is not None:  # has such bytes, too; but not everything can be decoded as UTF-16
+        try:
+            codecs.getincrementaldecoder(codec)().decode(head)
+            return False
+        except UnicodeDecodeError:
+            pass
+    return len(head) - len(head.translate(None, _CONTROL)) > max(_FEW, _MOST_CONTROL * len(head))
 
 
 def _utf16(head: bytes) -> str | None:

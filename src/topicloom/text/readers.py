@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import InputError, SettingError, nearest
+from ..files import holds_corpus, holds_model
 from .characters import is_utf8, replace_surrogates
 from .opening import Input, opened
 from .records import Columns, Document, Layout, read_json_lines, read_parquet
@@ -45,14 +46,16 @@ def read(
             - a .txt file with one document on each line; a blank line is an empty document
             - a .csv, .tsv, .xlsx, .jsonl or .parquet file with a text column
             - a .md file, which is one document
-            - a folder of .txt and .md files; each file is one document, and its id is the relative path
+            - a folder of .txt and .md files; each file is one document, and its id is the relative path. A saved
+              corpus and a run are no such folders, and are refused.
 
             Text files may be compressed as .gz. Of an .xlsx file, the first worksheet is read, without blank rows.
         text: The column or field with the text.
         id: The column with the documents' ids; None means the column `id`, if the file has one.
         label: The column with the documents' classes, likewise.
         timestamp: The column with the documents' times, likewise.
-        format: "txt", "md", "csv", "tsv", "xlsx", "jsonl" or "parquet", where the file's name does not show it.
+        format: "txt", "md", "csv", "tsv", "xlsx", "jsonl" or "parquet", where the file's name does not show it. It
+            does not apply to a folder.
         encoding: The encoding of text files. A UTF-8 byte order mark is skipped.
         errors: What to do with bytes that cannot be decoded: "strict", "replace" or "ignore".
         delimiter: The character between the fields of a .csv or .tsv file. None recognises a comma, semicolon, tab or
@@ -73,7 +76,10 @@ def read(
         raise SettingError(f"`errors={errors!r}` is not known; {nearest(errors, _ERRORS)}")
     if path is not None:
         _require(path)
+        _refuse_saved(path)
     is_folder = path is not None and path.is_dir()
+    if is_folder and format is not None:
+        raise InputError(f"`format={format!r}` is for a single file; leave it out for the folder {given.name}")
     name = "md" if is_folder else format or _format_of(path)
     if name not in _READERS:
         raise SettingError(f"`format={name!r}` is not known; {nearest(name, _READERS)}")
@@ -103,6 +109,14 @@ def _require(path: Path) -> None:
         exists = False
     if not exists:
         raise InputError(f"{path!s:.200} does not exist; check the path")
+
+
+def _refuse_saved(path: Path) -> None:
+    """Refuse a directory that topicloom wrote: its .txt files are the words of a vocabulary and no documents."""
+    if holds_corpus(path):
+        raise InputError(f"{path} is a saved corpus already; give the text that it was made of")
+    if holds_model(path):
+        raise InputError(f"{path} is a trained model; give a text, or use the model with the commands topics and infer")
 
 
 def _checked_encoding(encoding: str) -> str:

@@ -152,6 +152,7 @@ def _restored(settings: str) -> Tokenizer:
     return Tokenizer.model_validate_json(settings)
 
 
+_A_FILE = "an existing file with one word on each line"
 AnyTokenizer = Tokenizer | CustomTokenizer | Pretokenized
 _ADAPTER: TypeAdapter[AnyTokenizer] = TypeAdapter(Annotated[AnyTokenizer, Field(discriminator="kind")])
 
@@ -191,7 +192,7 @@ def make_tokenizer(
     if user_dictionary is not None:
         if code != "zh":
             raise InputError(f"`user_dictionary` is for Chinese, and the language is {code!r}; leave it out")
-        lines = tuple(normalise(line) for line in _read_list(user_dictionary, "`user_dictionary`"))
+        lines = tuple(normalise(line) for line in _read_list(user_dictionary, "`user_dictionary`", _A_FILE))
     tokenizer = Tokenizer(
         language=code,
         stop_words=resolve_stop_words(stop_words, code, replace_stop_words),
@@ -241,7 +242,7 @@ def resolve_stop_words(
         if replace:
             raise SettingError("`replace_stop_words=True` needs the words to use instead; give them by `stop_words`")
     elif isinstance(given, (str, Path)):
-        own = _read_list(given, "`stop_words`")
+        own = _read_list(given, "`stop_words`", f"a list of words, or {_A_FILE}")
     else:
         own = _checked_words(given)
     if language is None:  # the user's own tokens are compared as they are spelled
@@ -281,11 +282,11 @@ def _marks() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-def _read_list(path: str | Path, argument: str) -> list[str]:
+def _read_list(path: str | Path, argument: str, expected: str) -> list[str]:
     try:
         return read_words(Path(path))
     except OSError as error:
-        raise InputError(f"{argument}: {path} cannot be read: {error.strerror}") from None
+        raise InputError(f"{argument}: {path} cannot be read: {error.strerror}; give {expected}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{argument}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
     except ValueError:  # the name contains NUL

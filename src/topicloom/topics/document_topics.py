@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,15 @@ import numpy.typing as npt
 
 from ..corpus.fields import Fields, WithFields
 from ..display import counted, html_table
+from ..errors import InputError
+from ..text import AnyTokenizer, detect_language
+from ..text.languages import language_name
 
 _SHOWN, _CHARACTERS = 10, 200  # documents, and characters of each, in a notebook
+# If more than this share of documents has no known word, the user probably made a mistake.
+_MOST_EMPTY = 0.5
+_FEWEST = 20  # documents; with fewer, there is no such check
+_SAMPLE = 200  # documents by which their language is recognised
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,4 +84,33 @@ def empty_warning(n_empty: int, n_docs: int) -> str:
     return (
         f"{n_empty} of {n_docs} documents contain no word that the model knows; no topic can be assigned to them, and "
         "they get the model's average shares"
+    )
+
+
+def require_known(
+    n_empty: int, n_docs: int, texts: Sequence[str] | None, tokenizer: AnyTokenizer, which: str = ""
+) -> None:
+    """Check that documents have words of a model, which was otherwise probably not made for them.
+
+    Args:
+        n_empty: how many of the documents have no word of the model.
+        n_docs: how many documents there are. A few are not checked.
+        texts: their texts, by which their language is recognised; None if they are not known.
+        tokenizer: the tokenizer of the model.
+        which: which documents these are, if they are not all, such as "first ".
+
+    Raises:
+        InputError: most of the documents have no word of the model.
+    """
+    if n_docs < _FEWEST or n_empty <= _MOST_EMPTY * n_docs:
+        return
+    trained = getattr(tokenizer, "language", None)
+    why = ""
+    if trained is not None and texts is not None:
+        found = detect_language(islice(texts, _SAMPLE))
+        if found != trained:
+            why = f": the texts look {language_name(found)}, and the model was trained on {language_name(trained)}"
+    raise InputError(
+        f"{n_empty:,} of the {which}{n_docs:,} documents contain no word that the model knows{why}; give a model of "
+        "such texts, or `force=True` to use them all the same"
     )

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..corpus.fields import Categories, Fields
+from ..corpus.covariates import Categories
+from ..corpus.fields import Fields
 from ..errors import InputError, nearest
 from ..metrics.correction import holm
 from ..settings import require_whole

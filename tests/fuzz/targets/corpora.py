@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from topicloom.corpus import Corpus
-from topicloom.corpus.fields import Categories
+from topicloom.corpus.covariates import Categories
 from topicloom.corpus.inputs import corpus_of, corpus_over, kind_of
 from topicloom.corpus.missing import is_missing
 from topicloom.errors import InputError
@@ -207,6 +207,17 @@ def values(case: Case, n_rows: int) -> Any:
     return anything(case)
 
 
+MARKS = {"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "null"}
+
+
+def spells_number(text: str) -> bool:
+    """Whether a label is a number that is known."""
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
+
+
 def fields(case: Case) -> int:
     """Fields of all types: a value for each row, or a refusal."""
     n_rows = 1 + case.below(4)
@@ -221,6 +232,10 @@ def fields(case: Case) -> int:
     for name in ("ids", "labels"):
         if given.get(name) is not None:
             expected = ["" if is_missing(value) else replace_surrogates(str(value)) for value in given[name]]
+            marked = [each.strip().lower() in MARKS for each in expected]
+            numbers = [spells_number(each) for each in expected]
+            if name == "labels" and any(numbers) and all(map(max, marked, numbers)):
+                expected = ["" if is_marked else each for each, is_marked in zip(expected, marked, strict=True)]
             same(getattr(corpus, name), expected, name)
     for column in (corpus.times, corpus.vectors, *corpus.covariates.values()):
         assert column is None or len(column) == n_rows
