@@ -7,7 +7,7 @@ measure shows all of this, so several are taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -88,10 +88,6 @@ class CollapseWatch:
             except InputError:  # the model has no divergence from a prior
                 continue
         return figures
-
-    def columns_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of the watch in a row of history_."""
-        return {name: row[name] for name in measures_of("watch") if name in row}
 
     def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:
         """Yield a sentence for each sign of collapse, with settings to try. A small corpus gives no sentences.
