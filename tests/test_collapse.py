@@ -136,6 +136,15 @@ def test_a_small_corpus_gives_no_warning(caplog):
     assert not any("top words" in warning for warning in warnings)
 
 
+def test_more_topics_than_documents_give_a_warning(caplog):
+    more = "there are more topics (30) than documents (20); try `n_topics=4` or more documents"
+    for model in (GSM(30, epochs=1, random_state=0), LDA(30, epochs=1, random_state=0)):
+        assert warnings_of(model, caplog, PLANTED.corpus[:20]) == [more]
+    one = "there are more topics (2) than documents (1); try more documents"
+    assert warnings_of(GSM(2, epochs=1, random_state=0), caplog, PLANTED.corpus[:1]) == [one]
+    assert warnings_of(GSM(2, epochs=1, random_state=0), caplog, PLANTED.corpus[:2]) == []
+
+
 HEALTHY = {"epoch": 30, "active_topics": 5, "duplicate_topics": 0, "frequent_mass": 0.3}
 
 

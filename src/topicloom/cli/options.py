@@ -179,7 +179,13 @@ Config = Annotated[
 ]
 Model = Annotated[str, typer.Option(help="The model's name, such as gsm or lda, or module:Class for one of your own.")]
 Topics = Annotated[int, typer.Option(help="Number of topics.")]
-Epochs = Annotated[int | None, typer.Option(help="Passes over the documents; each model has its own default.")]
+Epochs = Annotated[
+    int | None,
+    typer.Option(
+        help="Passes over the documents; each model has its own default. Loom makes fewer of them if there are more than "
+        "100,000 tokens."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]

@@ -1,4 +1,4 @@
-"""The collapse watch: measures that show after every epoch whether the topics are in use and distinct.
+"""The collapse watch: measures that show while a model trains whether the topics are in use and distinct.
 
 A topic model can fail without any sign in its loss. The latent code may carry no information, because its divergence
 from the prior vanishes; topics may repeat each other; or all topics may consist of the most frequent words. No single
@@ -40,7 +40,7 @@ _SUSPECTS = (
 
 @dataclass(frozen=True)
 class CollapseWatch:
-    """Measures a network on the same documents after every epoch.
+    """Measures a network on the same documents after every epoch, or after some epochs of one that changes slowly.
 
     Attributes:
         batch: a sample of the training documents.
@@ -90,7 +90,10 @@ class CollapseWatch:
         return figures
 
     def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:
-        """Yield a sentence for each sign of collapse, with settings to try. A small corpus gives no sentences.
+        """Yield a sentence for each sign of collapse, with settings to try.
+
+        A corpus with few documents for each topic gives no such sentences, and one that says so if it has fewer
+        documents than topics.
 
         Args:
             model: the estimator, whose settings the sentences name.
@@ -98,7 +101,10 @@ class CollapseWatch:
         """
         n_topics, active, duplicates = model.n_topics, row["active_topics"], row["duplicate_topics"]
         epochs = 2 * max(int(row["epoch"]), getattr(model, "epochs", None) or 0)
-        if self.batch.n_docs < _DOCS_PER_TOPIC * n_topics:
+        n_docs = self.batch.n_docs
+        if n_docs < n_topics:
+            yield f"there are more topics ({n_topics}) than documents ({n_docs}); {_fewer_topics(n_topics, n_docs)}"
+        if n_docs < _DOCS_PER_TOPIC * n_topics:
             return
         units = len(row.get("kl_per_dimension", ()))
         if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
@@ -184,6 +190,12 @@ def _column(measure: Measure, value: Measured) -> Any:
     if value.per_dimension is not None:
         return [round(number, 5) for number in value.per_dimension.tolist()]
     return int(value) if measure.is_count else float(value)
+
+
+def _fewer_topics(n_topics: int, n_docs: int) -> str:
+    """Return a clause such as "try `n_topics=4` or more documents"."""
+    fewer = max(2, n_docs // _DOCS_PER_TOPIC)
+    return f"try `n_topics={fewer}` or more documents" if fewer < n_topics else "try more documents"
 
 
 def _cures(model: Any, **known: Any) -> str:
