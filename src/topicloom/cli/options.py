@@ -182,8 +182,7 @@ Topics = Annotated[int, typer.Option(help="Number of topics.")]
 Epochs = Annotated[
     int | None,
     typer.Option(
-        help="Passes over the documents; each model has its own default. Loom makes fewer of them if there are more than "
-        "100,000 tokens."
+        help="Passes over the documents; each model has its own default. Loom makes fewer above 100,000 tokens."
     ),
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]

@@ -113,32 +113,36 @@ class CollapseWatch:
                 f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
                 f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"
             )
-        if active < (1 - _TOLERATED) * n_topics:
+        are_unused = active < (1 - _TOLERATED) * n_topics
+        duplicates = duplicates if self.batch.n_words >= _WORDS else 0
+        alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
+        useful = [active] * are_unused + [n_topics - round(alike - 1)] * (duplicates > 0)
+        fewer = max(2, min(useful, default=n_topics // 2))  # the same number in all sentences
+        if are_unused:
             # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
             factor = 0.5 if getattr(model, "learn_shares", False) else 2
             weights = {name: factor * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
             verb = "is" if n_topics - active == 1 else "are"
             yield (
                 f"{n_topics - active} of {n_topics} topics {verb} no document's main topic; "
-                f"{_cures(model, **weights, n_topics=max(2, active), epochs=epochs)}"
+                f"{_cures(model, **weights, n_topics=fewer, epochs=epochs)}"
             )
         if self.batch.n_words < _WORDS:
             return
         if duplicates:
-            alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
-            fewer = max(2, n_topics - round(alike - 1))
-            stricter = round((1 + getattr(model, "min_diversity", 0)) / 2, 2)
+            # A model without the separation term by default is better without it.
+            is_separated = getattr(type(model), "min_diversity", 0) > 0
+            stricter = {"min_diversity": round((1 + model.min_diversity) / 2, 2)} if is_separated else {}
             pairs = "1 pair of topics shares" if duplicates == 1 else f"{duplicates} pairs of topics share"
             yield (
-                f"{pairs} at least 8 of their 10 top words; "
-                f"{_cures(model, min_diversity=stricter, n_topics=fewer, epochs=epochs)}"
+                f"{pairs} at least 8 of their 10 top words; {_cures(model, **stricter, n_topics=fewer, epochs=epochs)}"
             )
         usual = float(self.word_counts[self._frequent].sum() / self.word_counts.sum())
         if row["frequent_mass"] > (1 + usual) / 2:
             yield (
                 f"the {_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
                 f"up {usual:.0%} of the corpus; leave out common words with `remove_top={_FREQUENT}`, or "
-                f"{_cures(model, background=True, n_topics=max(2, n_topics // 2))}"
+                f"{_cures(model, background=True, n_topics=fewer)}"
             )
 
     @property

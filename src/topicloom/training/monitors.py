@@ -39,7 +39,7 @@ class TopicMonitor:
     """Measures a network's topics every few epochs and after the last one.
 
     Words are ranked by the package's default rule. The reference remembers the word pairs that it has counted, so that
-    topics that no longer change take next to no time. Measures of the collapse watch, which every training has, are left
+    topics that no longer change take next to no time. Measures of the collapse watch, which all models have, are left
     out.
 
     Args:
