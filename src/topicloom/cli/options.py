@@ -233,7 +233,7 @@ def read_names(text: str) -> list[str]:
 
 def number_or_name(text: str) -> int | str:
     """'3' -> 3, 'shipping' -> 'shipping': a topic by its number or its name."""
-    return int(text) if text.isdecimal() else text
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def read_setting(text: str) -> tuple[str, Any]:
