@@ -39,8 +39,8 @@ class TopicMonitor:
     """Measures a network's topics every few epochs and after the last one.
 
     Words are ranked by the package's default rule. The reference remembers the word pairs that it has counted, so that
-    topics that no longer change take next to no time. A measure of the collapse watch is taken here too, as the watch is
-    not taken after every epoch of every model; both find the same value.
+    topics that no longer change take next to no time. A measure of the collapse watch is taken here too, because the
+    watch is not taken after every epoch of every model. Both find the same value.
 
     Args:
         names: names of measures (see `check_monitors`).
