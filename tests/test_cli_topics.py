@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import topicloom as tl
 from test_cli import call, refused
+from topicloom.cli import app
 
 WORDS = {
     "pets": "cat dog vet fish animal puppy",
@@ -67,6 +69,11 @@ def test_documents_of_a_topic(run):
     assert by_name["topic"] == pets
     refused("documents", run, 9, says=["there is no topic 9; the topics are 0 to 3"])
     refused("documents", run, "nobody", says=["there is no topic named 'nobody'"])
+    refused("documents", run, "--", -1, says=["there is no topic -1; the topics are 0 to 3"])
+    for command in ("documents", "tokens"):
+        result = CliRunner().invoke(app, [command, str(run), "-12"])
+        assert result.exit_code == 2
+        assert "topics and documents are numbered from 0" in " ".join(result.output.split())
     refused("documents", run.parent / "none", 0, says=["holds no saved model"])
 
 

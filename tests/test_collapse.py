@@ -14,7 +14,7 @@ from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, on_command_line
 from topicloom.metrics import duplicate_topics
 from topicloom.metrics.catalogue import measures_of
-from topicloom.models import GSM, LDA
+from topicloom.models import GSM, LDA, NVDM, ProdLDA
 from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.training.batches import BatchReader
@@ -136,6 +136,15 @@ def test_a_small_corpus_gives_no_warning(caplog):
     assert not any("top words" in warning for warning in warnings)
 
 
+def test_more_topics_than_documents_give_a_warning(caplog):
+    more = "there are more topics (30) than documents (20); try `n_topics=4` or more documents"
+    for model in (GSM(30, epochs=1, random_state=0), LDA(30, epochs=1, random_state=0)):
+        assert warnings_of(model, caplog, PLANTED.corpus[:20]) == [more]
+    one = "there are more topics (2) than documents (1); try more documents"
+    assert warnings_of(GSM(2, epochs=1, random_state=0), caplog, PLANTED.corpus[:1]) == [one]
+    assert warnings_of(GSM(2, epochs=1, random_state=0), caplog, PLANTED.corpus[:2]) == []
+
+
 HEALTHY = {"epoch": 30, "active_topics": 5, "duplicate_topics": 0, "frequent_mass": 0.3}
 
 
@@ -175,6 +184,18 @@ def test_advice_comes_back_to_the_defaults_first():
         "1 pair of topics shares at least 8 of their 10 top words; "
         f"try `background=True`, `learning_rate=0.01`, `min_diversity={diversity}` or `epochs=60`"
     )
+
+
+@pytest.mark.parametrize("kind", [NVDM, ProdLDA])
+def test_sentences_agree_and_offer_no_separation_term_to_models_that_are_better_without(kind):
+    row = HEALTHY | {"active_topics": 14, "duplicate_topics": 3, "frequent_mass": 0.9}
+    sentences = list(watch(n_docs=100, n_words=250, n_topics=20).advice(kind(20), row))
+    assert [re.findall("`n_topics=.*?`", said) for said in sentences] == [["`n_topics=14`"]] * 3
+    assert not any("min_diversity" in said for said in sentences)
+    (said,) = watch(n_docs=100, n_words=250, n_topics=20).advice(
+        kind(20, min_diversity=0.5), HEALTHY | {"duplicate_topics": 1, "active_topics": 20}
+    )
+    assert "try `min_diversity=0.0`" in said  # the default
 
 
 def test_one_pair_more_is_one_topic_less():

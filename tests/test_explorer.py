@@ -338,6 +338,15 @@ def test_the_command_writes_a_page_of_a_run(tmp_path, topics, corpus):
     assert ".html" in wrong.output
 
 
+def test_epochs_without_a_measurement_have_no_value_in_the_page(tmp_path, corpus):
+    model = tl.Loom(3, epochs=20, hidden_size=8, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    history = parts_of((tmp_path / "page.html").read_text())["core"][0]["quality"]["history"]
+    assert history["active_topics"] == [row.get("active_topics") for row in model.history_]
+    assert None in history["active_topics"]
+    assert "kl_per_dimension" not in history  # a list for each epoch
+
+
 def test_a_run_without_documents_is_refused_in_one_sentence(tmp_path, topics, corpus):
     run.write(tmp_path / "run", topics.model, corpus, topics.documents, 1.0, run.RunOptions(documents=False))
     result = CliRunner().invoke(app, ["explore", str(tmp_path / "run")])

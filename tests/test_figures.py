@@ -72,6 +72,20 @@ def test_collapse_curve_takes_what_there_is(tmp_path):
     figures.save(figures.collapse_curve(rows("loss"), 5), tmp_path / "empty.png")
 
 
+def test_pictures_draw_measured_epochs_alone_and_the_stages_where_they_change():
+    history = rows("loss", epochs=50)
+    for number in (0, 1, 31, 49):
+        history[number] |= WATCHED | {"topic_diversity": 0.9}
+    for row in history[5:]:
+        row["concentration"] = 1.0
+    history[9]["encoder_divergence"] = 1.0
+    for figure in (figures.collapse_curve(history, 2), figures.quality_curve(history)):
+        for axes in figure.axes:
+            assert axes.lines[0].get_xdata().tolist() == [1, 2, 32, 50]
+            assert axes.lines[0].get_marker() == "."
+        assert stage_lines(figure) == [[5.5]] * len(figure.axes)
+
+
 def test_collapse_curve_shows_how_many_topics_were_asked_for():
     rows_of = [(1, 9), (2, 12), (3, 12), (4, 4)]  # training starts with 12 topics where 4 were asked for
     history = [
@@ -123,6 +137,14 @@ def test_loss_curve_leaves_out_what_says_nothing():
     assert panels(figures.loss_curve(history)) == [["loss"], ["critic loss"]]
 
 
+def test_loss_curve_has_no_panel_of_one_or_two_values_in_a_longer_training():
+    history = rows("loss", "reconstruction", epochs=4)
+    for number, row in enumerate(history):
+        row |= {"divergence": 2.0, "separation": 1.0} if number < 2 else {"divergence": 1.0, "balance": 1.0}
+    assert panels(figures.loss_curve(history)) == [["loss", "reconstruction"], ["divergence"]]
+    assert panels(figures.loss_curve(history[:2])) == [["loss", "reconstruction"], ["divergence"], ["separation"]]
+
+
 def test_loss_curve_says_what_each_term_is():
     titles, note = said(figures.loss_curve(rows("loss", "reconstruction", "divergence", "own_term")))
     assert titles[0].startswith("loss: what training minimises, all terms together reconstruction: how surprising")
@@ -155,6 +177,13 @@ def test_a_line_separates_pretraining_from_counting():
         assert {"pretraining", "counting"} <= {text.get_text().strip() for text in figure.axes[0].texts}
         assert not any(stage_lines(draw(history[:2])) + stage_lines(draw(history[2:])))
     assert "cannot be compared" in said(figures.loss_curve(history))[1]
+
+
+def test_the_name_of_a_short_first_stage_is_in_the_panel():
+    history = [row | ({"concentration": 1.0} if row["epoch"] > 2 else {}) for row in rows("loss", epochs=100)]
+    assert [text.get_text().strip() for text in figures.loss_curve(history).axes[0].texts] == [
+        "counting, after pretraining"
+    ]
 
 
 def test_rows_may_name_their_stage():

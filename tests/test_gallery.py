@@ -68,10 +68,19 @@ def test_a_map_shows_the_documents_that_have_topics(topics):
     assert "1 document without a known word is left out" in note_of(figure)
 
 
+def test_a_map_of_labels_says_that_documents_without_one_are_grey(topics):
+    documents = topics.documents
+    fields = replace(documents.fields, labels=["", "", *documents.labels[2:]])
+    some = replace(documents, fields=fields)
+    (figure,) = figures.draw(tl.Topics.of(topics.model, topics.corpus, some), "map", colour="label")
+    assert "Documents without a label are grey (2 of 90)." in note_of(figure)
+
+
 def test_a_map_of_labels_in_the_latent_space(topics):
     (figure,) = figures.draw(topics, "map", colour="label", space="latent", projection="pca")
     assert {text.get_text() for text in figure.axes[0].texts} == set(SUBJECTS)
     assert "positions in the latent space" in note_of(figure)
+    assert "without a label" not in note_of(figure)
     code = topics.model.latent(topics.corpus[:90])[0]
     expected = np.linalg.svd(code - code.mean(0), compute_uv=False)[:2]
     placed = np.asarray(figure.axes[0].collections[0].get_offsets())

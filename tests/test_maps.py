@@ -154,6 +154,16 @@ def test_words_and_topics_share_a_map(n_topics):
     assert n_words >= (8 if n_topics == 1 else 50)
 
 
+def test_labels_cover_no_dots_where_there_is_other_room():
+    places = [[0, 0], [0.3, 0], [0.6, 0], [5, 0], [0, 5]]  # the label of the first would cover the next two
+    (axes,) = figures.word_map(places, [[5, 5]], ["a longer word", "b", "c", "d", "e"], [0] * 5, ["topic"]).axes
+    renderer = FigureCanvasAgg(axes.figure).get_renderer()
+    dots_at = axes.transData.transform(places)
+    for text in axes.texts:
+        box = text.get_window_extent(renderer)
+        assert not any(box.contains(*dot) for dot in dots_at), text.get_text()
+
+
 def test_colours_of_groups():
     assert len(set(colours_of(10))) == 10
     many = colours_of(60, order=list(reversed(range(60))))

@@ -68,7 +68,14 @@ def test_a_seeded_topic_keeps_its_place(make_seeded, tmp_path):
 @pytest.mark.parametrize(
     ("seeds", "says"),
     [
-        ({1: ["nosuch", WORDS[0]]}, "seed words outside the vocabulary: 'nosuch'; choose one|did you mean"),
+        (
+            {1: ["nosuch", WORDS[0]]},
+            "outside the vocabulary: 'nosuch'; give other words, or keep these with a lower `min",
+        ),
+        (
+            {1: [f"{WORDS[0]}s", "nosuch"]},
+            rf"outside the vocabulary: '{WORDS[0]}s' \(did you mean {WORDS[0]}.*\?\), 'no",
+        ),
         ({N_TOPICS: [WORDS[0]]}, "`seed_words` names topic 5; topics are numbered 0 to 4"),
         ({-1: [WORDS[0]]}, "topic -1"),
         ([WORDS[0]], "`seed_words` .* should be a valid dictionary"),

@@ -19,7 +19,7 @@ from pydantic import Field
 from sklearn.base import BaseEstimator
 
 import topicloom
-from topicloom.errors import InputError, SettingError, nearest, on_command_line
+from topicloom.errors import InputError, SettingError, nearest, on_command_line, similar
 from topicloom.models import ETM, GSM, LDA, MODELS
 from topicloom.models.persistence import model_class
 from topicloom.settings import check_settings, describe_settings, describe_value, settings_as_json, settings_as_text
@@ -93,6 +93,10 @@ def test_a_long_value_is_not_quoted_in_full():
 def test_names_that_are_offered():
     assert nearest("lda", ["gsm", "lda2"]) == "did you mean lda2?"
     assert nearest("xyz", ["b", "a"]) == "choose one of a, b"
+    assert similar("新能源汽车", ["新闻", "汽车", "车"]) == "did you mean 汽车?"  # a part of it
+    assert similar("基", ["新能源基金", "a"]) == ""
+    assert nearest("x", ["b, c", "a"], ["0 'b, c'", "1 'a'"]) == "choose one of 0 'b, c', 1 'a'"
+    assert nearest("c, b, c", ["b, c", "a"], ["0 'b, c'", "1 'a'"]) == "did you mean 0 'b, c'?"
     assert nearest("xyz", [f"{i:03}" for i in range(2000)]).endswith("098, 099 and 1,900 more")
 
 

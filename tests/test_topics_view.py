@@ -90,7 +90,9 @@ def test_topics_that_do_not_exist_are_refused(run):
         topics.words_of(3)
     with pytest.raises(tl.InputError, match=r"there is no topic -1"):
         topics.words_of(-1)
-    with pytest.raises(tl.InputError, match=r"there is no topic named 'sports'"):
+    with pytest.raises(
+        tl.InputError, match=r"there is no topic named 'sports'; choose one of 0 '.+, .+', 1 '.+', 2 '.+'$"
+    ):
         topics.words_of("sports")
     with pytest.raises(tl.InputError, match="number or the name of a topic; it is True"):
         topics.words_of(True)

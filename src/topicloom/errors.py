@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import ClassVar, Self
 
@@ -92,19 +92,34 @@ class TrainingInterrupted(KeyboardInterrupt):
         self.signal = signal
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a clause that offers the names most like `name`, or lists up to a hundred if none is similar."""
-    known = sorted(names)
-    if clause := similar(name, known):
-        return clause
-    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
-    return f"choose one of {', '.join(known[:_LISTED])}{more}"
+def nearest(name: str, names: Iterable[str], shown: Iterable[str] | None = None) -> str:
+    """Return a clause that offers the names most like `name`, or lists up to a hundred if none is similar.
+
+    Args:
+        name: what was given.
+        names: the names that there are.
+        shown: how the message writes each of them, in this order; None writes the names themselves, sorted.
+    """
+    known = sorted(names) if shown is None else list(names)
+    written = dict(zip(known, known if shown is None else shown, strict=True))
+    if close := _close(name, known):
+        return f"did you mean {' or '.join(written[each] for each in close)}?"
+    more = f" and {len(written) - _LISTED:,} more" if len(written) > _LISTED else ""
+    return f"choose one of {', '.join(list(written.values())[:_LISTED])}{more}"
 
 
 def similar(name: str, names: Iterable[str]) -> str:
     """Return a clause that offers the names most like `name`, or "" if none is similar."""
-    close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
+    close = _close(name, list(names))
     return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def _close(name: str, known: Sequence[str]) -> list[str]:
+    """Return up to three names of similar spelling; if there are none, those that are a part of it or contain it."""
+    if close := difflib.get_close_matches(name, known, n=3, cutoff=0.6):
+        return close
+    parts = [each for each in known if min(len(each), len(name)) > 1 and (each in name or name in each)]
+    return sorted(parts, key=lambda each: abs(len(each) - len(name)))[:3]
 
 
 # Arguments whose options have other names on the command line.

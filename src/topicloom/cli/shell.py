@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer.core import TyperCommand
 
 from .._version import __version__
 from ..display import printable
@@ -95,7 +97,20 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
-    return app.command()(run)
+    return app.command(cls=_Command)(run)
+
+
+class _Command(TyperCommand):
+    """A command to which a negative number, which it reads as an option, is a mistake with a name of its own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:  # typer contains click or imports it, as its version may be
+            option = str(getattr(error, "option_name", ""))
+            if re.fullmatch(r"-\d", option):
+                ctx.fail(f"There is no option {option}; topics and documents are numbered from 0.")
+            raise
 
 
 @app.callback(invoke_without_command=True)

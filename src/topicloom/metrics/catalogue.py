@@ -35,7 +35,7 @@ class Measure:
             corpus), "word vectors", "topic-word matrix", "theta", "likelihood", "labels",
             "divergence", "latent means", "seconds" or "other runs".
         uses: where it is used: "evaluation" (`topicloom.evaluate`), "monitor" (`fit(monitor=...)`), "watch" (the
-            collapse watch, after every epoch), "comparison" and "tuning" (objectives).
+            collapse watch, during training), "comparison" and "tuning" (objectives).
         function: computes it.
         digits: decimal places in the tables of comparisons.
         count_of: what it counts, such as "topics", if it is a count; else "".

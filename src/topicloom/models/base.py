@@ -157,7 +157,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
             callbacks: objects that watch the training; see `topicloom.Callback`.
             monitor: measures of the topics that become columns of `history_`, taken on the documents of X. Any of
                 "document_npmi", "u_mass", "topic_uniqueness", "inverted_rbo" and "redundancy"; with texts or lists of
-                tokens, whose order is known, also "c_npmi", "c_v" and "c_uci". "topic_diversity" is always there.
+                tokens, whose order is known, also "c_npmi", "c_v" and "c_uci". "topic_diversity" is there anyway,
+                but not after every epoch of a model that changes slowly, unless it is asked for.
             monitor_every: the number of epochs from one measurement to the next. The last epoch is always measured.
             validation: held-out documents, in any form that X can have. Their mean loss becomes the column
                 `validation_loss` of `history_`, and `patience` stops training by it. Without them, `patience` holds

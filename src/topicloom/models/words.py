@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import SettingError, nearest
+from ..errors import SettingError, similar
 
 SEED_STRENGTH = 4.0  # nats; a seed word starts about 50 times as likely in its topic as in others
+_NAMED = 5  # words in a message
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,11 @@ def seed_weights(
             raise SettingError(f"`seed_words` names topic {topic}; topics are numbered 0 to {n_topics - 1}")
         missing = [word for word in words if word not in place]
         if missing:
+            hints = ((word, similar(word, place)) for word in missing[:_NAMED])
+            named = ", ".join(f"{word!r} ({hint})" if hint else repr(word) for word, hint in hints)
             raise SettingError(
-                f"seed words outside the vocabulary: {', '.join(map(repr, missing[:5]))}"
-                f"{' and more' if len(missing) > 5 else ''}; {nearest(missing[0], place)}"
+                f"seed words outside the vocabulary: {named}{' and more' if len(missing) > _NAMED else ''}; give other "
+                "words, or keep these with a lower `min_df`, a higher `max_df` or another tokenizer"
             )
         seeds[[place[word] for word in words], int(topic)] = SEED_STRENGTH
     return seeds

@@ -46,7 +46,7 @@ _SCALE = "These values depend on the texts: compare them with other models of th
 _COUNTING = (
     "Before the dashed line, a neural network learns the topics (pretraining). After it, topics are estimated from the "
     "words that are assigned to them (counting). The loss before the line and the loss after it cannot be compared. "
-    "After the line it is measured on few documents in each epoch, and therefore jumps."
+    "After the line it is measured on few documents, not in every epoch, and therefore jumps."
 )
 
 _NOT_LOSSES = {
@@ -62,6 +62,7 @@ _GREY, _BLUE, _PALE = "#555555", "#2f5d8a", "#bfd3e6"
 _WIDTH = 7.5  # inches
 _CHARACTERS, _NOTE_CHARACTERS = 110, 125  # in a line above a panel, and in a line of the note below all panels
 _LABEL = 24  # characters in a line of an axis label
+_STAGE_NAME = 0.1  # share of a panel's width that the name of a stage takes
 _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line of text, and of what surrounds them
 
 
@@ -76,7 +77,8 @@ class _Panel(NamedTuple):
 def loss_curve(history: Sequence[Row]) -> Figure:
     """Draw the loss and its terms by epoch. Terms differ in scale, so each has a panel of its own.
 
-    A term that is 0 in all epochs is left out. If training has two stages, a dashed line separates them.
+    A term that is 0 in all epochs is left out, and so is a term with one or two values in a longer training, which
+    show no course. If training has two stages, a dashed line separates them.
 
     Args:
         history: one row per epoch, with "epoch", "loss" and any other terms; a term may be missing in some rows.
@@ -84,16 +86,17 @@ def loss_curve(history: Sequence[Row]) -> Figure:
     found = dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES | _REPEATED)
     names = [name for name in found if name == "loss" or any(row.get(name) for row in history)]
     first = [name for name in _TOGETHER if name in names]
+    others = [name for name in names if name not in first and (len(history) <= 2 or _n_values(history, name) > 2)]
 
     def panel(shown: list[str]) -> _Panel:
         def draw(axes: Axes) -> None:
             for name in shown:
-                _line(axes, history, name, _marker(history))
+                _line(axes, history, name)
             axes.legend(frameon=False, fontsize=9)
 
         return _Panel([_explained(name) for name in shown], "per document", draw)
 
-    groups = [first] * bool(first) + [[name] for name in names if name not in first]
+    groups = [first] * bool(first) + [[name] for name in others]
     note = f"{_LOSS} {_COUNTING}" if any("encoder_divergence" in row for row in history) else _LOSS
     return _by_epoch(history, [panel(shown) for shown in groups], note)
 
@@ -106,7 +109,7 @@ def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
     which a dimension counts as inactive. A note says so if the model had more topics than `n_topics` at first.
 
     Args:
-        history: one row per epoch; rows without measures of collapse are left out.
+        history: one row per epoch. A line joins those that have the measure, which need not be all.
         n_topics: the number of topics that was asked for.
     """
     watched = [measure for measure in CATALOGUE.values() if measure.group == "collapse" and "watch" in measure.uses]
@@ -126,7 +129,7 @@ def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
         )
 
     panels = [panel(measure) for measure in watched if any(measure.name in row for row in seen)]
-    return _by_epoch(seen, panels, f"{_COLLAPSE} {_spare_note(seen, n_topics)}".strip())
+    return _by_epoch(history, panels, f"{_COLLAPSE} {_spare_note(seen, n_topics)}".strip())
 
 
 def quality_curve(history: Sequence[Row]) -> Figure:
@@ -143,7 +146,7 @@ def quality_curve(history: Sequence[Row]) -> Figure:
     def panel(label: str, measures: list[Measure]) -> _Panel:
         def draw(axes: Axes) -> None:
             for measure in measures:
-                _line(axes, history, measure.name, _marker([row for row in history if measure.name in row]))
+                _line(axes, history, measure.name)
             if end := measures[0].axis_end:
                 axes.set_ylim(-0.04 * end, 1.08 * end)
             axes.legend(frameon=False, fontsize=9)
@@ -235,7 +238,11 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
     for before, after, place in boundaries:
         for axes in all_axes:
             axes.axvline(place, color=_GREY, linestyle="--", linewidth=1)
-        for name, side in ((f"{before} ", "right"), (f" {after}", "left")):
+        left, right = all_axes[0].get_xlim()
+        names = [(f"{before} ", "right"), (f" {after}", "left")]
+        if place - left < _STAGE_NAME * (right - left):
+            names = [(f" {after}, after {before}", "left")]
+        for name, side in names:
             all_axes[0].text(
                 place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=_GREY, fontsize=8
             )
@@ -244,9 +251,10 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
 def _boundaries(history: Sequence[Row]) -> list[tuple[str, str, float]]:
     """Return each change of stage: the names of both stages, and the place between their epochs.
 
-    Rows name their stage as "stage". In rows without it, the counting stage starts at the first "encoder_divergence".
+    Rows name their stage as "stage". In rows without it, the counting stage starts at the first "concentration" or
+    "encoder_divergence". The latter is not measured in every epoch, and its first may be later than the stage's.
     """
-    starts = [number for number, row in enumerate(history) if "encoder_divergence" in row]
+    starts = [number for number, row in enumerate(history) if row.keys() & {"concentration", "encoder_divergence"}]
     counting = starts[0] if starts else len(history)
     names = [row.get("stage") or ("pretraining", "counting")[number >= counting] for number, row in enumerate(history)]
     epochs = _epochs(history)
@@ -257,10 +265,14 @@ def _boundaries(history: Sequence[Row]) -> list[tuple[str, str, float]]:
     ]
 
 
-def _line(axes: Axes, history: Sequence[Row], name: str, marker: str) -> None:
+def _line(axes: Axes, history: Sequence[Row], name: str) -> None:
     """Draw a line through the epochs that have a value."""
     rows = [row for row in history if row.get(name) is not None]
-    axes.plot(_epochs(rows), [row[name] for row in rows], marker=marker, label=name.replace("_", " "))
+    axes.plot(_epochs(rows), [row[name] for row in rows], marker=_marker(rows), label=name.replace("_", " "))
+
+
+def _n_values(history: Sequence[Row], name: str) -> int:
+    return sum(row.get(name) is not None for row in history)
 
 
 def _epochs(history: Sequence[Row]) -> list[float]:

@@ -163,7 +163,8 @@ class Topics(Reading, Analyses, Outlets):
         if isinstance(topic, str):
             if topic in self.names:
                 return self.names.index(topic)
-            raise InputError(f"there is no topic named {topic!r}; {nearest(topic, self.names)}")
+            shown = (f"{number} {name!r}" for number, name in enumerate(self.names))  # a default name has commas
+            raise InputError(f"there is no topic named {topic!r}; {nearest(topic, self.names, shown)}")
         if isinstance(topic, bool) or not isinstance(topic, Integral):
             raise SettingError(f"`topic` should be the number or the name of a topic; it is {topic!r:.60}")
         number = int(topic)

@@ -1,4 +1,4 @@
-"""The collapse watch: measures that show after every epoch whether the topics are in use and distinct.
+"""The collapse watch: measures that show while a model trains whether the topics are in use and distinct.
 
 A topic model can fail without any sign in its loss. The latent code may carry no information, because its divergence
 from the prior vanishes; topics may repeat each other; or all topics may consist of the most frequent words. No single
@@ -7,7 +7,7 @@ measure shows all of this, so several are taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,7 @@ _SUSPECTS = (
 
 @dataclass(frozen=True)
 class CollapseWatch:
-    """Measures a network on the same documents after every epoch.
+    """Measures a network on the same documents after every epoch, or after some epochs of one that changes slowly.
 
     Attributes:
         batch: a sample of the training documents.
@@ -89,12 +89,11 @@ class CollapseWatch:
                 continue
         return figures
 
-    def columns_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of the watch in a row of history_."""
-        return {name: row[name] for name in measures_of("watch") if name in row}
-
     def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:
-        """Yield a sentence for each sign of collapse, with settings to try. A small corpus gives no sentences.
+        """Yield a sentence for each sign of collapse, with settings to try.
+
+        A corpus with few documents for each topic gives no such sentences, and one that says so if it has fewer
+        documents than topics.
 
         Args:
             model: the estimator, whose settings the sentences name.
@@ -102,7 +101,10 @@ class CollapseWatch:
         """
         n_topics, active, duplicates = model.n_topics, row["active_topics"], row["duplicate_topics"]
         epochs = 2 * max(int(row["epoch"]), getattr(model, "epochs", None) or 0)
-        if self.batch.n_docs < _DOCS_PER_TOPIC * n_topics:
+        n_docs = self.batch.n_docs
+        if n_docs < n_topics:
+            yield f"there are more topics ({n_topics}) than documents ({n_docs}); {_fewer_topics(n_topics, n_docs)}"
+        if n_docs < _DOCS_PER_TOPIC * n_topics:
             return
         units = len(row.get("kl_per_dimension", ()))
         if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
@@ -111,32 +113,36 @@ class CollapseWatch:
                 f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
                 f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"
             )
-        if active < (1 - _TOLERATED) * n_topics:
+        are_unused = active < (1 - _TOLERATED) * n_topics
+        duplicates = duplicates if self.batch.n_words >= _WORDS else 0
+        alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
+        useful = [active] * are_unused + [n_topics - round(alike - 1)] * (duplicates > 0)
+        fewer = max(2, min(useful, default=n_topics // 2))  # the same number in all sentences
+        if are_unused:
             # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
             factor = 0.5 if getattr(model, "learn_shares", False) else 2
             weights = {name: factor * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
             verb = "is" if n_topics - active == 1 else "are"
             yield (
                 f"{n_topics - active} of {n_topics} topics {verb} no document's main topic; "
-                f"{_cures(model, **weights, n_topics=max(2, active), epochs=epochs)}"
+                f"{_cures(model, **weights, n_topics=fewer, epochs=epochs)}"
             )
         if self.batch.n_words < _WORDS:
             return
         if duplicates:
-            alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
-            fewer = max(2, n_topics - round(alike - 1))
-            stricter = round((1 + getattr(model, "min_diversity", 0)) / 2, 2)
+            # A model without the separation term by default is better without it.
+            is_separated = getattr(type(model), "min_diversity", 0) > 0
+            stricter = {"min_diversity": round((1 + model.min_diversity) / 2, 2)} if is_separated else {}
             pairs = "1 pair of topics shares" if duplicates == 1 else f"{duplicates} pairs of topics share"
             yield (
-                f"{pairs} at least 8 of their 10 top words; "
-                f"{_cures(model, min_diversity=stricter, n_topics=fewer, epochs=epochs)}"
+                f"{pairs} at least 8 of their 10 top words; {_cures(model, **stricter, n_topics=fewer, epochs=epochs)}"
             )
         usual = float(self.word_counts[self._frequent].sum() / self.word_counts.sum())
         if row["frequent_mass"] > (1 + usual) / 2:
             yield (
                 f"the {_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
                 f"up {usual:.0%} of the corpus; leave out common words with `remove_top={_FREQUENT}`, or "
-                f"{_cures(model, background=True, n_topics=max(2, n_topics // 2))}"
+                f"{_cures(model, background=True, n_topics=fewer)}"
             )
 
     @property
@@ -188,6 +194,12 @@ def _column(measure: Measure, value: Measured) -> Any:
     if value.per_dimension is not None:
         return [round(number, 5) for number in value.per_dimension.tolist()]
     return int(value) if measure.is_count else float(value)
+
+
+def _fewer_topics(n_topics: int, n_docs: int) -> str:
+    """Return a clause such as "try `n_topics=4` or more documents"."""
+    fewer = max(2, n_docs // _DOCS_PER_TOPIC)
+    return f"try `n_topics={fewer}` or more documents" if fewer < n_topics else "try more documents"
 
 
 def _cures(model: Any, **known: Any) -> str:

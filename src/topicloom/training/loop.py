@@ -109,7 +109,7 @@ def _train_stage(
                     where = f"after epoch {state.epoch}, on the held-out documents"
                     raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
             for monitor in monitors:
-                row |= _earlier(state, plan, monitor) or evaluated(state.network, state.device, monitor)
+                row |= evaluated(state.network, state.device, monitor) if _is_due(state, plan, monitor) else {}
             row = current().value_of_first(row)
             row |= state.network.adapt(row)
             if stage.recorded:
@@ -135,10 +135,11 @@ def end_training(state: TrainingState, reader: BatchReader) -> None:
     evaluated(state.network, state.device, lambda network: network.end_training(reader))
 
 
-def _earlier(state: TrainingState, plan: TrainingPlan, monitor: Monitor) -> Row:
-    """Return the last row's columns of the collapse watch if a new one would hardly differ, and otherwise nothing."""
-    is_due = not state.network.changes_slowly or state.epoch % _WATCH_EVERY == 0 or state.epoch >= plan.epochs
-    return {} if is_due or not isinstance(monitor, CollapseWatch) else monitor.columns_of(state.history[-1])
+def _is_due(state: TrainingState, plan: TrainingPlan, monitor: Monitor) -> bool:
+    """Return whether a monitor measures this epoch; the collapse watch does not if its values would hardly differ."""
+    if not isinstance(monitor, CollapseWatch) or not state.network.changes_slowly:
+        return True
+    return state.epoch % _WATCH_EVERY == 0 or state.epoch >= plan.epochs
 
 
 def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:

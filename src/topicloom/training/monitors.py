@@ -39,8 +39,8 @@ class TopicMonitor:
     """Measures a network's topics every few epochs and after the last one.
 
     Words are ranked by the package's default rule. The reference remembers the word pairs that it has counted, so that
-    topics that no longer change take next to no time. Measures of the collapse watch, which is taken after every epoch,
-    are left out.
+    topics that no longer change take next to no time. A measure of the collapse watch is taken here too, because the
+    watch is not taken after every epoch of every model. Both find the same value.
 
     Args:
         names: names of measures (see `check_monitors`).
@@ -64,7 +64,7 @@ class TopicMonitor:
         vocabulary: Sequence[str],
         word_counts: npt.NDArray[Any],
     ) -> None:
-        self.names = [name for name in check_monitors(names, every) if "watch" not in CATALOGUE[name].uses]
+        self.names = check_monitors(names, every)
         self.every, self.n_epochs, self.seen = every, n_epochs, 0
         self.reference, self.vocabulary, self.word_counts = reference, np.array(vocabulary, dtype=object), word_counts
         for name in self.names:

@@ -17,6 +17,7 @@ topics, are removed early in the counting stage. docs/models/loom.md has the mat
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -37,7 +38,7 @@ from ...settings import (
     Share,
 )
 from ...training.batches import BatchReader
-from ...training.state import TrainingPlan, TrainingState
+from ...training.state import Snapshot, TrainingPlan, TrainingState
 from ..fitted import theta_of
 from ..gsm import GSM
 from ..inference import Array
@@ -51,6 +52,8 @@ from .compiled_sampling import sample
 from .network import LoomNetwork
 from .relocation import Relocation
 from .sampling import SamplingStage, token_starts
+
+logger = logging.getLogger("topicloom")
 
 # A step of pretraining learns less from short documents, so that it is larger: up to so many times as large. Corpora of
 # more tokens than a small one need fewer passes of sampling, as their counts have less noise.
@@ -139,6 +142,15 @@ class Loom(VariationalTopicModel):
         of_size = max(_MIN_SAMPLING, (_SMALL_CORPUS / max(words.n_tokens, _SMALL_CORPUS)) ** 0.5)
         counting = self.epochs - pretraining - sampling
         return pretraining, counting, math.ceil(of_size * sampling)
+
+    def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
+        planned = self.n_history_rows
+        if for_fit and planned < self.epochs and (snapshot is None or snapshot.continued is None):
+            logger.info(
+                "Loom trains for %d of at most %d epochs, because the corpus has more than %s tokens",
+                planned, self.epochs, f"{_SMALL_CORPUS:,}",
+            )  # fmt: skip
+        return super()._start(snapshot, for_fit=for_fit)
 
     def training_plan(self) -> TrainingPlan:
         of_length = math.sqrt(_LONG_DOCUMENT / max(self.word_statistics().mean_length, 1.0))

@@ -240,10 +240,12 @@ def _quality(metrics: Mapping[str, Any], model: Any) -> dict[str, Any]:
                 "group": measure.group,
                 "digits": measure.digits,
             }
-    history: dict[str, list[float | None]] = {}
-    for row in model.history_:
-        for name, value in row.items():
-            column = history.setdefault(name, [None] * 0)
-            column.append(float(value) if isinstance(value, int | float) and np.isfinite(value) else None)
-    rows = len(model.history_)
-    return {"measures": found, "history": {name: column for name, column in history.items() if len(column) == rows}}
+    rows = model.history_
+    numbers = dict.fromkeys(name for row in rows for name, value in row.items() if isinstance(value, int | float))
+    history = {name: [_finite(row.get(name)) for row in rows] for name in numbers}
+    return {"measures": found, "history": history}
+
+
+def _finite(value: Any) -> float | None:
+    """A number of a row of the history; None if it is not finite, or was not measured in this epoch."""
+    return float(value) if isinstance(value, int | float) and np.isfinite(value) else None

@@ -137,6 +137,8 @@ def _map(topics: Topics, options: Options) -> list[Figure]:
         f"Each dot is a document, coloured by its {'main topic' if options.colour == 'topic' else 'label'}. Documents "
         f"with similar {near} are near each other ({_METHODS.get(options.projection, options.projection)})."
     ]
+    if (groups == -1).any():
+        sentences.append(f"Documents without a label are grey ({(groups == -1).sum():,} of {len(rows):,}).")
     if options.colour == "topic" and len(names) > 10:
         sentences.append("Similar topics have similar colours.")
     if len(rows) < len(known):

@@ -18,6 +18,7 @@ from .style import BLACK, GREY
 
 _NEAR, _FAR, _DIRECTIONS = 4, 14, 16  # rings and directions around a point that are tried
 _PADDING = 1.5  # pixels around a label
+_LINE_POINTS = 12  # of a line, which later labels do not cover if they find other room
 
 
 class Labels:
@@ -37,12 +38,17 @@ class Labels:
         self.renderer = canvas(figure).get_renderer()
         self.frame = axes.get_window_extent(self.renderer)
         self.boxes = np.empty((0, 4))  # left, bottom, right, top
+        self.avoided = np.empty((0, 2))  # points that labels cover only where they find no other room
 
     def keep_free(self, points: npt.NDArray[np.float64], radius: float) -> None:
         """Keep labels away from markers at `points`, (n, 2), with a radius in typographic points."""
         centres = self.axes.transData.transform(points)
         pixels = radius * self.renderer.dpi / 72
         self.boxes = np.concatenate([self.boxes, np.hstack([centres - pixels, centres + pixels])])
+
+    def avoid(self, points: npt.NDArray[np.float64]) -> None:
+        """Prefer places where labels cover none of `points`, (n, 2), in the units of the panel."""
+        self.avoided = np.concatenate([self.avoided, self.axes.transData.transform(points)])
 
     def add(
         self,
@@ -75,7 +81,7 @@ class Labels:
             centres = np.array([x, y]) + _places(extent.width, extent.height, pixels, rings)  # (P, 2)
             free = np.flatnonzero(self._are_free(centres - half, centres + half))
             if len(free):
-                centre = centres[free[0]]
+                centre = centres[free[np.argmin(self._covered(centres[free] - half, centres[free] + half))]]
                 self.boxes = np.concatenate([self.boxes, [[*(centre - half), *(centre + half)]]])
                 artist.set_position(tuple(self.axes.transData.inverted().transform(centre).tolist()))
                 if (np.abs(centre - (x, y)) > half + max(0.6 * extent.height, (pixels or 0) + 1)).any():
@@ -111,9 +117,16 @@ class Labels:
         free: npt.NDArray[np.bool_] = inside & np.all(apart, axis=1)
         return free
 
+    def _covered(self, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+        """Return how many of the points that are avoided lie in each box from `low` to `high`, (P, 2) both."""
+        points = self.avoided
+        covered: npt.NDArray[np.intp] = np.all((points > low[:, None]) & (points < high[:, None]), axis=2).sum(axis=1)
+        return covered
+
     def _join(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         places = self.axes.transData.inverted().transform([start, end])
         self.axes.plot(*places.T, color=GREY, linewidth=0.5, zorder=4)
+        self.avoid(np.linspace(places[0], places[1], _LINE_POINTS))
 
 
 def _places(width: float, height: float, gap: float | None, rings: range) -> npt.NDArray[np.float64]:

@@ -113,6 +113,7 @@ def word_map(
     )
     labels = Labels(axes, fonts)
     labels.keep_free(centres, _STAR / 2)
+    labels.avoid(places)
     for topic, name in enumerate(shown):
         texts = (name, _short(name))
         labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=8, bold=True, gap=_STAR / 2 + 1)
