@@ -77,7 +77,7 @@ def fit(name: str, folder: Path, corpus: str, n_topics: int, seed: int, target: 
             row = {
                 "loss": [row["validation_loss"] for row in model.history_],
                 "npmi": float(tl.metrics.document_npmi(model.topic_ids(10, 0.6).tolist(), documents.counts)),
-                "active": model.history_[-1]["active_topics"],
+                "active": model.history_[-1].get("active_topics"),
                 "seconds": seconds,
                 "messages": sent["messages"] / steps,
                 "kib": sent["bytes"] / steps / 1024,
