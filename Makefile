@@ -96,6 +96,9 @@ bench-synthetic: setup .venv-peers/others  ## recover planted topics with every 
 bench-shares: setup  ## recover planted topics and classes of unequal sizes: benchmarks/shares.md
 	$(BIN)/python benchmarks/shares.py
 
+bench-other-shares: setup  ## recover planted topics from corpora of other forms: benchmarks/other_shares.md
+	$(BIN)/python benchmarks/other_shares.py
+
 bench-seeds: setup  ## fit every model with ten seeds: benchmarks/seeds.md
 	$(BIN)/python benchmarks/stability.py
 

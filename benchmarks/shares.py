@@ -360,10 +360,13 @@ def planted(n_topics: int, length: int, seed: int) -> tuple[sp.csr_matrix, np.nd
 
 def recover(job: jobs.Job) -> dict[str, Any]:
     """Fit a model to planted topics, and return how well it finds their shares."""
-    counts, topics, theta = planted(job["n_topics"], job["length"], job["seed"])
-    model = make(job)
+    return recovered(make(job), *planted(job["n_topics"], job["length"], job["seed"]))
+
+
+def recovered(model: tl.TopicModel, counts: sp.csr_matrix, topics: np.ndarray, theta: np.ndarray) -> dict[str, Any]:
+    """Fit a model to counts (D, V), and compare its topics and shares with the planted topics (K, V) and theta (D, K)."""
     start = time.process_time()
-    model.fit(counts, vocabulary=[f"w{word}" for word in range(N_WORDS)])
+    model.fit(counts, vocabulary=[f"w{word}" for word in range(counts.shape[1])])
     seconds = time.process_time() - start
     distance = np.abs(topics[:, None] - model.components_[None]).sum(2) / 2  # (K, K)
     rows, columns = linear_sum_assignment(distance)
