@@ -59,11 +59,11 @@ class Kind:
 # fmt: off
 KINDS = {
     "steep": Kind("shares fall as rank to the power of -1.5", 10, 3000, 1000, 30, 89, 0.05, 0.2, 1.0, decay=1.5),
-    "mixed lengths": Kind("lognormal lengths; few words are most of a topic", 8, 4000, 3000, 5, 600, 0.02, 0.3, 1.0, True, True),
+    "mixed lengths": Kind("lognormal lengths; topics of few words", 8, 4000, 3000, 5, 600, 0.02, 0.3, 1.0, True, True),
     "single topics": Kind("nearly all of a document is one topic", 10, 3000, 1000, 20, 59, 0.05, 0.4, 0.02),
     "few long": Kind("few long documents", 12, 250, 1500, 800, 800, 0.05, 0.25, 2.0),
     "titles": Kind("many titles", 15, 20000, 2000, 6, 12, 0.03, 0.1, 0.5),
-    "many topics": Kind("few words are most of a topic", 30, 4000, 4000, 40, 159, 0.02, 0.2, 1.0, False, True),
+    "many topics": Kind("topics of few words", 30, 4000, 4000, 40, 159, 0.02, 0.2, 1.0, False, True),
 }
 # fmt: on
 
