@@ -114,7 +114,8 @@ def test_a_service_or_any_host_cannot_be_asked_by_the_page(browser, page):
 )  # fmt: skip
 def test_topics_of_a_text_are_those_of_python(browser, small, model, tmp_path, name, settings):
     if name == "edited":
-        edits = [{"merge": [0, 2]}, {"drop": [5]}, {"split": 1, "into": 2}, {"rename": {3: "banks"}}]
+        large, *others, last = np.argsort(-model.transform(small).mean(0)).tolist()
+        edits = [{"merge": others[:2]}, {"drop": [last]}, {"split": large, "into": 2}, {"rename": {others[2]: "banks"}}]
         fitted = model.apply(edits, small)
     elif name == "Loom":
         fitted = model
