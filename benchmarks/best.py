@@ -123,7 +123,9 @@ sampling.
 LEGEND = """
 ## All models
 
-The tables below have the mean ± standard deviation over seeds:
+The tables below have the mean ± standard deviation over seeds. Not every model that is described here has been run yet.
+The rows of GSM were made with earlier defaults; [models.md](models.md) has the present ones.
+
 
 - wall s: elapsed seconds of the fit. The models ran one after the other on the same machine, with up to two
   threads each (the package uses one thread for a small network, and scikit-learn always one). If the fits of one model
