@@ -81,7 +81,7 @@ class NeuralTopicModel(TopicModel):
         learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
             topics.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
-            50. 0 adds none. In the first half of training, topics that resemble others are removed and their shares
+            50. 0 adds none. In the course of training, topics that resemble others are removed and their shares
             are added. So rare topics are found, and large ones are not divided.
         min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0

@@ -2,8 +2,8 @@
 
 With as many topics as the texts have, a large topic is soon divided between several of the model's, and two rare ones
 share what is left. With spare topics, the rare ones find a place of their own while the large one is divided; then
-duplicates are joined, and their shares are added. If there are many topics, a few spare ones stay longer, and those
-that no document is about are removed last.
+duplicates are joined, and their shares are added. If many topics are requested, a few spare ones stay longer. When
+these are removed, topics that are no document's main topic go first.
 """
 
 from __future__ import annotations

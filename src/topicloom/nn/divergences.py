@@ -41,7 +41,7 @@ def kl_dirichlet(alpha: Tensor, prior: Tensor) -> Tensor:
     """
     per_gamma = kl_gamma(alpha, prior)  # (B, K)
     divergence = per_gamma.sum(1, keepdim=True) - kl_gamma(alpha.sum(1, keepdim=True), prior.sum())  # (B, 1)
-    weights = per_gamma.detach().clamp_min(1e-12)  # (B, K) near the prior, rounding makes them negative
+    weights = per_gamma.detach().clamp_min(1e-12)  # (B, K); near the prior, rounding can make them negative
     return weights / weights.sum(1, keepdim=True) * divergence
 
 

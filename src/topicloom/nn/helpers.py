@@ -41,9 +41,8 @@ def together(jobs: Sequence[Callable[[], object]]) -> None:
         jobs: functions that write to different memory. They should take a tenth of a millisecond or more each.
     """
     remaining = iter(jobs)  # the next item is drawn under the interpreter's lock, so no two threads draw the same
-    inference = (
-        torch.is_inference_mode_enabled()
-    )  # only in that mode may its tensors be written to; it is a thread's own
+    # Tensors that were made in inference mode can be written to in that mode alone, and each thread has its own mode.
+    inference = torch.is_inference_mode_enabled()
 
     def work() -> None:
         with torch.inference_mode(inference), torch.no_grad():

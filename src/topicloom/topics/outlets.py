@@ -149,8 +149,7 @@ class Outlets(View):
             SettingError: `n` is not a whole number from 1.
         """
         require_whole("n", n)
-        learned = self._embedding()
-        words, topics = learned or distributional_vectors(self.components, self.shares, self.word_counts)
+        words, topics = self.vectors()
         word = self.vocabulary.index(item) if isinstance(item, str) and item in self.vocabulary else None
         if word is None and isinstance(item, str) and item not in self.names:
             advice = similar(item, [*self.vocabulary, *self.names]) or "give a word of its vocabulary"
@@ -161,7 +160,7 @@ class Outlets(View):
             {"kind": "word", "item": self.vocabulary[row], "name": self.vocabulary[row], "similarity": cosine}
             for row, cosine in nearest_of(words, vector, int(n), word)
         ]
-        if topic is None or learned is not None:
+        if topic is None or self._embedding() is not None:
             near = nearest_of(topics, vector, int(n), topic)
         else:  # distributional vectors of topics are orthogonal
             distances = topic_distances(self.components, self.documents.theta, self.documents.empty)  # (K, K)

@@ -144,6 +144,7 @@ class Loom(VariationalTopicModel):
         return pretraining, counting, math.ceil(of_size * sampling)
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
+        """Say that there will be fewer epochs than were asked for, unless a finished training goes on."""
         planned = self.n_history_rows
         if for_fit and planned < self.epochs and (snapshot is None or snapshot.continued is None):
             logger.info(
