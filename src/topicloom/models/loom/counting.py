@@ -12,9 +12,12 @@ from ...nn.batch import Batch
 from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
+from ...nn.sparse import SparseCounts
 from ..pruning import Pruning, Selector
+from .background import with_background
 from .cvb0 import (
     MAX_ALPHA,
+    MIN_ALPHA,
     CountedTopics,
     CountingPass,
     dirichlet_step,
@@ -22,14 +25,12 @@ from .cvb0 import (
     expected_counts,
     reassign,
     sharpen,
-    with_background,
 )
 from .documents import DocumentCounts, select, zero_counts
 from .relocation import Relocation
 from .sampling import SamplingStage, eta_step
 
 _ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
-_MIN_ALPHA = 1e-3
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
 _BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
 ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
@@ -72,6 +73,7 @@ class CollapsedCounts(nn.Module):
     batches_done: int  # of the current pass
     selector: Selector | None  # which spare topics to remove; not part of the state
     relocation: Relocation | None  # of topics in the sampling stage; not part of the state
+    divided_alpha: Tensor | None  # (K,) alpha when the background topics were divided last
     is_outdated: bool  # whether beta_t is that of an earlier pass
 
     def __init__(
@@ -149,7 +151,7 @@ class CollapsedCounts(nn.Module):
 
     def _forget_run(self) -> None:
         self.document_topics = self.word_totals = self.current_pass = self.selector = None
-        self.sampling = self.relocation = None
+        self.sampling = self.relocation = self.divided_alpha = None
         self.n_passes = self.passes_done = self.batches_done = 0
         self.is_outdated = False
 
@@ -297,7 +299,7 @@ class CollapsedCounts(nn.Module):
         self.tokens.mul_(old).add_(done.tokens)
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.document_topics is None:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
-            self.alpha.mul_(change).clamp_(_MIN_ALPHA, MAX_ALPHA)
+            self.alpha.mul_(change).clamp_(MIN_ALPHA, MAX_ALPHA)
         del done
         if (stage := self.current_sampling) is not None:
             self.eta.copy_(eta_step(self.word_topics, self.eta))
@@ -325,11 +327,16 @@ class CollapsedCounts(nn.Module):
             theta: (B, K) the encoder's theta.
             steps: steps of refinement.
         """
-        total = self.alpha.sum()
-        larger = 1 + PRIOR_TOKENS / (total * batch.counts.totals.clamp_min(1))[:, None]  # (B, 1)
-        alpha = larger * torch.lerp(self.alpha, total * theta, ENCODER_PRIOR)  # (B, K)
-        counts = self.expected_counts(batch.counts, self.topics(), alpha, theta, steps)  # (B, K)
-        return DirichletPosterior(alpha + counts, self.alpha)
+        return self.infer_with(self.topics(), self.alpha, batch.counts, theta, steps)
+
+    def infer_with(
+        self, beta_t: Tensor, alpha: Tensor, documents: SparseCounts, theta: Tensor, steps: int
+    ) -> DirichletPosterior:
+        """Return what `infer` does, with other topics (V, K) and another Dirichlet parameter of theta (K,)."""
+        total = alpha.sum()
+        larger = 1 + PRIOR_TOKENS / (total * documents.totals.clamp_min(1))[:, None]  # (B, 1)
+        own = larger * torch.lerp(alpha, total * theta, ENCODER_PRIOR)  # (B, K)
+        return DirichletPosterior(own + self.expected_counts(documents, beta_t, own, theta, steps), alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
         """Return the loss of latent Dirichlet allocation; see `lda_loss`."""

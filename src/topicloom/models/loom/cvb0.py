@@ -16,9 +16,8 @@ from ...distributed.ranks import current, step
 from ...nn.sparse import SparseCounts, document_pieces
 
 _CHUNK = 1 << 17  # elements of a (non-zeros, K) block; a few such blocks fit into a core's cache
-MAX_ALPHA = 5.0  # the largest Dirichlet parameter of a topic
+MIN_ALPHA, MAX_ALPHA = 1e-3, 5.0  # the smallest and the largest Dirichlet parameter of a topic
 SMALLEST = 1e-30  # below any product of a count and a probability
-_REMOVED_FREQUENCY = 0.9  # the corpus's word frequencies times this are subtracted from topics beside background topics
 _N_TOP_WORDS = 30  # top words of a topic: a few more than most people read
 _TOPICS = ("beta_t", "sizes", "smallest")
 _SUMS = ("word_topics", "tokens", "alpha_numerator", "alpha_denominator")
@@ -191,22 +190,6 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
             new = torch.zeros_like(new).index_add_(0, docs, gamma * x)
         counts[rows] = new
     return counts
-
-
-def with_background(beta_t: Tensor, tokens: Tensor, background: Tensor, generator: torch.Generator) -> Tensor:
-    """Return topics of which some are background topics: they have the common words, which all topics had before.
-
-    Args:
-        beta_t: (V, K) topics, columns sum to 1.
-        tokens: (V,) the frequency of each word.
-        background: (n,) the numbers of the topics that become background topics.
-        generator: draws the noise that makes them different.
-    """
-    corpus = (tokens / tokens.sum())[:, None]  # (V, 1)
-    beta_t = (beta_t - _REMOVED_FREQUENCY * corpus).clamp_min(1e-7)
-    noise = torch.rand(len(beta_t), len(background), generator=generator, device=beta_t.device)
-    beta_t[:, background] = corpus * noise**2
-    return beta_t / beta_t.sum(0)
 
 
 def sharpen(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: Tensor | float) -> Tensor:

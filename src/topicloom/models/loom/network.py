@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,8 +15,10 @@ from ...nn.batch import Batch
 from ...nn.network import Loss, Player
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
 from ...nn.sparse import mixture_log_likelihood
+from ...training.batches import BatchReader
 from ..gsm import GSMNetwork
 from ..words import Words
+from .background import SAMPLED, BackgroundTopics
 from .compiled import dirichlet_step, expected_counts, reassign
 from .counting import CollapsedCounts
 from .run_state import load_run_state, run_state
@@ -214,6 +216,17 @@ class LoomNetwork(GSMNetwork):
             shared = current().shared(self.generator)
             self.counting.start(self.decoder.beta_t().detach().clone(), self.usage, shared)
         return changes
+
+    def end_training(self, documents: Iterable[Batch]) -> None:
+        """Divide what all documents have of the background topics among all topics."""
+        counting = self.counting
+        if not counting.started or counting.is_stream or counting.has_spare or not counting.background.any():
+            return
+        if counting.divided_alpha is not None and counting.divided_alpha.equal(counting.alpha):
+            return  # it was done already, and counts have not changed since
+        assert isinstance(documents, BatchReader)
+        BackgroundTopics(self, documents.sample_of_all(SAMPLED)).divide()
+        counting.divided_alpha = counting.alpha.clone()
 
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return run_state(self.counting)

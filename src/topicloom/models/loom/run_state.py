@@ -22,6 +22,8 @@ def run_state(counts: CollapsedCounts) -> tuple[dict[str, Tensor], dict[str, Any
     values |= {"started": bool(counts.started), "n_topics": len(counts.alpha), "is_outdated": counts.is_outdated}
     if counts.word_totals is not None:
         tensors["word_totals"] = counts.word_totals
+    if counts.divided_alpha is not None:
+        tensors["divided_alpha"] = counts.divided_alpha
     if counts.sampling is not None:
         sampled, values["sampling"] = counts.sampling.state()
         tensors |= sampled
@@ -40,6 +42,7 @@ def load_run_state(counts: CollapsedCounts, tensors: Mapping[str, Tensor], value
         tensors, values: what `run_state` returned.
     """
     counts.word_totals = tensors.get("word_totals")
+    counts.divided_alpha = tensors.get("divided_alpha")
     counts.document_topics = from_tensors(tensors, values["n_topics"])
     for name in _COUNTERS:
         setattr(counts, name, values[name])

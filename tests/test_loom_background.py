@@ -1,0 +1,182 @@
+"""What all documents have of a background topic is divided among all topics; otherwise background topics stay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from safetensors.torch import load_file, save_file
+from scipy.optimize import linear_sum_assignment
+
+from topicloom.corpus import Corpus
+from topicloom.datasets import synthetic_lda
+from topicloom.models import Loom
+from topicloom.models.loom import background
+from topicloom.models.loom.background import BackgroundTopics
+from topicloom.models.loom.network import LoomNetwork
+from topicloom.training.batches import BatchReader
+from topicloom.training.callbacks import Callback
+from topicloom.training.state import Snapshot, TrainingState
+
+CPU = torch.device("cpu")
+N_WORDS, N_TOPICS = 400, 12
+SETTINGS = {"n_topics": N_TOPICS, "epochs": 150, "hidden_size": 32, "random_state": 1, "device": "cpu"}
+
+
+def drawn(common: float, n_docs: int = 300, length: int = 200) -> tuple[Corpus, np.ndarray, np.ndarray]:
+    """Return documents, topics that have a share of common words, and theta, whose mean differs between topics."""
+    random = np.random.default_rng(0)
+    zipf = 1 / np.arange(1, N_WORDS + 1)
+    topics = (1 - common) * random.dirichlet(np.full(N_WORDS, 0.05), N_TOPICS) + common * zipf / zipf.sum()
+    shares = np.linspace(1, 5, N_TOPICS) / np.linspace(1, 5, N_TOPICS).sum()
+    theta = random.dirichlet(shares, n_docs)
+    counts = np.stack([random.multinomial(length, row / row.sum()) for row in theta @ topics])
+    return Corpus.from_counts(sp.csr_array(counts), [f"w{number}" for number in range(N_WORDS)]), topics, theta
+
+
+COMMON, TOPICS, THETA = drawn(0.3)
+
+
+def matched(model: Loom) -> tuple[np.ndarray, np.ndarray]:
+    """Return the found shares of the planted topics, and the total variation distances, in the planted order."""
+    distance = np.abs(TOPICS[:, None] - model.components_[None]).sum(2) / 2
+    rows, columns = linear_sum_assignment(distance)
+    return model.transform(COMMON).mean(0)[columns], distance[rows, columns]
+
+
+@pytest.fixture(scope="module")
+def divided() -> Loom:
+    return Loom(**SETTINGS).fit(COMMON)
+
+
+@pytest.fixture(scope="module")
+def undivided() -> Loom:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(BackgroundTopics, "divide", lambda self: None)
+        return Loom(**SETTINGS).fit(COMMON)
+
+
+def test_common_words_of_all_topics_do_not_become_a_topic_of_their_own(divided, undivided):
+    shares, distance = matched(divided)
+    other_shares, other_distance = matched(undivided)
+    planted = THETA.mean(0)
+    assert np.corrcoef(shares, planted)[0, 1] > 0.95 > np.corrcoef(other_shares, planted)[0, 1]
+    assert distance.mean() < other_distance.mean() - 0.01
+
+
+def test_words_are_predicted_about_as_well(divided, undivided):
+    corpus, _, _ = drawn(0.3, n_docs=600)
+    new = corpus[300:]
+    assert divided.perplexity(new) < 1.005 * undivided.perplexity(new)
+
+
+def test_the_encoder_alone_has_the_shares_after_division(divided):
+    """With no refinement, theta is the encoder's."""
+    encoded, refined = divided.transform(COMMON, refine=0).mean(0), divided.transform(COMMON).mean(0)
+    assert np.abs(encoded - refined).max() < 0.03
+
+
+def test_a_background_topic_stays_if_documents_differ_in_it(monkeypatch):
+    """Half of the documents have the common words; their topic says something about them."""
+    random = np.random.default_rng(1)
+    zipf = 1 / np.arange(1, N_WORDS + 1)
+    topics = np.vstack([random.dirichlet(np.full(N_WORDS, 0.05), N_TOPICS - 1), zipf / zipf.sum()])
+    theta = random.dirichlet(np.full(N_TOPICS - 1, 0.2), 300) * 0.6
+    share = np.where(np.arange(300) % 2, 0.4, 0.0)[:, None]
+    counts = np.stack([random.multinomial(100, r / r.sum()) for r in np.hstack([theta, share]) @ topics])
+    corpus = Corpus.from_counts(sp.csr_array(counts), [f"w{number}" for number in range(N_WORDS)])
+    found, own = [], BackgroundTopics._common_share
+    monkeypatch.setattr(BackgroundTopics, "_common_share", lambda self: found.append(own(self)) or found[-1])
+    model = Loom(**SETTINGS).fit(corpus)
+    assert len(found) == 1
+    assert model.network_.counting.background.sum() == 1
+    assert not found[0].any()
+
+
+def test_probabilities_of_words_are_the_same_where_documents_have_the_share(divided):
+    network = divided.network_
+    assert isinstance(network, LoomNetwork)
+    share = torch.zeros(N_TOPICS)
+    share[3] = 0.2
+    reader = BatchReader.of(COMMON, 64, CPU)
+    with torch.inference_mode():
+        topics = BackgroundTopics(network, reader.sample(20))
+        beta_t, alpha = topics._divided(share)
+    theta = torch.softmax(torch.randn(5, N_TOPICS, generator=torch.Generator().manual_seed(0)), 1)
+    whole = 0.8 * theta + share
+    torch.testing.assert_close(beta_t @ theta.mT, network.counting.topics() @ whole.mT)
+    torch.testing.assert_close(beta_t.sum(0), torch.ones(N_TOPICS))
+    assert alpha[3] == pytest.approx(max(float(network.counting.alpha[3] - 0.2 * network.counting.alpha.sum()), 1e-3))
+
+
+def test_a_second_call_changes_nothing(divided):
+    reader = BatchReader.of(COMMON, 64, CPU)
+    again = Loom(**SETTINGS).fit(COMMON, callbacks=[Twice(reader)])
+    np.testing.assert_array_equal(again.components_, divided.components_)
+    np.testing.assert_array_equal(again.transform(COMMON), divided.transform(COMMON))
+
+
+class Twice(Callback):
+    """Calls `end_training` again after the last epoch."""
+
+    def __init__(self, reader: BatchReader) -> None:
+        self.reader, self.planned = reader, 0
+
+    def on_start(self, model, n_epochs: int, n_batches: int) -> None:
+        self.planned = n_epochs
+
+    def on_state(self, state: TrainingState) -> None:
+        if state.epoch == self.planned:
+            with torch.inference_mode():
+                state.network.end_training(self.reader)
+
+
+class Snapshots(Callback):
+    def __init__(self) -> None:
+        self.last: list[Snapshot] = []
+
+    def on_state(self, state: TrainingState) -> None:
+        self.last = [*self.last[-1:], state.snapshot()]
+
+
+def test_a_fit_that_stopped_before_or_after_its_end_gives_the_same_topics(tmp_path: Path, divided):
+    recorder = Snapshots()
+    whole = Loom(**SETTINGS).fit(COMMON, callbacks=[recorder])
+    np.testing.assert_array_equal(whole.components_, divided.components_)
+    for snapshot in recorder.last:
+        save_file(snapshot.tensors, tmp_path / "state.safetensors")
+        values = json.loads(json.dumps(snapshot.values))
+        model = Loom(**SETTINGS)
+        stored = Snapshot(load_file(tmp_path / "state.safetensors"), values)
+        model.fit_corpus(model._begin(COMMON, None), snapshot=stored)
+        np.testing.assert_array_equal(model.components_, whole.components_)
+        np.testing.assert_array_equal(model.transform(COMMON), whole.transform(COMMON))
+
+
+def test_higher_shares_are_tried_only_while_words_are_predicted_better(monkeypatch):
+    likelihoods, tried = iter([0.0, 1.0, 0.5, 2.0]), []
+    topics = BackgroundTopics.__new__(BackgroundTopics)
+    topics.theta = torch.linspace(0.1, 0.5, 101)[:, None].expand(101, 2)
+    topics.counting = type("Counting", (), {"background": torch.tensor([False, True])})()
+
+    def log_likelihood(self: BackgroundTopics, share: torch.Tensor) -> float:
+        tried.append(share)
+        return next(likelihoods)
+
+    monkeypatch.setattr(BackgroundTopics, "_log_likelihood", log_likelihood)
+    best = topics._common_share()
+    assert best.tolist() == pytest.approx([0.0, 0.1 + 0.4 * background._QUANTILES[0]])
+    assert len(tried) == 3
+
+
+def test_without_background_topics_nothing_is_computed(monkeypatch):
+    def fail(self, network, documents):
+        raise AssertionError("there are no background topics")
+
+    monkeypatch.setattr(BackgroundTopics, "__init__", fail)
+    corpus = synthetic_lda(200, 5, 100, 30, random_state=0).corpus
+    Loom(5, epochs=30, hidden_size=16, random_state=0, device="cpu").fit(corpus)
