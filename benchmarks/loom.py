@@ -26,7 +26,7 @@ import jobs
 import shared
 import topicloom as tl
 from topicloom.models import pruning
-from topicloom.models.loom import compiled, counting, cvb0, sampling
+from topicloom.models.loom import compiled, counting, cvb0, relocation, sampling
 from topicloom.models.loom import model as model_module
 from topicloom.models.loom import network as network_module
 from topicloom.models.loom.counting import CollapsedCounts
@@ -253,23 +253,23 @@ EXPERIMENTS = {
         Experiment("pretraining alone", "GSM: topics share common words, and the fit is worse.", model="GSM"),
         Experiment(
             "no sampling",
-            "All passes after pretraining count: topics by probability are less coherent, and the fit is worse.",
-            {"sample_share": 0.0},
+            "Topics are those of the counting stage: much less time, and a worse fit.",
+            {"epochs": 40, "pretrain_share": 0.3, "sample_share": 0.0},
         ),
         Experiment(
-            "no sampling, 56 epochs",
-            "The same with as many counting passes as by default: half of the time or less.",
-            {"epochs": 56, "pretrain_share": 0.5, "sample_share": 0.0},
+            "no sampling, three times the counting passes",
+            "Expected counts stay near the optimum that they have reached: little changes.",
+            {"epochs": 96, "pretrain_share": 12 / 96, "sample_share": 0.0},
         ),
         Experiment(
             "half the sampling passes",
             "Less time, a slightly worse fit.",
-            {"epochs": 183, "pretrain_share": 28 / 183, "sample_share": 127 / 183},
+            {"epochs": 167, "pretrain_share": 12 / 167, "sample_share": 127 / 167},
         ),
         Experiment(
             "twice the sampling passes",
             "More time, a slightly better fit.",
-            {"epochs": 564, "pretrain_share": 28 / 564, "sample_share": 508 / 564},
+            {"epochs": 548, "pretrain_share": 12 / 548, "sample_share": 508 / 548},
         ),
         Experiment("random start", "The passes are too few to find topics from a random start.", during=random_start),
         Experiment(
@@ -278,8 +278,21 @@ EXPERIMENTS = {
             {"pretrain_share": 0.003},
             random_start,
         ),
-        Experiment("more counting", "A rougher start, more passes: little changes.", {"pretrain_share": 0.045}),
-        Experiment("more pretraining", "A better start, fewer passes: little changes.", {"pretrain_share": 0.135}),
+        Experiment(
+            "half the pretraining",
+            "A rougher start: little changes on longer texts, and titles are worse.",
+            {"epochs": 288, "pretrain_share": 6 / 288, "sample_share": 254 / 288},
+        ),
+        Experiment(
+            "twice the pretraining",
+            "A better start: little changes.",
+            {"epochs": 306, "pretrain_share": 24 / 306, "sample_share": 254 / 306},
+        ),
+        Experiment(
+            "half the counting passes",
+            "Spare topics are removed sooner: little changes.",
+            {"epochs": 280, "pretrain_share": 12 / 280, "sample_share": 254 / 280},
+        ),
         Experiment("twice the epochs", "A little better, for twice the time.", {"epochs": 2 * tl.Loom.epochs}),
         Experiment(
             "no background topics", "All topics keep common words, and are less diverse.", {"background_topics": 0.0}
@@ -304,9 +317,14 @@ EXPERIMENTS = {
             during=partial(patch.object, pruning, "_OVERLAP_PENALTY", 0.0),
         ),
         Experiment(
-            "full pretraining",
-            "Long texts are pretrained as long as titles: little changes.",
-            during=partial(patch.object, model_module, "_MIN_PRETRAINING", 1.0),
+            "one learning rate for all lengths",
+            "Topics of titles are not yet formed when counting starts; longer texts stay as they are.",
+            during=partial(patch.object, model_module, "_LARGEST_STEP", 1.0),
+        ),
+        Experiment(
+            "copies not relocated",
+            "The same topics, because few topics of real texts are copies.",
+            during=partial(patch.object, relocation, "_MOMENTS", ()),
         ),
         Experiment(
             "encoder trained at every batch",
