@@ -29,7 +29,7 @@ MODELS = {
     "BATM": {"epochs": 1},
     "ProdLDA": {"epochs": 1, "batch_norm": True},
     "NVDM": {"epochs": 4},
-    "Loom": {"epochs": 16},
+    "Loom": {"epochs": 16, "background_topics": 0.2},  # one topic, of which a common share is divided at the end
 }
 
 
