@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from scipy.optimize import linear_sum_assignment
 
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import relocation
-from topicloom.models.loom.cvb0 import expected_counts
-from topicloom.models.loom.relocation import Relocation, alike, find_topics, joined_topics, relative_gains
+from topicloom.models.loom.cvb0 import CountedTopics, expected_counts
+from topicloom.models.loom.relocation import Relocation, alike, find_topics, joined_topics
 from topicloom.models.loom.sampling import Assignments, SamplingStage, token_starts
 from topicloom.training.batches import BatchReader
 
@@ -35,51 +34,70 @@ def none_protected() -> torch.Tensor:
 
 
 @pytest.mark.parametrize("n_tokens", [500, 5_000, 50_000])
-def test_copies_are_alike_and_their_words_repay_little_however_few_tokens_they_have(n_tokens):
+def test_copies_are_alike_however_few_tokens_they_have(n_tokens):
     copies = [drawn(0, n_tokens, 0), drawn(0, n_tokens // 3, 1), drawn(0, n_tokens // 2, 2)]
     counts = torch.stack([*copies, *(drawn(topic, n_tokens, 3 + topic) for topic in (1, 2, 3))], 1)
-    pairs = alike(counts).nonzero()
-    assert pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
-    at_random = torch.stack([counts[:, pair].sum() * np.log(2) for pair in pairs])  # a bit for each token
-    assert (relative_gains(counts, ETA, pairs, at_random) < 0.1).all()
+    assert alike(counts).nonzero().tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
-def test_words_of_topics_that_share_most_words_repay_much():
-    random = torch.from_numpy(np.random.default_rng(0).dirichlet(np.full(300, 0.05), 3)).float().mT  # (V, 3)
-    theme = 5_000 * torch.stack([0.7 * random[:, 0] + 0.3 * random[:, k] for k in (1, 2)], 1)
-    in_documents = torch.tensor([0.3 * 10_000])  # nats, as in documents of 60 tokens with theta ~ Dirichlet(.1)
-    assert relative_gains(theme, ETA, alike(theme).nonzero(), in_documents) > relocation._COPIES_GAIN
+def best_topics(counts, topics):
+    """Return the most probable of some topics (V, 5) for each token, as a sampler would leave them."""
+    batch = BatchReader(counts, 200, CPU).sample(counts.shape[0]).counts
+    best = (theta_of(batch, topics)[batch.documents] * topics[batch.indices]).argmax(1)
+    tokens, _ = SamplingStage(8, token_starts(counts), count_power=0.6).tokens(batch)
+    return best.repeat_interleave(tokens)
 
 
-def test_the_evidence_of_a_topic_is_the_probability_of_its_words_one_after_the_other():
-    counts, n, expected = torch.tensor([3.0, 0.0, 1.0, 2.0]), torch.zeros(4), 0.0
-    for word in (0, 3, 0, 2, 3, 0):
-        expected += float(torch.log((n[word] + 0.3) / (n.sum() + 4 * 0.3)))
-        n[word] += 1
-    assert float(relocation._evidence(counts.double(), 0.3)) == pytest.approx(expected)
+def are_copies(counts, topics, pairs):
+    stage, word_topics = stage_with(counts, topics.to(torch.uint8))
+    relocated = Relocation(BatchReader(counts, 200, CPU), expected_counts)
+    alpha = torch.full((5,), 0.1)
+    return relocated._are_copies(torch.tensor(pairs), word_topics, alpha, ETA, stage, stage.assignments).tolist()
 
 
-def test_the_cost_is_the_probability_of_the_topics_of_tokens():
-    counts = PLANTED.corpus.counts[:40]
-    starts = token_starts(counts)
-    topics = torch.randint(5, (int(starts[-1]),), generator=torch.Generator().manual_seed(0))
-    stage, _ = stage_with(counts, topics.to(torch.uint8), count_power=1.0)
-    alpha, pairs = torch.tensor([0.3, 0.1, 0.5, 0.2, 0.4]), torch.tensor([[0, 2], [1, 4]])
-    costs = Relocation(BatchReader(counts, 7, CPU), expected_counts)._costs(pairs, alpha, stage, stage.assignments)
+@pytest.mark.parametrize("n_tokens", [6, 40])
+def test_two_halves_of_a_topic_are_copies_and_two_topics_are_not(n_tokens):
+    planted = synthetic_lda(1500, 5, 300, n_tokens, alpha=0.2, eta=0.05, shares=SHARES, random_state=4)
+    counts, beta_t = planted.corpus.counts, torch.from_numpy(planted.topics).float().mT
+    topics = best_topics(counts, beta_t)
+    document = np.repeat(np.arange(1500), np.diff(token_starts(counts).numpy()))
+    is_moved = (topics == 0) & torch.from_numpy(document % 2 == 1)  # what every second document has of topic 0
+    topics = torch.where(topics == 3, 1, topics)
+    assert are_copies(counts, torch.where(is_moved, 3, topics), [[0, 3], [1, 2], [0, 1]]) == [True, False, False]
 
-    def log_probability(topics, alpha) -> float:
-        total = 0.0
-        for first, last in pairwise(starts.tolist()):
-            n = torch.zeros(len(alpha))
-            for topic in topics[first:last]:
-                total += float(torch.log((n[topic] + alpha[topic]) / (n.sum() + alpha.sum())))
-                n[topic] += 1
-        return total
 
-    for (a, b), cost in zip(pairs.tolist(), costs.tolist(), strict=True):
-        joined, joint = torch.where(topics == b, a, topics), alpha.clone()
-        joint[a], joint[b] = alpha[a] + alpha[b], 0
-        assert cost == pytest.approx(log_probability(joined, joint) - log_probability(topics, alpha), rel=1e-4)
+def test_topics_that_share_most_words_are_no_copies():
+    random = np.random.default_rng(0)
+    theme, own = random.dirichlet(np.full(300, 0.05)), random.dirichlet(np.full(300, 0.05), 5)
+    topics = 0.7 * theme + 0.3 * own
+    mixed = random.dirichlet(np.full(5, 0.1), 1000) @ topics
+    counts = sp.csr_array(np.stack([random.multinomial(60, row / row.sum()) for row in mixed]).astype(np.float32))
+    found = best_topics(counts, torch.from_numpy(topics).float().mT)
+    _, word_topics = stage_with(counts, found.to(torch.uint8))
+    pairs = alike(word_topics).nonzero().tolist()
+    assert len(pairs) == 10
+    assert not any(are_copies(counts, found, pairs))
+
+
+def test_few_documents_give_no_evidence_of_copies():
+    counts = PLANTED.corpus.counts[:90]  # a fifth of these is less than 20
+    assert are_copies(counts, torch.zeros(int(token_starts(counts)[-1])), [[0, 1]]) == [False]
+
+
+def test_topics_that_predict_words_have_no_tokens_of_these_documents(monkeypatch):
+    counts, kept = PLANTED.corpus.counts, []
+    from_counts = CountedTopics.from_counts
+
+    def recorded(word_topics, eta):
+        kept.append(word_topics.sum(1))
+        return from_counts(word_topics, eta)
+
+    monkeypatch.setattr(relocation.CountedTopics, "from_counts", recorded)
+    are_copies(counts, best_topics(counts, TOPICS), [[0, 1]])
+    sample = BatchReader(counts, 200, CPU).sample(300).counts
+    powered = torch.zeros(300).index_add_(0, sample.indices, sample.values**0.6)
+    whole = torch.from_numpy(np.asarray(counts.power(0.6).sum(0))).float()
+    torch.testing.assert_close(kept[0], whole - powered, rtol=1e-4, atol=1e-3)
 
 
 def test_a_rank_may_have_fewer_documents_than_there_are_batches():
@@ -150,11 +168,7 @@ def test_relocation_keeps_counts_and_topics_of_tokens_in_step():
     counts = PLANTED.corpus.counts
     reader = BatchReader(counts, 200, CPU)
     # Topic 0 is divided at random between 0 and 3; the tokens of 3 have topic 1, as a sampler leaves them.
-    batch = reader.sample(counts.shape[0]).counts
-    theta = theta_of(batch, TOPICS)
-    best = (theta[batch.documents] * TOPICS[batch.indices]).argmax(1)
-    tokens, _ = SamplingStage(8, token_starts(counts), count_power=0.6).tokens(batch)
-    topics = best.repeat_interleave(tokens)
+    topics = best_topics(counts, TOPICS)
     topics[topics == 3] = 1
     is_moved = (topics == 0) & (torch.rand(len(topics), generator=torch.Generator().manual_seed(0)) < 0.5)
     topics[is_moved] = 3

@@ -189,15 +189,20 @@ class BatchReader:
         release(self.counts.data, self.counts.indices)  # documents at a distance are mapped with many others
         return batch
 
+    def own_sample(self, n_docs: int) -> Batch:
+        """Return those documents of `sample_of_all` that this rank has."""
+        if current().size == 1:
+            return self.sample(n_docs)
+        parts = self.parts or current().every(self.n_docs)
+        first, total = sum(parts[: current().rank]), sum(parts)
+        some = np.linspace(0, total - 1, min(n_docs, total)).astype(np.intp) - first
+        return self._batch(self.rows[some[(some >= 0) & (some < self.n_docs)]])
+
     def sample_of_all(self, n_docs: int) -> Batch:
         """Return `sample` of the documents of all ranks."""
-        ranks = current()
+        ranks, own = current(), self.own_sample(n_docs)
         if ranks.size == 1:
-            return self.sample(n_docs)
-        parts = self.parts or ranks.every(self.n_docs)
-        first, total = sum(parts[: ranks.rank]), sum(parts)
-        some = np.linspace(0, total - 1, min(n_docs, total)).astype(np.intp) - first
-        own = self._batch(self.rows[some[(some >= 0) & (some < self.n_docs)]])
+            return own
         counts, fields = own.counts, {name: ranks.rows(field) for name, field in own.fields.items()}
         offsets = torch.nn.functional.pad(ranks.rows(counts.offsets.diff()).cumsum(0), (1, 0))
         indices, values = ranks.rows(counts.indices), ranks.rows(counts.values)

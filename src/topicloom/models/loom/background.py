@@ -55,11 +55,9 @@ class BackgroundTopics:
 
     def __init__(self, network: LoomNetwork, documents: Batch) -> None:
         self.network, self.counting = network, network.counting
-        values = documents.counts.values  # (N,)
-        draws = torch.rand(len(values), generator=torch.Generator().manual_seed(0)).to(values.device)
+        given, self.scored = documents.counts.halves()
         self.theta = network.posterior(documents).point()  # (D, K)
-        self.given = replace(documents, counts=documents.counts.with_values(values * (draws < 0.5)))
-        self.scored = documents.counts.with_values(values * (draws >= 0.5))
+        self.given = replace(documents, counts=given)
         self.encoded = network.code(self.given).point()  # (D, K)
 
     def divide(self) -> None:
@@ -82,27 +80,29 @@ class BackgroundTopics:
     def _common_share(self) -> Tensor:
         """Return the share that documents have in common of each topic: (K,), 0 for topics that are no background.
 
-        It is a quantile of the shares of documents. Higher quantiles are tried as long as words are predicted better.
+        It is a quantile of the shares of documents. Higher quantiles are tried as long as words are predicted better,
+        by more than one standard error.
         """
         best = torch.zeros_like(self.theta[0])
-        highest = self._log_likelihood(best)
+        highest = self._log_likelihood(best)  # (D,)
         for quantile in _QUANTILES:
             share = torch.where(self.counting.background, self.theta.quantile(quantile, dim=0), 0.0)
             share = torch.where(share < _LEAST_SHARE, 0.0, share)  # (K,)
             if not share.any():
                 continue
-            if (found := self._log_likelihood(share)) <= highest:
+            found = self._log_likelihood(share)
+            if (found - highest).sum() <= (found - highest).square().sum().sqrt():
                 break
             best, highest = share, found
         return best
 
-    def _log_likelihood(self, share: Tensor) -> float:
-        """Return the log likelihood of words that the documents' other words predict, with topics after division."""
+    def _log_likelihood(self, share: Tensor) -> Tensor:
+        """Return the log likelihood of words that documents' other words predict with topics after division, (D,)."""
         beta_t, alpha = self._divided(share)
         start = self.encoded * self._factor(share)
         start = start / start.sum(1, keepdim=True)  # (D, K)
         posterior = self.counting.infer_with(beta_t, alpha, self.given.counts, start, self.network.refine)
-        return float(mixture_log_likelihood(posterior.point(), beta_t, self.scored).sum(dtype=torch.float64))
+        return mixture_log_likelihood(posterior.point(), beta_t, self.scored)
 
     def _divided(self, share: Tensor) -> tuple[Tensor, Tensor]:
         """Return topics (V, K), of which each has the words of the common share, and alpha (K,) without it.

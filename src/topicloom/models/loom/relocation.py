@@ -8,7 +8,6 @@ again from the component whose addition to the mixture raises the likelihood mos
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,10 +21,11 @@ from ...training.batches import BatchReader
 from .cvb0 import MAX_ALPHA, CountedTopics
 from .sampling import Assignments, SamplingStage
 
-# Copies of one topic have a smaller relative gain, and two topics that share 70 % of their words a larger one.
-_COPIES_GAIN = 0.3
 _ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are taken to be different
 _PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
+_PREDICTED, _PREDICTED_SHARE = 1 << 11, 0.2  # the most documents, and share of them, whose words are predicted
+_FEWEST_PREDICTED = 20  # documents
+_PREDICTION_STEPS = 10  # of the shares of topics in these
 _MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
 _FEWEST_PASSES = 24  # of the sampling stage; a topic that starts again needs some passes
 _SAMPLED = 1 << 14  # documents in which new topics are sought
@@ -38,7 +38,6 @@ _GIVING_STEPS = 5  # of the shares of all topics when tokens are given to new on
 _BATCH = 2048  # documents; large batches are inferred faster
 _CHUNK = 1 << 17  # elements of a (non-zeros, K) block
 _BLOCK = 1 << 20  # tokens
-_PAIRS = 64  # of topics whose costs are computed at once
 _ALPHA = 0.05  # Dirichlet parameter: documents have much of a topic or none
 _SMOOTHING = 0.01  # tokens of a new topic, for each word of the vocabulary, that have the frequencies of the corpus
 
@@ -73,8 +72,7 @@ class Relocation:
         assert stage.assignments is not None
         counts = word_topics + seed_counts
         pairs = current().of_first(alike(counts)).nonzero()  # (n, 2)
-        gains = relative_gains(counts, eta, pairs, self._costs(pairs, alpha, stage, stage.assignments))  # (n,)
-        copies = pairs[gains < _COPIES_GAIN]
+        copies = pairs[self._are_copies(pairs, counts, alpha, eta, stage, stage.assignments)]
         joined = current().of_first(joined_topics(copies, counts.sum(0), seed_counts.any(0)))  # (K,)
         numbers, left = torch.arange(len(joined), device=joined.device), joined.unique()
         if len(left) == len(joined):
@@ -90,27 +88,37 @@ class Relocation:
         alpha[free] = _ALPHA
         word_topics.add_(self._give_tokens(topics, free, stage, stage.assignments)).clamp_min_(0)
 
-    def _costs(self, pairs: Tensor, alpha: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
-        """Return what it costs to say which of the two topics of a pair the tokens of documents have, in nats: (n,).
+    def _are_copies(
+        self, pairs: Tensor, counts: Tensor, alpha: Tensor, eta: Tensor, stage: SamplingStage, assignments: Assignments
+    ) -> Tensor:
+        """Return whether the two topics of each pair (n, 2) predict words no better than one topic does, (n,) bool.
 
-        It is the logarithm of how much more likely the topics of tokens would be if the two were one topic; theta is
-        integrated out.
+        The words are those of some documents, and the topics are those of all other documents. Half of the words are
+        given; the log likelihood of the others may fall by one standard error.
         """
-        total, of_pairs = torch.zeros(len(pairs), device=alpha.device), alpha[pairs]  # (n,), (n, 2)
-        for batch in self.documents if len(pairs) else ():
-            assert batch.rows is not None
-            tokens, weights = stage.tokens(batch.counts)  # (N,) each
-            docs, weights = (each.repeat_interleave(tokens) for each in (batch.counts.documents, weights))  # (T,) each
-            topics = assignments.topics[assignments.places(batch.rows)].long()  # (T,)
-            counts = torch.zeros(batch.n_docs, len(alpha), device=alpha.device)
-            counts.index_put_((docs, topics), weights, accumulate=True)  # (B, K)
-            for start in range(0, len(pairs), _PAIRS):
-                some = slice(start, start + _PAIRS)
-                separate, prior = counts[:, pairs[some]], of_pairs[some]  # (B, m, 2), (m, 2)
-                cost = torch.lgamma(separate.sum(2) + prior.sum(1)) - torch.lgamma(separate + prior).sum(2)  # (B, m)
-                none = torch.lgamma(prior.sum(1)) - torch.lgamma(prior).sum(1)  # (m,)
-                total[some] += (cost - none).sum(0)
-        return current().sum(total)
+        n_docs = min(_PREDICTED, int(_PREDICTED_SHARE * self.documents.n_docs_of_all))
+        if n_docs < _FEWEST_PREDICTED or not len(pairs):
+            return torch.zeros(len(pairs), dtype=torch.bool, device=pairs.device)
+        batch = self.documents.own_sample(n_docs)
+        assert batch.rows is not None
+        tokens, weights = stage.tokens(batch.counts)  # (N,) each
+        words, weights = (each.repeat_interleave(tokens) for each in (batch.counts.indices, weights))  # (T,) each
+        topics = assignments.topics[assignments.places(batch.rows)].long()  # (T,)
+        own = torch.zeros_like(counts)
+        own.view(-1).index_add_(0, words * counts.shape[1] + topics, weights)
+        left = (counts - current().sum(own)).clamp_min_(0)  # (V, K)
+        beta_t, (given, scored) = CountedTopics.from_counts(left, eta).beta_t, batch.counts.halves()
+        theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
+        sums = left.new_zeros(len(pairs), 2, dtype=torch.float64)
+        likely = scored.sampled_product(theta, beta_t) + TINY  # (N,)
+        for number, pair in enumerate(pairs.tolist()):
+            joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t[:, 0]  # (V,)
+            shares, separate = theta[:, pair][scored.documents], beta_t[:, pair][scored.indices]  # (N, 2) each
+            change = (shares * (joint[scored.indices, None] - separate)).sum(1) / likely  # (N,)
+            changes = scored.sum_by_document(scored.values * change.clamp_min(TINY - 1).log1p()).double()  # (B,)
+            sums[number] = torch.stack([changes.sum(), changes.square().sum()])
+        total, squares = current().sum(sums.float()).unbind(1)  # (n,) each
+        return total >= -squares.sqrt()
 
     def _new_topics(self, known: Tensor, n_topics: int) -> Tensor:
         """Return new topics (V, n_topics) beside those that are known (V, K)."""
@@ -119,10 +127,16 @@ class Relocation:
 
     def _theta(self, documents: SparseCounts, beta_t: Tensor, steps: int) -> Tensor:
         """Return the shares of topics (V, K) that explain documents best, with few topics for each: (B, K)."""
+        alpha = beta_t.new_full((beta_t.shape[1],), _ALPHA)
         start = torch.full((documents.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1], device=beta_t.device)
-        alpha = start.new_full((beta_t.shape[1],), _ALPHA)
         counts = self.expected_counts(documents, beta_t, alpha, start, steps)
         return counts / counts.sum(1, keepdim=True).clamp_min(TINY)
+
+    def _inferred(self, documents: SparseCounts, beta_t: Tensor, alpha: Tensor, steps: int) -> Tensor:
+        """Return the mean shares of topics (V, K) in documents, given the Dirichlet parameter (K,): (B, K)."""
+        start = (alpha / alpha.sum()).repeat(documents.n_docs, 1)
+        posterior = alpha + self.expected_counts(documents, beta_t, alpha, start, steps)
+        return posterior / posterior.sum(1, keepdim=True)
 
     def _give_tokens(self, topics: Tensor, new: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
         """Give tokens to new topics where these are their most probable ones, and return the change of N_vk, (V, K).
@@ -167,24 +181,6 @@ def alike(word_topics: Tensor) -> Tensor:
     return (pairs | pairs.mT).triu(1)
 
 
-def relative_gains(word_topics: Tensor, eta: Tensor, pairs: Tensor, costs: Tensor) -> Tensor:
-    """Return the gain of the words by two topics instead of one, as a share of the cost, (n,).
-
-    The gain is the logarithm of the Bayes factor of two topics and one. Words of copies gain little, as they do
-    not tell which of the two a token has.
-
-    Args:
-        word_topics: (V, K) N_vk.
-        eta: (), Dirichlet parameter of the topics.
-        pairs: (n, 2) topics.
-        costs: (n,) what it costs to say which of the two topics tokens have, in nats.
-    """
-    prior, counts = float(eta), {k: word_topics[:, k].double() for k in pairs.unique().tolist()}
-    evidence = {k: _evidence(each, prior) for k, each in counts.items()}
-    gains = [float(evidence[a] + evidence[b] - _evidence(counts[a] + counts[b], prior)) for a, b in pairs.tolist()]
-    return torch.tensor(gains, device=costs.device).to(costs) / costs.clamp_min(TINY)
-
-
 def joined_topics(pairs: Tensor, sizes: Tensor, protected: Tensor) -> Tensor:
     """Return the topic that each topic becomes when pairs of them are joined, (K,) int64.
 
@@ -200,13 +196,6 @@ def joined_topics(pairs: Tensor, sizes: Tensor, protected: Tensor) -> Tensor:
         if not protected[goes]:
             heirs[heirs == goes] = stays
     return heirs
-
-
-def _evidence(counts: Tensor, eta: float) -> Tensor:
-    """Return the log likelihood of the words of one topic (V,), whose distribution is not known: ()."""
-    found, total = counts[counts > 0], eta * len(counts)
-    evidence: Tensor = torch.lgamma(found + eta).sum() - torch.lgamma(counts.sum() + total)
-    return evidence + math.lgamma(total) - len(found) * math.lgamma(eta)
 
 
 def find_topics(documents: SparseCounts, theta: Tensor, beta_t: Tensor, n_topics: int) -> Tensor:
