@@ -26,7 +26,7 @@ import jobs
 import shared
 import topicloom as tl
 from topicloom.models import pruning
-from topicloom.models.loom import compiled, counting, cvb0, relocation, sampling
+from topicloom.models.loom import compiled, compiled_sampling, counting, cvb0, relocation, sampling
 from topicloom.models.loom import model as model_module
 from topicloom.models.loom import network as network_module
 from topicloom.models.loom.counting import CollapsedCounts
@@ -184,7 +184,7 @@ def kept_in_words() -> Iterator[None]:
 
     def sampled(counts: Any, draws: Any, previous: torch.Tensor, topics: CountedTopics, *args: Any) -> Any:
         endless = replace(topics, sizes=torch.full_like(topics.sizes, torch.inf))  # one token changes no probability
-        return compiled.sample(counts, draws, previous, endless, *args)
+        return compiled_sampling.sample(counts, draws, previous, endless, *args)
 
     with replaced(network_module, "reassign", reassigned), replaced(model_module, "sample", sampled):
         yield
