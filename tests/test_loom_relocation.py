@@ -210,3 +210,13 @@ def test_loom_finds_unequal_shares_which_it_does_not_without_relocation(monkeypa
     assert correlation() > 0.98
     monkeypatch.setattr(relocation, "_MOMENTS", ())
     assert correlation() < 0.97
+
+
+def test_a_rank_may_have_none_of_the_documents_whose_words_are_predicted(monkeypatch):
+    counts = PLANTED.corpus.counts
+    reader = BatchReader(counts, 200, CPU)
+    monkeypatch.setattr(BatchReader, "own_sample", lambda self, n_docs: self._batch(np.zeros(0, np.intp)))
+    stage, word_topics = stage_with(counts, best_topics(counts, TOPICS).to(torch.uint8))
+    pairs, alpha = torch.tensor([[0, 1]]), torch.full((5,), 0.1)
+    relocated = Relocation(reader, expected_counts)
+    assert relocated._are_copies(pairs, word_topics, alpha, ETA, stage, stage.assignments).shape == (1,)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ...distributed.ranks import current
+from ...nn.batch import Batch
 from ...nn.divergences import kl_dirichlet
 from ...nn.sparse import TINY, SparseCounts, members_of
 from ...training.batches import BatchReader
@@ -26,6 +27,7 @@ _PARTNERS = 4  # similar topics with which each topic is compared; copies of cop
 _PREDICTED, _PREDICTED_SHARE = 1 << 11, 0.2  # the most documents, and share of them, whose words are predicted
 _FEWEST_PREDICTED = 20  # documents
 _PREDICTION_STEPS = 10  # of the shares of topics in these
+_LEAST_CHANGE = -1 + 1e-6  # of the probability of a word, as a share of it
 _MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
 _FEWEST_PASSES = 24  # of the sampling stage; a topic that starts again needs some passes
 _SAMPLED = 1 << 14  # documents in which new topics are sought
@@ -100,25 +102,31 @@ class Relocation:
         if n_docs < _FEWEST_PREDICTED or not len(pairs):
             return torch.zeros(len(pairs), dtype=torch.bool, device=pairs.device)
         batch = self.documents.own_sample(n_docs)
+        left = self._counts_without(batch, counts, stage, assignments)  # (V, K)
+        sums = left.new_zeros(len(pairs), 2)
+        if batch.n_docs:  # a rank may have none of the sample
+            beta_t, (given, scored) = CountedTopics.from_counts(left, eta).beta_t, batch.counts.halves()
+            theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
+            likely = scored.sampled_product(theta, beta_t) + TINY  # (N,)
+            for number, pair in enumerate(pairs.tolist()):
+                joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t[:, 0]  # (V,)
+                shares, separate = theta[:, pair][scored.documents], beta_t[:, pair][scored.indices]  # (N, 2) each
+                change = (shares * (joint[scored.indices, None] - separate)).sum(1) / likely  # (N,)
+                changes = scored.sum_by_document(scored.values * change.clamp_min(_LEAST_CHANGE).log1p())  # (B,)
+                sums[number] = torch.stack([changes.sum(), changes.square().sum()])
+        total, squares = current().sum(sums).unbind(1)  # (n,) each
+        return total >= -squares.sqrt()
+
+    @staticmethod
+    def _counts_without(batch: Batch, counts: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
+        """Return counts (V, K) without those of the documents of a batch, of all ranks."""
         assert batch.rows is not None
         tokens, weights = stage.tokens(batch.counts)  # (N,) each
         words, weights = (each.repeat_interleave(tokens) for each in (batch.counts.indices, weights))  # (T,) each
         topics = assignments.topics[assignments.places(batch.rows)].long()  # (T,)
         own = torch.zeros_like(counts)
-        own.view(-1).index_add_(0, words * counts.shape[1] + topics, weights)
-        left = (counts - current().sum(own)).clamp_min_(0)  # (V, K)
-        beta_t, (given, scored) = CountedTopics.from_counts(left, eta).beta_t, batch.counts.halves()
-        theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
-        sums = left.new_zeros(len(pairs), 2, dtype=torch.float64)
-        likely = scored.sampled_product(theta, beta_t) + TINY  # (N,)
-        for number, pair in enumerate(pairs.tolist()):
-            joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t[:, 0]  # (V,)
-            shares, separate = theta[:, pair][scored.documents], beta_t[:, pair][scored.indices]  # (N, 2) each
-            change = (shares * (joint[scored.indices, None] - separate)).sum(1) / likely  # (N,)
-            changes = scored.sum_by_document(scored.values * change.clamp_min(TINY - 1).log1p()).double()  # (B,)
-            sums[number] = torch.stack([changes.sum(), changes.square().sum()])
-        total, squares = current().sum(sums.float()).unbind(1)  # (n,) each
-        return total >= -squares.sqrt()
+        own.view(-1).index_add_(0, words * counts.shape[1] + topics, weights)  # in the same order, see `_give_tokens`
+        return (counts - current().sum(own)).clamp_min_(0)
 
     def _new_topics(self, known: Tensor, n_topics: int) -> Tensor:
         """Return new topics (V, n_topics) beside those that are known (V, K)."""
