@@ -220,3 +220,16 @@ def test_a_rank_may_have_none_of_the_documents_whose_words_are_predicted(monkeyp
     pairs, alpha = torch.tensor([[0, 1]]), torch.full((5,), 0.1)
     relocated = Relocation(reader, expected_counts)
     assert relocated._are_copies(pairs, word_topics, alpha, ETA, stage, stage.assignments).shape == (1,)
+
+
+def test_two_topics_that_hardly_predict_better_than_one_are_copies(monkeypatch):
+    """Two topics that share 93 % of their words predict them better than one does, but hardly."""
+    random = np.random.default_rng(3)
+    both, own = random.dirichlet(np.full(300, 1.0)), random.dirichlet(np.full(300, 0.01), 5)
+    topics = np.concatenate([0.93 * both + 0.07 * own[:2], own[2:]])
+    theta = random.dirichlet(np.full(5, 0.1), 2000)
+    counts = sp.csr_array(np.stack([random.multinomial(150, row / row.sum()) for row in theta @ topics]))
+    found = best_topics(counts.astype(np.float32), torch.from_numpy(topics).float().mT)
+    assert are_copies(counts.astype(np.float32), found, [[0, 1], [2, 3]]) == [True, False]
+    monkeypatch.setattr(relocation, "_NATS_PER_TOKEN", 0.0)
+    assert are_copies(counts.astype(np.float32), found, [[0, 1], [2, 3]]) == [False, False]

@@ -27,6 +27,7 @@ _PARTNERS = 4  # similar topics with which each topic is compared; copies of cop
 _PREDICTED, _PREDICTED_SHARE = 1 << 11, 0.2  # the most documents, and share of them, whose words are predicted
 _FEWEST_PREDICTED = 20  # documents
 _PREDICTION_STEPS = 10  # of the shares of topics in these
+_NATS_PER_TOKEN = 0.02  # copies gain less by being two topics, and topics that share 70 % of their words .07 or more
 _LEAST_CHANGE = -1 + 1e-6  # of the probability of a word, as a share of it
 _MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
 _FEWEST_PASSES = 24  # of the sampling stage; a topic that starts again needs some passes
@@ -96,26 +97,27 @@ class Relocation:
         """Return whether the two topics of each pair (n, 2) predict words no better than one topic does, (n,) bool.
 
         The words are those of some documents, and the topics are those of all other documents. Half of the words are
-        given; the log likelihood of the others may fall by one standard error.
+        given; the log likelihood of the others may fall by one standard error, or by .02 nats for each token of the
+        smaller topic.
         """
         n_docs = min(_PREDICTED, int(_PREDICTED_SHARE * self.documents.n_docs_of_all))
         if n_docs < _FEWEST_PREDICTED or not len(pairs):
             return torch.zeros(len(pairs), dtype=torch.bool, device=pairs.device)
         batch = self.documents.own_sample(n_docs)
         left = self._counts_without(batch, counts, stage, assignments)  # (V, K)
-        sums = left.new_zeros(len(pairs), 2)
+        sums, sizes = left.new_zeros(len(pairs), 2), torch.zeros_like(alpha)
         if batch.n_docs:  # a rank may have none of the sample
             beta_t, (given, scored) = CountedTopics.from_counts(left, eta).beta_t, batch.counts.halves()
             theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
-            likely = scored.sampled_product(theta, beta_t) + TINY  # (N,)
+            likely, sizes = scored.sampled_product(theta, beta_t) + TINY, scored.totals @ theta  # (N,), (K,)
             for number, pair in enumerate(pairs.tolist()):
                 joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t[:, 0]  # (V,)
                 shares, separate = theta[:, pair][scored.documents], beta_t[:, pair][scored.indices]  # (N, 2) each
                 change = (shares * (joint[scored.indices, None] - separate)).sum(1) / likely  # (N,)
                 changes = scored.sum_by_document(scored.values * change.clamp_min(_LEAST_CHANGE).log1p())  # (B,)
                 sums[number] = torch.stack([changes.sum(), changes.square().sum()])
-        total, squares = current().sum(sums).unbind(1)  # (n,) each
-        return total >= -squares.sqrt()
+        (total, squares), sizes = current().sum(sums).unbind(1), current().sum(sizes)  # (n,) each, (K,)
+        return total >= -torch.maximum(squares.sqrt(), _NATS_PER_TOKEN * sizes[pairs].amin(1))
 
     @staticmethod
     def _counts_without(batch: Batch, counts: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
