@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from topicloom.errors import InputError
 from topicloom.metrics import (
     Measured,
     active_topics,
@@ -274,6 +275,35 @@ def test_clusters_by_hand():
     mutual = entropy["class"] + entropy["cluster"] - joint
     found = normalised_mutual_information(labels, clusters)
     assert found == pytest.approx(2 * mutual / (entropy["class"] + entropy["cluster"]))
+
+
+@pytest.mark.parametrize("measure", [purity, normalised_mutual_information, adjusted_rand_index])
+@pytest.mark.parametrize(
+    ("labels", "clusters", "message"),
+    [
+        ([1, 2, 1], [0], "`labels` should have a value for each document, 1 in all; it has 3"),
+        ([1], [0, 1], "2 in all; it has 1"),
+        ([[1], [2]], [0, 1], r"one value for each document; its shape is \(2, 1\)"),
+        ([1, 2], np.eye(2), r"`clusters` should have one value for each document; its shape is \(2, 2\)"),
+        (["a", None], [0, 1], "`labels` has no value for document 1"),
+        (["a", float("nan")], [0, 1], "`labels` has no value for document 1"),
+        ([float("nan"), 2.0], [0, 1], "`labels` has no value for document 0"),
+        ([1, 2], [0, None], "`clusters` has no value for document 1"),
+    ],
+)
+def test_each_document_needs_a_class_and_a_cluster(measure, labels, clusters, message):
+    with pytest.raises(InputError, match=message):
+        measure(labels, clusters)
+
+
+def test_each_document_needs_a_class_to_be_predicted():
+    theta = np.eye(3)
+    with pytest.raises(InputError, match=r"`labels_train` should .* 3 in all; it has 2"):
+        classification_accuracy(theta, [0, 1], theta, [0, 1, 1])
+    with pytest.raises(InputError, match="`labels_test` has no value for document 2"):
+        classification_accuracy(theta, [0, 1, 1], theta, [0, 1, float("nan")])
+    with pytest.raises(InputError, match=r"`labels` should .* 3 in all; it has 2"):
+        cross_validated_accuracy(theta, [0, 1])
 
 
 def test_one_class_or_none():
