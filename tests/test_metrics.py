@@ -230,6 +230,32 @@ def test_redundancy():
     assert (redundancy([["a"]]), redundancy([])) == (0, 0)
 
 
+VECTORS = {"game": np.ones(2), "win": np.ones(2)}
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        topic_diversity,
+        topic_uniqueness,
+        inverted_rbo,
+        rank_biased_overlap,
+        redundancy,
+        duplicate_topics,
+        lambda topics, top_n=10: embedding_diversity(topics, VECTORS, top_n),
+    ],
+)
+def test_diversity_is_that_of_lists_of_words(measure):
+    for topics in (["game", "win"], np.array(["game", "win"]), np.arange(3), None, 3):
+        with pytest.raises(InputError, match=r"give a list of topics|give one, each topic a list"):
+            measure(topics)
+    for top_n in (0, -1):
+        with pytest.raises(InputError, match=f"`top_n={top_n}` leaves no word"):
+            measure([["game", "win"], ["win"]], top_n=top_n)
+    topics = [["game", "win"], ["win"]]
+    np.testing.assert_array_equal(measure(iter(topics)), measure(topics))
+
+
 # Collapse.
 
 
