@@ -63,8 +63,17 @@ def column_names(frame: Any) -> list[str]:
     return [str(name) for name in _narwhals(frame).columns]
 
 
+def named_columns(frame: Any) -> list[str]:
+    """Return the names of the columns that are texts; the columns of an array that became a frame have numbers."""
+    return [name for name in _narwhals(frame).columns if isinstance(name, str)]
+
+
 def is_numeric(frame: Any) -> bool:
     """Return whether all columns of a data frame hold numbers, like those of a document-term matrix."""
+    # Narwhals does not know the types of pandas' sparse columns.
+    sparse = [kind.subtype for kind in getattr(frame, "dtypes", ()) if hasattr(kind, "fill_value")]
+    if sparse and len(sparse) == frame.shape[1]:
+        return all(kind.kind in "biuf" for kind in sparse)
     return all(kind.is_numeric() or kind == _boolean() for kind in _narwhals(frame).schema.values())
 
 
