@@ -119,6 +119,12 @@ def test_perplexity():
     assert perplexity([0.0], [0]) == float("inf")
 
 
+def test_perplexity_needs_the_tokens_of_each_document():
+    for tokens in ([4], [4, 2, 1]):
+        with pytest.raises(InputError, match=f"2 log likelihoods and {len(tokens)} numbers of tokens"):
+            perplexity([-10.0, -5.0], tokens)
+
+
 def test_perplexity_by_document_and_by_corpus():
     # Two tokens of 1/2 each, and six of 1/8: documents weigh alike, or tokens do. The empty document says nothing.
     logs, tokens = [2 * np.log(1 / 2), 6 * np.log(1 / 8), -3.0], [2, 6, 0]
