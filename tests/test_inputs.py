@@ -76,6 +76,16 @@ def test_columns_that_are_words_are_not_read_in_another_order(model):
     np.testing.assert_array_equal(model.transform(Corpus.from_counts(backwards, backwards.columns)), expected)
 
 
+def test_columns_of_one_name_are_refused(model):
+    pandas = pytest.importorskip("pandas")
+    for read in (tl.GSM(2, epochs=1).fit, model.transform, Corpus.from_frame):
+        with pytest.raises(InputError, match="the data frame has several columns 'a'; give each a name of its own"):
+            read(pandas.DataFrame(np.ones((2, 3)), columns=["b", "a", "a"]))
+    arrow = pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match="the data frame has several columns 'text'"):
+        Corpus.from_frame(arrow.table([arrow.array(["x"])] * 2, names=["text", "text"]))
+
+
 def test_sparse_columns_of_a_data_frame_are_counts(model):
     pandas = pytest.importorskip("pandas")
     counts = model.encode(TEXTS[:4])

@@ -132,6 +132,7 @@ def read_frame(
 
 def _narwhals(frame: Any) -> Any:
     import narwhals
+    from narwhals.exceptions import DuplicateError
 
     try:
         return narwhals.from_native(frame, eager_only=True)
@@ -139,6 +140,10 @@ def _narwhals(frame: Any) -> Any:
         raise InputError(
             f"{type(frame).__name__} cannot be read; give a pandas or polars DataFrame, or a pyarrow Table"
         ) from None
+    except DuplicateError:
+        names = [str(name) for name in getattr(frame, "column_names", frame.columns)]  # an Arrow table's, or a frame's
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the data frame has several columns {twice!r}; give each a name of its own") from None
 
 
 def _boolean() -> Any:
