@@ -225,6 +225,12 @@ def test_embedding_diversity():
     assert (nowhere, nowhere.settings["pairs"], nowhere.settings["topics_left_out"]) == (1, 0, 2)
 
 
+@pytest.mark.parametrize("word", [3, -1, "east", 0.0])
+def test_rows_of_vectors_are_found_by_word_ids(word):
+    with pytest.raises(InputError, match="is no row of 3 vectors; give word ids"):
+        embedding_diversity([[0], [word]], np.eye(3))
+
+
 def test_redundancy():
     words = [[f"{letter}{n}" for n in range(10)] for letter in "ab"]
     topics = [*words, [*words[0][:8], "x", "y"], [*words[0][:7], "x", "y", "z"]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -118,6 +119,9 @@ def embedding_diversity(
         Measured. Its settings have the number of pairs, the number of words without a vector (which their topic's mean
         leaves out), and the number of topics without a centroid (which are in no pair).
 
+    Raises:
+        InputError: the vectors are an array, and a word is not the number of one of its rows.
+
     Source: 1 - the word embedding-based centroid similarity (WECS) of Terragni, Fersini & Messina 2021.
     """
     tops = first_words(topics, top_n)
@@ -169,6 +173,9 @@ def duplicate_topics(topics: Topics, top_n: int = 10, shared: int = 8) -> Measur
 def _known(tops: list[list[Hashable]], vectors: Any) -> list[list[Any]]:
     """Return each topic's words that have a vector."""
     if isinstance(vectors, np.ndarray):
+        for word in (word for top in tops for word in top):
+            if not isinstance(word, Integral) or not 0 <= word < len(vectors):
+                raise InputError(f"{word!r} is no row of {len(vectors)} vectors; give word ids, or a vector by word")
         return tops
     return [[word for word in top if word in vectors] for top in tops]
 
