@@ -76,6 +76,16 @@ def test_columns_that_are_words_are_not_read_in_another_order(model):
     np.testing.assert_array_equal(model.transform(Corpus.from_counts(backwards, backwards.columns)), expected)
 
 
+@pytest.mark.parametrize(
+    ("texts", "which"), [([""], "the document contains"), (["cat", ""], "1 of 2 documents contains")]
+)
+def test_a_single_empty_document_is_singular(model, texts, which, caplog):
+    model.transform(texts)
+    assert caplog.messages == [
+        f"{which} no word that the model knows; no topic can be assigned to it, and it gets the model's average shares"
+    ]
+
+
 def test_columns_of_one_name_are_refused(model):
     pandas = pytest.importorskip("pandas")
     for read in (tl.GSM(2, epochs=1).fit, model.transform, Corpus.from_frame):
