@@ -266,9 +266,21 @@ def test_nearest_words_of_a_topic():
     fixed = etm(word_vectors=VECTORS, fixed_word_vectors=True).fit(CORPUS)
     lift = fixed.components_[2] / (fixed.word_counts_ + 1)
     assert fixed.nearest_words(2, top_n=3) == [fixed.vocabulary_[word] for word in np.argsort(-lift)[:3]]
-    for topic in (-1, N_TOPICS):
+    for topic in (-1, N_TOPICS, 1.5, None):
         with pytest.raises(SettingError, match=f"there is no topic {topic}"):
             model.nearest_words(topic)
+
+
+@pytest.mark.parametrize("background", [True, False, "learned"])
+def test_topics_follow_from_their_vectors_and_seed_words(background):
+    word = CORPUS.vocabulary[5]
+    model = etm(background=background, seed_words={1: [word]}).fit(CORPUS)
+    m = {True: np.log((model.word_counts_ + 1) / (model.word_counts_ + 1).sum()), False: 0.0}
+    logits = model.topic_embeddings_ @ model.word_embeddings_.T  # (K, V)
+    logits = logits + m.get(background, model.network_.decoder.topics.background.detach().numpy())
+    logits[1, model.vocabulary_.index(word)] += 4
+    weights = np.exp(logits)
+    np.testing.assert_allclose(model.components_, weights / weights.sum(1, keepdims=True), rtol=1e-4)
 
 
 def test_the_papers_recipe_runs():

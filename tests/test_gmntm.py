@@ -10,6 +10,7 @@ import torch
 
 from topicloom import GMNTM
 from topicloom.datasets import synthetic_lda
+from topicloom.errors import InputError
 
 N_TOPICS = 3
 DRAWN = synthetic_lda(400, N_TOPICS, 60, 40, alpha=0.05, shares=[0.15, 0.7, 0.15], random_state=0)
@@ -38,3 +39,13 @@ def test_a_document_without_a_known_word_gets_the_most_probable_component(fitted
 
 def test_no_documents_have_no_components(fitted):
     assert fitted.predict([]).shape == (0,)
+
+
+@pytest.mark.parametrize(("n_topics", "n_docs", "share", "n_components"), [(20, 21, 0.1, 20), (10, 40, 0.6, 20)])
+def test_held_out_documents_do_not_count_for_the_components(n_topics, n_docs, share, n_components):
+    model = GMNTM(n_topics, epochs=2, pretrain_epochs=1, hidden_size=8, patience=1, random_state=0)
+    model.set_params(validation_fraction=share)
+    with pytest.raises(InputError, match=f"{n_components} topics need .* are not held out; .* `validation_fraction`"):
+        model.fit(DRAWN.corpus[:n_docs])
+    model.set_params(validation_fraction=0.04).fit(DRAWN.corpus[:n_docs])
+    assert len(model.components_) == n_topics

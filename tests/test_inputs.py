@@ -61,6 +61,55 @@ def test_frames_of_texts_are_documents(model):
         model.fit(pandas.DataFrame({"body": TEXTS}))
 
 
+def test_columns_that_are_words_are_not_read_in_another_order(model):
+    pandas = pytest.importorskip("pandas")
+    words, counts = model.vocabulary_, model.encode(TEXTS[:4])
+    frame = pandas.DataFrame(counts.toarray(), columns=words)
+    expected = model.transform(counts)
+    np.testing.assert_array_equal(model.transform(frame), expected)
+    np.testing.assert_array_equal(model.transform(frame.to_numpy()), expected)
+    np.testing.assert_array_equal(model.transform(pandas.DataFrame(counts.toarray())), expected)  # columns 0, 1, ...
+    for other in (frame[words[::-1]], frame[words[:2]], frame.rename(columns={words[0]: "unheard"})):
+        with pytest.raises(InputError, match=r"not the words of `vocabulary_` in their order; give Corpus.from_counts"):
+            model.transform(other)
+    backwards = frame[words[::-1]]
+    np.testing.assert_array_equal(model.transform(Corpus.from_counts(backwards, backwards.columns)), expected)
+
+
+@pytest.mark.parametrize(
+    ("texts", "which"), [([""], "the document contains"), (["cat", ""], "1 of 2 documents contains")]
+)
+def test_a_single_empty_document_is_singular(model, texts, which, caplog):
+    model.transform(texts)
+    assert caplog.messages == [
+        f"{which} no word that the model knows; no topic can be assigned to it, and it gets the model's average shares"
+    ]
+
+
+def test_columns_of_one_name_are_refused(model):
+    pandas = pytest.importorskip("pandas")
+    for read in (tl.GSM(2, epochs=1).fit, model.transform, Corpus.from_frame):
+        with pytest.raises(InputError, match="the data frame has several columns 'a'; give each a name of its own"):
+            read(pandas.DataFrame(np.ones((2, 3)), columns=["b", "a", "a"]))
+    arrow = pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match="the data frame has several columns 'text'"):
+        Corpus.from_frame(arrow.table([arrow.array(["x"])] * 2, names=["text", "text"]))
+
+
+def test_sparse_columns_of_a_data_frame_are_counts(model):
+    pandas = pytest.importorskip("pandas")
+    counts = model.encode(TEXTS[:4])
+    frame = pandas.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(counts), columns=model.vocabulary_)
+    assert kind_of(frame) == "counts"
+    np.testing.assert_array_equal(model.transform(frame), model.transform(counts))
+    assert corpus_of(frame).counts.toarray().tolist() == counts.toarray().tolist()
+    fitted = tl.GSM(2, epochs=1, hidden_size=8, random_state=0).fit(frame)
+    assert fitted.vocabulary_ == model.vocabulary_
+    assert kind_of(pandas.DataFrame({"text": pandas.arrays.SparseArray(["a", "b"], fill_value="")})) == "frame"
+    assert kind_of(pandas.DataFrame({"text": ["a"], "sparse": [1]})) == "frame"
+    assert kind_of(pandas.DataFrame({"a": pandas.interval_range(0, 2)})) == "frame"
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
 def test_a_column_is_read_as_its_data_frame_is(model, library, caplog):
     module = pytest.importorskip(library)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from topicloom.errors import InputError
 from topicloom.metrics import (
     Measured,
     active_topics,
@@ -118,6 +119,12 @@ def test_perplexity():
     assert perplexity([0.0], [0]) == float("inf")
 
 
+def test_perplexity_needs_the_tokens_of_each_document():
+    for tokens in ([4], [4, 2, 1]):
+        with pytest.raises(InputError, match=f"2 log likelihoods and {len(tokens)} numbers of tokens"):
+            perplexity([-10.0, -5.0], tokens)
+
+
 def test_perplexity_by_document_and_by_corpus():
     # Two tokens of 1/2 each, and six of 1/8: documents weigh alike, or tokens do. The empty document says nothing.
     logs, tokens = [2 * np.log(1 / 2), 6 * np.log(1 / 8), -3.0], [2, 6, 0]
@@ -218,6 +225,12 @@ def test_embedding_diversity():
     assert (nowhere, nowhere.settings["pairs"], nowhere.settings["topics_left_out"]) == (1, 0, 2)
 
 
+@pytest.mark.parametrize("word", [3, -1, "east", 0.0])
+def test_rows_of_vectors_are_found_by_word_ids(word):
+    with pytest.raises(InputError, match="is no row of 3 vectors; give word ids"):
+        embedding_diversity([[0], [word]], np.eye(3))
+
+
 def test_redundancy():
     words = [[f"{letter}{n}" for n in range(10)] for letter in "ab"]
     topics = [*words, [*words[0][:8], "x", "y"], [*words[0][:7], "x", "y", "z"]]
@@ -227,6 +240,32 @@ def test_redundancy():
     assert redundancy(topics, shared=7) == pytest.approx(3 / 6)
     assert duplicate_topics([[], [], ["a"]]) == 0  # topics without words have none in common
     assert (redundancy([["a"]]), redundancy([])) == (0, 0)
+
+
+VECTORS = {"game": np.ones(2), "win": np.ones(2)}
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        topic_diversity,
+        topic_uniqueness,
+        inverted_rbo,
+        rank_biased_overlap,
+        redundancy,
+        duplicate_topics,
+        lambda topics, top_n=10: embedding_diversity(topics, VECTORS, top_n),
+    ],
+)
+def test_diversity_is_that_of_lists_of_words(measure):
+    for topics in (["game", "win"], np.array(["game", "win"]), np.arange(3), None, 3):
+        with pytest.raises(InputError, match=r"give a list of topics|give one, each topic a list"):
+            measure(topics)
+    for top_n in (0, -1):
+        with pytest.raises(InputError, match=f"`top_n={top_n}` leaves no word"):
+            measure([["game", "win"], ["win"]], top_n=top_n)
+    topics = [["game", "win"], ["win"]]
+    np.testing.assert_array_equal(measure(iter(topics)), measure(topics))
 
 
 # Collapse.
@@ -274,6 +313,35 @@ def test_clusters_by_hand():
     mutual = entropy["class"] + entropy["cluster"] - joint
     found = normalised_mutual_information(labels, clusters)
     assert found == pytest.approx(2 * mutual / (entropy["class"] + entropy["cluster"]))
+
+
+@pytest.mark.parametrize("measure", [purity, normalised_mutual_information, adjusted_rand_index])
+@pytest.mark.parametrize(
+    ("labels", "clusters", "message"),
+    [
+        ([1, 2, 1], [0], "`labels` should have a value for each document, 1 in all; it has 3"),
+        ([1], [0, 1], "2 in all; it has 1"),
+        ([[1], [2]], [0, 1], r"one value for each document; its shape is \(2, 1\)"),
+        ([1, 2], np.eye(2), r"`clusters` should have one value for each document; its shape is \(2, 2\)"),
+        (["a", None], [0, 1], "`labels` has no value for document 1"),
+        (["a", float("nan")], [0, 1], "`labels` has no value for document 1"),
+        ([float("nan"), 2.0], [0, 1], "`labels` has no value for document 0"),
+        ([1, 2], [0, None], "`clusters` has no value for document 1"),
+    ],
+)
+def test_each_document_needs_a_class_and_a_cluster(measure, labels, clusters, message):
+    with pytest.raises(InputError, match=message):
+        measure(labels, clusters)
+
+
+def test_each_document_needs_a_class_to_be_predicted():
+    theta = np.eye(3)
+    with pytest.raises(InputError, match=r"`labels_train` should .* 3 in all; it has 2"):
+        classification_accuracy(theta, [0, 1], theta, [0, 1, 1])
+    with pytest.raises(InputError, match="`labels_test` has no value for document 2"):
+        classification_accuracy(theta, [0, 1, 1], theta, [0, 1, float("nan")])
+    with pytest.raises(InputError, match=r"`labels` should .* 3 in all; it has 2"):
+        cross_validated_accuracy(theta, [0, 1])
 
 
 def test_one_class_or_none():

@@ -75,3 +75,19 @@ def test_importing_changes_no_environment():
     )
     environment = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+def test_another_default_type_of_numbers(model, tmp_path, request):
+    """It is the user's, and other libraries ask for it; models have single precision all the same."""
+    expected = model.transform(CORPUS)
+    model.save(tmp_path / "model")
+    request.addfinalizer(lambda: torch.set_default_dtype(torch.float32))
+    torch.set_default_dtype(torch.float64)
+    np.testing.assert_array_equal(model.transform(CORPUS), expected)
+    loaded = tl.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.transform(CORPUS), expected, atol=1e-6)
+    assert loaded.components_.dtype == np.float32
+    if not isinstance(model, tl.LDA):
+        for learn in (type(model)(3, epochs=1).fit, loaded.partial_fit):
+            with pytest.raises(tl.InputError, match=r"default type is torch.float64.*set_default_dtype.torch.float32."):
+                learn(CORPUS)

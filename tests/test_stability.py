@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
+from topicloom.errors import InputError
 from topicloom.metrics import jensen_shannon, match_topics, stability
 
 RANDOM = np.random.default_rng(0)
@@ -104,3 +105,14 @@ def test_a_topic_without_mass_is_far_from_all():
 def test_runs_that_cannot_be_compared(runs, says):
     with pytest.raises(ValueError, match=says):
         stability(runs)
+
+
+def test_top_words_are_those_of_the_runs():
+    words = np.argsort(-TOPICS, axis=1)[:, :10]
+    found = stability([TOPICS, TOPICS], [words, words.tolist()])
+    assert found == stability([TOPICS, TOPICS])
+    for top_words in ([words], [words] * 3, [words, words[:5]], [words, words[0]]):
+        with pytest.raises(InputError, match=r"`top_words` should have for each run a \(K, n\) array"):
+            stability([TOPICS, TOPICS], top_words)
+    with pytest.raises(InputError, match="`top_n=0` leaves no word"):
+        stability([TOPICS, TOPICS], top_n=0)

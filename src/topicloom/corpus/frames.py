@@ -63,8 +63,17 @@ def column_names(frame: Any) -> list[str]:
     return [str(name) for name in _narwhals(frame).columns]
 
 
+def named_columns(frame: Any) -> list[str]:
+    """Return the names of the columns that are texts; the columns of an array that became a frame have numbers."""
+    return [name for name in _narwhals(frame).columns if isinstance(name, str)]
+
+
 def is_numeric(frame: Any) -> bool:
     """Return whether all columns of a data frame hold numbers, like those of a document-term matrix."""
+    # Narwhals does not know the types of pandas' sparse columns.
+    sparse = [kind.subtype for kind in getattr(frame, "dtypes", ()) if hasattr(kind, "fill_value")]
+    if sparse and len(sparse) == frame.shape[1]:
+        return all(kind.kind in "biuf" for kind in sparse)
     return all(kind.is_numeric() or kind == _boolean() for kind in _narwhals(frame).schema.values())
 
 
@@ -123,6 +132,7 @@ def read_frame(
 
 def _narwhals(frame: Any) -> Any:
     import narwhals
+    from narwhals.exceptions import DuplicateError
 
     try:
         return narwhals.from_native(frame, eager_only=True)
@@ -130,6 +140,10 @@ def _narwhals(frame: Any) -> Any:
         raise InputError(
             f"{type(frame).__name__} cannot be read; give a pandas or polars DataFrame, or a pyarrow Table"
         ) from None
+    except DuplicateError:
+        names = [str(name) for name in getattr(frame, "column_names", frame.columns)]  # an Arrow table's, or a frame's
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the data frame has several columns {twice!r}; give each a name of its own") from None
 
 
 def _boolean() -> Any:

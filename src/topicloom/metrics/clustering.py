@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import InputError
 from .measured import Measured
 
 Array = npt.NDArray[Any]
@@ -25,6 +26,9 @@ def purity(labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Measured:
     Returns:
         Measured, with the numbers of documents, classes and clusters in its settings; 0 if there are no documents.
 
+    Raises:
+        InputError: there are not as many labels as clusters, or a document has no class (None or NaN) or no cluster.
+
     Source: Manning, Raghavan & Schütze 2008, section 16.3.
     """
     table = _contingency(labels, clusters)
@@ -38,7 +42,7 @@ def normalised_mutual_information(labels: npt.ArrayLike, clusters: npt.ArrayLike
 
     It is 1 if there is a single class and a single cluster, as in scikit-learn.
 
-    Args, Returns: as for `purity`.
+    Args, Returns, Raises: as for `purity`.
 
     Source: Strehl & Ghosh 2002, with the arithmetic mean, which is scikit-learn's default.
     """
@@ -50,7 +54,7 @@ def normalised_mutual_information(labels: npt.ArrayLike, clusters: npt.ArrayLike
 def adjusted_rand_index(labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Measured:
     """Agreement of classes and clusters about pairs of documents, corrected for chance; at most 1.
 
-    Args, Returns: as for `purity`.
+    Args, Returns, Raises: as for `purity`.
 
     Source: Hubert & Arabie 1985.
     """
@@ -73,8 +77,12 @@ def classification_accuracy(
 
     Returns:
         Measured, with the numbers of documents on both sides in its settings; 0 if either side has no documents.
+
+    Raises:
+        InputError: there are not as many labels as rows of theta, or a document has no class (None or NaN).
     """
-    train, test = np.asarray(labels_train), np.asarray(labels_test)
+    train = _one_for_each(labels_train, "labels_train", len(theta_train))
+    test = _one_for_each(labels_test, "labels_test", len(theta_test))
     settings: dict[str, Any] = {
         "classifier": "logistic regression",
         "c": c,
@@ -102,10 +110,13 @@ def cross_validated_accuracy(
 
     Returns:
         Measured, with the number of folds in its settings; 0 if no class has two documents.
+
+    Raises:
+        InputError: as for `classification_accuracy`.
     """
     from sklearn.model_selection import StratifiedKFold
 
-    classes = np.asarray(labels)
+    classes = _one_for_each(labels, "labels", len(theta))
     most = int(np.unique(classes, return_counts=True)[1].max(initial=0))
     folds = min(n_folds, most)
     settings: dict[str, Any] = {
@@ -133,7 +144,8 @@ def _predicted(theta: Array, labels: Array, c: float, new: Array) -> Array:
 
 
 def _agreement(score: Any, labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Measured:
-    classes, found = np.asarray(labels), np.asarray(clusters)
+    found = _one_for_each(clusters, "clusters")
+    classes = _one_for_each(labels, "labels", len(found))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # few documents, many classes
         value = float(score(classes, found)) if len(classes) else 0.0
@@ -147,7 +159,31 @@ def _agreement(score: Any, labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Me
 
 def _contingency(labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Array:
     """(classes, clusters) the number of documents in both."""
-    classes, of_class = np.unique(np.asarray(labels), return_inverse=True)
-    groups, of_group = np.unique(np.asarray(clusters), return_inverse=True)
+    found = _one_for_each(clusters, "clusters")
+    classes, of_class = np.unique(_one_for_each(labels, "labels", len(found)), return_inverse=True)
+    groups, of_group = np.unique(found, return_inverse=True)
     table = np.bincount(of_class * len(groups) + of_group, minlength=len(classes) * len(groups))
     return table.reshape(len(classes), len(groups))
+
+
+def _one_for_each(given: npt.ArrayLike, name: str, n_docs: int | None = None) -> Array:
+    """Return what is given for documents as an array, (D,).
+
+    Args:
+        given: the labels or the clusters.
+        name: the argument that has them.
+        n_docs: the number of documents D; None if it is not known otherwise.
+
+    Raises:
+        InputError: it has another shape, or a value is missing.
+    """
+    values = np.asarray(given)
+    if values.ndim != 1:
+        raise InputError(f"`{name}` should have one value for each document; its shape is {values.shape}")
+    if n_docs not in (None, len(values)):
+        raise InputError(f"`{name}` should have a value for each document, {n_docs} in all; it has {len(values)}")
+    objects = np.asarray(given, object)  # as an array of strings, NaN would be the class "nan"
+    missing = next((row for row, value in enumerate(objects.tolist()) if value is None or value != value), None)
+    if missing is not None:
+        raise InputError(f"`{name}` has no value for document {missing}; leave out the documents that have none")
+    return values

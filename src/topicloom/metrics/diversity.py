@@ -1,13 +1,15 @@
 """Diversity: how much topics differ from each other, by their top words.
 
-Topics are lists of words or of word ids, best first, and may differ in length. If there is no pair of topics, a measure
-of difference is 1 and a measure of similarity is 0; `settings["pairs"]` is then 0.
+Topics are lists of words or of word ids, best first, and may differ in length. Anything else, such as the words of a
+single topic, and a `top_n` below 1 raise InputError. If there is no pair of topics, a measure of difference is 1 and a
+measure of similarity is 0; `settings["pairs"]` is then 0.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +18,7 @@ import scipy.sparse as sp
 
 from ..errors import InputError
 from .measured import Measured
+from .pipeline import first_words
 
 Topics: TypeAlias = "Sequence[Sequence[Hashable]] | npt.NDArray[Any]"  # (K, n) word ids
 Floats = npt.NDArray[np.float64]
@@ -30,7 +33,7 @@ def topic_diversity(topics: Topics, top_n: int = 25) -> Measured:
 
     Source: Dieng, Ruiz & Blei 2020, section 5.
     """
-    words = [word for topic in topics for word in topic[:top_n]]
+    words = [word for topic in first_words(topics, top_n) for word in topic]
     return Measured(len(set(words)) / len(words) if words else 0.0, top_n=top_n)
 
 
@@ -44,8 +47,9 @@ def topic_uniqueness(topics: Topics, top_n: int = 10) -> Measured:
 
     Source: Nan, Ding, Nallapati & Xiang 2019, section 4.1.
     """
-    counts = Counter(word for topic in topics for word in topic[:top_n])
-    shares = [np.mean([1 / counts[word] for word in topic[:top_n]]) for topic in topics if len(topic)]
+    tops = first_words(topics, top_n)
+    counts = Counter(word for topic in tops for word in topic)
+    shares = [np.mean([1 / counts[word] for word in topic]) for topic in tops if topic]
     return Measured(float(np.mean(shares)) if shares else 0.0, top_n=top_n)
 
 
@@ -68,7 +72,7 @@ def inverted_rbo(topics: Topics, weight: float = 0.9, top_n: int = 10) -> Measur
     """
     if not 0 < weight < 1:
         raise InputError(f"`weight` should be above 0 and below 1; it is {weight!r}")
-    overlaps = _pairs(rank_biased_overlap([topic for topic in topics if len(topic[:top_n])], weight, top_n))
+    overlaps = _pairs(rank_biased_overlap([topic for topic in first_words(topics, top_n) if topic], weight, top_n))
     settings: dict[str, Any] = {"top_n": top_n, "weight": weight, "overlap": "extrapolated", "pairs": len(overlaps)}
     return Measured(1.0 - float(overlaps.mean()) if len(overlaps) else 1.0, **settings)
 
@@ -115,9 +119,13 @@ def embedding_diversity(
         Measured. Its settings have the number of pairs, the number of words without a vector (which their topic's mean
         leaves out), and the number of topics without a centroid (which are in no pair).
 
+    Raises:
+        InputError: the vectors are an array, and a word is not the number of one of its rows.
+
     Source: 1 - the word embedding-based centroid similarity (WECS) of Terragni, Fersini & Messina 2021.
     """
-    known = _known(topics, vectors, top_n)
+    tops = first_words(topics, top_n)
+    known = _known(tops, vectors)
     means = [np.array([vectors[word] for word in words], np.float64).mean(axis=0) for words in known if words]
     centroids = [mean / np.linalg.norm(mean) for mean in means if np.any(mean)]
     unit = np.array(centroids).reshape(len(centroids), -1)
@@ -125,8 +133,8 @@ def embedding_diversity(
     settings: dict[str, Any] = {
         "top_n": top_n,
         "pairs": len(distances),
-        "words_without_vector": sum(len(topic[:top_n]) for topic in topics) - sum(map(len, known)),
-        "topics_left_out": len(topics) - len(centroids),
+        "words_without_vector": sum(map(len, tops)) - sum(map(len, known)),
+        "topics_left_out": len(tops) - len(centroids),
     }
     return Measured(float(distances.mean()) if len(distances) else 1.0, **settings)
 
@@ -141,8 +149,9 @@ def redundancy(topics: Topics, top_n: int = 10, shared: int = 8) -> Measured:
     Returns:
         Measured, with the number of pairs in its settings.
     """
-    pairs = len(topics) * (len(topics) - 1) // 2
-    duplicates = duplicate_topics(topics, top_n, shared)
+    tops = first_words(topics, top_n)
+    pairs = len(tops) * (len(tops) - 1) // 2
+    duplicates = duplicate_topics(tops, top_n, shared)
     return Measured(duplicates / pairs if pairs else 0.0, top_n=top_n, shared=shared, pairs=pairs)
 
 
@@ -161,16 +170,19 @@ def duplicate_topics(topics: Topics, top_n: int = 10, shared: int = 8) -> Measur
     return Measured(duplicates, top_n=top_n, shared=shared)
 
 
-def _known(topics: Topics, vectors: Any, top_n: int) -> list[list[Any]]:
+def _known(tops: list[list[Hashable]], vectors: Any) -> list[list[Any]]:
     """Return each topic's words that have a vector."""
     if isinstance(vectors, np.ndarray):
-        return [list(topic[:top_n]) for topic in topics]
-    return [[word for word in topic[:top_n] if word in vectors] for topic in topics]
+        for word in (word for top in tops for word in top):
+            if not isinstance(word, Integral) or not 0 <= word < len(vectors):
+                raise InputError(f"{word!r} is no row of {len(vectors)} vectors; give word ids, or a vector by word")
+        return tops
+    return [[word for word in top if word in vectors] for top in tops]
 
 
 def _ranks(topics: Topics, top_n: int) -> Floats:
     """(K, W) the rank of each of the W words in each topic, from 1; infinite if it is absent. Repeats do not count."""
-    lists = [list(dict.fromkeys(topic[:top_n])) for topic in topics]
+    lists = [list(dict.fromkeys(top)) for top in first_words(topics, top_n)]
     places = {word: place for place, word in enumerate(dict.fromkeys(word for words in lists for word in words))}
     ranks = np.full((len(lists), len(places)), np.inf)
     for row, words in zip(ranks, lists, strict=True):

@@ -63,9 +63,11 @@ def perplexity(log_likelihood: npt.ArrayLike, n_tokens: npt.ArrayLike, average: 
         Measured, with the numbers of documents and tokens in its settings.
 
     Raises:
-        InputError: another `average`.
+        InputError: another `average`, or there are not as many log likelihoods as numbers of tokens.
     """
     logs, tokens = np.asarray(log_likelihood, np.float64), np.asarray(n_tokens, np.float64)
+    if logs.shape != tokens.shape:
+        raise InputError(f"there are {logs.size} log likelihoods and {tokens.size} numbers of tokens; give one of each")
     logs, tokens = logs[tokens > 0], tokens[tokens > 0]
     total = float(tokens.sum())
     settings: dict[str, Any] = {

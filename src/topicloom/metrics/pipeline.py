@@ -108,10 +108,12 @@ def first_words(topics: Topics, top_n: int) -> list[list[Hashable]]:
     """Return the first `top_n` words of each topic.
 
     Raises:
-        InputError: `top_n` is below 1, or a topic is not a list.
+        InputError: `top_n` is below 1, or topics or a topic are not a list.
     """
     if top_n < 1:
         raise InputError(f"`top_n={top_n}` leaves no word; give 1 or more")
+    if not isinstance(topics, Iterable):
+        raise InputError(f"{topics!r} is no list of topics; give one, each topic a list of words or of word ids")
     cut = []
     for topic in topics:
         if isinstance(topic, str) or not isinstance(topic, Iterable):

@@ -128,7 +128,8 @@ def stability(
         top_n: the number of words of two topics that are compared.
 
     Raises:
-        InputError: fewer than two runs, a run without topics, or matrices that cannot be compared.
+        InputError: fewer than two runs, a run without topics, matrices that cannot be compared, or `top_words` that are
+            not those of the runs.
 
     Source: after Hoyle et al. 2022, who match the topics of all pairs of runs.
     """
@@ -136,7 +137,14 @@ def stability(
         raise InputError(f"stability compares two runs or more; {len(runs)} given")
     if not all(len(run) for run in runs):
         raise InputError("a run without topics cannot be compared")
-    words = [np.argsort(-run, axis=1, kind="stable") for run in runs] if top_words is None else top_words
+    if top_n < 1:
+        raise InputError(f"`top_n={top_n}` leaves no word; give 1 or more")
+    if top_words is None:
+        words = [np.argsort(-run, axis=1, kind="stable") for run in runs]
+    else:
+        words = [np.asarray(each) for each in top_words]
+        if [each.shape[:1] for each in words if each.ndim == 2] != [(len(run),) for run in runs]:
+            raise InputError("`top_words` should have for each run a (K, n) array with a row of words for each topic")
     rows = []
     for one, other in combinations(range(len(runs)), 2):
         matching = match_topics(runs[one], runs[other])

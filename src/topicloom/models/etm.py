@@ -60,7 +60,8 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             form that `whiten` describes.
         topic_embeddings_: the topic vectors, (K, L) float32. Topic k is softmax(m + word_embeddings_ @
             topic_embeddings_[k]), where m contains the logarithms of the word frequencies, or zeros with
-            background=False.
+            background=False, or what was learned with background="learned". For a topic with seed words, 4 is added to
+            the entries of these words.
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
@@ -93,7 +94,7 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             SettingError: there is no such topic.
         """
         check_is_fitted(self, "components_")
-        if not 0 <= topic < len(self.components_):
+        if topic not in range(len(self.components_)):
             raise SettingError(f"there is no topic {topic}; topics are numbered 0 to {len(self.components_) - 1}")
         near = nearest_rows(self.word_embeddings_, self.topic_embeddings_[topic], top_n)
         return [self.vocabulary_[word] for word in near]

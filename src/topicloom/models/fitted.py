@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import metrics
 from ..corpus import Corpus
+from ..corpus.frames import is_frame, named_columns
 from ..corpus.inputs import corpus_over
 from ..errors import InputError, SettingError
 from ..files import as_path, atomic_directory
@@ -59,6 +60,8 @@ class FittedTopics(InNotebook, Editable):
 
     def _matrix(self, X: Any, *, reset: bool = True) -> tuple[Any, Sequence[str] | None]:
         """Check a matrix as scikit-learn does, and return it with the words of its columns if it is a data frame."""
+        if not reset:
+            self._check_columns(X)
         # Corpus.from_counts checks for values that are not finite, and names their row and column.
         limits = {"ensure_all_finite": False, "ensure_min_features": 2 if reset else 1}
         try:
@@ -67,6 +70,20 @@ class FittedTopics(InNotebook, Editable):
             message = " ".join(str(error).split())  # messages of scikit-learn have several lines and may quote texts
             raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
         return matrix, getattr(self, "feature_names_in_", None)
+
+    def _check_columns(self, X: Any) -> None:
+        """Raise InputError if X is a data frame whose columns are words of the model in another order.
+
+        scikit-learn compares the columns only if the model was fitted with a data frame.
+        """
+        if hasattr(self, "feature_names_in_") or not is_frame(X):
+            return
+        names = named_columns(X)
+        if names != self.vocabulary_ and not set(names).isdisjoint(self.vocabulary_):
+            raise InputError(
+                "the columns of the data frame are not the words of `vocabulary_` in their order; give "
+                "Corpus.from_counts(frame, frame.columns), whose words are found by their names"
+            )
 
     @property
     def _n_features_out(self) -> int:

@@ -40,7 +40,7 @@ from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.decoders import make_decoder
 from ..nn.layers import linear
-from ..nn.network import Loss
+from ..nn.network import Loss, TopicNetwork
 from ..nn.posteriors import GaussianPosterior, SampledPosterior
 from ..nn.priors import MixturePrior
 from ..settings import AtLeastOne, NotNegative, Positive
@@ -199,6 +199,15 @@ class GMNTM(VariationalTopicModel):
                 f"{reader.n_docs_of_all}; ask for fewer topics"
             )
         return reader
+
+    def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
+        assert isinstance(network, GMNTMNetwork)
+        n_components = len(network.prior.weights)  # with the spare ones
+        if reader.n_docs_of_all < n_components:  # the others are held out
+            raise InputError(
+                f"{n_components} topics need at least as many documents with words, but only {reader.n_docs_of_all} "
+                "are not held out; ask for fewer topics (`n_topics`, `spare_topics`) or lower `validation_fraction`"
+            )
 
     def training_stages(self) -> list[Stage]:
         plan = replace(self.training_plan(), epochs=self.pretrain_epochs, patience=None)

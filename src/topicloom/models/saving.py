@@ -91,6 +91,8 @@ def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], te
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
         raise ValueError(f"{WEIGHTS} does not fit the network that {kind.__name__} builds: {reason}") from None
+    if torch.get_default_dtype() != torch.float32:  # which the user may have changed; batches have single precision
+        network.float()
     model.adopt_network(network.on(choose_device(model.device), seed=0))
     return model
 

@@ -280,7 +280,7 @@ class ProductDecoder(Decoder):
         return weight, shift + self.topics.background
 
     def topic_word(self) -> Tensor:
-        return self.at(torch.eye(self.topics.deviations().shape[1], device=self.topics.background.device))
+        return self.at(_unmixed(self.topics.deviations().shape[1], self.topics.background))
 
 
 class MLPDecoder(Decoder):
@@ -313,7 +313,12 @@ class MLPDecoder(Decoder):
         return F.log_softmax(h @ self.topics.deviations().mT + self.topics.background, dim=1)
 
     def topic_word(self) -> Tensor:
-        return self.at(torch.eye(self.hidden.in_features, device=self.topics.background.device))
+        return self.at(_unmixed(self.hidden.in_features, self.topics.background))
+
+
+def _unmixed(n_topics: int, like: Tensor) -> Tensor:
+    """Return the theta of documents of one topic each, (K, K), of the type and on the device of a tensor."""
+    return torch.eye(n_topics, dtype=like.dtype, device=like.device)
 
 
 def make_decoder(kind: Literal["mixture", "product"], topics: TopicLogits) -> Decoder:

@@ -81,6 +81,12 @@ class DocumentTopics(WithFields):
 
 def empty_warning(n_empty: int, n_docs: int) -> str:
     """Say how many documents got the model's average shares, and why."""
+    if n_empty == 1:
+        which = "the document" if n_docs == 1 else f"1 of {n_docs} documents"
+        return (
+            f"{which} contains no word that the model knows; no topic can be assigned to it, and it gets the model's "
+            "average shares"
+        )
     return (
         f"{n_empty} of {n_docs} documents contain no word that the model knows; no topic can be assigned to them, and "
         "they get the model's average shares"

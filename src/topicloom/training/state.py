@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..distributed.ranks import current
+from ..errors import SettingError
 from ..nn.network import TopicNetwork
 from .adam import Adam
 
@@ -140,7 +141,15 @@ class TrainingState:
             plan: the plan of the first stage.
             seed: the seed of the network's noise and of the order of the documents.
             device: the device.
+
+        Raises:
+            SettingError: PyTorch's default type is not that of single precision, which batches have.
         """
+        if (default := torch.get_default_dtype()) != torch.float32:
+            raise SettingError(
+                f"PyTorch's default type is {default}, and models are trained in single precision; call "
+                "torch.set_default_dtype(torch.float32) before"
+            )
         own = _seed_of_rank(seed)
         network.on(device, own)
         shuffle = torch.Generator().manual_seed(own)
