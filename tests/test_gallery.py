@@ -236,6 +236,7 @@ def test_the_command_draws_what_is_named(run, tmp_path):
         (["--colour", "red"], "--colour red should be topic or label"),
         (["--kind", "map", "--projection", "mds"], "--projection mds should be one of tsne, pca, umap"),
         (["--kind", "interpolation", "--documents", "d0,dx"], "there is no document with the id 'dx'"),
+        (["--documents", "d0"], "--documents d0: give the ids of two documents, such as d17,d204"),
         (["--kind", "simplex", "--alpha", "0.1,x"], "--alpha 0.1,x: give numbers"),
         (["--kind", "simplex", "--alpha", "0,1"], "--alpha has 0.0; each should be a positive number"),
         (["--kind", "time", "--period", "hour"], "--period hour"),
