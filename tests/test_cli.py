@@ -322,7 +322,7 @@ def test_seed_words_on_the_command_line(data, tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("c.yaml", "topics: many", ["c.yaml", "topics cannot be 'many'", "integer"]),
+        ("c.yaml", "topics: many", ["c.yaml", "topics cannot be 'many'", "a whole number"]),
         ("c.yaml", "topics: 2.5", ["c.yaml", "topics cannot be '2.5'"]),
         ("c.yaml", "topics: true", ["c.yaml", "topics cannot be 'True'"]),
         ("c.yaml", "topics: [2]", ["c.yaml", "a single value", "[2]"]),
@@ -504,6 +504,24 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
 
     monkeypatch.setattr(runs, "fit", interrupt)
     refused("train", data / "pets.txt", "--out", tmp_path / "run", says=["interrupted"], code=130)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("train", "x.txt", "--topics", "many"), "a whole number"),
+        (("topics", "x", "--relevance", "much"), "a number"),
+        (("tune", "x.txt", "--trials", "0"), "--trials"),
+        (("documents", "x", "0", "--kind", "best"), "'--kind': 'best' is not one of 'typical', 'diverse', 'recent'"),
+    ],
+)
+def test_a_wrong_value_is_told_in_plain_words(options, says):
+    result = call(*options)
+    assert result.exit_code == 2
+    plain = " ".join(result.stderr.replace("│", " ").split())
+    assert says in plain
+    assert "Input should" not in plain
+    assert "Value error" not in plain
 
 
 @pytest.mark.parametrize(
