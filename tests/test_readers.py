@@ -113,7 +113,9 @@ def test_folder(tmp_path):
     (tmp_path / "a.txt").write_text("")
     (tmp_path / "b" / "c.md").write_text("# Title")
     (tmp_path / "d.csv").write_text("not read")
+    (tmp_path / "B.TXT").write_text("capitals")
     assert list(read(tmp_path)) == [
+        Document("capitals", "B.TXT"),
         Document("", "a.txt"),
         Document("one\nline", "b/1.txt"),
         Document("# Title", "b/c.md"),

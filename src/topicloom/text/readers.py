@@ -166,7 +166,8 @@ def _whole(given: Input, layout: Layout) -> Iterator[Document]:
 def _folder(given: Input) -> Iterator[Document]:
     root = given.path
     assert root is not None
-    files = sorted(file for ending in ("txt", "md") for file in root.rglob(f"*.{ending}") if file.is_file())
+    # Some systems write .TXT, and the ending of a single file may have capitals, too.
+    files = sorted(file for file in root.rglob("*") if file.name.lower().endswith((".txt", ".md")) and file.is_file())
     if not files:
         raise InputError(f"{root} is a folder without .txt and .md files; give a file, or a folder that contains some")
 
