@@ -15,6 +15,13 @@ from .tables import read_csv, read_tsv, read_xlsx
 
 __all__ = ["Document", "read"]
 
+# What to do with files that are often at hand and cannot be read, whatever `format` is given.
+_TO_CONVERT = {
+    **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), "save it as .xlsx or .csv"),
+    **dict.fromkeys((".doc", ".docx", ".odt", ".rtf", ".pdf", ".epub"), "save its text as .txt"),
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz"), "unpack it"),
+    ".json": "write each record as an object on a line of its own, as .jsonl",
+}
 _ERRORS = ("strict", "replace", "ignore")
 # Codecs that are not meant for files, but for domain names or for escapes in source code.
 _NOT_FOR_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
@@ -148,7 +155,8 @@ def _format_of(path: Path | None) -> str:
     name = aliases.get(ending.lower(), ending.lower()).removeprefix(".")
     if name not in _READERS:
         fault = f"ends in {ending!r}, which is not a known format" if ending else "has no ending that shows its format"
-        raise InputError(f"{path} {fault}; give `format` as one of {', '.join(_READERS)}")
+        advice = _TO_CONVERT.get(ending.lower(), f"give `format` as one of {', '.join(_READERS)}")
+        raise InputError(f"{path} {fault}; {advice}")
     return name
 
 

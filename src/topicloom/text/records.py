@@ -89,7 +89,8 @@ def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:
 
 def unreadable(given: Input, format: str, error: Exception) -> InputError:
     """The error for a binary file that its library cannot read."""
-    return InputError(f"{given.name} cannot be read as {format}: {(str(error) or repr(error)).splitlines()[0]:.200}")
+    reason = (str(error) or repr(error)).splitlines()[0].rstrip(".")
+    return InputError(f"{given.name} cannot be read as {format}: {reason:.200}; save it again as .{format} or .csv")
 
 
 def resolve_columns(
