@@ -56,6 +56,7 @@ def test_a_stopped_run_goes_on(texts, tmp_path, stop_after):
     stop_after(3)
     refused("train", texts, *FAST, *EVERY, "--out", run, says=["after epoch 3", "go on with: topicloom"], code=143)
     assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "log.jsonl"]
+    refused("topics", run, says=["run is not complete; if it was stopped, repeat its command train with --resume"])
     refused("train", texts, *FAST, "--out", run, says=["was stopped", "--resume goes on", "--overwrite starts again"])
     refused("train", texts, *FAST, "--seed", 5, "--out", run, "--resume", says=["random_state is 0, not 5"])
     assert call("train", texts, *FAST, *EVERY, "--out", run, "--resume").exit_code == 0
