@@ -231,6 +231,10 @@ def test_a_run_that_was_cut_off_does_not_block_the_next(data, tmp_path):
 
 def test_a_setting_is_given_once_and_a_run_is_no_text(data, trained, tmp_path):
     refused("train", data / "pets.txt", "--out", tmp_path / "r", "--set", "epochs=2", says=["--epochs"])
+    wrong = ("--model", "LDA:method=gibbs+epochs=5")
+    refused(
+        "train", data / "pets.txt", "--out", tmp_path / "r", *wrong, says=["such as --model LDA --set method=gibbs"]
+    )
     refused("train", trained, "--out", tmp_path / "r", says=["is a trained model"])
 
 
