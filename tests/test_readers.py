@@ -165,6 +165,7 @@ def test_encodings(write):
         ("a", "x", {}, "a has no ending that shows its format; give `format`"),
         ("a.txt", "x", {"format": "xml"}, r"`format='xml'` is not known; .*xlsx"),
         ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; its columns are body, n; name .* by `text`"),
+        ("a.csv", "text , n\nx,1\n", {}, r"no column 'text'; .* by `text`, with its blanks \('text '\)"),
         (
             "a.csv",
             "text,n\nx,1\n",

@@ -121,7 +121,10 @@ def resolve_columns(
         names = ", ".join(f"{column:.30}..." if len(column) > 30 else column for column in shown)
         found = f"its columns are {names}" if present else "it has none"
         advice = f"name the column by `{role}`"
-        if header is True:
+        twin = next((column for column in present if column.strip() == name), None)
+        if twin is not None:  # it looks as if the column were there
+            advice += f", with its blanks ({twin!r})"
+        elif header is True:
             advice += ", or give `header=False` if the first line is a document"
         elif header is False:
             found = f"without a header, its columns are {names}"
