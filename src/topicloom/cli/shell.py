@@ -88,8 +88,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             stop(on_command_line(str(error), options), 1)
         except TrainingInterrupted as stopped:
             stop(str(stopped), 128 + stopped.signal)
-        except KeyboardInterrupt:
-            stop("interrupted", 130)
+        except KeyboardInterrupt as interrupted:
+            stop(str(interrupted) or "interrupted", 130)
         except BrokenPipeError:
             raise  # a pipe such as `| head` is no mistake, and typer then ends quietly
         except OSError as error:
