@@ -544,7 +544,7 @@ def test_a_wrong_value_is_told_in_plain_words(options, says):
         ("pets.txt", ("--topics", "1"), ["--topics of Loom should", "it is 1"]),
         ("pets.txt", ("--topics", "500"), ["--topics 500 is more than", "--min-df"]),
         ("pets.txt", ("--language", "klingon"), ["--language klingon is not known", "auto"]),
-        ("pets.txt", ("--stop-words", "nosuch"), ["--stop-words: nosuch cannot be read", "existing file"]),
+        ("pets.txt", ("--stop-words", "nosuch"), ["--stop-words: nosuch cannot be read", "; give an existing file"]),
         ("pets.txt", ("--model", "gms"), ["did you mean gsm"]),
         ("pets.txt", ("--device", "toaster"), ["toaster"]),
         ("pets.txt", ("--set", "hidden=3"), ["did you mean hidden_size"]),
