@@ -122,6 +122,11 @@ def test_an_interpolation_of_chosen_documents(topics):
             figures.draw(topics, "interpolation", documents=wrong)
 
 
+def test_a_model_alone_is_refused(topics):
+    with pytest.raises(SettingError, match=r"`topics` should be .*, Topics\(model, corpus\); it is ETM\("):
+        figures.draw(topics.model, "map")
+
+
 def test_topics_over_time(topics):
     (lines,) = figures.draw(topics, "time", period="month")
     expected = topics.over_time("month")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import InputError, SettingError, nearest
-from ..files import holds_corpus, holds_model
+from ..files import as_path, holds_corpus, holds_model
 from .characters import is_utf8, replace_surrogates
 from .opening import Input, opened
 from .records import Columns, Document, Layout, read_json_lines, read_parquet
@@ -77,7 +77,7 @@ def read(
         SettingError: A format, an encoding or another setting is not known.
         MissingExtraError: A .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
     """
-    path = None if str(source) == "-" else Path(source)
+    path = None if str(source) == "-" else as_path(source, "source")
     given = Input(path, _checked_encoding(encoding), errors)
     if errors not in _ERRORS:
         raise SettingError(f"`errors={errors!r}` is not known; {nearest(errors, _ERRORS)}")
