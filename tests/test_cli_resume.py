@@ -101,7 +101,7 @@ def test_what_cannot_be_continued(texts, tmp_path):
     assert call("train", texts, *FAST, "--no-explorer", "--no-documents", "--out", run).exit_code == 0
     refused("train", "--continue", run, says=["give the number of epochs to add", "--epochs +50"])
     refused("train", "--continue", run, "--epochs", 2, "--topics", 3, says=["leave out --topics"])
-    refused("train", "--continue", run, "--epochs", 2, says=["does not hold its documents"])
+    refused("train", "--continue", run, "--epochs", 2, says=["give what it was trained on", "train FILE --continue"])
     other = tmp_path / "other.txt"
     other.write_text(f"{PETS}\n{MONEY}\n" * 31, encoding="utf-8")
     refused("train", other, "--continue", run, "--epochs", 2, "--min-df", 1, says=["is a fit of other documents"])
