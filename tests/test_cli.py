@@ -231,6 +231,10 @@ def test_a_run_that_was_cut_off_does_not_block_the_next(data, tmp_path):
 
 def test_a_setting_is_given_once_and_a_run_is_no_text(data, trained, tmp_path):
     refused("train", data / "pets.txt", "--out", tmp_path / "r", "--set", "epochs=2", says=["--epochs"])
+    wrong = ("--model", "LDA:method=gibbs+epochs=5")
+    refused(
+        "train", data / "pets.txt", "--out", tmp_path / "r", *wrong, says=["such as --model LDA --set method=gibbs"]
+    )
     refused("train", trained, "--out", tmp_path / "r", says=["is a trained model"])
 
 
@@ -322,7 +326,7 @@ def test_seed_words_on_the_command_line(data, tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("c.yaml", "topics: many", ["c.yaml", "topics cannot be 'many'", "integer"]),
+        ("c.yaml", "topics: many", ["c.yaml", "topics cannot be 'many'", "a whole number"]),
         ("c.yaml", "topics: 2.5", ["c.yaml", "topics cannot be '2.5'"]),
         ("c.yaml", "topics: true", ["c.yaml", "topics cannot be 'True'"]),
         ("c.yaml", "topics: [2]", ["c.yaml", "a single value", "[2]"]),
@@ -507,6 +511,24 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("train", "x.txt", "--topics", "many"), "a whole number"),
+        (("topics", "x", "--relevance", "much"), "a number"),
+        (("tune", "x.txt", "--trials", "0"), "--trials"),
+        (("documents", "x", "0", "--kind", "best"), "'--kind': 'best' is not one of 'typical', 'diverse', 'recent'"),
+    ],
+)
+def test_a_wrong_value_is_told_in_plain_words(options, says):
+    result = call(*options)
+    assert result.exit_code == 2
+    plain = " ".join(result.stderr.replace("│", " ").split())
+    assert says in plain
+    assert "Input should" not in plain
+    assert "Value error" not in plain
+
+
+@pytest.mark.parametrize(
     ("source", "options", "says"),
     [
         ("nosuch.txt", (), ["nosuch.txt does not exist"]),
@@ -522,7 +544,7 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
         ("pets.txt", ("--topics", "1"), ["--topics of Loom should", "it is 1"]),
         ("pets.txt", ("--topics", "500"), ["--topics 500 is more than", "--min-df"]),
         ("pets.txt", ("--language", "klingon"), ["--language klingon is not known", "auto"]),
-        ("pets.txt", ("--stop-words", "nosuch"), ["--stop-words: nosuch cannot be read", "existing file"]),
+        ("pets.txt", ("--stop-words", "nosuch"), ["--stop-words: nosuch cannot be read", "; give an existing file"]),
         ("pets.txt", ("--model", "gms"), ["did you mean gsm"]),
         ("pets.txt", ("--device", "toaster"), ["toaster"]),
         ("pets.txt", ("--set", "hidden=3"), ["did you mean hidden_size"]),

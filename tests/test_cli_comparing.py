@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+import topicloom as tl
 from test_cli import MONEY, PETS, call, refused
 from topicloom.cli.shell import print_table
 
@@ -65,6 +66,21 @@ def test_nothing_is_shown_if_all_fits_fail(texts, tmp_path, command):
     assert (found.exit_code, found.stdout) == (2, "")
     assert "error: all fits ended in an error, so there is nothing to show: gsm:epochs=1, 61 topics" in found.stderr
     assert "InputError" not in found.stderr
+
+
+@pytest.mark.parametrize("command", ["compare", "select-topics", "tune"])
+def test_ctrl_c_says_how_to_go_on(texts, tmp_path, monkeypatch, command):
+    if command == "tune":
+        pytest.importorskip("optuna")
+
+    def interrupt(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tl.GSM, "fit", interrupt)
+    model = ["--models" if command == "compare" else "--model", "gsm:epochs=2"]
+    says = [f"interrupted; {tmp_path / 'out'} keeps what is finished, and the same command goes on"]
+    refused(command, texts, *model, "--topics", 2, "--min-df", 1, "--max-df", 1.0, "--out", tmp_path / "out",
+            says=says, code=130)  # fmt: skip
 
 
 def test_compare_takes_no_nonsense(texts):

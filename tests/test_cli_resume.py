@@ -56,6 +56,7 @@ def test_a_stopped_run_goes_on(texts, tmp_path, stop_after):
     stop_after(3)
     refused("train", texts, *FAST, *EVERY, "--out", run, says=["after epoch 3", "go on with: topicloom"], code=143)
     assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "log.jsonl"]
+    refused("topics", run, says=["run is not complete; if it was stopped, repeat its command train with --resume"])
     refused("train", texts, *FAST, "--out", run, says=["was stopped", "--resume goes on", "--overwrite starts again"])
     refused("train", texts, *FAST, "--seed", 5, "--out", run, "--resume", says=["random_state is 0, not 5"])
     assert call("train", texts, *FAST, *EVERY, "--out", run, "--resume").exit_code == 0
@@ -100,7 +101,7 @@ def test_what_cannot_be_continued(texts, tmp_path):
     assert call("train", texts, *FAST, "--no-explorer", "--no-documents", "--out", run).exit_code == 0
     refused("train", "--continue", run, says=["give the number of epochs to add", "--epochs +50"])
     refused("train", "--continue", run, "--epochs", 2, "--topics", 3, says=["leave out --topics"])
-    refused("train", "--continue", run, "--epochs", 2, says=["does not hold its documents"])
+    refused("train", "--continue", run, "--epochs", 2, says=["give what it was trained on", "train FILE --continue"])
     other = tmp_path / "other.txt"
     other.write_text(f"{PETS}\n{MONEY}\n" * 31, encoding="utf-8")
     refused("train", other, "--continue", run, "--epochs", 2, "--min-df", 1, says=["is a fit of other documents"])

@@ -223,7 +223,7 @@ def test_topics_are_named_by_a_rule_or_a_function(run, tmp_path, monkeypatch):
         (("--split", "2"), ["--split 2: give a topic and the number of its parts"]),
         (("--split", "2:1"), ["--split 2:1: a topic can be divided into 2 parts or more, not into 1"]),
         (("--rename", "shipping"), ["--rename shipping: give a topic and its name"]),
-        (("--rename", "1="), ["the name of topic 1 is empty"]),
+        (("--rename", "1= "), ["--rename 1= : the name of topic 1 is empty; give it one, such as 3=shipping"]),
         (("--rename", "1=a", "--rename", "1=b"), ["topic 1 has two names"]),
         (("--reduce-to", "9"), ["--reduce-to should be fewer than the 4 topics"]),
         (("--edits", "none.yaml"), ["none.yaml does not exist"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 
@@ -55,6 +56,15 @@ def watch(n_docs=4, n_words=60, n_topics=3, word_counts=None):
     counts = sparse.csr_array(np.ones((n_docs, n_words)))
     word_counts = np.arange(n_words, 0, -1) if word_counts is None else word_counts
     return CollapseWatch.of(BatchReader(counts, n_docs, torch.device("cpu")), word_counts, n_topics)
+
+
+def test_a_divergence_that_is_too_large_for_its_numbers_can_be_stored():
+    theta, topics = np.full((2, 3), 1 / 3), np.full((3, 60), 1 / 60)
+    found = watch(n_docs=2)(Given(theta, topics, [[np.inf, 0.5, np.nan], [1.0, 0.5, 0.02]]))
+    json.dumps(found, allow_nan=False)
+    assert found["kl_per_dimension"][0] > 1e37
+    assert found["kl_per_dimension"][1] == 0.5
+    assert found["active_units_by_divergence"] == 3
 
 
 def test_figures_by_hand():

@@ -257,7 +257,7 @@ def test_empty_documents_have_the_average_shares_after_edits(model):
         ({"drop": True}, "`drop` names|`drop` needs"),
         ({"drop": list(range(K))}, "dropping these topics would leave no topic of 6"),
         ({"drop": list(range(1, K))}, "would leave one topic of 6; at least 2"),
-        ({"rename": {2: "  "}}, "the name of topic 2 is empty"),
+        ({"rename": {2: "  "}}, r"the name of topic 2 is empty; give it a name, or None \(null in"),
         ({"rename": {2: "x", 3: "x"}}, "the name 'x' would be that of topics 2 and 3"),
         ({"rename": {2: "x" * 201}}, "has 201 characters; give it at most 200"),
         ({"rename": {9: "x"}}, "there is no topic 9"),
@@ -348,7 +348,8 @@ def test_a_damaged_edited_model_is_one_sentence(model, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("merge: [1, 2]\n", "should have the entries 'edits'"),
+        ("merge: [1, 2]\n", "should have the entry 'edits', a list, and may have 'model'"),
+        ("- merge: [1, 2]\n", "should contain names with values, such as edits: \\[{merge: "),
         ("edits:\n- merge: [1, 1]\n", "bad.yaml: `merge` names topic 1 twice"),
         ("edits: [\n", "line .* is not valid YAML"),
         ("edits:\n- rename: {1: a, 1: b}\n", "occurs a second time"),

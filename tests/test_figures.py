@@ -113,6 +113,16 @@ def test_one_outlying_dimension_hides_no_other():
     assert [text.get_text() for text in axes.texts] == ["inactive below"]
 
 
+@pytest.mark.parametrize(("median", "top"), [(0.5, 2e4), (1e30, 2e30)])
+def test_numbers_beside_a_logarithmic_axis_have_room(median, top):
+    history = [{"epoch": epoch, "kl_per_dimension": [0.1, median, 1e38 / epoch]} for epoch in (1, 2, 3)]
+    axes = figures.collapse_curve(history, 3).axes[0]
+    assert axes.get_ylim()[1] == pytest.approx(top)
+    heights = axes.transAxes.inverted().transform(axes.transData.transform([(1, y) for y in axes.get_yticks()]))[:, 1]
+    assert len(heights) > 4
+    assert np.diff(heights[1:]).min() > 0.06
+
+
 def test_quality_curve_has_a_panel_for_every_scale(tmp_path):
     history = rows("loss", "topic_diversity", epochs=4)
     for row in history[1::2]:

@@ -122,6 +122,11 @@ def test_an_interpolation_of_chosen_documents(topics):
             figures.draw(topics, "interpolation", documents=wrong)
 
 
+def test_a_model_alone_is_refused(topics):
+    with pytest.raises(SettingError, match=r"`topics` should be .*, Topics\(model, corpus\); it is ETM\("):
+        figures.draw(topics.model, "map")
+
+
 def test_topics_over_time(topics):
     (lines,) = figures.draw(topics, "time", period="month")
     expected = topics.over_time("month")
@@ -236,6 +241,7 @@ def test_the_command_draws_what_is_named(run, tmp_path):
         (["--colour", "red"], "--colour red should be topic or label"),
         (["--kind", "map", "--projection", "mds"], "--projection mds should be one of tsne, pca, umap"),
         (["--kind", "interpolation", "--documents", "d0,dx"], "there is no document with the id 'dx'"),
+        (["--documents", "d0"], "--documents d0: give the ids of two documents, such as d17,d204"),
         (["--kind", "simplex", "--alpha", "0.1,x"], "--alpha 0.1,x: give numbers"),
         (["--kind", "simplex", "--alpha", "0,1"], "--alpha has 0.0; each should be a positive number"),
         (["--kind", "time", "--period", "hour"], "--period hour"),

@@ -113,7 +113,9 @@ def test_folder(tmp_path):
     (tmp_path / "a.txt").write_text("")
     (tmp_path / "b" / "c.md").write_text("# Title")
     (tmp_path / "d.csv").write_text("not read")
+    (tmp_path / "B.TXT").write_text("capitals")
     assert list(read(tmp_path)) == [
+        Document("capitals", "B.TXT"),
         Document("", "a.txt"),
         Document("one\nline", "b/1.txt"),
         Document("# Title", "b/c.md"),
@@ -151,10 +153,19 @@ def test_encodings(write):
         ("a.csv", "text\n", {}, "a.csv contains no documents"),
         ("a.jsonl", "\n", {}, "a.jsonl contains no documents"),
         ("a.txt", "x", {"id": "n"}, "plain text has no columns"),
-        ("a.docx", "x", {}, "a.docx ends in '.docx', which is not a known format; give `format` as one of txt"),
+        ("a.docx", "x", {}, "a.docx ends in '.docx', which is not a known format; save its text as .txt"),
+        ("a.XLS", "x", {}, "a.XLS ends in '.XLS', which is not a known format; save it as .xlsx or .csv"),
+        (
+            "a.json",
+            "[]",
+            {},
+            "a.json ends in '.json', .*; write each record as an object on a line of its own, as .jsonl",
+        ),
+        ("a.png", "x", {}, "a.png ends in '.png', which is not a known format; give `format` as one of txt"),
         ("a", "x", {}, "a has no ending that shows its format; give `format`"),
         ("a.txt", "x", {"format": "xml"}, r"`format='xml'` is not known; .*xlsx"),
         ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; its columns are body, n; name .* by `text`"),
+        ("a.csv", "text , n\nx,1\n", {}, r"no column 'text'; .* by `text`, with its blanks \('text '\)"),
         (
             "a.csv",
             "text,n\nx,1\n",
@@ -300,8 +311,33 @@ def test_excel(tmp_path):
     whole = path.read_bytes()
     for damaged in (b"not a workbook", whole[: len(whole) // 2], whole.replace(b"xl/worksheets", b"xl/worksheetz")):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match=r"a.xlsx cannot be read as xlsx: "):
+        with pytest.raises(InputError, match=r"a.xlsx cannot be read as xlsx: .*; save it again as .xlsx or .csv$"):
             texts(path)
+
+
+def test_further_worksheets_are_mentioned_once(tmp_path, caplog):
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "a.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["text"])
+    book.active.append(["read"])
+    book.active.title = "notes"
+    book.save(path)
+    assert texts(path) == ["read"]
+    assert not caplog.messages
+    book.create_sheet("data").append(["text"])
+    book.save(path)
+    says = [
+        f"{path} has 2 worksheets, and only the first one, 'notes', is read; move another one to the front to read it"
+    ]
+    assert next(read(path)) == Document("read")
+    assert not caplog.messages
+    assert texts(path) == ["read"]
+    assert caplog.messages == says
+    caplog.clear()
+    with pytest.raises(InputError, match="no column 'body'"):
+        texts(path, text="body")
+    assert caplog.messages == says
 
 
 def test_excel_needs_its_extra(write, monkeypatch):

@@ -153,7 +153,8 @@ def test_stop_words_argument(tmp_path):
     assert words("the cat sat", stop_words="auto") == ["cat", "sat"]
     assert words("the cat", stop_words="none") == ["the", "cat"]
     with pytest.raises(
-        InputError, match=r"`stop_words`: nowhere.txt cannot be read: No such file.*; give a list of words, or an"
+        InputError,
+        match=r"`stop_words`: nowhere.txt cannot be read: No such file.*; give an existing file .* \(or, in",
     ):
         words("", stop_words="nowhere.txt")
     path.write_bytes(b"\xff\xfe")

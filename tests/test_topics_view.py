@@ -394,6 +394,10 @@ def test_excerpts_show_the_passage_with_the_words():
         (lambda view: tl.load(None), r"`directory` should be a path"),
         (lambda view: tl.Corpus.load(None), r"`directory` should be a path"),
         (lambda view: tl.Topics.from_run(None), r"`run` should be a path"),
+        (lambda view: tl.Corpus.from_file(5), r"`source` should be a path"),
+        (lambda view: tl.Corpus.from_texts(["a b"], tokenizer=5), r"`tokenizer` should be a function .*; it is 5"),
+        (lambda view: tl.Checkpoints(None), r"`directory` should be a path"),
+        (lambda view: tl.GSM(2).fit(view.corpus, checkpoint=5), r"`checkpoint` should be a path"),
     ],
 )
 def test_arguments_of_another_kind_are_refused_in_a_sentence(run, call_of, says):

@@ -12,11 +12,15 @@ import yaml
 from .errors import InputError
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path, example: str = "model: gsm") -> dict[str, Any]:
     """Return the names and values in a .toml, .yaml or .yml file.
 
     YAML is read by the core schema of version 1.2, in which 1e-3 is a number and `no` is a string (Norwegian). An alias
     may stand for a single value only.
+
+    Args:
+        path: the file.
+        example: what the file may contain, for the message about a file without names.
 
     Raises:
         InputError: the file does not exist or cannot be read; the message names the line and the column.
@@ -43,7 +47,7 @@ def read_config(path: Path) -> dict[str, Any]:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise InputError(f"{path} should contain names with values, such as model: gsm")
+        raise InputError(f"{path} should contain names with values, such as {example}")
     return {str(name): value for name, value in found.items()}
 
 

@@ -252,6 +252,16 @@ def test_a_tokenizer_of_the_users_is_replaced_by_the_longest_match(browser, tmp_
     assert "longest match" in browser.find("#content").text
 
 
+def test_numbers_beside_an_axis_have_no_zeros_at_their_ends(browser, page):
+    browser.open(page, "quality")
+    time.sleep(0.2)
+    marks = browser.run(
+        "return [...document.querySelectorAll('figure text[text-anchor=end]')].map((e) => e.textContent)"
+    )
+    assert any("." in mark for mark in marks)
+    assert not [mark for mark in marks if "." in mark and mark.endswith("0")]
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("view", ["topics", "documents", "classes", "quality"])
 def test_text_has_enough_contrast_in_both_themes(browser, page, dark, view):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..files import holds_corpus
 from .corpora import check_source, open_corpus
 from .options import Preparing
 from .outcome import Outcome, train_run
@@ -83,11 +84,16 @@ def _documents(
     run: Path, vocabulary: list[str], n_topics: int, source: str | None, options: Preparing, *, quiet: bool
 ) -> Corpus:
     """The documents that the run was trained on: those that are given, or those that it holds."""
-    from ..topics.stored import read_stored
+    from ..topics.stored import DOCUMENTS, read_stored
 
     if source is not None:
         check_source(source, options)
         return open_corpus(source, options, progress=not quiet)
+    if not holds_corpus(run / DOCUMENTS):
+        raise InputError(
+            f"{run} does not hold its documents; give what it was trained on, with the options of that call: "
+            f"topicloom train FILE --continue {run} ..."
+        )
     return read_stored(run, vocabulary, n_topics)[0]
 
 

@@ -149,6 +149,8 @@ def _direct_edits(
         number = _number(topic, f"--rename {text}")
         if number in names:
             raise InputError(f"--rename {text}: topic {number} has two names; give it one")
+        if not new.strip():
+            raise InputError(f"--rename {text}: the name of topic {number} is empty; give it one, such as 3=shipping")
         names[number] = new
     edits += [{"rename": names}] if names else []
     return edits + ([] if reduce_to is None else [{"reduce_to": reduce_to}])

@@ -71,6 +71,9 @@ def figures(
     as_json: AsJson = False,
 ) -> None:
     """Draw the pictures of a run: maps, word clouds, interpolation, sparsity, similarity and topics over time."""
+    pair = None if documents is None else read_names(documents)
+    if pair is not None and len(pair) != 2:
+        raise InputError(f"--documents {documents}: give the ids of two documents, such as d17,d204")
     topics = open_topics(run, allow, device)
     from ..reports import figures as pictures
 
@@ -78,7 +81,7 @@ def figures(
         colour=colour,  # type: ignore[arg-type]
         space=space,  # type: ignore[arg-type]
         projection=projection,  # type: ignore[arg-type]
-        documents=None if documents is None else read_names(documents),
+        documents=pair,
         steps=steps,
         period=period,
         stream=stream,

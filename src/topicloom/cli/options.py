@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, nearest
-from .shell import stop
+from .shell import plain_reason, stop
 
 
 class DocTopics(StrEnum):
@@ -78,8 +78,7 @@ def _default(context: typer.Context, name: str, value: Any) -> tuple[str, Any]:
     try:
         option.process_value(context, text)
     except typer.BadParameter as error:
-        reason = error.message.removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
-        raise InputError(f"{name} cannot be {text!r}: {reason}") from None
+        raise InputError(f"{name} cannot be {text!r}: {plain_reason(error.message).rstrip('.')}") from None
     return option.name, text
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -150,7 +151,7 @@ def tune(
     weights = None if objective is None else read_weights(objective)
     tuning.check(model, weights)
     corpus = _opened(source, options, split, quiet, keep_texts=need_order(weights or ()))
-    with muted():  # what a fit warns about is seen in its measures
+    with muted(), _going_on(out):  # what a fit warns about is seen in its measures
         found = tuning.tune(
             corpus, model, topics, trials=trials, objective=weights, sampler=sampler.value, random_state=seed,
             at_once=at_once, cluster=options.cluster, split=split, out=out,
@@ -187,7 +188,7 @@ def _compared(
     if holds_corpus(source):
         options = replace(options, n_jobs=None)  # there is no text to split
     corpus = _opened(source, options, split, quiet, keep_texts=True)
-    with muted():  # what a fit warns about is seen in its measures
+    with muted(), _going_on(out):  # what a fit warns about is seen in its measures
         found = comparison.compare(
             corpus, models, sizes, seeds, split=split, out=out, keep_models=keep_models, n_jobs=n_jobs,
             cluster=options.cluster, on_result=None if quiet else _progress("fit"),
@@ -210,6 +211,15 @@ def _compared(
         versions = " and ".join(found.versions)
         logger.warning("the fits were made by topicloom %s; their measures may not be comparable", versions)
     return found
+
+
+@contextmanager
+def _going_on(out: Path) -> Iterator[None]:
+    """Let the message about Ctrl-C say that the work of hours is not lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished, and the same command goes on") from None
 
 
 def _fit_of(row: Mapping[str, Any]) -> str:

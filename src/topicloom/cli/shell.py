@@ -88,8 +88,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             stop(on_command_line(str(error), options), 1)
         except TrainingInterrupted as stopped:
             stop(str(stopped), 128 + stopped.signal)
-        except KeyboardInterrupt:
-            stop("interrupted", 130)
+        except KeyboardInterrupt as interrupted:
+            stop(str(interrupted) or "interrupted", 130)
         except BrokenPipeError:
             raise  # a pipe such as `| head` is no mistake, and typer then ends quietly
         except OSError as error:
@@ -101,7 +101,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Command(TyperCommand):
-    """A command to which a negative number, which it reads as an option, is a mistake with a name of its own."""
+    """A command whose mistakes are told in plain words. A negative number, which it reads as an option, is one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
@@ -110,7 +110,16 @@ class _Command(TyperCommand):
             option = str(getattr(error, "option_name", ""))
             if re.fullmatch(r"-\d", option):
                 ctx.fail(f"There is no option {option}; topics and documents are numbered from 0.")
+            if isinstance(reason := getattr(error, "message", None), str):
+                error.message = plain_reason(reason)  # type: ignore[attr-defined]
             raise
+
+
+def plain_reason(message: str) -> str:
+    """Return in plain words why the value of an option cannot be used: newer versions of typer quote Pydantic."""
+    message = message.removeprefix("Value error, ").replace("Input should ", "it should ", 1)
+    message = re.sub(r"a valid integer\b.*", "a whole number", message)
+    return re.sub(r"a valid number\b.*", "a number", message)
 
 
 @app.callback(invoke_without_command=True)

@@ -232,11 +232,16 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Reci
     """A model whose settings are valid and whose device is there: mistakes are found before anything is read."""
     from ..models.persistence import model_class
     from ..models.published import published_settings
+    from ..models.registry import REGISTRY
     from ..settings import check_settings, from_text
     from ..training.batches import choose_device
 
     if epochs is not None:
         settings = settings | {"epochs": epochs}
+    plain, _, setting = name.partition(":")
+    if setting and plain.lower() in map(str.lower, REGISTRY):  # as compare takes it
+        first = setting.partition("+")[0]
+        raise InputError(f"--model {name}: give settings by --set, such as --model {plain} --set {first}")
     kind = model_class(name)
     if recipe is Recipe.published:
         settings = published_settings(kind) | settings

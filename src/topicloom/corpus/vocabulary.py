@@ -71,10 +71,11 @@ class Filters:
         common = document_counts > _threshold(self.max_df, n_docs)
         left = np.flatnonzero(~rare & ~common).tolist()
         if len(left) <= self.remove_top:
+            one = _is_whole(self.max_df, 0) and self.max_df == 1  # who writes 1 may mean all documents
             raise InputError(
                 f"no word is left of {found}: `min_df={self.min_df}` drops {rare.sum()}, `max_df={self.max_df}` drops "
                 f"{(common & ~rare).sum()}, `remove_top={self.remove_top}` drops {len(left)}; loosen these filters or "
-                "give more text"
+                f"give more text{'; `max_df=1` is one document, and 1.0 is all of them' if one else ''}"
             )
         # A word that one document repeats is not common, so the most common words are those of the most documents.
         left.sort(key=lambda word: (-document_counts[word], -totals[word], words[word]))

@@ -2,7 +2,7 @@
 
 from .content import read_json, read_lines, write_json, write_lines
 from .digests import check_digests, file_digest, plain_file, read_manifest, write_manifest
-from .kinds import holds_corpus, holds_model
+from .kinds import holds_corpus, holds_model, holds_stopped_run
 from .leftovers import put_back
 from .locks import lock_directory
 from .paths import as_path
@@ -17,6 +17,7 @@ __all__ = [
     "full_disk_names",
     "holds_corpus",
     "holds_model",
+    "holds_stopped_run",
     "lock_directory",
     "plain_file",
     "put_back",

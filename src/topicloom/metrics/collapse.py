@@ -10,6 +10,7 @@ import numpy.typing as npt
 from .measured import Measured
 
 Array = npt.NDArray[Any]
+_LARGEST = np.finfo(np.float32).max
 
 
 def kl_per_dimension(divergence: Array) -> Measured:
@@ -74,5 +75,7 @@ def frequent_mass(topic_word: Array, word_counts: Array, top_n: int = 50) -> Mea
 
 
 def _mean(divergence: Array) -> Array:
-    mean: Array = divergence.mean(axis=0, dtype=np.float64) if len(divergence) else np.zeros(divergence.shape[1])
+    # The divergence of a very long document may be too large for float32. A mean of infinity could not be stored.
+    finite = np.fmin(divergence, _LARGEST)
+    mean: Array = finite.mean(axis=0, dtype=np.float64) if len(finite) else np.zeros(finite.shape[1])
     return mean

@@ -59,6 +59,8 @@ _REPEATED = {"critic_gap"}  # the only term of critic_loss, and therefore equal 
 _INACTIVE = 0.01  # nats; as for the measure active_units_by_divergence
 
 _GREY, _BLUE, _PALE = "#555555", "#2f5d8a", "#bfd3e6"
+_HIGHEST = 1e4  # nats, beyond which the band of a panel is cut, but not the line
+_MOST_TICKS = 8  # powers of ten beside a logarithmic axis
 _WIDTH = 7.5  # inches
 _CHARACTERS, _NOTE_CHARACTERS = 110, 125  # in a line above a panel, and in a line of the note below all panels
 _LABEL = 24  # characters in a line of an axis label
@@ -184,7 +186,11 @@ def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[f
         )  # fmt: skip
     top = max(end, *(row[-1] for row in values))
     if measure.name == "kl_per_dimension":  # a single dimension may have hundreds of times the others' for a while
-        ticks = [0.0, *(10.0**power for power in range(-2, 1 + math.ceil(math.log10(top))))]
+        # A document that is far too long gives values up to 1e38, beside which nothing else would be seen.
+        top = min(top, max(_HIGHEST, *(row[len(row) // 2] for row in values)))
+        highest = math.ceil(math.log10(top))
+        every = 1 + (highest + 2) // _MOST_TICKS
+        ticks = [0.0, *(10.0**power for power in range(-2, 1 + highest, every))]
         axes.set_yscale("symlog", linthresh=_INACTIVE)
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_ylim(-_INACTIVE, 2 * top)

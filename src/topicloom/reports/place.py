@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ..errors import InputError
-from ..files import require_free
+from ..files import holds_stopped_run, require_free
 from ..topics.run_metrics import METRICS
 from ..topics.saved import MODEL_FILES
 from ..topics.stored import DOCUMENTS, holds_only_documents
@@ -58,7 +58,7 @@ def require_place(folder: Path, overwrite: bool = False, resume: bool = False) -
 
 def is_stopped(folder: Path) -> bool:
     """Whether a directory has checkpoints of a run that was stopped before it was complete."""
-    return any((folder / CHECKPOINTS).glob("checkpoint-*"))
+    return holds_stopped_run(folder)
 
 
 def is_finished(folder: Path) -> bool:

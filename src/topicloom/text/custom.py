@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from ..errors import InputError
+from ..errors import InputError, SettingError
 from ..imports import import_named, is_allowed
 from .characters import brief, describe
 
@@ -36,7 +36,13 @@ class CustomTokenizer(BaseModel):
 
     @classmethod
     def of(cls, function: Callable[[str], Iterable[str]], stop_words: Iterable[str] = ()) -> CustomTokenizer:
-        """Wrap a function."""
+        """Wrap a function.
+
+        Raises:
+            SettingError: It is not a function.
+        """
+        if not callable(function):
+            raise SettingError(f"`tokenizer` should be a function from a text to its tokens; it is {brief(function)}")
         name = getattr(function, "__qualname__", type(function).__qualname__)
         module = getattr(function, "__module__", type(function).__module__)
         tokenizer = cls(name=f"{module}.{name}", stop_words=tuple(stop_words))

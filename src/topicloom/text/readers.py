@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import InputError, SettingError, nearest
-from ..files import holds_corpus, holds_model
+from ..files import as_path, holds_corpus, holds_model
 from .characters import is_utf8, replace_surrogates
 from .opening import Input, opened
 from .records import Columns, Document, Layout, read_json_lines, read_parquet
@@ -15,6 +15,13 @@ from .tables import read_csv, read_tsv, read_xlsx
 
 __all__ = ["Document", "read"]
 
+# What to do with files that are often at hand and cannot be read, whatever `format` is given.
+_TO_CONVERT = {
+    **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), "save it as .xlsx or .csv"),
+    **dict.fromkeys((".doc", ".docx", ".odt", ".rtf", ".pdf", ".epub"), "save its text as .txt"),
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz"), "unpack it"),
+    ".json": "write each record as an object on a line of its own, as .jsonl",
+}
 _ERRORS = ("strict", "replace", "ignore")
 # Codecs that are not meant for files, but for domain names or for escapes in source code.
 _NOT_FOR_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
@@ -70,7 +77,7 @@ def read(
         SettingError: A format, an encoding or another setting is not known.
         MissingExtraError: A .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
     """
-    path = None if str(source) == "-" else Path(source)
+    path = None if str(source) == "-" else as_path(source, "source")
     given = Input(path, _checked_encoding(encoding), errors)
     if errors not in _ERRORS:
         raise SettingError(f"`errors={errors!r}` is not known; {nearest(errors, _ERRORS)}")
@@ -148,7 +155,8 @@ def _format_of(path: Path | None) -> str:
     name = aliases.get(ending.lower(), ending.lower()).removeprefix(".")
     if name not in _READERS:
         fault = f"ends in {ending!r}, which is not a known format" if ending else "has no ending that shows its format"
-        raise InputError(f"{path} {fault}; give `format` as one of {', '.join(_READERS)}")
+        advice = _TO_CONVERT.get(ending.lower(), f"give `format` as one of {', '.join(_READERS)}")
+        raise InputError(f"{path} {fault}; {advice}")
     return name
 
 
@@ -166,7 +174,8 @@ def _whole(given: Input, layout: Layout) -> Iterator[Document]:
 def _folder(given: Input) -> Iterator[Document]:
     root = given.path
     assert root is not None
-    files = sorted(file for ending in ("txt", "md") for file in root.rglob(f"*.{ending}") if file.is_file())
+    # Some systems write .TXT, and the ending of a single file may have capitals, too.
+    files = sorted(file for file in root.rglob("*") if file.name.lower().endswith((".txt", ".md")) and file.is_file())
     if not files:
         raise InputError(f"{root} is a folder without .txt and .md files; give a file, or a folder that contains some")
 

@@ -89,7 +89,8 @@ def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:
 
 def unreadable(given: Input, format: str, error: Exception) -> InputError:
     """The error for a binary file that its library cannot read."""
-    return InputError(f"{given.name} cannot be read as {format}: {(str(error) or repr(error)).splitlines()[0]:.200}")
+    reason = (str(error) or repr(error)).splitlines()[0].rstrip(".")
+    return InputError(f"{given.name} cannot be read as {format}: {reason:.200}; save it again as .{format} or .csv")
 
 
 def resolve_columns(
@@ -120,7 +121,10 @@ def resolve_columns(
         names = ", ".join(f"{column:.30}..." if len(column) > 30 else column for column in shown)
         found = f"its columns are {names}" if present else "it has none"
         advice = f"name the column by `{role}`"
-        if header is True:
+        twin = next((column for column in present if column.strip() == name), None)
+        if twin is not None:  # it looks as if the column were there
+            advice += f", with its blanks ({twin!r})"
+        elif header is True:
             advice += ", or give `header=False` if the first line is a document"
         elif header is False:
             found = f"without a header, its columns are {names}"

@@ -13,6 +13,7 @@ from itertools import chain, dropwhile, islice
 from typing import Any
 
 from ..errors import InputError, MissingExtraError
+from .characters import brief
 from .opening import Input, opened
 from .records import Document, Layout, as_string, resolve_columns, unreadable
 
@@ -50,8 +51,22 @@ def read_tsv(given: Input, layout: Layout) -> Iterator[Document]:
 
 def read_xlsx(given: Input, layout: Layout) -> Iterator[Document]:
     """Read the first worksheet of an Excel workbook."""
-    rows = ((number, row) for number, row in enumerate(_sheet_rows(given), 1) if any(row))
-    return _documents(rows, layout, given.name, "row")
+    sheets: list[str] = []
+    rows = ((number, row) for number, row in enumerate(_sheet_rows(given, sheets), 1) if any(row))
+    try:
+        yield from _documents(rows, layout, given.name, "row")
+    except InputError:  # the texts may be in another worksheet
+        _warn_of_sheets(given, sheets)
+        raise
+    _warn_of_sheets(given, sheets)  # after the rows, so that a look at the first one does not say it, too
+
+
+def _warn_of_sheets(given: Input, sheets: list[str]) -> None:
+    if len(sheets) > 1:
+        logger.warning(
+            "%s has %d worksheets, and only the first one, %s, is read; move another one to the front to read it",
+            given.name, len(sheets), brief(sheets[0]),
+        )  # fmt: skip
 
 
 def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str, unit: str) -> Iterator[Document]:
@@ -181,8 +196,11 @@ class _LongFields:
 _long_fields = _LongFields()
 
 
-def _sheet_rows(given: Input) -> Iterator[list[str]]:
-    """The rows of a workbook's first worksheet as strings, without the blank cells at their ends."""
+def _sheet_rows(given: Input, sheets: list[str]) -> Iterator[list[str]]:
+    """The rows of a workbook's first worksheet as strings, without the blank cells at their ends.
+
+    The names of all worksheets are appended to `sheets`.
+    """
     try:
         import openpyxl
     except ImportError:
@@ -193,6 +211,7 @@ def _sheet_rows(given: Input) -> Iterator[list[str]]:
     try:
         with given.path.open("rb") as file:
             workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            sheets += [sheet.title for sheet in workbook.worksheets]
             for row in workbook.worksheets[0].iter_rows(values_only=True):
                 cells = [_cell(value) for value in row]
                 while len(cells) > width and not cells[-1]:

@@ -242,7 +242,7 @@ def resolve_stop_words(
         if replace:
             raise SettingError("`replace_stop_words=True` needs the words to use instead; give them by `stop_words`")
     elif isinstance(given, (str, Path)):
-        own = _read_list(given, "`stop_words`", f"a list of words, or {_A_FILE}")
+        own = _read_list(given, "`stop_words`", f"{_A_FILE} (or, in Python, a list of words)")
     else:
         own = _checked_words(given)
     if language is None:  # the user's own tokens are compared as they are spelled

@@ -91,7 +91,7 @@ def read_edits(path: str | Path) -> EditsFile:
         InputError: the file cannot be read, or an edit in it has not the form of one; the message names the file.
     """
     path = Path(path)
-    found = read_config(path)
+    found = read_config(path, "edits: [{merge: [3, 7]}]")
     digest = found.pop(DIGESTS, None)
     if digest is not None and digest != content_digest(found):
         raise ModelFileError(
@@ -100,7 +100,7 @@ def read_edits(path: str | Path) -> EditsFile:
     unknown = [name for name in found if name not in ("model", "edits")]
     if unknown or not isinstance(found.get("edits"), list):
         raise InputError(
-            f"{path} should have the entries 'edits', a list, and 'model', a fingerprint; see docs/topics.md"
+            f"{path} should have the entry 'edits', a list, and may have 'model', a fingerprint; see docs/topics.md"
         )
     fingerprint = found.get("model")
     try:

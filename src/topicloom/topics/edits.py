@@ -98,7 +98,9 @@ def checked_name(name: Any, topic: Any) -> str | None:
         return None
     text = " ".join(printable(replace_surrogates(str(name))).split())
     if not text:
-        raise InputError(f"the name of topic {topic} is empty; give it a name, or None to take its name away")
+        raise InputError(
+            f"the name of topic {topic} is empty; give it a name, or None (null in JSON and YAML) to take its name away"
+        )
     if len(text) > _LONGEST_NAME:
         raise InputError(f"the name of topic {topic} has {len(text)} characters; give it at most {_LONGEST_NAME}")
     return text

@@ -11,7 +11,17 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from ..errors import ModelFileError
-from ..files import as_path, check_digests, holds_corpus, plain_file, put_back, read_json, read_lines, read_manifest
+from ..files import (
+    as_path,
+    check_digests,
+    holds_corpus,
+    holds_stopped_run,
+    plain_file,
+    put_back,
+    read_json,
+    read_lines,
+    read_manifest,
+)
 from .words import complete_names, topic_word_ids
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
@@ -80,6 +90,10 @@ def find_model(directory: str | Path) -> Path:
     if not (folder / CONFIG).is_file():
         if holds_corpus(folder):
             raise ModelFileError(f"{folder} is a saved corpus and holds no model; give it to train, which writes one")
+        if holds_stopped_run(folder):
+            raise ModelFileError(
+                f"the run in {folder} is not complete; if it was stopped, repeat its command train with --resume"
+            )
         raise ModelFileError(f"{folder} holds no saved model (no {CONFIG}); check the path")
     return folder
 

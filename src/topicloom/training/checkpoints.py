@@ -18,7 +18,7 @@ import torch
 from ..corpus import Corpus
 from ..distributed.ranks import Ranks, current
 from ..errors import InputError, LostRankError, ModelFileError, SettingError, TrainingInterrupted
-from ..files import lock_directory
+from ..files import as_path, lock_directory
 from .callbacks import Callback, RunState
 from .checkpoint_files import Checkpoint, Identity, read_checkpoint
 from .intervals import read_interval
@@ -68,7 +68,7 @@ class Checkpoints(Callback):
     """
 
     def __init__(self, directory: str | Path, every: str = DEFAULT_EVERY, more_epochs: int | None = None) -> None:
-        self.directory = self._own = Path(directory)
+        self.directory = self._own = as_path(directory, "directory")
         self._every_seconds, self._every_epochs = read_interval(every)
         if more_epochs is not None and (isinstance(more_epochs, bool) or more_epochs < 1):
             raise SettingError(f"`more_epochs={more_epochs!r}` should be a whole number from 1")
@@ -90,7 +90,7 @@ class Checkpoints(Callback):
     @classmethod
     def of(cls, checkpoint: str | Path | Checkpoints) -> Checkpoints:
         """Return the checkpoints that `fit` was given, with the default settings for a directory."""
-        return checkpoint if isinstance(checkpoint, Checkpoints) else cls(checkpoint)
+        return checkpoint if isinstance(checkpoint, Checkpoints) else cls(as_path(checkpoint, "checkpoint"))
 
     @contextmanager
     def watching(self, model: Any, corpus: Corpus, validation: Corpus | None) -> Iterator[Snapshot | None]:

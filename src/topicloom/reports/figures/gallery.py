@@ -95,9 +95,13 @@ def draw(topics: Topics, kind: str, **options: Any) -> list[Figure]:
 
     Raises:
         InputError: there is no such kind, or the picture cannot be drawn of these documents or of this model.
-        SettingError: there is no such option, or it cannot have its value.
+        SettingError: there is no such option, it cannot have its value, or `topics` are none.
         MissingExtraError: the picture needs a package that is not installed.
     """
+    if not isinstance(topics, Topics):
+        raise SettingError(
+            f"`topics` should be a fitted model together with documents, Topics(model, corpus); it is {topics!r:.60}"
+        )
     known = {field.name for field in fields(Options)}
     for name in options:
         if name not in known:
