@@ -114,6 +114,9 @@ def test_folder(tmp_path):
     (tmp_path / "b" / "c.md").write_text("# Title")
     (tmp_path / "d.csv").write_text("not read")
     (tmp_path / "B.TXT").write_text("capitals")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "note.txt").write_text("hidden")
+    (tmp_path / "._a.txt").write_text("what macOS writes beside a.txt")
     assert list(read(tmp_path)) == [
         Document("capitals", "B.TXT"),
         Document("", "a.txt"),
@@ -165,6 +168,7 @@ def test_encodings(write):
         ("a", "x", {}, "a has no ending that shows its format; give `format`"),
         ("a.txt", "x", {"format": "xml"}, r"`format='xml'` is not known; .*xlsx"),
         ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; its columns are body, n; name .* by `text`"),
+        ("a.csv", "text,n,text\nx,1,y\n", {}, "a.csv has 2 columns 'text'; rename all but the one to read"),
         ("a.csv", "text , n\nx,1\n", {}, r"no column 'text'; .* by `text`, with its blanks \('text '\)"),
         (
             "a.csv",

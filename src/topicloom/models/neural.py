@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -31,7 +31,7 @@ from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
-from .published import published_settings
+from .published import Published
 from .spare_topics import SpareTopics, build_wide, n_spare
 from .words import Words
 
@@ -43,7 +43,7 @@ _STREAM_ROWS = 1000  # of history_ that a stream keeps
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NeuralTopicModel(TopicModel):
+class NeuralTopicModel(Published, TopicModel):
     """The base of the models that are trained by gradient descent: autoencoders of word counts.
 
     To write a model of your own, derive a dataclass with its settings and define `build_network`, which returns a
@@ -105,7 +105,6 @@ class NeuralTopicModel(TopicModel):
     uses_validation: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = True
     steps_per_epoch: ClassVar[int] = 30  # on a small corpus, without a `batch_size`
-    published: ClassVar[dict[str, Any]] = {}  # the settings of the paper, for `as_published`
 
     hidden_size: AtLeastOne = 128
     activation: Activation = "softplus"
@@ -129,19 +128,6 @@ class NeuralTopicModel(TopicModel):
     beta1: Rate = 0.9
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
-
-    @classmethod
-    def as_published(cls, n_topics: int = 50, **overrides: Any) -> Self:
-        """Return a model with the settings of its paper, as far as the model has them; see docs/published.md.
-
-        Args:
-            n_topics: the number of topics K.
-            overrides: settings that differ from the paper.
-
-        Raises:
-            SettingError: the model has no paper, or there is no such setting.
-        """
-        return cls(n_topics, **published_settings(cls) | overrides)
 
     # Parts of the network.
 

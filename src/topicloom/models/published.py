@@ -6,7 +6,7 @@ still differs from the paper.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from ..errors import SettingError
 
@@ -37,3 +37,23 @@ def published_settings(kind: type[Any]) -> dict[str, Any]:
     if not settings:
         raise SettingError(f"{kind.__name__} has no published configuration that differs from its defaults; use those")
     return dict(settings)
+
+
+class Published:
+    """A model that a paper describes. Its class lists in `published` the settings of the paper."""
+
+    published: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def as_published(cls, n_topics: int = 50, **overrides: Any) -> Self:
+        """Return a model with the settings of its paper, as far as the model has them; see docs/published.md.
+
+        Args:
+            n_topics: the number of topics K.
+            overrides: settings that differ from the paper.
+
+        Raises:
+            SettingError: the model has no paper, or does not depart from it, or there is no such setting.
+        """
+        settings: dict[str, Any] = {"n_topics": n_topics, **published_settings(cls), **overrides}
+        return cls(**settings)

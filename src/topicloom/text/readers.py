@@ -174,8 +174,7 @@ def _whole(given: Input, layout: Layout) -> Iterator[Document]:
 def _folder(given: Input) -> Iterator[Document]:
     root = given.path
     assert root is not None
-    # Some systems write .TXT, and the ending of a single file may have capitals, too.
-    files = sorted(file for file in root.rglob("*") if file.name.lower().endswith((".txt", ".md")) and file.is_file())
+    files = sorted(file for file in root.rglob("*") if _is_document(file.relative_to(root)) and file.is_file())
     if not files:
         raise InputError(f"{root} is a folder without .txt and .md files; give a file, or a folder that contains some")
 
@@ -185,6 +184,12 @@ def _folder(given: Input) -> Iterator[Document]:
                 yield Document(file.read(), path.relative_to(root).as_posix())
 
     return documents()
+
+
+def _is_document(path: Path) -> bool:
+    """Return whether a file of a folder is a document; hidden files and folders, such as .git, are no documents."""
+    is_hidden = any(part.startswith(".") for part in path.parts)
+    return not is_hidden and path.name.lower().endswith((".txt", ".md"))  # some systems write .TXT
 
 
 _READERS: dict[str, Callable[[Input, Layout], Iterator[Document]]] = {

@@ -33,6 +33,7 @@ from ...training.state import Row, Snapshot
 from ..base import TopicModel
 from ..inference import Array
 from ..mean_field import CompiledMeanFieldNetwork
+from ..published import Published
 from ..words import Words, seed_weights
 from .gibbs import GibbsRun
 from .online import OnlineRun
@@ -44,7 +45,7 @@ _SEED_COUNT = 50  # the most tokens of a seed word; with many more, its topic wo
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LDA(TopicModel):
+class LDA(Published, TopicModel):
     """Latent Dirichlet allocation (Blei, Ng & Jordan 2003).
 
     `history_` has a row for each pass of "variational". Its loss is minus the variational bound of the documents that
