@@ -176,7 +176,7 @@ def test_encodings(write):
             {"label": "m"},
             "a.csv has no column 'm'; its columns are text, n; name the column by `label`",
         ),
-        ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3 has 1 fields, but the header has 2"),
+        ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3 has 1 field, but the header has 2"),
         ("a.csv", "text,n\nx,1,2\n", {}, "a.csv, line 2 has 3 fields, but the header has 2"),
         ("a.jsonl", '{"text": "a"}\n{"text": \n', {}, "a.jsonl, line 2, column .*: not JSON .*; correct the line"),
         ("a.jsonl", '["a"]\n', {}, "a.jsonl, line 1: not a JSON object"),
