@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _REMOVED_FREQUENCY = 0.9  # the corpus's word frequencies times this are subtracted from topics beside background topics
 _QUANTILES = (0.05, 0.1, 0.25, 0.5)  # of a background topic's shares of documents, which are tried as common shares
-_LEAST_SHARE = 0.01  # a smaller one is left as it is
+_LEAST_SHARE = 0.03  # a smaller one is left as it is
 _LEAST_FACTOR = 1e-3  # what is left at least of the encoder's share of a background topic
 SAMPLED = 1 << 11  # documents in which the common share is estimated
 
