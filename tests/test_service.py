@@ -418,6 +418,7 @@ def test_what_is_too_much_is_told_to_come_back():
 
 
 def test_measures(client):
+    assert post(client, ["dog"]).status_code == 200
     client.get("/nothing")
     client.get("/something")
     text = client.get("/metrics").text

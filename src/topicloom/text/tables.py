@@ -89,8 +89,9 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
             row = [""]
         if len(row) != len(header):
             first_row = "header" if layout.header else "first row"
+            fields = f"{len(row)} field{'s' * (len(row) != 1)}"
             raise InputError(
-                f"{name}, {unit} {number} has {len(row)} field{'s' * (len(row) != 1)}, but the {first_row} has {len(header)}; "
+                f"{name}, {unit} {number} has {fields}, but the {first_row} has {len(header)}; "
                 f"{_ADVICE[unit].format(layout.delimiter)}"
             )
         text, *rest = (None if place is None else row[place] for place in places)

@@ -325,7 +325,7 @@ def folder(case: Case) -> int:
         else:
             data = case.text(SEPARATORS).encode("utf-8", "ignore")
             Path(os.fsdecode(path)).write_bytes(data)
-            if name.lower().endswith((b".txt", b".md")):
+            if not name.startswith(b".") and name.lower().endswith((b".txt", b".md")):
                 expected[os.path.relpath(path, root)] = data
     options = {"errors": "replace"} if case.chance(0.5) else {}
     try:
