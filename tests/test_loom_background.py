@@ -16,7 +16,7 @@ from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import background
-from topicloom.models.loom.background import BackgroundTopics
+from topicloom.models.loom.background import BackgroundDivision
 from topicloom.models.loom.network import LoomNetwork
 from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback
@@ -56,7 +56,7 @@ def divided() -> Loom:
 @pytest.fixture(scope="module")
 def undivided() -> Loom:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(BackgroundTopics, "divide", lambda self: None)
+        patched.setattr(BackgroundDivision, "divide", lambda self: None)
         return Loom(**SETTINGS).fit(COMMON)
 
 
@@ -90,8 +90,8 @@ def test_a_background_topic_stays_if_documents_differ_in_it(monkeypatch):
     share = np.where(np.arange(300) % 2, 0.4, 0.0)[:, None]
     counts = np.stack([random.multinomial(100, r / r.sum()) for r in np.hstack([theta, share]) @ topics])
     corpus = Corpus.from_counts(sp.csr_array(counts), [f"w{number}" for number in range(N_WORDS)])
-    found, own = [], BackgroundTopics._common_share
-    monkeypatch.setattr(BackgroundTopics, "_common_share", lambda self: found.append(own(self)) or found[-1])
+    found, own = [], BackgroundDivision._common_share
+    monkeypatch.setattr(BackgroundDivision, "_common_share", lambda self: found.append(own(self)) or found[-1])
     model = Loom(**SETTINGS).fit(corpus)
     assert len(found) == 1
     assert model.network_.counting.background.sum() == 1
@@ -105,13 +105,23 @@ def test_probabilities_of_words_are_the_same_where_documents_have_the_share(divi
     share[3] = 0.2
     reader = BatchReader.of(COMMON, 64, CPU)
     with torch.inference_mode():
-        topics = BackgroundTopics(network, reader.sample(20))
+        topics = BackgroundDivision(network, reader.sample(20))
         beta_t, alpha = topics._divided(share)
     theta = torch.softmax(torch.randn(5, N_TOPICS, generator=torch.Generator().manual_seed(0)), 1)
     whole = 0.8 * theta + share
     torch.testing.assert_close(beta_t @ theta.mT, network.counting.topics() @ whole.mT)
     torch.testing.assert_close(beta_t.sum(0), torch.ones(N_TOPICS))
     assert alpha[3] == pytest.approx(max(float(network.counting.alpha[3] - 0.2 * network.counting.alpha.sum()), 1e-3))
+
+
+def test_the_most_common_word_is_given_in_half_of_the_documents(divided):
+    """It is the first word of the vocabulary, and would always be given if the words of a document took turns."""
+    batch = BatchReader.of(COMMON, 64, CPU).sample(300)
+    with torch.inference_mode():
+        given = BackgroundDivision(divided.network_, batch).given.counts
+    has_word, is_given = (counts.to_dense()[:, 0] > 0 for counts in (batch.counts, given))
+    assert has_word.sum() > 250
+    assert 0.35 < is_given.sum() / has_word.sum() < 0.65
 
 
 def test_a_second_call_changes_nothing(divided):
@@ -158,18 +168,27 @@ def test_a_fit_that_stopped_before_or_after_its_end_gives_the_same_topics(tmp_pa
         np.testing.assert_array_equal(model.transform(COMMON), whole.transform(COMMON))
 
 
+def test_a_stream_goes_on_after_division():
+    """Without spare topics, the network is the one that was trained, and the stream changes its counts in place."""
+    model = Loom(**SETTINGS | {"random_state": 2}, spare_topics=0).fit(COMMON)
+    network = model.network_
+    assert model.transform(COMMON)[:, network.counting.background].mean() < 0.1  # it was divided
+    assert not any(buffer.is_inference() for buffer in network.buffers())
+    model.partial_fit(COMMON)
+
+
 def test_higher_shares_are_tried_only_while_words_are_clearly_predicted_better(monkeypatch):
     rises, tried = iter([0.0, 1.0, 1.1, 9.0]), []  # of each document
-    topics = BackgroundTopics.__new__(BackgroundTopics)
+    topics = BackgroundDivision.__new__(BackgroundDivision)
     topics.theta = torch.linspace(0.1, 0.5, 101)[:, None].expand(101, 2)
     topics.counting = type("Counting", (), {"background": torch.tensor([False, True])})()
     noise = torch.randn(101, generator=torch.Generator().manual_seed(0))
 
-    def log_likelihood(self: BackgroundTopics, share: torch.Tensor) -> torch.Tensor:
+    def log_likelihood(self: BackgroundDivision, share: torch.Tensor) -> torch.Tensor:
         tried.append(share)
         return next(rises) + 5 * noise * len(tried)
 
-    monkeypatch.setattr(BackgroundTopics, "_log_likelihood", log_likelihood)
+    monkeypatch.setattr(BackgroundDivision, "_log_likelihood", log_likelihood)
     best = topics._common_share()
     assert best.tolist() == pytest.approx([0.0, 0.1 + 0.4 * background._QUANTILES[0]])
     assert len(tried) == 3
@@ -179,6 +198,6 @@ def test_without_background_topics_nothing_is_computed(monkeypatch):
     def fail(self, network, documents):
         raise AssertionError("there are no background topics")
 
-    monkeypatch.setattr(BackgroundTopics, "__init__", fail)
+    monkeypatch.setattr(BackgroundDivision, "__init__", fail)
     corpus = synthetic_lda(200, 5, 100, 30, random_state=0).corpus
     Loom(5, epochs=30, hidden_size=16, random_state=0, device="cpu").fit(corpus)

@@ -89,9 +89,8 @@ class SparseCounts:
         """Return other values (N,) at the same non-zeros. The order by word is computed only once for both."""
         return replace(self, values=values, find_by_word=lambda: self.by_word)
 
-    def halves(self) -> tuple[SparseCounts, SparseCounts]:
-        """Return the counts of two halves of the words of each document, which take turns, and 0 for the other half."""
-        is_first = (torch.arange(len(self.indices), device=self.device) - self.offsets[self.documents]) % 2 == 0  # (N,)
+    def divided(self, is_first: Tensor) -> tuple[SparseCounts, SparseCounts]:
+        """Return the counts at some non-zeros, (N,) bool, and those at all others; each has 0 at the other's."""
         return self.with_values(self.values * is_first), self.with_values(self.values * ~is_first)
 
     def take(self, rows: Tensor) -> SparseCounts:

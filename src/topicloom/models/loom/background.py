@@ -45,7 +45,7 @@ def with_background(beta_t: Tensor, tokens: Tensor, background: Tensor, generato
     return beta_t / beta_t.sum(0)
 
 
-class BackgroundTopics:
+class BackgroundDivision:
     """Divides what all documents have of the background topics among all topics, at the end of training.
 
     Args:
@@ -55,7 +55,10 @@ class BackgroundTopics:
 
     def __init__(self, network: LoomNetwork, documents: Batch) -> None:
         self.network, self.counting = network, network.counting
-        given, self.scored = documents.counts.halves()
+        # At random: words are often in the order of their frequency. If they took turns, the most common ones would be
+        # in the same half in all documents.
+        draws = torch.rand(len(documents.counts.values), generator=torch.Generator().manual_seed(0))  # (N,)
+        given, self.scored = documents.counts.divided((draws < 0.5).to(documents.device))
         self.theta = network.posterior(documents).point()  # (D, K)
         self.given = replace(documents, counts=given)
         self.encoded = network.code(self.given).point()  # (D, K)
@@ -71,9 +74,10 @@ class BackgroundTopics:
         beta_t, alpha = self._divided(share)
         weights = beta_t * self._sizes(share)  # (V, K)
         totals = counting.word_topics.sum(1, keepdim=True)
-        counting.word_topics = weights * (totals / weights.sum(1, keepdim=True).clamp_min(SMALLEST))
+        # In place, as this is inference mode, whose new tensors could not be changed by later training.
+        counting.word_topics.copy_(weights * (totals / weights.sum(1, keepdim=True).clamp_min(SMALLEST)))
         if sampling is not None and sampling.mean_counts is not None:
-            sampling.mean_counts = counting.word_topics.clone()
+            sampling.mean_counts.copy_(counting.word_topics)
         counting.beta_t.copy_(beta_t)
         counting.alpha.copy_(alpha)
 
@@ -83,11 +87,13 @@ class BackgroundTopics:
         It is a quantile of the shares of documents. Higher quantiles are tried as long as words are predicted better,
         by more than one standard error.
         """
-        best = torch.zeros_like(self.theta[0])
+        background = self.counting.background  # (K,)
+        best = torch.zeros_like(self.theta[0])  # (K,)
         highest = self._log_likelihood(best)  # (D,)
         for quantile in _QUANTILES:
-            share = torch.where(self.counting.background, self.theta.quantile(quantile, dim=0), 0.0)
-            share = torch.where(share < _LEAST_SHARE, 0.0, share)  # (K,)
+            share = torch.zeros_like(best)
+            share[background] = self.theta[:, background].quantile(quantile, dim=0)
+            share[share < _LEAST_SHARE] = 0
             if not share.any():
                 continue
             found = self._log_likelihood(share)

@@ -18,7 +18,7 @@ from ...nn.sparse import mixture_log_likelihood
 from ...training.batches import BatchReader
 from ..gsm import GSMNetwork
 from ..words import Words
-from .background import SAMPLED, BackgroundTopics
+from .background import SAMPLED, BackgroundDivision
 from .compiled import dirichlet_step, expected_counts, reassign
 from .counting import CollapsedCounts
 from .run_state import load_run_state, run_state
@@ -225,7 +225,7 @@ class LoomNetwork(GSMNetwork):
         if counting.divided_alpha is not None and counting.divided_alpha.equal(counting.alpha):
             return  # it was done already, and counts have not changed since
         assert isinstance(documents, BatchReader)
-        BackgroundTopics(self, documents.sample_of_all(SAMPLED)).divide()
+        BackgroundDivision(self, documents.sample_of_all(SAMPLED)).divide()
         counting.divided_alpha = counting.alpha.clone()
 
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

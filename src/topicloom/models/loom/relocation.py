@@ -107,7 +107,10 @@ class Relocation:
         left = self._counts_without(batch, counts, stage, assignments)  # (V, K)
         sums, sizes = left.new_zeros(len(pairs), 2), torch.zeros_like(alpha)
         if batch.n_docs:  # a rank may have none of the sample
-            beta_t, (given, scored) = CountedTopics.from_counts(left, eta).beta_t, batch.counts.halves()
+            beta_t = CountedTopics.from_counts(left, eta).beta_t
+            # Words take turns, so that the halves depend on no other document, and not on the rank that has it.
+            places = torch.arange(len(batch.counts.indices), device=alpha.device)  # (N,)
+            given, scored = batch.counts.divided((places - batch.counts.offsets[batch.counts.documents]) % 2 == 0)
             theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
             likely, sizes = scored.sampled_product(theta, beta_t) + TINY, scored.totals @ theta  # (N,), (K,)
             for number, pair in enumerate(pairs.tolist()):
@@ -137,8 +140,8 @@ class Relocation:
 
     def _theta(self, documents: SparseCounts, beta_t: Tensor, steps: int) -> Tensor:
         """Return the shares of topics (V, K) that explain documents best, with few topics for each: (B, K)."""
-        alpha = beta_t.new_full((beta_t.shape[1],), _ALPHA)
         start = torch.full((documents.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1], device=beta_t.device)
+        alpha = start.new_full((beta_t.shape[1],), _ALPHA)
         counts = self.expected_counts(documents, beta_t, alpha, start, steps)
         return counts / counts.sum(1, keepdim=True).clamp_min(TINY)
 
