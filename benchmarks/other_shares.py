@@ -2,8 +2,8 @@
 
     python benchmarks/other_shares.py [--jobs 2] [--variants GSM,ETM] [--kinds titles,steep] [--seeds 2]
 
-No setting was chosen on these corpora. Results are stored in results/other_shares.jsonl, and a run continues where the
-last one ended.
+No setting was chosen on these corpora, except for a limit of Loom's that the page names. Results are stored in
+results/other_shares.jsonl, and a run continues where the last one ended.
 """
 
 from __future__ import annotations
