@@ -51,7 +51,8 @@ the same seed, averaged over seeds and then over corpora; perplexity is in perce
 for perplexity, where below 0 is better. corpora: the number of corpora; fits: the number of corpora and seeds; time:
 the ratio of processor time. "± of a seed" is the standard deviation of Loom's figures over seeds, the root mean square
 over corpora with at least two seeds; a difference of that size may be chance. Experiments that change refinement alone
-have the topics of Loom.
+have the topics of Loom, except on emnlp2020, where a small share of the background topics is divided only if refinement
+has 10 steps.
 
 """
 LEGEND = """
