@@ -112,6 +112,9 @@ def test_by(folder):
     shown = call("by", folder / "run", "--topic", 0, "--samples", 50).stdout
     assert "%" in shown
     assert "documents are left out" in call("by", folder / "run", "author", "--samples", 50).stderr
+    for covariate, warned in (("author", True), ("class", True), ("price", False)):
+        said = call("by", folder / "run", covariate, "--groups", 2, "--samples", 50).stderr
+        assert (f"--groups does nothing, because the values of '{covariate}' are not numbers" in said) is warned
 
 
 def test_marks_of_missing_values_in_a_table(tmp_path):

@@ -265,3 +265,18 @@ def test_streams_count_the_words_of_every_chunk():
     np.testing.assert_array_equal(model.word_counts_, counts.sum(0))
     np.testing.assert_array_equal(model.document_counts_, (counts > 0).sum(0))
     assert model.n_documents_ == 3
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_corpus_of_counts_takes_words_from_a_data_frame(library):
+    module = pytest.importorskip(library)
+    make = module.table if library == "pyarrow" else module.DataFrame
+    corpus = Corpus.from_counts(make({"tea": [1, 0], "cup": [2, 3]}))
+    assert corpus.vocabulary == ["tea", "cup"]
+    np.testing.assert_array_equal(corpus.counts.toarray(), [[1, 2], [0, 3]])
+    assert Corpus.from_counts(make({"tea": [1], "cup": [2]}), ["a", "b"]).vocabulary == ["a", "b"]
+
+
+def test_columns_with_numbers_are_no_words():
+    pandas = pytest.importorskip("pandas")
+    assert Corpus.from_counts(pandas.DataFrame([[1, 2]])).vocabulary == ["word0", "word1"]

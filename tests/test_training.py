@@ -584,3 +584,18 @@ def test_adam_is_that_of_pytorch(fused):
         reference.zero_grad()
         assert all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
     assert mine[0].grad is None
+
+
+@pytest.mark.parametrize(
+    "context", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)]
+)
+def test_a_fit_is_the_same_in_any_context_of_pytorch(context) -> None:
+    def fitted() -> GSM:
+        return GSM(3, epochs=2, random_state=0).fit(corpus).partial_fit(corpus)
+
+    corpus = synthetic_lda(n_docs=60, n_topics=3, random_state=0).corpus
+    expected = fitted()
+    with context():
+        model = fitted()
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    np.testing.assert_array_equal(model.transform(corpus), expected.transform(corpus))

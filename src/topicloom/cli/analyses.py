@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("topicloom")
 
 _MOST_COLUMNS = 8  # groups with a column each
+_GROUPS = 4  # into which numbers are divided
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -147,7 +148,10 @@ def by(
     covariate: Annotated[
         str, typer.Argument(metavar="[COVARIATE]", help="A covariate of the documents, or class for their labels.")
     ] = "class",
-    groups: Annotated[int, typer.Option(min=2, help="Groups into which numbers are divided at their quantiles.")] = 4,
+    groups: Annotated[
+        int | None,
+        typer.Option(min=2, help="Groups into which numbers are divided at their quantiles.", show_default="4"),
+    ] = None,
     topic: Topic = None,
     words: WordsOf = 5,
     level: Level = 0.95,
@@ -165,11 +169,14 @@ def by(
     """
     check_table(out, overwrite)
     view = open_topics(run)
-    found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)
+    found = view.by(covariate, n_groups=groups or _GROUPS, level=level, n_samples=samples, random_state=seed)
+    has_numbers = hasattr(view.documents.fields.covariates.get(covariate), "dtype")
+    if groups is not None and not has_numbers:
+        logger.warning("--groups does nothing, because the values of %r are not numbers", covariate)
     differences = found.difference_table()
     if topic is not None:
         k = view.number_of(number_or_name(topic))
-        of_words = view.words_by(k, covariate, words, groups)
+        of_words = view.words_by(k, covariate, words, groups or _GROUPS)
         _show_group_shares(run, found.table([k]), found.column, of_words, view.names[k], k, as_json)
     elif as_json:
         print_json(

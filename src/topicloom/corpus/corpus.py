@@ -19,7 +19,7 @@ from ..text.counting import Counts, Text, columns_of, remap
 from .builder import Built, TokenizerLike, build, choose_tokenizer
 from .counts import CountedDocuments, checked_counts, checked_vocabulary
 from .fields import Fields, WithFields
-from .frames import check_options, is_frame, read_frame, texts_of
+from .frames import check_options, is_frame, read_frame, texts_of, words_of
 from .mapped import rows_of
 from .order import WithOrder
 from .remarks import warn_of_empty, warn_of_ids
@@ -246,8 +246,8 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         """Make a corpus of counts that were made elsewhere. The matrix is copied.
 
         Args:
-            counts: (n_docs, n_words) sparse or dense; whole numbers from 0.
-            vocabulary: the word of each column; "word0", "word1", ... unless given.
+            counts: (n_docs, n_words) sparse or dense, or a data frame; whole numbers from 0.
+            vocabulary: the word of each column. None is the names of a data frame's columns, or else "word0", "word1", ...
             texts: the raw texts of the rows.
             ids, labels, timestamps, vectors, covariates: as for `from_texts`.
             fractional: whether counts may be fractions.
@@ -256,13 +256,13 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             InputError: a count is not allowed (the message names its row and column), or a field or the vocabulary has
                 another length than the matrix.
         """
-        matrix = checked_counts(counts, fractional)
+        matrix, words = checked_counts(counts, fractional), words_of(counts) if vocabulary is None else vocabulary
         known = Fields.of(
             matrix.shape[0], ids=ids, labels=labels, timestamps=timestamps, texts=texts, vectors=vectors,
             covariates=covariates,
         )  # fmt: skip
         warn_of_ids(known.ids)
-        return cls(matrix, checked_vocabulary(vocabulary, matrix.shape[1]), known)
+        return cls(matrix, checked_vocabulary(words, matrix.shape[1]), known)
 
     @classmethod
     def _of_file(cls, built: Built, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:

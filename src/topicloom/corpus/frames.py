@@ -68,6 +68,12 @@ def named_columns(frame: Any) -> list[str]:
     return [name for name in _narwhals(frame).columns if isinstance(name, str)]
 
 
+def words_of(counts: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame, or None of anything else and if a name is not a text."""
+    names = named_columns(counts) if is_frame(counts) else []
+    return names if names and len(names) == counts.shape[1] else None
+
+
 def is_numeric(frame: Any) -> bool:
     """Return whether all columns of a data frame hold numbers, like those of a document-term matrix."""
     # Narwhals does not know the types of pandas' sparse columns.

@@ -82,7 +82,7 @@ class FittedTopics(InNotebook, Editable):
         if names != self.vocabulary_ and not set(names).isdisjoint(self.vocabulary_):
             raise InputError(
                 "the columns of the data frame are not the words of `vocabulary_` in their order; give "
-                "Corpus.from_counts(frame, frame.columns), whose words are found by their names"
+                "Corpus.from_counts(frame), whose words are found by their names"
             )
 
     @property

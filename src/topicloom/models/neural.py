@@ -17,6 +17,7 @@ from ..errors import InputError, SettingError
 from ..nn.code_norm import CodeNormKind, TopicShares
 from ..nn.decoders import Criterion, FreeTopics, TopicLogits
 from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
+from ..nn.gradients import with_gradients
 from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
 from ..settings import (
@@ -226,6 +227,7 @@ class NeuralTopicModel(Published, TopicModel):
         self.history_ = state.history
         self.adopt_network(state.network)
 
+    @with_gradients()
     def fit_corpus(
         self,
         corpus: Corpus,
@@ -275,6 +277,7 @@ class NeuralTopicModel(Published, TopicModel):
                 self.finish_training(state)
         self.warn_of_collapse(watch)
 
+    @with_gradients()
     def partial_fit_corpus(self, corpus: Corpus) -> None:
         """Train for one epoch at a constant learning rate, as nobody knows when a stream will end."""
         state: TrainingState | None = getattr(self, "state_", None)
