@@ -1,11 +1,14 @@
 // The words of the page in English and Chinese.
 
+/** A number and its noun. */
+const several = (n: string, noun: string) => `${n} ${noun}${n === "1" ? "" : "s"}`;
+
 const en = {
   topics: "Topics", documents: "Documents", words: "Words", similarity: "Similarity", time: "Over time", classes: "By class",
   quality: "Quality", text: "Your text",
   skip: "Skip to the content",
   views: "Views", language: "中文", switchLanguage: "切换到中文", theme: "Light or dark", themeAuto: "Auto", themeLight: "Light", themeDark: "Dark",
-  summary: (docs: string, topics: string, words: string, model: string) => `${docs} documents · ${topics} topics · ${words} words · ${model}`,
+  summary: (docs: string, topics: string, words: string, model: string) => `${several(docs, "document")} · ${several(topics, "topic")} · ${several(words, "word")} · ${model}`,
   sampled: (shown: string, docs: string) => `The page shows ${shown} of ${docs} documents, drawn at random. Shares are those of all documents.`,
   loading: "Loading …",
   failed: "This could not be read",
@@ -23,7 +26,7 @@ const en = {
   merge: "Merge", mergeThese: "Merge these topics", drop: "Drop", keep: "Keep", clear: "Clear",
   dropped: "dropped", mergedInto: (k: number) => `merged with topic ${k}`,
   previous: "Previous topic", next: "Next topic",
-  documentsOfMain: (n: string) => `main topic of ${n} documents`,
+  documentsOfMain: (n: string) => `main topic of ${several(n, "document")}`,
   relevance: "Relevance",
   relevanceHint: "Right: the most probable words. Left: words that are rare in other topics.",
   typical: "Typical words", probable: "Probable words",
@@ -36,7 +39,7 @@ const en = {
   searchDocuments: "Search texts, ids and classes",
   onlyTopic: (k: number, name: string) => `Only topic ${k} ${name}`,
   allClasses: "All classes", class: "Class",
-  found: (n: string) => `${n} documents`,
+  found: (n: string) => several(n, "document"),
   more: "Show more", whole: "Show the whole text", lessText: "Show less",
   reset: "Whole map", zoomIn: "Zoom in", zoomOut: "Zoom out",
   noTexts: "The texts of the documents are not in this page.",
@@ -48,7 +51,7 @@ const en = {
   mainTopics: "Topics of the document",
   findWord: "Find a word", wordHint: "Which topics does a word belong to?",
   wordUnknown: (word: string) => `“${word}” is not in the vocabulary.`,
-  wordCount: (n: string, share: string) => `${n} times in the documents (${share} of all words)`,
+  wordCount: (n: string, share: string) => `${several(n, "time")} in the documents (${share} of all words)`,
   wordTopics: "Topics of the word", wordTopicsHint: "The probability that an occurrence of the word belongs to each topic.",
   wordDocuments: "Documents with this word",
   nearbyWords: "Words with similar topics",
@@ -74,7 +77,7 @@ const en = {
   textHintService: "Paste a text to see its topics. It is sent to the service that this page came from.",
   textLabel: "Text",
   yourTopics: "Topics of the text",
-  known: (known: string, all: string) => `${known} of ${all} words are known to the model.`,
+  known: (known: string, all: string) => `${known} of ${several(all, "word")} ${known === "1" ? "is" : "are"} known to the model.`,
   unknownText: "The model knows no word of this text, so it has the average shares of all documents.",
   longest: "Words are cut by the longest match with the vocabulary, because the page does not have the model's tokenizer. The result can differ a little from that of Python.",
   customTokens: "The model was trained on words that were given. Separate words by spaces.",

@@ -19,3 +19,15 @@ def test_a_tree_of_many_topics_shows_their_names(browser, tmp_path):
     browser.open(tmp_path / "page.html", "similarity")
     browser.until("document.querySelectorAll('#content svg path').length === 59")
     assert len(browser.all("#content svg text")) == 60
+
+
+def test_numbers_of_one_have_a_singular(browser, tmp_path):
+    corpus = tl.Corpus.from_texts(["cat dog cat"], language="en", min_df=1, max_df=1.0)
+    model = tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "documents")
+    browser.until("document.querySelectorAll('#content article').length === 1")
+    assert "1 document · 2 topics · 2 words" in browser.find("header").text
+    assert "1 document\n" in browser.find("#content").text
+    numbers = browser.run("return document.body.innerText.match(/\\b1 (documents|topics|words|times)\\b/g)")
+    assert numbers is None
