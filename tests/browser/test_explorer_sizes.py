@@ -31,3 +31,13 @@ def test_numbers_of_one_have_a_singular(browser, tmp_path):
     assert "1 document\n" in browser.find("#content").text
     numbers = browser.run("return document.body.innerText.match(/\\b1 (documents|topics|words|times)\\b/g)")
     assert numbers is None
+
+
+def test_a_class_without_words_of_its_own_says_so(browser, tmp_path):
+    texts = ["cat dog fish", "bank loan money"] * 40
+    corpus = tl.Corpus.from_texts(texts, language="en", min_df=1, labels=[f"class {i // 2 % 2}" for i in range(80)])
+    model = tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "classes")
+    browser.until("document.querySelectorAll('#content dd').length === 2")
+    assert [each.text for each in browser.all("#content dd")] == ["no word with certainty"] * 2
