@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("selenium", reason="selenium is not installed (the extra browser)")
 
+from selenium.webdriver.common.keys import Keys
+
 import topicloom as tl
 from topicloom.reports.explorer import write_page
 from topicloom.topics.view import Topics
@@ -41,3 +43,16 @@ def test_a_class_without_words_of_its_own_says_so(browser, tmp_path):
     browser.open(tmp_path / "page.html", "classes")
     browser.until("document.querySelectorAll('#content dd').length === 2")
     assert [each.text for each in browser.all("#content dd")] == ["no word with certainty"] * 2
+
+
+def test_a_long_name_leaves_room_for_undo(browser, tmp_path):
+    corpus = tl.Corpus.from_texts(["cat dog fish", "bank loan money"] * 20, language="en", min_df=1)
+    model = tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", width=390)
+    field = browser.find("#content tbody input[aria-label='Name of topic 1']")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.NULL, "names & " * 6 + "names" * 20, Keys.ENTER)
+    browser.find("button[aria-controls=edits]").click()
+    assert browser.run("const list = document.querySelector('#edits ul'); return list.scrollWidth <= list.clientWidth")
+    browser.run("localStorage.clear()")
