@@ -56,3 +56,12 @@ def test_a_long_name_leaves_room_for_undo(browser, tmp_path):
     browser.find("button[aria-controls=edits]").click()
     assert browser.run("const list = document.querySelector('#edits ul'); return list.scrollWidth <= list.clientWidth")
     browser.run("localStorage.clear()")
+
+
+def test_words_without_a_clear_topic_are_explained(browser, tmp_path):
+    corpus = tl.Corpus.from_texts(["cat dog fish", "bank loan money"] * 20, language="en", min_df=1)
+    write_page(tmp_path / "page.html", Topics(tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus), corpus))
+    browser.open(tmp_path / "page.html", "text")
+    browser.find("textarea").send_keys("a cat")
+    browser.until("document.querySelector('#inferred').dataset.theta")
+    assert "A word without a colour" in browser.find("#inferred").text
