@@ -14,8 +14,7 @@ from test_cli import call
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
-TRANSLATED = ("topics", "over-time", "export", "figures")
-PAGES = (*READMES, *(f"docs/{name}{language}.md" for name in TRANSLATED for language in ("", ".zh-CN")))
+PAGES = (*READMES, *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")))
 FOUND = {
     ast.unparse(ast.parse(snippet)): f"{name}-{number}"  # pages in two languages share some, but for the comments
     for name in reversed(PAGES)

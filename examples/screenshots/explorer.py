@@ -75,7 +75,7 @@ def main(folder: Path) -> None:
             show(driver, page, "similarity", 1440, 860, dark=True)
             save(driver, folder / "explorer-similarity.png")
             for name, chinese in (("explorer-text", False), ("explorer-text-zh", True)):
-                show(driver, page, "text", 1440, 760, chinese=chinese)
+                show(driver, page, "text", 1440, 790, chinese=chinese)
                 driver.find_element(By.TAG_NAME, "textarea").send_keys(TEXT)
                 time.sleep(1.5)
                 save(driver, folder / f"{name}.png")

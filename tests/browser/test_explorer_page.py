@@ -321,6 +321,9 @@ def test_the_page_is_used_by_the_keyboard(browser, page):
         if browser.find("#topic h2").text != before:
             break
     assert browser.find("#topic h2").text != before
+    browser.find("button[aria-controls=edits]").send_keys(Keys.ENTER)
+    browser.find("#edits button").send_keys(Keys.ENTER)
+    assert browser.run("return document.activeElement.getAttribute('aria-controls')") == "edits"
 
 
 def test_every_control_has_a_name(browser, page):

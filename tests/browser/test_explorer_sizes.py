@@ -1,0 +1,67 @@
+"""The explorer's page of many topics and of a single document."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("selenium", reason="selenium is not installed (the extra browser)")
+
+from selenium.webdriver.common.keys import Keys
+
+import topicloom as tl
+from topicloom.reports.explorer import write_page
+from topicloom.topics.view import Topics
+
+
+def test_a_tree_of_many_topics_shows_their_names(browser, tmp_path):
+    texts = [f"w{i % 70} w{i * 7 % 70} w{i * i % 70}" for i in range(280)]
+    corpus = tl.Corpus.from_texts(texts, language="en", min_df=1)
+    model = tl.LDA(n_topics=60, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "similarity")
+    browser.until("document.querySelectorAll('#content svg path').length === 59")
+    assert len(browser.all("#content svg text")) == 60
+
+
+def test_numbers_of_one_have_a_singular(browser, tmp_path):
+    corpus = tl.Corpus.from_texts(["cat dog cat"], language="en", min_df=1, max_df=1.0)
+    model = tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "documents")
+    browser.until("document.querySelectorAll('#content article').length === 1")
+    assert "1 document · 2 topics · 2 words" in browser.find("header").text
+    assert "1 document\n" in browser.find("#content").text
+    numbers = browser.run("return document.body.innerText.match(/\\b1 (documents|topics|words|times)\\b/g)")
+    assert numbers is None
+
+
+def test_a_class_without_words_of_its_own_says_so(browser, tmp_path):
+    texts = ["cat dog fish", "bank loan money"] * 40
+    corpus = tl.Corpus.from_texts(texts, language="en", min_df=1, labels=[f"class {i // 2 % 2}" for i in range(80)])
+    model = tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "classes")
+    browser.until("document.querySelectorAll('#content dd').length === 2")
+    assert [each.text for each in browser.all("#content dd")] == ["no word with certainty"] * 2
+
+
+def test_a_long_name_leaves_room_for_undo(browser, tmp_path):
+    corpus = tl.Corpus.from_texts(["cat dog fish", "bank loan money"] * 20, language="en", min_df=1)
+    model = tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", width=390)
+    field = browser.find("#content tbody input[aria-label='Name of topic 1']")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.NULL, "names & " * 6 + "names" * 20, Keys.ENTER)
+    browser.find("button[aria-controls=edits]").click()
+    assert browser.run("const list = document.querySelector('#edits ul'); return list.scrollWidth <= list.clientWidth")
+    browser.run("localStorage.clear()")
+
+
+def test_words_without_a_clear_topic_are_explained(browser, tmp_path):
+    corpus = tl.Corpus.from_texts(["cat dog fish", "bank loan money"] * 20, language="en", min_df=1)
+    write_page(tmp_path / "page.html", Topics(tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus), corpus))
+    browser.open(tmp_path / "page.html", "text")
+    browser.find("textarea").send_keys("a cat")
+    browser.until("document.querySelector('#inferred').dataset.theta")
+    assert "A word without a colour" in browser.find("#inferred").text
