@@ -308,6 +308,16 @@ def test_a_file_may_hold_all_that_the_command_line_may(data, tmp_path):
     refused("train", "--config", config, says=["already holds files"])
 
 
+@pytest.mark.parametrize(
+    ("written", "names"), [("id", ["id"]), ("[id, label]", ["id", "label"]), ("[]", [])], ids=["one", "two", "none"]
+)
+def test_a_file_may_name_several_covariates(data, tmp_path, written, names):
+    config, out = tmp_path / "run.yaml", tmp_path / "run"
+    config.write_text(f"model: gsm\ntopics: 2\nepochs: 1\nmin_df: 1\nexplorer: false\ncovariate: {written}\n")
+    assert call("train", data / "pets.jsonl", "--config", config, "--out", out).exit_code == 0
+    assert list(tl.Corpus.load(out / "documents").covariates) == names
+
+
 def test_seed_words_on_the_command_line(data, tmp_path):
     seeds = ("--set", 'seed_words={"1": ["cat"]}')
     for model in ("gsm", "lda"):
@@ -330,6 +340,7 @@ def test_seed_words_on_the_command_line(data, tmp_path):
         ("c.yaml", "topics: 2.5", ["c.yaml", "topics cannot be '2.5'"]),
         ("c.yaml", "topics: true", ["c.yaml", "topics cannot be 'True'"]),
         ("c.yaml", "topics: [2]", ["c.yaml", "a single value", "[2]"]),
+        ("c.yaml", "covariate: [[a]]", ["c.yaml", "covariate should be a value, or a list of them; it is [['a']]"]),
         ("c.yaml", "words: 0", ["c.yaml", "words"]),
         ("c.yaml", "doc_topics: xls", ["c.yaml", "doc_topics", "parquet"]),
         ("c.yaml", "min_df: many", ["c.yaml", "min_df", "share"]),
