@@ -93,7 +93,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             raise  # a pipe such as `| head` is no mistake, and typer then ends quietly
         except OSError as error:
-            stop(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+            place = error.filename2 or error.filename  # of a copy, the file that is written
+            stop(f"{place}: {error.strerror}" if place else str(error), 2)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
