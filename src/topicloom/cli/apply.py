@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..files import holds_corpus
 from .corpora import check_source
 from .files import check_new, mention_edits
 from .options import Allow, AsJson, Device, Excel, Overwrite, Quiet, Reading, Run, read_names
-from .shell import command, print_evaluation, print_json
+from .shell import command, exact_stdout, print_evaluation, print_json
 from .train import reading_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def infer(
     from ..topics.tables import write_documents
 
     model = load(run, device=device, allow=allow or ())
-    write_documents(out or sys.stdout, _inferred(model, file, options, force), model, texts=texts, excel=excel)
+    with exact_stdout() if out is None else nullcontext(out) as target:
+        write_documents(target, _inferred(model, file, options, force), model, texts=texts, excel=excel)
     if out is not None:
         logger.info("wrote %s", out)
 
