@@ -22,6 +22,7 @@ from .train import reading_of
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
+    from ..evaluation import Evaluation
     from ..models.base import TopicModel
     from ..topics.document_topics import DocumentTopics
 
@@ -114,11 +115,14 @@ def evaluate(
     request = Request(
         texts, reading_of(options), labels, reference, vectors, names, words, relevance, device, allow or (), force
     )
-    found, path = evaluate_run(run, request)
-    if as_json:
-        print_json({"run": str(run), **found.to_dict()})
-    else:
-        print_evaluation(found)
+
+    def show(found: Evaluation) -> None:
+        if as_json:
+            print_json({"run": str(run), **found.to_dict()})
+        else:
+            print_evaluation(found)
+
+    path = evaluate_run(run, request, show)
     if path is not None:
         logger.info("written to %s", path)
 
