@@ -265,3 +265,12 @@ def test_streams_count_the_words_of_every_chunk():
     np.testing.assert_array_equal(model.word_counts_, counts.sum(0))
     np.testing.assert_array_equal(model.document_counts_, (counts > 0).sum(0))
     assert model.n_documents_ == 3
+
+
+@pytest.mark.parametrize("change", [torch.Tensor.to_sparse, torch.Tensor.bfloat16, torch.Tensor.requires_grad_])
+def test_tensors_that_numpy_cannot_read_are_refused_in_a_sentence(change):
+    counts = torch.ones(20, 5)
+    model = tl.GSM(2, epochs=1).fit(counts)
+    for call in (tl.GSM(2, epochs=1).fit, model.transform):
+        with pytest.raises(tl.InputError, match="read as a matrix"):
+            call(change(counts.clone()))
