@@ -513,6 +513,31 @@ def test_without_matplotlib_one_line_says_so(data, tmp_path, monkeypatch):
     assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES
 
 
+def test_a_run_is_kept_where_matplotlib_refuses_to_start(data, tmp_path):
+    line = [
+        sys.executable,
+        "-m",
+        "topicloom",
+        "train",
+        data / "pets.txt",
+        "--model",
+        "lda",
+        "--topics",
+        2,
+        "--epochs",
+        1,
+    ]
+    line += ["--out", tmp_path / "run", "--quiet", "--no-explorer"]
+    environment = os.environ | {"MPLBACKEND": "Qt4Agg"}  # which newer versions do not have
+    made = subprocess.run(list(map(str, line)), env=environment, capture_output=True, text=True, check=False)
+    assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
+    assert tl.load(tmp_path / "run").n_topics == 2
+    line = [sys.executable, "-m", "topicloom", "figures", str(tmp_path / "run"), "--out", str(tmp_path / "figures")]
+    drawn = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert (drawn.returncode, drawn.stderr.count("\n")) == (2, 1)
+    assert "correct MPLBACKEND or matplotlibrc" in drawn.stderr
+
+
 def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
     def interrupt(*given, **options):
         raise KeyboardInterrupt
