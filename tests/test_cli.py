@@ -308,6 +308,16 @@ def test_a_file_may_hold_all_that_the_command_line_may(data, tmp_path):
     refused("train", "--config", config, says=["already holds files"])
 
 
+@pytest.mark.parametrize(
+    ("written", "names"), [("id", ["id"]), ("[id, label]", ["id", "label"]), ("[]", [])], ids=["one", "two", "none"]
+)
+def test_a_file_may_name_several_covariates(data, tmp_path, written, names):
+    config, out = tmp_path / "run.yaml", tmp_path / "run"
+    config.write_text(f"model: gsm\ntopics: 2\nepochs: 1\nmin_df: 1\nexplorer: false\ncovariate: {written}\n")
+    assert call("train", data / "pets.jsonl", "--config", config, "--out", out).exit_code == 0
+    assert list(tl.Corpus.load(out / "documents").covariates) == names
+
+
 def test_seed_words_on_the_command_line(data, tmp_path):
     seeds = ("--set", 'seed_words={"1": ["cat"]}')
     for model in ("gsm", "lda"):
@@ -330,6 +340,7 @@ def test_seed_words_on_the_command_line(data, tmp_path):
         ("c.yaml", "topics: 2.5", ["c.yaml", "topics cannot be '2.5'"]),
         ("c.yaml", "topics: true", ["c.yaml", "topics cannot be 'True'"]),
         ("c.yaml", "topics: [2]", ["c.yaml", "a single value", "[2]"]),
+        ("c.yaml", "covariate: [[a]]", ["c.yaml", "covariate should be a value, or a list of them; it is [['a']]"]),
         ("c.yaml", "words: 0", ["c.yaml", "words"]),
         ("c.yaml", "doc_topics: xls", ["c.yaml", "doc_topics", "parquet"]),
         ("c.yaml", "min_df: many", ["c.yaml", "min_df", "share"]),
@@ -502,6 +513,31 @@ def test_without_matplotlib_one_line_says_so(data, tmp_path, monkeypatch):
     assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES
 
 
+def test_a_run_is_kept_where_matplotlib_refuses_to_start(data, tmp_path):
+    line = [
+        sys.executable,
+        "-m",
+        "topicloom",
+        "train",
+        data / "pets.txt",
+        "--model",
+        "lda",
+        "--topics",
+        2,
+        "--epochs",
+        1,
+    ]
+    line += ["--out", tmp_path / "run", "--quiet", "--no-explorer"]
+    environment = os.environ | {"MPLBACKEND": "Qt4Agg"}  # which newer versions do not have
+    made = subprocess.run(list(map(str, line)), env=environment, capture_output=True, text=True, check=False)
+    assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
+    assert tl.load(tmp_path / "run").n_topics == 2
+    line = [sys.executable, "-m", "topicloom", "figures", str(tmp_path / "run"), "--out", str(tmp_path / "figures")]
+    drawn = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert (drawn.returncode, drawn.stderr.count("\n")) == (2, 1)
+    assert "correct MPLBACKEND or matplotlibrc" in drawn.stderr
+
+
 def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
     def interrupt(*given, **options):
         raise KeyboardInterrupt
@@ -570,3 +606,36 @@ def test_a_path_that_cannot_be_written_is_one_line(data, tmp_path):
 def test_a_run_that_is_not_there(tmp_path):
     refused("topics", tmp_path / "nosuch", says=["holds no saved model"])
     refused("infer", tmp_path, tmp_path / "new.txt", says=["holds no saved model"])
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_some_characters(tmp_path, encoding):
+    (tmp_path / "zh.txt").write_text("银行利率上调\n湖人球队比赛\n" * 30, encoding="utf-8")
+    fast = (
+        "--model",
+        "lda",
+        "--topics",
+        2,
+        "--epochs",
+        1,
+        "--max-df",
+        "1.0",
+        "--no-explorer",
+        "--out",
+        tmp_path / "run",
+    )
+    assert call("train", tmp_path / "zh.txt", *fast).exit_code == 0
+
+    def shown(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "topicloom", command, str(tmp_path / "run"), *map(str, arguments)]
+        environment = os.environ | {"PYTHONIOENCODING": encoding}
+        return subprocess.run(line, env=environment, capture_output=True, encoding="latin-1", check=False)
+
+    table = shown("topics")
+    assert (table.returncode, table.stderr, r"\u" in table.stdout) == (0, "", True)
+    words = json.loads(shown("topics", "--json").stdout)["topics"][0]["words"]
+    assert words == json.loads(call("topics", tmp_path / "run", "--json").stdout)["topics"][0]["words"]
+    data = shown("infer", tmp_path / "zh.txt")  # in which nothing may be replaced
+    assert (data.returncode, data.stderr.count("\n")) == (2, 1)
+    assert "which has no '\\u" in data.stderr
+    assert "give --out, or set the environment variable PYTHONIOENCODING to utf-8" in data.stderr

@@ -96,10 +96,35 @@ def test_a_finished_run_is_continued(texts, tmp_path, stop_after):
     assert weights(run) == weights(whole)
 
 
+def test_a_continued_run_that_was_killed_before_its_first_checkpoint_gets_all_epochs(texts, tmp_path, monkeypatch):
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    for out in (whole, run):
+        assert call("train", texts, *FAST, *EVERY, "--out", out).exit_code == 0
+    more = ("train", "--continue", run, "--epochs", "+4", "--no-explorer")
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoints, "on_step", lambda self, state: signal.raise_signal(signal.SIGINT))
+        patched.setattr(Checkpoints, "_write", lambda self, state: None)  # as if SIGKILL had come
+        assert call(*more).exit_code == 130
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["checkpoint-1.safetensors"]
+    assert call(*more, "--resume").exit_code == 0
+    assert call("train", "--continue", whole, "--epochs", "+4", "--no-explorer").exit_code == 0
+    assert epochs_in(run) == list(range(1, 11))
+    assert weights(run) == weights(whole)
+
+
+def test_a_stopped_run_that_never_finished_is_not_continued(texts, tmp_path, stop_after):
+    run = tmp_path / "run"
+    stop_after(3)
+    assert call("train", texts, *FAST, *EVERY, "--out", run).exit_code == 143
+    refused("train", "--continue", run, "--epochs", 2, says=["run is not complete", "repeat its command train"])
+
+
 def test_what_cannot_be_continued(texts, tmp_path):
     run = tmp_path / "run"
     assert call("train", texts, *FAST, "--no-explorer", "--no-documents", "--out", run).exit_code == 0
     refused("train", "--continue", run, says=["give the number of epochs to add", "--epochs +50"])
+    refused("train", "--continue", run, "--epochs", "+0", says=["--epochs 0 should be a whole number from 1"])
+    assert not (run / "checkpoints").exists()
     refused("train", "--continue", run, "--epochs", 2, "--topics", 3, says=["leave out --topics"])
     refused("train", "--continue", run, "--epochs", 2, says=["give what it was trained on", "train FILE --continue"])
     other = tmp_path / "other.txt"

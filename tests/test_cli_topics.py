@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -124,6 +125,11 @@ def test_an_edited_run_is_a_run(run, tmp_path):
     assert any(",体育," in row for row in theta)
     assert len(theta) == 121
     # Edited in place, and once more by the numbers that are shown now.
+    names = str(run / "log.jsonl"), None, str(tmp_path / "new/log.jsonl")
+    full = OSError(errno.ENOSPC, "No space left on device", *names)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(shutil, "copyfile", lambda *_: (_ for _ in ()).throw(full))
+        refused("edit", run, "--out", tmp_path / "new", "--drop", 0, says=["new/log.jsonl: No space left on device"])
     refused("edit", out, "--out", out, "--drop", 0, says=["already holds files", "--overwrite"])
     number = topic_of(out, "oven")
     shown("edit", out, "--out", out, "--overwrite", "--split", f"{number}:2", "--rename", "3=part", "--quiet")

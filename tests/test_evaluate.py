@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import shutil
 
 import numpy as np
 import pytest
 from scipy import sparse
+from typer.testing import CliRunner
 
 import topicloom as tl
 from test_cli import call
 from topicloom import metrics
+from topicloom.cli import app
 from topicloom.metrics.catalogue import measures_of
 
 PETS = "the cat and the dog see a vet , animals and pets eat fish every day at home"
@@ -441,7 +445,35 @@ def test_a_mistake_of_evaluate_is_one_line(run, tmp_path):
     assert call("evaluate", run, "--words", "0").exit_code == 2
 
 
+def test_training_documents_that_only_the_run_has(run, tmp_path):
+    usual = json.loads(call("evaluate", run, "--json").stdout)
+    write_jsonl(tmp_path / "train.jsonl", TRAIN[:50], ["pets", "money"] * 25)
+    changed = call("evaluate", run, "--json")
+    assert json.loads(changed.stdout) == usual
+    said = f"those that {run / 'documents'} holds, because {tmp_path / 'train.jsonl'} has changed: 60 documents"
+    assert said in changed.stderr
+    refused("evaluate", run, "--label", "other", says=["has changed"])  # which the run does not hold
+    (tmp_path / "train.jsonl").unlink()
+    assert json.loads(call("evaluate", run, "--json").stdout) == usual
+    piped = ("-", "--format", "txt", "--model", "lda", "--topics", 2, "--epochs", 1, "--max-df", "1.0", "--min-df", 1)
+    made = CliRunner().invoke(app, ["train", *map(str, piped), "--out", str(tmp_path / "piped")], "\n".join(TRAIN))
+    assert made.exit_code == 0, made.output
+    found = call("evaluate", tmp_path / "piped", "--json", "--quiet")
+    assert (found.exit_code, found.stderr, json.loads(found.stdout)["documents"]) == (0, "", 60)
+
+
+def test_results_that_cannot_be_written_are_shown(run, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", str(run / "metrics.json"))
+
+    monkeypatch.setattr("topicloom.reports.evaluation.write_metrics", full)
+    result = call("evaluate", run, "--measures", "topic_diversity", "--quiet")
+    assert (result.exit_code, "topic_diversity" in result.stdout) == (2, True)
+    assert result.stderr == f"topicloom: error: {run / 'metrics.json'}: No space left on device\n"
+
+
 def test_training_documents_that_are_no_longer_there(run, tmp_path):
+    shutil.rmtree(run / "documents")
     (tmp_path / "test.txt").write_text("\n".join(TEST) + "\n", encoding="utf-8")
     write_jsonl(tmp_path / "train.jsonl", TRAIN[:50], ["pets", "money"] * 25)
     refused("evaluate", run, says=["train.jsonl has changed: 60 documents in training, 50 now"])

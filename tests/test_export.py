@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import re
 import sys
 from datetime import date
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -132,6 +134,16 @@ def test_a_table_as_a_file(tmp_path, kind):
 def test_files_that_cannot_be_written(tmp_path):
     with pytest.raises(InputError, match=r"should end in one of \.csv"):
         table().save(tmp_path / "table.doc")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
+def test_an_excel_file_on_a_full_disk_is_one_error_alone(monkeypatch):
+    unheard = []  # errors that Python prints while it removes an object
+    monkeypatch.setattr(sys, "unraisablehook", unheard.append)
+    with pytest.raises(OSError, match="No space left"):
+        Table({"n": [1, 2]})._write_excel(Path("/dev/full"))
+    gc.collect()
+    assert unheard == []
 
 
 @pytest.mark.parametrize(("kind", "missing"), [(".parquet", "pyarrow"), (".xlsx", "openpyxl")])

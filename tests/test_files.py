@@ -114,6 +114,9 @@ def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path):
     with pytest.raises(OSError, match="absent") as caught, atomic_directory(tmp_path / "model", "mark") as folder:
         (folder / "absent").read_text()
     assert caught.value.filename == str(tmp_path / "model" / "absent")
+    with pytest.raises(OSError, match="No space") as caught, atomic_directory(tmp_path / "model", "mark") as folder:
+        raise OSError(full.errno, full.strerror, str(tmp_path / "source"), None, str(folder / "copy"))  # as shutil does
+    assert caught.value.filename == str(tmp_path / "model" / "copy")
     assert names(tmp_path) == []
 
 

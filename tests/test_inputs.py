@@ -280,3 +280,12 @@ def test_a_corpus_of_counts_takes_words_from_a_data_frame(library):
 def test_columns_with_numbers_are_no_words():
     pandas = pytest.importorskip("pandas")
     assert Corpus.from_counts(pandas.DataFrame([[1, 2]])).vocabulary == ["word0", "word1"]
+
+
+@pytest.mark.parametrize("change", [torch.Tensor.to_sparse, torch.Tensor.bfloat16, torch.Tensor.requires_grad_])
+def test_tensors_that_numpy_cannot_read_are_refused_in_a_sentence(change):
+    counts = torch.ones(20, 5)
+    model = tl.GSM(2, epochs=1).fit(counts)
+    for call in (tl.GSM(2, epochs=1).fit, model.transform):
+        with pytest.raises(tl.InputError, match="read as a matrix"):
+            call(change(counts.clone()))

@@ -126,7 +126,7 @@ def test_one_writer_at_a_time(news, tmp_path):
 
 def test_evaluation_knows_the_documents_of_training(news, tmp_path):
     out = tmp_path / "run"
-    trained(news, out)
+    trained(news, out, "--no-documents")
     same = call("evaluate", out, news, "--measures", "topic_diversity")
     assert "was trained on" in same.stderr
     assert "held-out" not in same.stdout

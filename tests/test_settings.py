@@ -236,3 +236,18 @@ def test_settings_are_always_json(value):
 def test_settings_as_json_are_those_of_the_model():
     model = GSM(3, seed_words={1: ["a"]}, random_state=0)
     assert settings_as_json(model) == model.get_params(deep=False)
+
+
+@pytest.mark.parametrize("name", ["GSM", "LDA"])
+def test_numbers_of_numpy_are_settings(name, tmp_path):
+    """As a loop over np.arange and a grid of scikit-learn give them."""
+    counts = np.random.default_rng(0).poisson(0.5, (60, 30))
+    plain: dict[str, Any] = {"n_topics": 3, "epochs": 2, "random_state": 7, "batch_size": 16, "verbose": False}
+    rates = {"learning_rate": 0.5} if name == "GSM" else {"alpha": 0.5}
+    types = {int: np.int64, float: np.float32, bool: np.bool_}
+    given = {setting: types[type(value)](value) for setting, value in (plain | rates).items()}
+    model = getattr(topicloom, name)(**given).fit(counts)
+    same = getattr(topicloom, name)(**plain, **rates).fit(counts)
+    np.testing.assert_array_equal(model.components_, same.components_)
+    model.save(tmp_path / "model")
+    assert topicloom.load(tmp_path / "model").get_params() == same.get_params()

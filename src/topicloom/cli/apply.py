@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -17,11 +17,12 @@ from ..files import holds_corpus
 from .corpora import check_source
 from .files import check_new, mention_edits
 from .options import Allow, AsJson, Device, Excel, Overwrite, Quiet, Reading, Run, read_names
-from .shell import command, print_evaluation, print_json
+from .shell import command, exact_stdout, print_evaluation, print_json
 from .train import reading_of
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
+    from ..evaluation import Evaluation
     from ..models.base import TopicModel
     from ..topics.document_topics import DocumentTopics
 
@@ -65,7 +66,8 @@ def infer(
     from ..topics.tables import write_documents
 
     model = load(run, device=device, allow=allow or ())
-    write_documents(out or sys.stdout, _inferred(model, file, options, force), model, texts=texts, excel=excel)
+    with exact_stdout() if out is None else nullcontext(out) as target:
+        write_documents(target, _inferred(model, file, options, force), model, texts=texts, excel=excel)
     if out is not None:
         logger.info("wrote %s", out)
 
@@ -113,11 +115,14 @@ def evaluate(
     request = Request(
         texts, reading_of(options), labels, reference, vectors, names, words, relevance, device, allow or (), force
     )
-    found, path = evaluate_run(run, request)
-    if as_json:
-        print_json({"run": str(run), **found.to_dict()})
-    else:
-        print_evaluation(found)
+
+    def show(found: Evaluation) -> None:
+        if as_json:
+            print_json({"run": str(run), **found.to_dict()})
+        else:
+            print_evaluation(found)
+
+    path = evaluate_run(run, request, show)
     if path is not None:
         logger.info("written to %s", path)
 

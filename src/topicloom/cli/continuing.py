@@ -38,7 +38,8 @@ def continue_run(
         allow: modules of the user's own that may be imported for the model's class.
         monitor, monitor_every: as for `train_run`.
     """
-    from ..reports.place import is_stopped
+    from ..reports.place import CHECKPOINTS, STATE, is_stopped
+    from ..training.checkpoints import goes_beyond
 
     run = outcome.out
     assert run is not None
@@ -46,13 +47,16 @@ def continue_run(
         raise InputError(f"give the number of epochs to add to {run}, such as --epochs +50")
     if outcome.checkpoint_every is None:
         raise InputError("`continue` needs checkpoints; leave out --checkpoint-every none")
+    if epochs < 1:
+        raise InputError(f"`epochs={epochs}` should be a whole number from 1, which is added to the epochs of {run}")
     with outcome.locked():
-        goes_on = is_stopped(run) and outcome.resume
+        model, about = _estimator(run, device, allow, outcome)
         if is_stopped(run) and not (outcome.resume or outcome.overwrite):
             raise InputError(
                 f"{run} was being continued and was stopped; `resume=True` goes on, `overwrite=True` starts again"
             )
-        model, about = _estimator(run, device, allow, outcome)
+        # Until the first checkpoint of the added epochs is written, there is only the state from which they begin.
+        goes_on = is_stopped(run) and outcome.resume and goes_beyond(run / CHECKPOINTS, run / STATE)
         corpus = _documents(run, model.vocabulary_, model.n_topics, source, options, quiet=outcome.quiet)
         fresh = type(model)(**model.get_params(deep=False))
         if not goes_on:

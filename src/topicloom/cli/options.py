@@ -72,9 +72,12 @@ def _default(context: typer.Context, name: str, value: Any) -> tuple[str, Any]:
     if name.replace("_", "-") not in known:
         raise InputError(f"there is no option {name!r}; {nearest(name, [*known, 'settings'])}")
     option = options[name.replace("_", "-")]
-    if isinstance(value, dict | list):
-        raise InputError(f"{name} should be a single value; it is {value!r}")
-    text = str(value)
+    several = value if isinstance(value, list) else [value]
+    repeatable = getattr(option, "multiple", False)
+    if any(isinstance(each, dict | list | None) for each in several) or (isinstance(value, list) and not repeatable):
+        wanted = "a value, or a list of them" if repeatable else "a single value"
+        raise InputError(f"{name} should be {wanted}; it is {value!r}")
+    text = [str(each) for each in several] if repeatable else str(value)
     try:
         option.process_value(context, text)
     except typer.BadParameter as error:

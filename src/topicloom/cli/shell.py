@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import inspect
+import io
 import json
 import logging
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
 from rich.console import Console
@@ -46,7 +49,34 @@ def main() -> None:
     # A value that the user has set is kept. The library itself never changes the environment of a process.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+    if (narrow := _narrow_stdout()) is not None:
+        narrow.reconfigure(errors="backslashreplace")  # as standard error is, so that no table ends in an error
     app(prog_name="topicloom")
+
+
+def _narrow_stdout() -> io.TextIOWrapper | None:
+    """Return standard output if its encoding lacks characters, as that of an old locale does."""
+    if not isinstance(sys.stdout, io.TextIOWrapper) or codecs.lookup(sys.stdout.encoding).name.startswith("utf"):
+        return None
+    return sys.stdout
+
+
+@contextmanager
+def exact_stdout() -> Iterator[IO[str]]:
+    """Yield standard output for data, in which no character may be replaced.
+
+    Raises:
+        InputError: its encoding lacks a character.
+    """
+    if (narrow := _narrow_stdout()) is not None:
+        narrow.reconfigure(errors="strict")
+    try:
+        yield sys.stdout
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"standard output is in {error.encoding}, which has no {error.object[error.start]!a}; give `out`, or set "
+            "the environment variable PYTHONIOENCODING to utf-8"
+        ) from None
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -93,7 +123,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             raise  # a pipe such as `| head` is no mistake, and typer then ends quietly
         except OSError as error:
-            stop(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+            place = error.filename2 or error.filename  # of a copy, the file that is written
+            stop(f"{place}: {error.strerror}" if place else str(error), 2)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
@@ -163,7 +194,7 @@ def print_evaluation(found: Evaluation) -> None:
 
 
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False).translate(_ESCAPES))
+    typer.echo(json.dumps(value, ensure_ascii=_narrow_stdout() is not None).translate(_ESCAPES))
 
 
 @contextmanager

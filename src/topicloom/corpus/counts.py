@@ -102,6 +102,14 @@ class CountedDocuments:
         return corpus_as_html(self)
 
 
+def no_matrix(counts: Any) -> InputError:
+    """Return the error that NumPy cannot read counts."""
+    return InputError(
+        f"the counts cannot be read as a matrix (they are a {type(counts).__name__}); give rows of the same length, "
+        "a NumPy array or a SciPy sparse matrix"
+    )
+
+
 def checked_counts(counts: Any, fractional: bool) -> Counts:
     """Return a copy of counts as CSR, float32.
 
@@ -116,10 +124,7 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
         try:
             counts = np.asarray(counts)
         except (TypeError, ValueError, RuntimeError):  # lists of several lengths, or a tensor that NumPy cannot read
-            raise InputError(
-                f"the counts cannot be read as a matrix (they are a {type(counts).__name__}); give rows of the same "
-                "length, a NumPy array or a SciPy sparse matrix"
-            ) from None
+            raise no_matrix(counts) from None
     if counts.ndim != 2 or 0 in counts.shape:
         raise InputError(f"counts have shape {counts.shape}; give (documents, words), with at least one of each")
     if counts.dtype.kind not in "biuf":

@@ -147,7 +147,8 @@ def _errors_name(path: Path, temporary: Path) -> Iterator[None]:
             raise type(error)(str(error).replace(str(temporary), str(path))) from error
         raise
     except OSError as error:
-        name = "" if error.filename is None else os.fsdecode(error.filename)
+        place = error.filename2 or error.filename  # of a copy, the file that is written
+        name = "" if place is None else os.fsdecode(place)
         if error.errno is None and _NUMPY_WROTE_LESS.fullmatch(str(error)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
         if name.startswith(str(temporary)):

@@ -24,7 +24,7 @@ from ..corpus.reference import CorpusReference
 from ..distributed.ranks import current
 from ..errors import InputError, SettingError
 from ..nn.network import TopicNetwork
-from ..settings import ReadableSettings, check_settings
+from ..settings import ReadableSettings, settle_settings
 from ..text import AnyTokenizer
 from ..training.batches import BatchReader
 from ..training.callbacks import Callback, check_callbacks
@@ -223,7 +223,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
                 corpus = self._begin(X, vocabulary)
             self.partial_fit_corpus(corpus)
             return self
-        check_settings(self)
+        settle_settings(self)
         self.check_combinations()
         if self.n_topics != len(self.components_):
             raise SettingError(
@@ -248,7 +248,7 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
 
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
         """Check the settings, discard an earlier fit, and return X as a corpus whose words are noted."""
-        check_settings(self)
+        settle_settings(self)
         self.check_combinations()
         if current().size > 1 and not self.uses_ranks:
             raise SettingError(f"{type(self).__name__} is trained by one process; start it without others")

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import metrics
 from ..corpus import Corpus
+from ..corpus.counts import no_matrix
 from ..corpus.frames import is_frame, named_columns
 from ..corpus.inputs import corpus_over
 from ..errors import InputError, SettingError
@@ -69,6 +70,10 @@ class FittedTopics(InNotebook, Editable):
         except ValueError as error:
             message = " ".join(str(error).split())  # messages of scikit-learn have several lines and may quote texts
             raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
+        except (TypeError, RuntimeError):
+            if isinstance(X, np.ndarray | list | tuple):
+                raise  # the checks of scikit-learn want its own error
+            raise no_matrix(X) from None  # a sparse tensor, or one that has a gradient
         return matrix, getattr(self, "feature_names_in_", None)
 
     def _check_columns(self, X: Any) -> None:

@@ -235,10 +235,11 @@ def _topics(found: Comparison) -> list[str]:
 def _plots(found: Comparison) -> str:
     try:
         return _svg(_panels, found)
-    except ImportError:
-        error = MissingExtraError.of("the plots of a comparison", "matplotlib", "viz")
-        logger.warning("%s", error)
-        return f'<p class="note">{as_markup(str(error))}</p>'
+    except ImportError as error:
+        missing = MissingExtraError.of("the plots of a comparison", "matplotlib", "viz")
+        said = str(error if isinstance(error, MissingExtraError) else missing)
+        logger.warning("%s", said)
+        return f'<p class="note">{as_markup(said)}</p>'
 
 
 def _svg(draw: Callable[[Comparison], Figure], found: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""The evaluation of a run: its documents are read again, and its metrics.json gets the results.
+"""The evaluation of a run: its documents are read again, or taken from it, and its metrics.json gets the results.
 
 Under "evaluations", metrics.json has one entry for the training documents ("training") and one for each file of others,
 by its path. What training wrote there stays.
@@ -7,7 +7,7 @@ by its path. What training wrote there stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ..models.persistence import load
 from ..text import read
 from ..topics.document_topics import require_known
 from ..topics.run_metrics import METRICS, read_metrics, write_metrics
+from ..topics.stored import DOCUMENTS, read_stored
 
 logger = logging.getLogger("topicloom")
 
@@ -57,24 +58,30 @@ class Request:
     force: bool = False
 
 
-def evaluate_run(folder: Path, request: Request) -> tuple[Evaluation, Path | None]:
-    """Evaluate a run, or a saved model, and write the results into the run's metrics.json.
+def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], None]) -> Path | None:
+    """Evaluate a run, or a saved model, show the results, and write them into the run's metrics.json.
+
+    Args:
+        show: gets the results before they are written, so that they are not lost where nothing can be written.
 
     Returns:
-        the evaluation, and the file that has it: None for a model without a run.
+        the file that has the results: None for a model without a run.
 
     Raises:
         InputError: the run, its documents or a file cannot be read, most of the new documents contain no word that
             the model knows, a measure that was asked for cannot be taken, or another process is writing to the run.
+        OSError: the results cannot be written.
     """
     if not (folder / "model").is_dir():
-        return _evaluated(folder, request), None
+        show(_evaluated(folder, request))
+        return None
     with lock_directory(folder):
         found = _evaluated(folder, request)
+        show(found)
         about = read_metrics(folder)
         name = "training" if request.new is None else str(request.new)
         write_metrics(folder, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
-    return found, folder / METRICS
+    return folder / METRICS
 
 
 def _evaluated(folder: Path, request: Request) -> Evaluation:
@@ -113,31 +120,57 @@ def _earlier(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _training_documents(folder: Path, model: TopicModel, about: dict[str, Any], request: Request) -> Corpus | None:
-    """The documents of the run, or None if they are not available and other documents are evaluated."""
+    """The documents of the run, or None if they are not available and other documents are evaluated.
+
+    They are read again from their file. If that cannot be done, they are those that the run holds.
+    """
     try:
-        source = about.get("source") or {}
-        if not isinstance(source, dict) or not source.get("path"):
-            raise InputError(f"{folder} does not say which file it was trained on; give the documents to evaluate on")
-        reading = source.get("reading", {}) | (request.reading or {} if request.new is None else {})
-        documents = _read(model, source["path"], reading)
-        if len(documents) != about.get("documents"):
-            raise InputError(
-                f"{source['path']} has changed: {about.get('documents')} documents in training, {len(documents)} now; "
-                "give the documents to evaluate on"
-            )
-        if about.get("digest") is not None and documents.counts_digest != about["digest"]:
-            raise InputError(
-                f"{source['path']} has changed since training: its documents have other words; give the documents to "
-                "evaluate on"
-            )
+        return _read_again(folder, model, about, request)
     except InputError as error:
+        if (held := _held(folder, model, request)) is not None:
+            if _source(about):
+                reason = str(error).partition(";")[0]
+                logger.warning("the training documents are those that %s holds, because %s", folder / DOCUMENTS, reason)
+            return held
         if request.new is None:
             raise
         logger.warning(
             "coherence is measured on the documents given, because the training documents are not available: %s", error
         )
         return None
+
+
+def _source(about: dict[str, Any]) -> dict[str, Any]:
+    """Where the documents of a run were read from; empty if it does not say so."""
+    source = about.get("source")
+    return source if isinstance(source, dict) and source.get("path") else {}
+
+
+def _read_again(folder: Path, model: TopicModel, about: dict[str, Any], request: Request) -> Corpus:
+    """The documents of the run, from their file."""
+    source = _source(about)
+    if not source:
+        raise InputError(f"{folder} does not say which file it was trained on; give the documents to evaluate on")
+    reading = source.get("reading", {}) | (request.reading or {} if request.new is None else {})
+    documents = _read(model, source["path"], reading)
+    if len(documents) != about.get("documents"):
+        raise InputError(
+            f"{source['path']} has changed: {about.get('documents')} documents in training, {len(documents)} now; "
+            "give the documents to evaluate on"
+        )
+    if about.get("digest") is not None and documents.counts_digest != about["digest"]:
+        raise InputError(
+            f"{source['path']} has changed since training: its documents have other words; give the documents to "
+            "evaluate on"
+        )
     return documents
+
+
+def _held(folder: Path, model: TopicModel, request: Request) -> Corpus | None:
+    """The training documents that the run holds; None if it holds none, or if they were to be read in another way."""
+    if not holds_corpus(folder / DOCUMENTS) or (request.new is None and request.reading):
+        return None
+    return read_stored(folder, model.vocabulary_, model.n_topics)[0]
 
 
 def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:

@@ -292,8 +292,9 @@ def _take_along(folder: Path, staged: Path, others: Sequence[str]) -> None:
 def _draw(folder: Path, topics: Topics, font: str | None) -> None:
     try:
         from . import figures
-    except ImportError:
-        logger.warning("%s", MissingExtraError.of(f"drawing {', '.join(PICTURES)}", "matplotlib", "viz"))
+    except ImportError as error:
+        missing = MissingExtraError.of(f"drawing {', '.join(PICTURES)}", "matplotlib", "viz")
+        logger.warning("%s", error if isinstance(error, MissingExtraError) else missing)
         return
     figures.save_pages(figures.draw(topics, "topics", font=font), folder / "topics.png")
     if history := topics.model.history_:

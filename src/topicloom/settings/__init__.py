@@ -11,6 +11,7 @@ from .checks import (
     from_text,
     refuse_unknown,
     require_whole,
+    settle_settings,
 )
 from .descriptions import describe_settings
 from .values import describe_value, path_settings, settings_as_json, settings_as_text
@@ -31,4 +32,5 @@ __all__ = [
     "require_whole",
     "settings_as_json",
     "settings_as_text",
+    "settle_settings",
 ]

@@ -76,6 +76,18 @@ def check_settings(estimator: Any) -> None:
             raise SettingError(f"`{name}` of {type(estimator).__name__} {wanted}; it is {shown}") from None
 
 
+def settle_settings(estimator: Any) -> None:
+    """Check every setting, and replace NumPy's numbers by equal ones of Python, which JSON and PyTorch can hold.
+
+    Raises:
+        SettingError: as for `check_settings`.
+    """
+    check_settings(estimator)
+    for name in adapters(type(estimator)):  # type: ignore[arg-type]  # a class hashes
+        if isinstance(value := getattr(estimator, name), np.generic):
+            setattr(estimator, name, value.item())
+
+
 def refuse_unknown(kind: type[Any], names: list[str]) -> None:
     """Raise SettingError for the first of `names` that is not a setting of the estimator class `kind`."""
     known = [field.name for field in dataclasses.fields(kind) if field.init]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -190,7 +191,9 @@ class Table:
 
         for row in ([*self.columns], *(row.values() for row in self.to_dicts())):
             sheet.append([cell(value) for value in row])
-        book.save(path)
+        whole = io.BytesIO()  # on a full disk, openpyxl would leave an open archive, which ends in a traceback
+        book.save(whole)
+        path.write_bytes(whole.getbuffer())
 
     def _sides(self) -> list[str]:
         """Return "r" for the columns of numbers and "l" for the others."""

@@ -276,6 +276,16 @@ def require_same_fit(file: Path, model: Any, corpus: Corpus) -> None:
     _require_same(Identity.of(model, corpus, None), read_checkpoint(file), file)
 
 
+def goes_beyond(directory: Path, file: Path) -> bool:
+    """Return whether the newest checkpoint in a directory is another state than the final one of a fit in `file`.
+
+    Raises:
+        ModelFileError: all checkpoints in the directory are damaged, or `file` is missing or damaged.
+    """
+    found, final = Checkpoints(directory)._newest(), read_checkpoint(file)
+    return found is not None and (not found.finished or found.epoch != final.epoch)
+
+
 def _require_same(wanted: Identity, found: Checkpoint, place: Path) -> None:
     difference = wanted.difference(found.identity)
     if difference is not None:

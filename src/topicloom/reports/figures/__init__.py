@@ -10,6 +10,11 @@ try:
     import matplotlib as _matplotlib  # noqa: F401
 except ImportError:
     raise MissingExtraError.of("drawing pictures", "matplotlib", "viz") from None
+except ValueError as error:  # MPLBACKEND or matplotlibrc has a value that this version does not know
+    reason = " ".join(str(error).split())[:200]
+    raise MissingExtraError(
+        f"drawing pictures needs matplotlib, which cannot be imported ({reason}); correct MPLBACKEND or matplotlibrc"
+    ) from None
 
 from ..curves import collapse_curve, loss_curve, quality_curve
 from .bars import topic_pages
