@@ -62,6 +62,8 @@ documents. However, test figures of Loom and NVDM were read between rounds of th
 Rows of GaussianBATM are older, except seeds 1 and 2 of bbc-news with K=20. Since then, the critic no longer moves the
 shares of topics.
 
+"ProdLDA 60 epochs" has `epochs=60` and `weight_decay=1e-4`.
+
 The word vectors of "cbow" are trained on the same documents beforehand, which the seconds do not include. If a corpus
 has only counts, the order of the words in a document is random.
 

@@ -69,6 +69,7 @@ VARIANTS = {
         Variant("DirichletVAE icdf", "DirichletVAE", {"estimator": "icdf"}),
         Variant("DirichletVAE sparse", "DirichletVAE", {"sparsity": 0.5}),
         Variant("ProdLDA", "ProdLDA"),
+        Variant("ProdLDA 60 epochs", "ProdLDA", {"epochs": 60, "weight_decay": 1e-4}),
         Variant("NVLDA", "NVLDA"),
         Variant("BATM", "BATM"),
         Variant("GaussianBATM", "GaussianBATM"),

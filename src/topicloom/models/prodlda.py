@@ -20,7 +20,6 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   (min_diversity=0).
 - Both hidden layers have 128 units and not 100. Adam's learning rate goes through one cycle, with a beta1 of .9
   (schedule="constant", beta1=0.99, batch_size=200, learning_rate=0.002 for ProdLDA and 0.005 for NVLDA).
-- In ProdLDA, the weights have an L2 penalty (weight_decay=0).
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ class ProdLDA(DirichletVAE):
         "batch_norm_eps": 1e-3,
         "dropout": 0.6,
         "learning_rate": 2e-3,
-        "weight_decay": 0.0,
         "epochs": 80,
     }
 
@@ -65,8 +63,7 @@ class ProdLDA(DirichletVAE):
     kl_weight: NotNegative | None = 0.6
     batch_norm: bool = False
     dropout: Rate = 0.0
-    epochs: AtLeastOne = 60
-    weight_decay: NotNegative = 1e-4  # without it, rare words take over the topics
+    epochs: AtLeastOne = 30
     min_diversity: Rate = 0.0  # the separation term reduced the coherence of product topics by a third
 
 
