@@ -102,12 +102,11 @@ class PageSource implements Source {
     return { theta: [...theta], known: words.length, tokens: tokens.length, words };
   }
 
+  /** Whether a document has this id, or each of the words in its text or its class. */
   private matches(documents: Documents, place: number, wanted: string): boolean {
-    return (
-      (this.lower?.[place].includes(wanted) ?? false) ||
-      documents.id(place).toLowerCase() === wanted ||
-      documents.label(place).toLowerCase().includes(wanted)
-    );
+    if (documents.id(place).toLowerCase() === wanted) return true;
+    const label = documents.label(place).toLowerCase();
+    return wanted.split(/\s+/).every((word) => (this.lower?.[place].includes(word) ?? false) || label.includes(word));
   }
 
   private read(documents: Documents, texts: string[] | null, place: number): Found {
