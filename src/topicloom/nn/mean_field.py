@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import torch
 from torch import Tensor
 
@@ -55,6 +57,13 @@ class MeanFieldNetwork(TopicNetwork):
         super().__init__()
         self.register_buffer("beta_t", torch.full((n_words, n_topics), 1 / n_words))
         self.register_buffer("alpha", torch.ones(n_topics))
+
+    @classmethod
+    def of(cls, beta_t: Tensor, alpha: Tensor) -> Self:
+        """Return a network with topics (V, K), whose columns sum to 1, and alpha (K,), neither of which is copied."""
+        network = cls(1, 1)
+        network.beta_t, network.alpha = beta_t, alpha
+        return network
 
     def posterior(self, batch: Batch) -> DirichletPosterior:
         """Return the posterior Dirichlet(gamma) after the iteration for gamma has converged, or after 100 steps.
