@@ -20,7 +20,7 @@ import jobs
 import shared
 
 OUT = shared.RESULTS / "models.jsonl"
-EVEN = shared.RESULTS / "models_even_shares.jsonl"  # means of three seeds before shares of topics were learned
+EVEN = shared.RESULTS / "models_even_shares.jsonl"  # of models.md at e84474b, before shares were learned
 COMPARED = {"npmi": ("NPMI", -0.01), "npmi6": ("NPMI .6", -0.01), "nmi": ("NMI", 0.0), "acc": ("accuracy", 0.0)}
 EVEN_HEAD = """
 ## Compared with even shares
@@ -119,11 +119,9 @@ def beside_even_shares(rows: list[dict[str, Any]]) -> str:
         cells = []
         for name, (_, least) in COMPARED.items():
             changes = by_name[name]
-            kept, mean, (worst, place) = (
-                sum(c >= least for c, _ in changes),
-                np.mean([c for c, _ in changes]),
-                min(changes),
-            )
+            kept = sum(change >= least for change, _ in changes)
+            mean = np.mean([change for change, _ in changes])
+            worst, place = min(changes)
             cells.append(f"{kept} of {len(changes)}, {mean:+.3f}, {worst:+.3f} ({place})")
         body.append([variant, *cells])
     return EVEN_HEAD + jobs.markdown(["variant", *(title for title, _ in COMPARED.values())], body)

@@ -183,8 +183,9 @@ of their words (4 to 7 standard errors). That of copies changed by at most 1.6 s
 documents. In larger ones it may fall by more, but by less than .02 nats for each token: with one standard error alone as the
 limit, three of 18 corpora of [other_shares.md](other_shares.md) kept copies (correlations .62, .67 and .79). It is now the
 measure, with both limits. In three corpora of titles (K=20, 10 tokens) the correlation rose from .965, .990 and .858 to
-.993, .997 and .997, and of five pairs that share 70 % of their words 4, 3 and 4 are told apart, before 3, 2 and 3. The shares of topics may be inferred again for the single topic, or be those of the two
-topics together, which takes less time: both gave nearly the same likelihoods.
+.993, .997 and .997, and of five pairs that share 70 % of their words 4, 3 and 4 are told apart, before 3, 2 and 3. The
+shares of topics may be inferred again for the single topic, or be those of the two topics together, which takes less
+time: both gave nearly the same likelihoods.
 
 Loom's background topic took the place of a rare topic where all documents have the same share of common words: with K=20
 and 300 tokens, the mean correlation was .75. The share that documents have in common of it is now divided among all topics

@@ -64,13 +64,14 @@ class PageSource implements Source {
     const documents = await this.store.documents();
     const texts = await this.store.texts();
     const wanted = (query.text ?? "").trim().toLowerCase();
+    const words = wanted.split(/\s+/);
     if (wanted && texts) this.lower ??= texts.map((text) => text.toLowerCase());
     const { label = null, topic = null } = query;
     const found: number[] = [];
     for (let place = 0; place < documents.size; place++) {
       if (label && documents.labels?.[place] !== label) continue;
       if (topic !== null && documents.share(place, topic) === 0) continue;
-      if (wanted && !this.matches(documents, place, wanted)) continue;
+      if (wanted && !this.matches(documents, place, wanted, words)) continue;
       found.push(place);
     }
     const places = Uint32Array.from(found);
@@ -102,11 +103,11 @@ class PageSource implements Source {
     return { theta: [...theta], known: words.length, tokens: tokens.length, words };
   }
 
-  /** Whether a document has this id, or each of the words in its text or its class. */
-  private matches(documents: Documents, place: number, wanted: string): boolean {
+  /** Whether a document has the id `wanted`, or each of the words in its text or its class. */
+  private matches(documents: Documents, place: number, wanted: string, words: string[]): boolean {
     if (documents.id(place).toLowerCase() === wanted) return true;
     const label = documents.label(place).toLowerCase();
-    return wanted.split(/\s+/).every((word) => (this.lower?.[place].includes(word) ?? false) || label.includes(word));
+    return words.every((word) => (this.lower?.[place].includes(word) ?? false) || label.includes(word));
   }
 
   private read(documents: Documents, texts: string[] | null, place: number): Found {

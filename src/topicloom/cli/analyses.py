@@ -150,7 +150,7 @@ def by(
     ] = "class",
     groups: Annotated[
         int | None,
-        typer.Option(min=2, help="Groups into which numbers are divided at their quantiles.", show_default="4"),
+        typer.Option(min=2, help="Groups into which numbers are divided, at quantiles.", show_default=str(_GROUPS)),
     ] = None,
     topic: Topic = None,
     words: WordsOf = 5,
@@ -167,11 +167,12 @@ def by(
     The test of differences (Kruskal-Wallis) is corrected for the number of topics after Holm. The file of --out has the
     share of every topic in every group, with its interval.
     """
+    from ..corpus.covariates import Categories
+
     check_table(out, overwrite)
     view = open_topics(run)
     found = view.by(covariate, n_groups=groups or _GROUPS, level=level, n_samples=samples, random_state=seed)
-    has_numbers = hasattr(view.documents.fields.covariates.get(covariate), "dtype")
-    if groups is not None and not has_numbers:
+    if groups is not None and isinstance(view.documents.fields.covariates.get(covariate), Categories | None):
         logger.warning("--groups does nothing, because the values of %r are not numbers", covariate)
     differences = found.difference_table()
     if topic is not None:

@@ -247,7 +247,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
         Args:
             counts: (n_docs, n_words) sparse or dense, or a data frame; whole numbers from 0.
-            vocabulary: the word of each column. None is the columns of a data frame, or else "word0", "word1", ....
+            vocabulary: the word of each column. None is the columns of a data frame, or else word0, word1 and so on.
             texts: the raw texts of the rows.
             ids, labels, timestamps, vectors, covariates: as for `from_texts`.
             fractional: whether counts may be fractions.
@@ -256,7 +256,8 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             InputError: a count is not allowed (the message names its row and column), or a field or the vocabulary has
                 another length than the matrix.
         """
-        matrix, words = checked_counts(counts, fractional), words_of(counts) if vocabulary is None else vocabulary
+        matrix = checked_counts(counts, fractional)
+        words = words_of(counts) if vocabulary is None else vocabulary
         known = Fields.of(
             matrix.shape[0], ids=ids, labels=labels, timestamps=timestamps, texts=texts, vectors=vectors,
             covariates=covariates,

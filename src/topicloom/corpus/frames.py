@@ -69,7 +69,7 @@ def named_columns(frame: Any) -> list[str]:
 
 
 def words_of(counts: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame, or None of anything else and if a name is not a text."""
+    """Return the names of the columns of a data frame; None for anything else, or if a name is not a text."""
     names = named_columns(counts) if is_frame(counts) else []
     return names if names and len(names) == counts.shape[1] else None
 

@@ -104,14 +104,19 @@ def ids_of(reference: Reference, topics: list[list[Hashable]]) -> list[Ids]:
     return found
 
 
+def check_top_n(top_n: int) -> None:
+    """Raise InputError if the number of top words is below 1."""
+    if top_n < 1:
+        raise InputError(f"`top_n={top_n}` leaves no word; give 1 or more")
+
+
 def first_words(topics: Topics, top_n: int) -> list[list[Hashable]]:
     """Return the first `top_n` words of each topic.
 
     Raises:
         InputError: `top_n` is below 1, or topics or a topic are not a list.
     """
-    if top_n < 1:
-        raise InputError(f"`top_n={top_n}` leaves no word; give 1 or more")
+    check_top_n(top_n)
     if not isinstance(topics, Iterable):
         raise InputError(f"{topics!r} is no list of topics; give one, each topic a list of words or of word ids")
     cut = []

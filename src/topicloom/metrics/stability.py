@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .measured import Measured
+from .pipeline import check_top_n
 
 Array = npt.NDArray[Any]
 
@@ -137,8 +138,7 @@ def stability(
         raise InputError(f"stability compares two runs or more; {len(runs)} given")
     if not all(len(run) for run in runs):
         raise InputError("a run without topics cannot be compared")
-    if top_n < 1:
-        raise InputError(f"`top_n={top_n}` leaves no word; give 1 or more")
+    check_top_n(top_n)
     if top_words is None:
         words = [np.argsort(-run, axis=1, kind="stable") for run in runs]
     else:

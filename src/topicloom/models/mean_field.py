@@ -25,12 +25,8 @@ def mean_field_network(topics: Array, alpha: Array) -> MeanFieldNetwork:
         topics: (K, V), positive; the rows need not sum to 1.
         alpha: (K,) the Dirichlet parameter of theta.
     """
-    n_topics, n_words = topics.shape
-    network = CompiledMeanFieldNetwork(n_words, n_topics)
-    beta_t = (topics / topics.sum(axis=1, keepdims=True)).T
-    network.beta_t.copy_(torch.from_numpy(np.ascontiguousarray(beta_t)))
-    network.alpha.copy_(torch.from_numpy(np.asarray(alpha, dtype=np.float32)))
-    return network
+    beta_t = (topics / topics.sum(axis=1, keepdims=True)).T  # (V, K)
+    return CompiledMeanFieldNetwork.of(*(torch.tensor(np.ascontiguousarray(x, np.float32)) for x in (beta_t, alpha)))
 
 
 class CompiledMeanFieldNetwork(MeanFieldNetwork):

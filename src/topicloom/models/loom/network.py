@@ -141,7 +141,7 @@ class LoomNetwork(GSMNetwork):
         return max(_COUNTED_AT_ONCE, int(min(limits)))
 
     def divergence_weight(self, planned: float) -> float:
-        return 1.0 if self.counting.started else planned  # the loss of the later stages is the bound
+        return 1.0 if self.counting.started else planned  # the loss of the later stages is a bound
 
     @property
     def changes_slowly(self) -> bool:
