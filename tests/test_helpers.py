@@ -11,8 +11,9 @@ import pytest
 import torch
 
 import topicloom as tl
-from topicloom.nn.helpers import ahead, helped, together
+from topicloom.nn.helpers import _helpers, ahead, helped, together
 from topicloom.nn.product import product_log_likelihood
+from topicloom.training import processor
 from topicloom.training.batches import sparse_batch
 
 CORPUS = tl.datasets.synthetic_lda(300, 5, 100, random_state=0).corpus
@@ -96,7 +97,11 @@ def test_results_do_not_depend_on_helpers() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"patience": 1}])
-def test_a_model_learns_the_same_with_helpers(settings: dict[str, int]) -> None:
+@pytest.mark.parametrize("is_small", [True, False])
+def test_a_model_learns_the_same_with_helpers(
+    settings: dict[str, int], is_small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor, "_SMALL", 1 << 30 if is_small else 0)
     n_threads, found = torch.get_num_threads(), []
     try:
         for n in (1, 2):
@@ -105,3 +110,24 @@ def test_a_model_learns_the_same_with_helpers(settings: dict[str, int]) -> None:
     finally:
         torch.set_num_threads(n_threads)
     assert (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize("model", [tl.GSM(5, epochs=1), tl.ProdLDA(5, epochs=1), tl.Loom(5, epochs=3)])
+def test_large_networks_with_shared_work_have_helpers_and_others_threads(
+    model: tl.NeuralTopicModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor, "_SMALL", 0)
+    seen = []
+
+    class Threads(tl.Callback):
+        def on_batch(self) -> None:
+            seen.append((torch.get_num_threads(), _helpers.get()))
+
+    n_threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        model.set_params(random_state=0).fit(CORPUS, callbacks=[Threads()])
+    finally:
+        torch.set_num_threads(n_threads)
+    expected = {"GSM": {(2, 0)}, "ProdLDA": {(1, 1)}, "Loom": {(2, 0), (1, 1)}}  # Loom: pretraining and counting
+    assert set(seen) == expected[type(model).__name__]

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -158,7 +158,13 @@ class EmbeddedTopics(TopicLogits):
 
 
 class Decoder(nn.Module, ABC):
-    """The distribution p(w | theta) over the vocabulary."""
+    """The distribution p(w | theta) over the vocabulary.
+
+    Attributes:
+        shares_work: whether several threads compute the log likelihood together (see `nn.helpers`).
+    """
+
+    shares_work: ClassVar[bool] = False
 
     @abstractmethod
     def log_probabilities(self, theta: Tensor) -> Tensor:
@@ -253,6 +259,8 @@ class ProductDecoder(Decoder):
         batch_norm: whether theta B is normalised for each word, with a learned shift and without a scale.
         eps: a number added to the variance in this normalisation.
     """
+
+    shares_work = True
 
     def __init__(self, topics: TopicLogits, *, batch_norm: bool = False, eps: float = 1e-5) -> None:
         super().__init__()

@@ -189,6 +189,11 @@ class TopicNetwork(nn.Module, ABC):
         return False
 
     @property
+    def shares_work(self) -> bool:
+        """Whether most of a step is done by several threads together (see `nn.helpers`), whatever its size."""
+        return False
+
+    @property
     def bounds_tokens(self) -> bool:
         """Whether `bound` is that of a document's tokens, so that it has a perplexity."""
         return self.criterion == "cross_entropy"
@@ -234,6 +239,10 @@ class AutoencoderNetwork(TopicNetwork):
         self.decoder = decoder
         self.encoder = encoder
         self.separation = separation
+
+    @property
+    def shares_work(self) -> bool:
+        return self.decoder.shares_work
 
     def scored(self, counts: SparseCounts) -> SparseCounts:
         """Return what the loss reconstructs, given the counts. Bounds and perplexities use the counts themselves."""

@@ -95,31 +95,35 @@ def _train_stage(
         for callback in callbacks:
             callback.on_step(state)
 
-    with denormals_flushed(), suitable_threads(state.network), _snapshots_unchecked_after(state):
+    def train_epoch() -> None:
+        row = _epoch(state, reader, plan, after_batch)
+        state.network.end_pass()
+        if after_epoch is not None:
+            after_epoch(state)
+        if stage.ends_training and state.epoch == plan.epochs:
+            end_training(state, reader)
+        if validation is not None:
+            row["validation_loss"] = _mean_loss(state.network, validation, _divergence_weight(state.network, plan))
+            if not math.isfinite(row["validation_loss"]):
+                where = f"after epoch {state.epoch}, on the held-out documents"
+                raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
+        for monitor in monitors:
+            row |= evaluated(state.network, state.device, monitor) if _is_due(state, plan, monitor) else {}
+        row = current().value_of_first(row)
+        row |= state.network.adapt(row)
+        if stage.recorded:
+            state.history.append(row)
+        for callback in seen:
+            callback.on_epoch(row)
+        if validation is not None and _may_end(state, plan):
+            _keep_best(state, row["validation_loss"])
+        for callback in callbacks:
+            callback.on_state(state)
+
+    with denormals_flushed(), _snapshots_unchecked_after(state):
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
-            row = _epoch(state, reader, plan, after_batch)
-            state.network.end_pass()
-            if after_epoch is not None:
-                after_epoch(state)
-            if stage.ends_training and state.epoch == plan.epochs:
-                end_training(state, reader)
-            if validation is not None:
-                row["validation_loss"] = _mean_loss(state.network, validation, _divergence_weight(state.network, plan))
-                if not math.isfinite(row["validation_loss"]):
-                    where = f"after epoch {state.epoch}, on the held-out documents"
-                    raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
-            for monitor in monitors:
-                row |= evaluated(state.network, state.device, monitor) if _is_due(state, plan, monitor) else {}
-            row = current().value_of_first(row)
-            row |= state.network.adapt(row)
-            if stage.recorded:
-                state.history.append(row)
-            for callback in seen:
-                callback.on_epoch(row)
-            if validation is not None and _may_end(state, plan):
-                _keep_best(state, row["validation_loss"])
-            for callback in callbacks:
-                callback.on_state(state)
+            with suitable_threads(state.network):
+                train_epoch()
         for callback in seen:
             callback.on_finish(state)
     if validation is not None and state.best_weights is not None:
@@ -194,12 +198,12 @@ def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_
     started = time.perf_counter()
     network.train()
     # The values of the last batch, for a state in which all batches of the epoch are done already.
-    rate = _rate(plan, state.epoch + (state.batch - 1) / len(reader))
+    rate = plan.rate(state.epoch + (state.batch - 1) / len(reader))
     weight = _divergence_weight(network, plan, state.epoch + (state.batch - 1) / len(reader))
     batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
     for number, batch in enumerate(ahead(batches), start=state.batch + 1):
         epochs_done = state.epoch + (number - 1) / len(reader)
-        rate = _rate(plan, epochs_done)
+        rate = plan.rate(epochs_done)
         weight = _divergence_weight(network, plan, epochs_done)
         for player, optimizer in players:
             if state.step % player.every:
@@ -290,23 +294,6 @@ def _move(
             player.after()
     prefix = f"{player.name}_" if player.name else ""
     return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}
-
-
-def _rate(plan: TrainingPlan, epochs_done: float) -> float:
-    """Return the learning rate.
-
-    With "one_cycle", it rises along a cosine in the first tenth of the stage, and then falls along another cosine to
-    almost zero (Smith 2018). Epochs that are added to a finished fit have a cycle of their own, which is a warm restart
-    (Loshchilov & Hutter 2017).
-    """
-    highest = plan.learning_rate * plan.rate_factor
-    if plan.schedule == "constant":
-        return highest
-    end = plan.epochs if plan.cycle_end is None else plan.cycle_end
-    progress = min(1.0, (epochs_done - plan.first_epoch) / (end - plan.first_epoch))
-    if progress < 0.1:
-        return highest * (0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2)
-    return highest * (1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2)
 
 
 def _divergence_weight(network: TopicNetwork, plan: TrainingPlan, epochs_done: float = math.inf) -> float:

@@ -27,17 +27,18 @@ def denormals_flushed() -> Iterator[None]:
 
 @contextmanager
 def suitable_threads(network: TopicNetwork) -> Iterator[None]:
-    """Use one thread for each operation of a small network, and leave the number of threads as it is for others.
+    """Use one thread for each operation of some networks, and leave the number of threads as it is for others.
 
     A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that, but waiting for
     it takes several times as long if another process is using its core. The other threads help with a few longer jobs,
-    for which no thread waits (see `nn.helpers`).
+    for which no thread waits (see `nn.helpers`). If these are most of the work, a larger network is trained in the same
+    way: otherwise the threads that wait for operations and the helpers take the cores from each other.
     """
     n_threads = torch.get_num_threads()
     on_cpu = network.generator.device.type == "cpu"
-    small = sum(parameter.numel() for parameter in network.parameters()) < _SMALL
-    with one_thread() if small else nullcontext(), helped(n_threads - 1 if small and on_cpu else 0):
-        if not small or mkl_threads() == 1:
+    single = network.shares_work or sum(parameter.numel() for parameter in network.parameters()) < _SMALL
+    with one_thread() if single else nullcontext(), helped(n_threads - 1 if single and on_cpu else 0):
+        if not single or mkl_threads() == 1:
             yield
             return
         torch.set_num_threads(1)

@@ -43,6 +43,22 @@ class TrainingPlan:
     cycle_end: int | None = None
     rate_factor: float = 1.0
 
+    def rate(self, epochs_done: float) -> float:
+        """Return the learning rate.
+
+        With "one_cycle", it rises along a cosine in the first tenth of the stage, and then falls along another cosine
+        to almost zero (Smith 2018). Epochs that are added to a finished fit have a cycle of their own, which is a warm
+        restart (Loshchilov & Hutter 2017).
+        """
+        highest = self.learning_rate * self.rate_factor
+        if self.schedule == "constant":
+            return highest
+        end = self.epochs if self.cycle_end is None else self.cycle_end
+        progress = min(1.0, (epochs_done - self.first_epoch) / (end - self.first_epoch))
+        if progress < 0.1:
+            return highest * (0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2)
+        return highest * (1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2)
+
 
 @dataclass(frozen=True)
 class Stage:

@@ -149,6 +149,10 @@ class LoomNetwork(GSMNetwork):
         first, last = (counting.pruning.n_kept(counting.passes_done - ago, counting.n_passes) for ago in (1, 0))
         return counting.passes_done > 1 and first == last and not counting.is_stream  # no topic has been removed
 
+    @property
+    def shares_work(self) -> bool:
+        return bool(self.counting.started)
+
     def players(self) -> list[Player]:
         return [replace(player, loss=self.training_loss) for player in super().players()]
 
