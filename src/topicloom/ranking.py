@@ -7,6 +7,7 @@ has the measurements that it rests on.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,15 @@ def top_words(scores: Array, top_n: int) -> npt.NDArray[np.intp]:
     Returns:
         (K, min(top_n, V)) word ids.
     """
-    n = min(top_n, scores.shape[1])
+    n_topics, n_words = scores.shape
+    n = min(top_n, n_words)
+    # At least n words are as good as the n-th best of m groups of words at its best, and few others are.
+    size = math.isqrt(n_words // n)
+    m = n_words // size
+    best = scores[:, : m * size].reshape(n_topics, size, m).max(1)  # (K, m)
+    floors = -np.partition(-best, n - 1)[:, n - 1]  # (K,)
     rows = []
-    for row in scores:
-        floor = -np.partition(-row, n - 1)[n - 1]  # the n-th best score of the topic
-        candidates = np.flatnonzero(row >= floor)  # n words and any that equal the last, so that few are sorted
+    for row, floor in zip(scores, floors, strict=True):
+        candidates = np.flatnonzero(row >= floor)
         rows.append(candidates[np.argsort(-row[candidates], kind="stable")[:n]])
     return np.stack(rows)
