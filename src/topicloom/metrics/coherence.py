@@ -14,15 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .confirmation import (
-    cosines,
-    indirect_cosine,
-    mean_log_conditional,
-    npmi,
-    npmi_without_epsilon,
-    pair_mean,
-    pmi,
-)
+from .confirmation import cosines, indirect_cosine, mean_log_conditional, npmi, npmi_without_epsilon, pair_mean, pmi
 from .cooccurrence import Counting
 from .measured import Measured
 from .pipeline import Floats, Ids, Topics, first_words, ids_of, joint_counts, measure, reference_from

@@ -20,13 +20,7 @@ from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
 from ..nn.gradients import with_gradients
 from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
-from ..settings import (
-    AtLeastOne,
-    NotNegative,
-    Positive,
-    Rate,
-    Share,
-)
+from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
