@@ -226,8 +226,8 @@ class Numbering:
         numbers = [min(n for n, c in columns.items() if c == column) for column in range(int(assign.max()) + 1)]
         return replace(self, columns=columns, numbers=tuple(numbers))
 
-    def after_split(self, column: int, into: int) -> Numbering:
-        """Return the numbering after a column was split. The first part stays in place, the others come last."""
+    def after_split(self, into: int) -> Numbering:
+        """Return the numbering after a topic was split into so many. The first stays, and the others come last."""
         new = range(self.n_start + self.parts, self.n_start + self.parts + into - 1)
         columns = {**self.columns, **{number: len(self) + place for place, number in enumerate(new)}}
         return replace(self, columns=columns, numbers=(*self.numbers, *new), parts=self.parts + into - 1)
