@@ -437,4 +437,4 @@ def test_processes_give_the_same_for_models_of_your_own_too(tmp_path, monkeypatc
     assert len(json.loads((tmp_path / "out" / "comparison.json").read_text())["models"]) == 2
     assert type(together.load_model("own_gsm:Own:epochs=2", 2)) is type(own)
     again = compare(CORPUS, ["own_gsm:Own:epochs=2"], [2], 1, n_jobs=2, out=tmp_path / "out", keep_models=True)
-    assert again.rows == together.rows[1:2] or again.rows[0]["words"] == together.rows[1]["words"]
+    assert [row["words"] for row in again.rows] == [together.rows[1]["words"]]

@@ -159,6 +159,7 @@ def test_labels_cover_no_dots_where_there_is_other_room():
     (axes,) = figures.word_map(places, [[5, 5]], ["a longer word", "b", "c", "d", "e"], [0] * 5, ["topic"]).axes
     renderer = FigureCanvasAgg(axes.figure).get_renderer()
     dots_at = axes.transData.transform(places)
+    assert "a longer word" in [text.get_text() for text in axes.texts]
     for text in axes.texts:
         box = text.get_window_extent(renderer)
         assert not any(box.contains(*dot) for dot in dots_at), text.get_text()

@@ -210,8 +210,10 @@ def network(kind: Any, **settings: Any) -> Any:
 
 
 def test_nothing_of_a_default_remains_in_the_networks():
+    kinds = set()
     for kind in PUBLISHED:
         for part in network(kind).modules():
+            kinds.add(type(part))
             if isinstance(part, FreeTopics | EmbeddedTopics):
                 assert part.gain == 1
             if isinstance(part, GaussianHead):
@@ -225,6 +227,7 @@ def test_nothing_of_a_default_remains_in_the_networks():
                 assert not part.bounded
             if isinstance(part, BagEncoder):
                 assert part.input_dropout == 0
+    assert kinds >= {FreeTopics, EmbeddedTopics, GaussianHead, DirichletHead, CodeNorm, BagEncoder}
 
 
 def test_a_learned_background_learns_the_frequencies_of_the_words():

@@ -30,7 +30,7 @@ def word_scores(
         relevance: 1 ranks by probability and 0 by lift; Sievert & Shirley (2014, equation 1) recommend 0.6. None is the
             package's rule, a relevance of 0.5 with a shrinkage of 50.
         shrinkage: the tokens added to each word's count before p(w) is computed, so that the lift of a rare word has
-            little effect. The default is 1 where a relevance is given.
+            little effect. None is 1. Without a relevance it is ignored.
 
     Returns:
         (K, V) scores; the best word has the highest.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..files import holds_corpus
+from ..files import holds_corpus, link_or_copy
 from .corpora import check_source, open_corpus
 from .options import Preparing
 from .outcome import Outcome, train_run
@@ -104,7 +103,7 @@ def _documents(
 def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus) -> None:
     """Make the final state of a run the first checkpoint, if it is that of the model and the documents."""
     from ..reports.place import CHECKPOINTS, STATE
-    from ..training.checkpoints import require_same_fit
+    from ..training.checkpoints import CHECKPOINT, require_same_fit
 
     if not (run / STATE).is_file():
         raise InputError(
@@ -114,8 +113,4 @@ def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus) -> Non
     folder = run / CHECKPOINTS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    first = folder / "checkpoint-1.safetensors"
-    try:
-        os.link(run / STATE, first)
-    except OSError:
-        shutil.copyfile(run / STATE, first)
+    link_or_copy(run / STATE, folder / CHECKPOINT.format(1))

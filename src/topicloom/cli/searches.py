@@ -14,18 +14,7 @@ import typer
 from ..errors import InputError
 from ..files import holds_corpus
 from .corpora import check_source, need_order, open_corpus, with_column
-from .options import (
-    AsJson,
-    Model,
-    Preparing,
-    Quiet,
-    Sampler,
-    Seed,
-    Topics,
-    read_names,
-    read_numbers,
-    read_weights,
-)
+from .options import AsJson, Model, Preparing, Quiet, Sampler, Seed, Topics, read_names, read_numbers, read_weights
 from .shell import command, muted, print_json, print_table
 
 if TYPE_CHECKING:

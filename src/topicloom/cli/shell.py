@@ -8,7 +8,6 @@ import inspect
 import io
 import json
 import logging
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +23,7 @@ from typer.core import TyperCommand
 from .._version import __version__
 from ..display import printable
 from ..errors import InputError, LostRankError, TrainingDivergedError, TrainingInterrupted, on_command_line
+from ..processes import limit_spinning
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
@@ -44,11 +44,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command `topicloom`."""
-    # A thread that waits for another one spins before it sleeps. By default it spins for so long that a training step
-    # takes several times as long while a second process is busy. PyTorch reads the variable when it is first imported.
-    # A value that the user has set is kept. The library itself never changes the environment of a process.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+    limit_spinning()  # only here, as the library itself never changes the environment of a process
     if (narrow := _narrow_stdout()) is not None:
         narrow.reconfigure(errors="backslashreplace")  # as standard error is, so that no table ends in an error
     app(prog_name="topicloom")

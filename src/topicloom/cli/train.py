@@ -43,11 +43,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
+_MODEL, _TOPICS = "loom", 20  # by default
+
 
 @command
 def demo(
-    topics: Topics = 20,
-    model: Model = "loom",
+    topics: Topics = _TOPICS,
+    model: Model = _MODEL,
     epochs: Epochs = None,
     seed: Seed = 0,
     device: Device = "auto",
@@ -109,8 +111,8 @@ def train(
         str | None, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")
     ] = None,
     config: Config = None,
-    model: Model = "loom",
-    topics: Topics = 20,
+    model: Model = _MODEL,
+    topics: Topics = _TOPICS,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the run is written; runs/NAME by default.")
     ] = None,
@@ -185,8 +187,8 @@ def train(
             raise InputError("a finished run is continued by one process; start it without others")
         own = {
             "out": out,
-            "model": model != "loom",
-            "topics": topics != 20,
+            "model": model != _MODEL,
+            "topics": topics != _TOPICS,
             "recipe": recipe is not Recipe.default,
             "seed": seed,
             "set": settings or config,

@@ -17,14 +17,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..errors import InputError
-from ..text import (
-    AnyTokenizer,
-    CustomTokenizer,
-    Document,
-    Pretokenized,
-    Tokenizer,
-    make_tokenizer,
-)
+from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.chunks import chunked, count_chunks
 from ..text.counting import Counts, Text
 from ..text.languages import can_split, mismatch, other_language

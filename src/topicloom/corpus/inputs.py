@@ -124,7 +124,6 @@ def corpus_of_documents(
     words: Sequence[str],
     tokenizer: AnyTokenizer,
     first_row: int = 0,
-    n_jobs: int | None = None,
 ) -> Corpus:
     """Turn documents that were read from a file into a corpus over the words of a fitted model.
 
@@ -134,7 +133,7 @@ def corpus_of_documents(
     Raises:
         InputError: a document cannot be used.
     """
-    counts = counts_of((document.text for document in documents), words, tokenizer, n_jobs)
+    counts = counts_of((document.text for document in documents), words, tokenizer)
     ids = [str(row) if each.id is None else each.id for row, each in enumerate(documents, first_row)]
     labels = [document.label for document in documents]
     times = [document.timestamp for document in documents]

@@ -17,12 +17,7 @@ from typing import IO, NamedTuple, TypeAlias
 import numpy as np
 
 from ..errors import InputError, MissingExtraError
-from .word_vectors import (
-    OTHER_WORDS,
-    Floats,
-    WordVectors,
-    log_share,
-)
+from .word_vectors import OTHER_WORDS, Floats, WordVectors, log_share
 
 Row: TypeAlias = "tuple[str, Floats]"
 _FASTTEXT_MAGIC = struct.pack("<i", 793_712_314)

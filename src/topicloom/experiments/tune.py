@@ -56,7 +56,7 @@ SPACE: dict[str, Any] = {
     "eta": (0.005, 0.5, "log"),
 }
 # Settings that have an option of their own on the command line, and so a place of their own in best.yaml.
-_OPTIONS = {"epochs": "epochs", "device": "device"}
+_OPTIONS = ("epochs", "device")
 _NOT_TUNED = ("n_topics", "random_state", "verbose")
 
 
@@ -151,9 +151,8 @@ def tune(
             failed, or the cluster cannot be reached.
     """
     weights = _objective(OBJECTIVE if objective is None else objective)
-    base = estimator(model)
-    check_settings(clone(base).set_params(n_topics=n_topics, random_state=random_state))
-    base = clone(base).set_params(n_topics=n_topics, random_state=random_state)
+    base = clone(estimator(model)).set_params(n_topics=n_topics, random_state=random_state)
+    check_settings(base)
     searched = _space(base, SPACE if space is None else space, given=space is not None)
     if sampler not in ("tpe", "random"):
         raise SettingError(f'`sampler` should be "tpe" or "random"; it is {sampler!r}')
@@ -268,11 +267,11 @@ def _write_best(path: Path, base: TopicModel, best: Mapping[str, Any]) -> None:
             logger.warning("%s cannot hold %s; give it again when you train with this file", path, setting)
             continue
         if setting in _OPTIONS:
-            content[_OPTIONS[setting]] = plain
+            content[setting] = plain
         else:
             settings[setting] = plain
     settings |= {setting: value for setting, value in best.items() if setting not in _OPTIONS}
-    content |= {_OPTIONS[setting]: value for setting, value in best.items() if setting in _OPTIONS}
+    content |= {setting: value for setting, value in best.items() if setting in _OPTIONS}
     with atomic_file(path) as temporary:
         temporary.write_text(
             yaml.safe_dump(content | {"settings": settings}, sort_keys=False, allow_unicode=True), encoding="utf-8"

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..errors import InputError
-from ..processes import ATTEMPTS, THREADS, cause_of, end_with
+from ..processes import ATTEMPTS, SPIN_COUNT, THREADS, cause_of, end_with, limit_spinning
 
 Job = dict[str, Any]
 Row = dict[str, Any]
@@ -24,7 +24,6 @@ Work = Callable[[Job], Row]
 
 _log = logging.getLogger("topicloom")
 _own_log = logging.getLogger("topicloom.workers")  # the command line mutes the other one while models are fitted
-_SPIN_COUNT = "3000"  # as on the command line: waiting threads soon sleep, and leave the processor to others
 _LONGEST = 300  # characters of an error
 _PATIENCE = 5  # seconds to wait for the end of a process whose connection has ended
 
@@ -170,12 +169,11 @@ def _environment() -> Iterator[None]:
     """Set environment variables that a new process inherits and its libraries read, and restore those of this one."""
     before = dict(os.environ)
     os.environ |= THREADS
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", _SPIN_COUNT)
+    limit_spinning()
     try:
         yield
     finally:
-        for name in (*THREADS, "GOMP_SPINCOUNT"):
+        for name in (*THREADS, SPIN_COUNT):
             if name in before:
                 os.environ[name] = before[name]
             else:

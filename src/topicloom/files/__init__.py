@@ -6,7 +6,7 @@ from .kinds import holds_corpus, holds_model, holds_stopped_run
 from .leftovers import put_back
 from .locks import lock_directory
 from .paths import as_path
-from .writing import atomic_directory, atomic_file, full_disk_names, put_in_place, require_free
+from .writing import atomic_directory, atomic_file, full_disk_names, link_or_copy, put_in_place, require_free
 
 __all__ = [
     "as_path",
@@ -18,6 +18,7 @@ __all__ = [
     "holds_corpus",
     "holds_model",
     "holds_stopped_run",
+    "link_or_copy",
     "lock_directory",
     "plain_file",
     "put_back",

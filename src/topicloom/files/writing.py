@@ -104,9 +104,6 @@ def require_free(path: Path, marker: str, overwrite: bool = False, known: Collec
         raise InputError(f"{path} holds other files (no {marker}) and is not overwritten; give another place")
 
 
-# Helpers.
-
-
 def put_in_place(temporary: Path, path: Path, overwrite: bool) -> None:
     """Move a directory to `path`. What is there is exchanged with it, or moved aside and then removed.
 
@@ -129,6 +126,17 @@ def put_in_place(temporary: Path, path: Path, overwrite: bool) -> None:
             aside.replace(path)
             raise
         shutil.rmtree(aside)
+
+
+def link_or_copy(file: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no links."""
+    try:
+        os.link(file, target)
+    except OSError:
+        shutil.copyfile(file, target)
+
+
+# Helpers.
 
 
 def _without_links(path: Path) -> Path:

@@ -12,14 +12,7 @@ from .clustering import (
     normalised_mutual_information,
     purity,
 )
-from .coherence import (
-    c_npmi,
-    c_uci,
-    c_v,
-    c_w2v,
-    document_npmi,
-    u_mass,
-)
+from .coherence import c_npmi, c_uci, c_v, c_w2v, document_npmi, u_mass
 from .collapse import (
     active_topics,
     active_units_by_divergence,
@@ -40,14 +33,7 @@ from .diversity import (
 from .inputs import MeasureInputs
 from .measured import Measured
 from .perplexity import Average, completion_split, perplexity
-from .stability import (
-    Matching,
-    Stability,
-    jensen_shannon,
-    match_topics,
-    stability,
-    topic_distance,
-)
+from .stability import Matching, Stability, jensen_shannon, match_topics, stability, topic_distance
 
 __all__ = [
     "CATALOGUE",

@@ -124,8 +124,8 @@ def cross_validated_accuracy(
         "c": c,
         "folds": folds,
         "random_state": random_state,
+        "documents": len(classes),
     }
-    settings |= {"documents": len(classes)}
     if folds < 2:
         return Measured(0.0, **settings)
     right = 0.0

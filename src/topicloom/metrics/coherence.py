@@ -14,15 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .confirmation import (
-    cosines,
-    indirect_cosine,
-    mean_log_conditional,
-    npmi,
-    npmi_without_epsilon,
-    pair_mean,
-    pmi,
-)
+from .confirmation import cosines, indirect_cosine, mean_log_conditional, npmi, npmi_without_epsilon, pair_mean, pmi
 from .cooccurrence import Counting
 from .measured import Measured
 from .pipeline import Floats, Ids, Topics, first_words, ids_of, joint_counts, measure, reference_from
@@ -66,8 +58,7 @@ def c_v(
         _, first, repeats = np.unique(ids, return_index=True, return_counts=True)
         return indirect_cosine(npmi(together[np.ix_(first, first)], n_windows, epsilon), repeats)
 
-    settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_v", topics, reference_from(reference, ordered=window is not None), confirm, settings, least=1)
+    return _over_windows("c_v", topics, reference, confirm, top_n, window, epsilon, counting, least=1)
 
 
 def c_npmi(
@@ -92,8 +83,7 @@ def c_npmi(
     def confirm(together: Floats, ids: Ids, n_windows: int) -> float:
         return pair_mean(npmi(together, n_windows, epsilon))
 
-    settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_npmi", topics, reference_from(reference, ordered=window is not None), confirm, settings)
+    return _over_windows("c_npmi", topics, reference, confirm, top_n, window, epsilon, counting)
 
 
 def c_uci(
@@ -117,8 +107,7 @@ def c_uci(
     def confirm(together: Floats, ids: Ids, n_windows: int) -> float:
         return pair_mean(pmi(together, n_windows, epsilon))
 
-    settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    return measure("c_uci", topics, reference_from(reference, ordered=window is not None), confirm, settings)
+    return _over_windows("c_uci", topics, reference, confirm, top_n, window, epsilon, counting)
 
 
 def u_mass(
@@ -241,3 +230,21 @@ def _finder(vectors: Any, words: Sequence[str] | None) -> Callable[[Hashable], F
             return None
 
     return find
+
+
+def _over_windows(
+    name: str,
+    topics: Topics,
+    reference: Any,
+    confirm: Callable[[Floats, Ids, int], float],
+    top_n: int,
+    window: int | None,
+    epsilon: float,
+    counting: Counting,
+    *,
+    least: int = 2,
+) -> Measured:
+    """Measure a coherence that is counted over windows; the arguments are those of `c_v` and `measure`."""
+    settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
+    known = reference_from(reference, ordered=window is not None)
+    return measure(name, topics, known, confirm, settings, least=least)

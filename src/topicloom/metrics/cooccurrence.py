@@ -55,14 +55,17 @@ class Reference:
         takes_ids: bool = True,
         starts: Ints | None = None,
         after_piece: Callable[[], None] | None = None,
+        total: Total | None = None,
     ) -> None:
         self.name, self.ordered, self.n_words = name, ordered, n_words
-        self.n_documents, self.n_tokens = len(offsets) - 1, int(offsets[-1])
-        self._ids, self._offsets, self._starts, self._after_piece = ids, offsets, starts, after_piece
+        n_documents = len(offsets) - 1
+        self.n_documents = n_documents if total is None else int(total(np.array([n_documents]))[0])
+        self.n_tokens = int(offsets[-1])
+        self._ids, self._offsets, self._starts = ids, offsets, starts
+        self._after_piece, self._total = after_piece, total
         self._numbers, self._takes_ids = numbers or {}, takes_ids
         self._longest = int(np.diff(offsets).max(initial=0))
         self._known: dict[tuple[int, str], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
-        self._total: Total | None = None
 
     @classmethod
     def from_tokens(cls, documents: Iterable[Collection[Hashable]], name: str = "") -> Self:
@@ -168,7 +171,7 @@ class Reference:
         if rows is not None:
             starts = matrix.indptr[rows].astype(np.int64)
             offsets = np.concatenate([[0], np.cumsum(matrix.indptr[rows + 1] - starts)])
-        reference = cls(
+        return cls(
             matrix.indices,
             offsets,
             matrix.shape[1],
@@ -177,11 +180,8 @@ class Reference:
             ordered=False,
             starts=starts,
             after_piece=after_piece,
+            total=total,
         )
-        if total is not None:
-            reference._total = total
-            reference.n_documents = int(total(np.array([reference.n_documents]))[0])
-        return reference
 
     def id_of(self, word: Hashable) -> int:
         """Return the id of a word (or of an id itself), or -1 if the reference does not know it."""

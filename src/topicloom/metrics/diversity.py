@@ -96,10 +96,9 @@ def rank_biased_overlap(topics: Topics, weight: float = 0.9, top_n: int = 10) ->
     agreement = np.zeros(shorter.shape)
     for depth in range(1, deepest + 1):
         beyond = at_shorter * np.maximum(depth - shorter, 0) / shorter
+        # Beyond the longer list the agreement stays the same.
         agreement = np.where(depth <= longer, (shared[depth - 1] + beyond) / depth, agreement)
-        overlap += (
-            (1 - weight) * weight ** (depth - 1) * agreement
-        )  # beyond the longer list the agreement stays the same
+        overlap += (1 - weight) * weight ** (depth - 1) * agreement
     return overlap + weight**deepest * agreement
 
 

@@ -37,53 +37,34 @@ from ..distributed.ranks import step
 from ..embeddings.word_vectors import Floats
 from ..nn.adversaries import PairCritic, draw_documents
 from ..nn.batch import Batch
-from ..nn.code_norm import PLAIN_NORMS, norm_of_location
+from ..nn.code_norm import PLAIN_NORMS
 from ..nn.decoders import MixtureDecoder
 from ..nn.gaussian_topics import GaussianTopics
-from ..nn.layers import linear
-from ..nn.network import AutoencoderNetwork, Loss, Player, TopicNetwork
-from ..nn.posteriors import PointPosterior
+from ..nn.network import Loss, Player, TopicNetwork
 from ..nn.priors import laplace_dirichlet
 from ..nn.samplers import DirichletSampler
-from ..settings import (
-    AtLeastOne,
-    NotNegative,
-    Positive,
-    Rate,
-)
+from ..settings import AtLeastOne, NotNegative, Positive, Rate
+from .deterministic import DeterministicNetwork
 from .embedded import EmbeddedTopicModel
 from .neural import NeuralTopicModel
 from .published import PLAIN
 from .words import Words
 
 
-class BATMNetwork(AutoencoderNetwork):
+class BATMNetwork(DeterministicNetwork):
     """x -> h -> theta; theta -> words; and a critic of pairs (theta, words)."""
+
+    prior: DirichletSampler
 
     def __init__(self, settings: BATM, words: Words, generator: torch.Generator) -> None:
         n_topics = settings.n_topics
-        topics = settings.build_topics(words, generator)
-        super().__init__(
-            MixtureDecoder(topics), settings.build_encoder(words, generator), settings.build_separation_term(words)
-        )
-        self.code = linear(settings.hidden_size, n_topics, generator, bias=False)
-        self.norm = norm_of_location(n_topics, settings.code_norm)
-        self.shares = settings.build_shares()
+        super().__init__(MixtureDecoder(settings.build_topics(words, generator)), settings, words, generator)
         self.critic = PairCritic(len(words), n_topics, settings.critic_size, generator)
         self.prior = DirichletSampler(n_topics, settings.alpha, follows=settings.learn_shares)
         normal = settings.code_norm not in PLAIN_NORMS
         self.spread = float(laplace_dirichlet(self.prior.alpha).var[0].sqrt()) if normal else 1.0
-        self.criterion = settings.criterion
         self.reconstruction_weight = settings.reconstruction_weight
         self.critic_steps = settings.critic_steps
-
-    def posterior(self, batch: Batch) -> PointPosterior:
-        return PointPosterior(torch.softmax(self.codes(batch), dim=1))
-
-    def codes(self, batch: Batch) -> Tensor:
-        """Return z, (B, K)."""
-        normal: Tensor = self.norm(self.code(self.encoder(batch, self.noise)))
-        return self.spread * normal + self.shares.logits
 
     def players(self) -> Sequence[Player]:
         others = [parameter for name, parameter in self.named_parameters() if not name.startswith("critic.")]
@@ -133,13 +114,6 @@ class BATMNetwork(AutoencoderNetwork):
 
     def _prior_theta(self, n: int) -> Tensor:
         return self.prior.sample(n, self.generator)
-
-    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Return the log likelihood at the encoder's theta, because a point posterior has no evidence lower bound."""
-        return self.decoder.score(self.posterior(batch).point(), batch.counts, self.criterion)
-
-    def prior_theta(self) -> Tensor:
-        return self.prior.mean()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -31,6 +31,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -38,11 +39,7 @@ import torch
 from torch import Tensor, nn
 
 from ..nn.batch import Batch
-from ..nn.decoders import (
-    Decoder,
-    MixtureDecoder,
-    ProductDecoder,
-)
+from ..nn.decoders import Decoder, MixtureDecoder, ProductDecoder
 from ..nn.dirichlet import (
     ImplicitDirichlet,
     InverseDirichlet,
@@ -53,12 +50,7 @@ from ..nn.dirichlet import (
     WeibullPosterior,
     weibull_shape,
 )
-from ..nn.encoders import (
-    DirichletHead,
-    GaussianHead,
-    IndicatorHead,
-    WeibullHead,
-)
+from ..nn.encoders import DirichletHead, GaussianHead, IndicatorHead, WeibullHead
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import Posterior
 from ..nn.priors import laplace_dirichlet
@@ -75,7 +67,7 @@ Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
 
 
 class DirichletNetwork(VariationalNetwork):
-    """x -> h -> a -> theta -> words."""
+    """x -> h -> a -> theta -> words. Its subclasses differ in q(theta | x), which the estimator determines."""
 
     def __init__(self, settings: DirichletVAE, words: Words, generator: torch.Generator) -> None:
         super().__init__(
@@ -85,15 +77,13 @@ class DirichletNetwork(VariationalNetwork):
             criterion=settings.criterion,
             n_samples=settings.n_samples,
         )
-        self.estimator = settings.estimator
-        self.augmentation = settings.augmentation
         self.of_gammas = settings.divergence == "gammas"
         self.sparsity = settings.sparsity
         self.temperature = settings.temperature
         self.shares = settings.build_shares()
         self.total_alpha = settings._alpha * settings.n_topics
         self.prior = laplace_dirichlet(torch.full((settings.n_topics,), settings._alpha))
-        self.head = self._head(settings, generator)
+        self.head = self.build_head(settings, generator)
         self.indicator = (
             None
             if settings.sparsity is None
@@ -112,43 +102,25 @@ class DirichletNetwork(VariationalNetwork):
         shares: Tensor = self.shares()
         return self.total_alpha * shares
 
-    def _head(self, settings: DirichletVAE, generator: torch.Generator) -> nn.Module:
-        n_hidden, n_topics, norm = settings.hidden_size, settings.n_topics, settings.code_norm
-        if settings.estimator == "laplace":
-            return GaussianHead(n_hidden, self.prior.var, generator, norm=norm)
-        concentration = settings.concentration
-        if settings.estimator == "weibull":
-            return WeibullHead(
-                n_hidden, n_topics, generator, concentration=concentration, shape=weibull_shape, norm=norm
-            )
-        return DirichletHead(n_hidden, n_topics, generator, concentration=concentration, norm=norm)
+    @abstractmethod
+    def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> nn.Module:
+        """Return the map from h to the parameters of q(theta | x)."""
+
+    @abstractmethod
+    def weights(self, h: Tensor, totals: Tensor) -> SimplexPosterior:
+        """Return q(theta | x), or with a sparsity that of the weights of the topics that are present.
+
+        Args:
+            h: (B, H) hidden vectors.
+            totals: (B,) the tokens of the documents.
+        """
 
     def posterior(self, batch: Batch) -> SimplexPosterior:
         h = self.encoder(batch, self.noise)  # (B, H)
-        weights = self._weights(h, batch.counts.totals)
+        weights = self.weights(h, batch.counts.totals)
         if self.indicator is None or self.sparsity is None:
             return weights
         return SparsePosterior(weights, self.indicator(h), self.sparsity, self.temperature)
-
-    def _weights(self, h: Tensor, totals: Tensor) -> SimplexPosterior:
-        if self.estimator == "laplace":
-            mean, log_var = self.head(h)  # (B, K), (B, K)
-            return LaplacePosterior(mean, log_var, self.prior, self.shares.logits)
-        alpha = self.alpha  # (K,)
-        if self.estimator == "weibull":
-            assert isinstance(self.head, WeibullHead)
-            if self.of_gammas:
-                alpha = alpha.clamp_min(_LEAST_WEIBULL_ALPHA)
-            k, log_scale = self.head(h, alpha, totals)  # (B, K), (B, K)
-            if self.of_gammas:
-                # The divergence would draw the shares to where E[log weight] of a Weibull and of a gamma agree.
-                return WeibullPosterior(k, log_scale, alpha.detach())
-            return WeibullPosterior(k, log_scale, alpha, self.head.prior_shape(alpha))
-        a = self.head(h, alpha, totals)  # (B, K)
-        if self.estimator == "rsvi":
-            return RejectionDirichlet(a, alpha, self.augmentation, of_gammas=self.of_gammas)
-        draws = ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet
-        return draws(a, alpha, of_gammas=self.of_gammas)
 
     def further_measures(self, posterior: Posterior) -> dict[str, float]:
         if not isinstance(posterior, SparsePosterior):
@@ -159,6 +131,67 @@ class DirichletNetwork(VariationalNetwork):
 
     def prior_theta(self) -> Tensor:
         return self.alpha / self.total_alpha
+
+
+class LaplaceNetwork(DirichletNetwork):
+    """The Dirichlet is approximated by a Gaussian before the softmax."""
+
+    def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> GaussianHead:
+        return GaussianHead(settings.hidden_size, self.prior.var, generator, norm=settings.code_norm)
+
+    def weights(self, h: Tensor, totals: Tensor) -> LaplacePosterior:
+        mean, log_var = self.head(h)  # (B, K), (B, K)
+        return LaplacePosterior(mean, log_var, self.prior, self.shares.logits)
+
+
+class WeibullNetwork(DirichletNetwork):
+    """The gamma variables of which a Dirichlet consists are replaced by Weibull variables."""
+
+    head: WeibullHead
+
+    def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> WeibullHead:
+        return WeibullHead(
+            settings.hidden_size,
+            settings.n_topics,
+            generator,
+            concentration=settings.concentration,
+            shape=weibull_shape,
+            norm=settings.code_norm,
+        )
+
+    def weights(self, h: Tensor, totals: Tensor) -> WeibullPosterior:
+        alpha = self.alpha.clamp_min(_LEAST_WEIBULL_ALPHA) if self.of_gammas else self.alpha  # (K,)
+        k, log_scale = self.head(h, alpha, totals)  # (B, K), (B, K)
+        if self.of_gammas:
+            # The divergence would draw the shares to where E[log weight] of a Weibull and of a gamma agree.
+            return WeibullPosterior(k, log_scale, alpha.detach())
+        return WeibullPosterior(k, log_scale, alpha, self.head.prior_shape(alpha))
+
+
+class GammaNetwork(DirichletNetwork):
+    """Dirichlets are drawn as gamma variables, with one of three estimators of the gradient."""
+
+    def __init__(self, settings: DirichletVAE, words: Words, generator: torch.Generator) -> None:
+        super().__init__(settings, words, generator)
+        self.estimator = settings.estimator
+        self.augmentation = settings.augmentation
+
+    def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> DirichletHead:
+        return DirichletHead(
+            settings.hidden_size,
+            settings.n_topics,
+            generator,
+            concentration=settings.concentration,
+            norm=settings.code_norm,
+        )
+
+    def weights(self, h: Tensor, totals: Tensor) -> SimplexPosterior:
+        alpha = self.alpha  # (K,)
+        a = self.head(h, alpha, totals)  # (B, K)
+        if self.estimator == "rsvi":
+            return RejectionDirichlet(a, alpha, self.augmentation, of_gammas=self.of_gammas)
+        draws = ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet
+        return draws(a, alpha, of_gammas=self.of_gammas)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -240,7 +273,8 @@ class DirichletVAE(VariationalTopicModel):
         return super().has_constant_divergence and self.sparsity is None
 
     def build_network(self, words: Words, generator: torch.Generator) -> DirichletNetwork:
-        return DirichletNetwork(self, words, generator)
+        kinds: dict[str, type[DirichletNetwork]] = {"laplace": LaplaceNetwork, "weibull": WeibullNetwork}
+        return kinds.get(self.estimator, GammaNetwork)(self, words, generator)
 
 
 def _decoder(settings: DirichletVAE, words: Words, generator: torch.Generator) -> Decoder:

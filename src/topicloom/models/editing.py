@@ -129,7 +129,7 @@ class _Editor:
         parts = fit_parts(self.network, self.corpus, self.documents, column, edit)
         self._add(Split(column, parts).to(device_of(self.network.base)))
         self.names = {each: name for each, name in self.names.items() if each != column}
-        self.numbering = self.numbering.after_split(column, edit["into"])
+        self.numbering = self.numbering.after_split(edit["into"])
         return edit
 
     def _add(self, step: Regroup | Split) -> None:

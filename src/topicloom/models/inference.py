@@ -122,13 +122,14 @@ def evidence_bound(network: TopicNetwork, corpus: Corpus) -> Array:
 
 def latent_codes(network: TopicNetwork, corpus: Corpus) -> tuple[Array, Array]:
     """Return each document's code (n_docs, L), and its divergence from the prior by latent variable (n_docs, M)."""
-    sizes = [0]
+    n_units = 0  # L
 
     def read(batch: Batch) -> Tensor:
+        nonlocal n_units
         posterior = network.posterior(batch)
         code = posterior.code()
-        sizes[0] = code.shape[1]
+        n_units = code.shape[1]
         return torch.cat([code, posterior.divergence()], dim=1)
 
     both = np.concatenate(list(each_batch(network, corpus, read)) or [np.empty((0, 0), np.float32)])
-    return both[:, : sizes[0]], both[:, sizes[0] :]
+    return both[:, :n_units], both[:, n_units:]

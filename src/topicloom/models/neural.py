@@ -20,13 +20,7 @@ from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
 from ..nn.gradients import with_gradients
 from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
-from ..settings import (
-    AtLeastOne,
-    NotNegative,
-    Positive,
-    Rate,
-    Share,
-)
+from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
@@ -240,15 +234,7 @@ class NeuralTopicModel(Published, TopicModel):
         if snapshot is not None and (more := snapshot.continued) is not None:
             plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after, cycle_end=None)
             stages[-1] = replace(stages[-1], plan=plan)
-        reader, held_out = self.build_reader(corpus, state), None
-        if validation is not None:
-            held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields).without_empty()
-        elif self.patience is not None:
-            if reader.n_docs < 2:
-                raise InputError("`patience` needs at least two documents that are not empty")
-            reader, held_out = reader.split(self.validation_fraction, state.shuffle)
-            reader = reader.shared()
-            state.keep_first_shuffle()
+        reader, held_out = self._readers(corpus, validation, state)
         watch = self.collapse_watch(reader)
         spare = self.build_spare_topics(reader)
         if spare is not None:
@@ -276,6 +262,22 @@ class NeuralTopicModel(Published, TopicModel):
                     end_training(state, reader)
                 self.finish_training(state)
         self.warn_of_collapse(watch)
+
+    def _readers(
+        self, corpus: Corpus, validation: Corpus | None, state: TrainingState
+    ) -> tuple[BatchReader, BatchReader | None]:
+        """Return readers of the training documents, and of the validation documents where training needs them."""
+        reader = self.build_reader(corpus, state)
+        if validation is not None:
+            held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields)
+            return reader, held_out.without_empty()
+        if self.patience is None:
+            return reader, None
+        if reader.n_docs < 2:
+            raise InputError("`patience` needs at least two documents that are not empty")
+        others, held_out = reader.split(self.validation_fraction, state.shuffle)
+        state.keep_first_shuffle()
+        return others.shared(), held_out
 
     @with_gradients()
     def partial_fit_corpus(self, corpus: Corpus) -> None:

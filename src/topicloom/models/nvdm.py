@@ -48,7 +48,7 @@ class NVDMNetwork(GaussianNetwork):
     def __init__(self, settings: NVDM, words: Words, generator: torch.Generator) -> None:
         decoder = LogRatioDecoder(settings.build_topics(words, generator))
         super().__init__(decoder, standard_normal(settings.n_topics), settings, words, generator)
-        self.rotated = settings.rotation == "varimax" and settings.n_topics > 1 and words.seeds is None
+        self.rotated = settings.rotation == "varimax" and words.seeds is None
 
     def to_theta(self, z: Tensor) -> Tensor:
         """Return the shares of topics that a code stands for: (B, K) -> (B, K)."""

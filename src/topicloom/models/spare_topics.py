@@ -36,7 +36,7 @@ Array = npt.NDArray[Any]
 # The least and the most spare topics. With few topics, a large one needs many parts before rare ones find a place.
 MIN_SPARE, MAX_SPARE = 12, 50
 # Chosen on held-out documents; benchmarks/shares.md has what else was tried.
-MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, as many each time
+_MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, as many each time
 _LAST = 0.75  # the share of the epochs after which the last ones are removed, while others may still become unused
 _SMALL_SHARE = 0.2  # a topic with less than this share of 1 / K counts for less
 _COHERENCE_WEIGHT = 0.2  # of a topic's NPMI against its distance from the others
@@ -94,18 +94,15 @@ class SpareTopics:
         model: the estimator, whose `resized` builds networks with other numbers of topics.
         reader: the training documents.
         stages: the stages of training.
-        moments: the shares of these epochs after which topics are removed.
     """
 
-    def __init__(
-        self, model: NeuralTopicModel, reader: BatchReader, stages: Sequence[Stage], moments: Sequence[float] = MOMENTS
-    ) -> None:
+    def __init__(self, model: NeuralTopicModel, reader: BatchReader, stages: Sequence[Stage]) -> None:
         self.model, self.reader, self.stages = model, reader, stages
         self.wide = model.n_topics + n_spare(model, len(model.word_statistics()))
         self.late_width = min(self.wide, model.n_topics + n_late(model.n_topics))
-        early, steps = self.wide - self.late_width, len(moments)
+        early, steps = self.wide - self.late_width, len(_MOMENTS)
         widths = [self.late_width + round(early * (1 - number / steps)) for number in range(1, steps + 1)]
-        epochs = [max(1, round(moment * stages[-1].plan.epochs)) for moment in (*moments, _LAST)]
+        epochs = [max(1, round(moment * stages[-1].plan.epochs)) for moment in (*_MOMENTS, _LAST)]
         self.widths = dict(zip(epochs, (*widths, model.n_topics), strict=True))
 
     def begin(self, state: TrainingState, width: int | None = None) -> None:

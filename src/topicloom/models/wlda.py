@@ -36,20 +36,13 @@ from torch import Tensor
 
 from ..distributed.ranks import step
 from ..nn.batch import Batch
-from ..nn.code_norm import norm_of_location
 from ..nn.decoders import make_decoder
 from ..nn.discrepancies import mmd
-from ..nn.layers import linear
-from ..nn.network import AutoencoderNetwork, Loss, TopicNetwork
-from ..nn.posteriors import PointPosterior, Posterior
-from ..nn.samplers import (
-    CornerMixture,
-    DirichletSampler,
-    FittedMixture,
-    GaussianSampler,
-    Sampler,
-)
+from ..nn.network import Loss, TopicNetwork
+from ..nn.posteriors import Posterior
+from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, Sampler
 from ..settings import NotNegative, Positive, Rate
+from .deterministic import DeterministicNetwork
 from .neural import NeuralTopicModel
 from .published import PLAIN
 from .words import Words
@@ -57,44 +50,24 @@ from .words import Words
 _SPREADS = {"gaussian": 1.0, "gmm-std": 9.0}  # standard deviations of codes like those of the prior; of others, 3
 
 
-class WLDANetwork(AutoencoderNetwork):
+class WLDANetwork(DeterministicNetwork):
     """x -> h -> z -> theta = softmax(z) -> words; the thetas of a batch are compared with samples of the prior."""
 
     def __init__(self, settings: WLDA, words: Words, generator: torch.Generator) -> None:
         topics = settings.build_topics(words, generator)
-        super().__init__(
-            make_decoder(settings.decoder, topics),
-            settings.build_encoder(words, generator),
-            settings.build_separation_term(words),
-        )
-        self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
-        self.norm = norm_of_location(settings.n_topics, settings.code_norm)
-        self.shares = settings.build_shares()
+        super().__init__(make_decoder(settings.decoder, topics), settings, words, generator)
         self.prior = _prior(settings)
+        self.spread = settings._spread
         self.eta = DirichletSampler(settings.n_topics, settings.alpha)
-        self.share, self.spread, self.tau, self.criterion = (
-            settings.noise,
-            settings._spread,
-            settings.tau,
-            settings.criterion,
-        )
+        self.noise_share = settings.noise
+        self.tau = settings.tau
         self.nats = _nats(words)
 
-    def codes(self, batch: Batch) -> Tensor:
-        """Return z, (B, K)."""
-        return self._scaled(self.norm(self.code(self.encoder(batch, self.noise))))
-
-    def _scaled(self, normal: Tensor) -> Tensor:
-        return self.spread * normal + self.shares.logits
-
-    def posterior(self, batch: Batch) -> PointPosterior:
-        return PointPosterior(torch.softmax(self.codes(batch), dim=1))
-
     def loss(self, batch: Batch) -> Loss:
-        raw = self.code(self.encoder(batch, self.noise))  # (B, K)
-        z = self._scaled(self.norm(raw))  # (B, K)
+        raw = self.raw_codes(batch)  # (B, K)
+        z = self.scaled(self.norm(raw))  # (B, K)
         theta = torch.softmax(z, dim=1)
-        halves = self._scaled(self.norm.of_halves(raw))  # (B, K)
+        halves = self.scaled(self.norm.of_halves(raw))  # (B, K)
         compared = torch.softmax(self.shares.unmoved(halves), dim=1)  # (B, K)
         taken = step()
         halved = self.training and taken.n_docs(len(z)) > 1
@@ -115,17 +88,10 @@ class WLDANetwork(AutoencoderNetwork):
 
     def _disturbed(self, theta: Tensor) -> Tensor:
         """Return theta (B, K), with Dirichlet noise mixed in during training."""
-        if not self.training or self.share == 0:
+        if not self.training or self.noise_share == 0:
             return theta
-        return (1 - self.share) * theta + self.share * step().drawn(
-            lambda n: self.eta.sample(n, self.generator), len(theta)
-        )
-
-    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        return self.decoder.score(self.posterior(batch).point(), batch.counts, self.criterion)
-
-    def prior_theta(self) -> Tensor:
-        return self.prior.mean()
+        eta = step().drawn(lambda n: self.eta.sample(n, self.generator), len(theta))  # (B, K)
+        return (1 - self.noise_share) * theta + self.noise_share * eta
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -16,8 +16,8 @@ from .layers import linear, normal_parameter
 from .sparse import SparseCounts, bag_product, starts_of
 
 _SLOPE = 0.1  # of the leaky rectifiers below zero
-_MOST_TOKENS = 1 << 20  # that are drawn for a batch, and
-_MOST_OF_DOCUMENT = 10_000  # that are drawn for a document of it even if they are more
+_OF_BATCH = 1 << 20  # tokens that are drawn for a batch at most, the same number of each long document; but
+_OF_DOCUMENT = 10_000  # tokens of each document are drawn in any case, if it has so many
 
 
 class PairCritic(nn.Module):
@@ -89,7 +89,7 @@ def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator
     generator = step().own(generator)
     n_docs, n_words = len(theta), topic_word.shape[1]
     whole = lengths.ceil()  # (B,)
-    n_drawn = whole.clamp(max=max(_MOST_OF_DOCUMENT, _MOST_TOKENS // max(n_docs, 1)))  # (B,)
+    n_drawn = whole.clamp(max=max(_OF_DOCUMENT, _OF_BATCH // max(n_docs, 1)))  # (B,)
     rows = torch.repeat_interleave(n_drawn.long())  # (N,) document of each token
     topics = _choose(theta, rows, generator)  # (N,)
     words = _choose(topic_word, topics, generator)  # (N,)

@@ -16,14 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..distributed.ranks import step
-from .divergences import (
-    kl_bernoulli,
-    kl_dirichlet,
-    kl_gamma,
-    kl_normal,
-    kl_weibull,
-    kl_weibull_gamma,
-)
+from .divergences import kl_bernoulli, kl_dirichlet, kl_gamma, kl_normal, kl_weibull, kl_weibull_gamma
 from .layers import normal_like
 from .posteriors import Draw, SampledPosterior
 from .priors import NormalPrior

@@ -12,11 +12,7 @@ from torch import Tensor, nn
 
 from .batch import Batch
 from .code_norm import PLAIN_NORMS, CodeNorm, CodeNormKind, norm_of_location, norm_of_mean, norm_of_spread
-from .layers import (
-    dropout,
-    linear,
-    normal_parameter,
-)
+from .layers import dropout, linear, normal_parameter
 from .sparse import SparseCounts, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
@@ -25,6 +21,7 @@ Activation = Literal["softplus", "relu", "tanh"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
 _DIRICHLET_SCALE = 2.0  # of normalised logits; benchmarks/shares.md has what it changes
+_SHAPE_SCALE = 0.3  # of normalised logarithms of Weibull shapes, which so stay near those of gamma variables
 
 
 def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Tensor:
@@ -81,7 +78,7 @@ class BagEncoder(nn.Module):
         activation: Activation = "softplus",
     ) -> None:
         super().__init__()
-        self.register_buffer("idf", idf, persistent=True)
+        self.register_buffer("idf", idf)
         self.weight = normal_parameter(len(idf), n_hidden, scale=1 / math.sqrt(n_hidden), generator=generator)
         self.bias = nn.Parameter(torch.zeros(n_hidden))
         self.hidden = linear(n_hidden, n_hidden, generator)
@@ -241,7 +238,7 @@ class WeibullHead(nn.Module):
         a = self.mean(h, prior, totals)  # (B, K)
         least = self.shape(prior.mean())  # ()
         added = (self.shape((a - prior).clamp_min(0) + prior.mean()) - least).clamp_min(0)  # (B, K)
-        k = least + self.floor + added * (0.3 * self.norm(self.log_shape(h))).exp()
+        k = least + self.floor + added * (_SHAPE_SCALE * self.norm(self.log_shape(h))).exp()
         return k, a.log() - torch.lgamma(1 + 1 / k)
 
 

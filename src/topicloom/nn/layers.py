@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from ..distributed.ranks import Step, step
 
+_MOMENTUM = 0.1  # the weight of a batch in running statistics, PyTorch's default
+
 
 class _Linear(nn.Linear):
     """A linear layer whose weights are not set when it is made, as PyTorch would draw them from the global state."""
@@ -69,25 +71,21 @@ def normal_like(x: Tensor, generator: torch.Generator) -> Tensor:
 
 
 class BatchNorm(nn.Module):
-    """Batch normalisation without a scale, with or without a learned shift.
+    """Batch normalisation without a scale or a shift.
 
     In a step of several ranks, the statistics are those of the batch of all ranks. A batch of one document has no
     variance, so it is normalised by the running statistics. PyTorch's own layer raises an error in this case.
 
     Args:
         n_features: the number of columns F.
-        shift: whether a shift is learned.
-        momentum: the weight of a batch in the running statistics.
         eps: a number added to the variance.
     """
 
     running_mean: Tensor  # (F,)
     running_var: Tensor  # (F,)
 
-    def __init__(self, n_features: int, *, shift: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> None:
+    def __init__(self, n_features: int, *, eps: float = 1e-5) -> None:
         super().__init__()
-        self.shift = nn.Parameter(torch.zeros(n_features)) if shift else None
-        self.momentum = momentum
         self.eps = eps
         self.register_buffer("running_mean", torch.zeros(n_features))
         self.register_buffer("running_var", torch.ones(n_features))
@@ -99,12 +97,10 @@ class BatchNorm(nn.Module):
         if use_batch and taken.is_shared:
             normal, mean, var = self._over_ranks(x, taken, n := taken.n_docs(len(x)))
             with torch.no_grad():
-                self.running_mean.lerp_(mean, self.momentum)
-                self.running_var.lerp_(var * n / (n - 1), self.momentum)
+                self.running_mean.lerp_(mean, _MOMENTUM)
+                self.running_var.lerp_(var * n / (n - 1), _MOMENTUM)
             return normal
-        return F.batch_norm(
-            x, self.running_mean, self.running_var, None, self.shift, use_batch, self.momentum, self.eps
-        )
+        return F.batch_norm(x, self.running_mean, self.running_var, None, None, use_batch, _MOMENTUM, self.eps)
 
     def of_halves(self, x: Tensor) -> Tensor:
         """Return the columns, (B, F), each half of the batch normalised by itself.
@@ -119,9 +115,9 @@ class BatchNorm(nn.Module):
             halves = zip(x.tensor_split([taken.own_first_half(len(x))]), sizes, strict=True)
             return torch.cat([self._over_ranks(half, taken, n)[0] for half, n in halves])
         parts = [
-            F.batch_norm(half, None, None, None, self.shift, True, 0.0, self.eps)
+            F.batch_norm(half, None, None, None, None, True, 0.0, self.eps)
             if len(half) > 1
-            else F.batch_norm(half, self.running_mean, self.running_var, None, self.shift, False, 0.0, self.eps)
+            else F.batch_norm(half, self.running_mean, self.running_var, None, None, False, 0.0, self.eps)
             for half in x.tensor_split(2)
         ]
         return torch.cat(parts)
@@ -135,7 +131,7 @@ class BatchNorm(nn.Module):
         moments = taken.sum(torch.stack([deviation.sum(0), deviation.square().sum(0)])) / n  # (2, F)
         var = (moments[1] - moments[0].square()).clamp_min(0)
         normal = (deviation - moments[0]) * (var + self.eps).rsqrt()
-        return (normal if self.shift is None else normal + self.shift), self.running_mean + moments[0], var
+        return normal, self.running_mean + moments[0], var
 
 
 class FoldedNorm(nn.Module):
@@ -154,7 +150,7 @@ class FoldedNorm(nn.Module):
     running_mean: Tensor  # (K,) of x
     running_cov: Tensor  # (K, K) of x
 
-    def __init__(self, n_inputs: int, n_features: int, *, momentum: float = 0.1, eps: float = 1e-5) -> None:
+    def __init__(self, n_inputs: int, n_features: int, *, momentum: float = _MOMENTUM, eps: float = 1e-5) -> None:
         super().__init__()
         self.shift = nn.Parameter(torch.zeros(n_features))
         self.momentum = momentum

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from .divergences import kl_normal
 
+_RATE = 0.05  # the weight of a batch in the weights of a mixture
+
 
 class Prior(nn.Module, ABC):
     """The prior p(z) of a Gaussian posterior."""
@@ -81,9 +83,9 @@ class MixturePrior(Prior):
         return torch.log_softmax(self.weights, dim=0)
 
     @torch.no_grad()
-    def follow(self, shares: Tensor, rate: float = 0.05) -> None:
+    def follow(self, shares: Tensor) -> None:
         """Move pi towards the components' shares (C,) of a batch."""
-        pi = self.log_pi.exp().lerp_(shares, rate).clamp_min_(1e-3 / len(shares))
+        pi = self.log_pi.exp().lerp_(shares, _RATE).clamp_min_(1e-3 / len(shares))
         self.weights.copy_((pi / pi.sum()).log())
 
     def responsibilities(self, mean: Tensor, log_var: Tensor) -> Tensor:

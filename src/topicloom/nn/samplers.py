@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from .dirichlet import log_gamma_draws
 
 _RATE = 0.05  # the weight of a batch in running statistics
+_CORNER_DISTANCE, _CORNER_DEVIATION = 20.0, 4.0  # those of the prior "gmm-std" of zll17's Neural_Topic_Models
 
 
 class Sampler(nn.Module, ABC):
@@ -35,17 +36,15 @@ class DirichletSampler(Sampler):
         alpha: the mean of the parameters.
         follows: whether p follows the mean of theta = softmax(codes), by an empirical Bayes estimate. Otherwise p is
             even.
-        rate: the weight of a batch in the running mean.
     """
 
     shares: Tensor  # (K,) p
 
-    def __init__(self, n_topics: int, alpha: float, *, follows: bool = False, rate: float = _RATE) -> None:
+    def __init__(self, n_topics: int, alpha: float, *, follows: bool = False) -> None:
         super().__init__()
         self.register_buffer("shares", torch.full((n_topics,), 1 / n_topics))
         self.total = n_topics * alpha
         self.follows = follows
-        self.rate = rate
 
     @property
     def alpha(self) -> Tensor:
@@ -60,7 +59,7 @@ class DirichletSampler(Sampler):
 
     def update(self, codes: Tensor) -> None:
         if self.follows:
-            self.shares.lerp_(_usage(codes), self.rate)
+            self.shares.lerp_(_usage(codes), _RATE)
 
 
 class GaussianMixtureSampler(Sampler):
@@ -99,18 +98,16 @@ class GaussianSampler(GaussianMixtureSampler):
         n_topics: the number of topics K.
         deviation: the standard deviation of z.
         follows: whether m follows the mean of the codes, by an empirical Bayes estimate. Otherwise m is 0.
-        rate: the weight of a batch in the running mean.
     """
 
-    def __init__(self, n_topics: int, deviation: float = 1.0, *, follows: bool = False, rate: float = _RATE) -> None:
+    def __init__(self, n_topics: int, deviation: float = 1.0, *, follows: bool = False) -> None:
         super().__init__(torch.ones(1), torch.zeros(1, n_topics), torch.full((1, n_topics), deviation**2))
         self.follows = follows
-        self.rate = rate
 
     def update(self, codes: Tensor) -> None:
         if self.follows:
             centre = codes.mean(0)  # (K,)
-            self.means.lerp_(centre - centre.mean(), self.rate)
+            self.means.lerp_(centre - centre.mean(), _RATE)
 
 
 class CornerMixture(GaussianMixtureSampler):
@@ -118,28 +115,18 @@ class CornerMixture(GaussianMixtureSampler):
 
     Args:
         n_topics: the number of topics K.
-        centre: the distance of the components from the origin.
-        deviation: their standard deviation.
-        follows, rate: as in `DirichletSampler`, for the weights of the components.
+        follows: as in `DirichletSampler`, for the weights of the components.
     """
 
-    def __init__(
-        self,
-        n_topics: int,
-        centre: float = 20.0,
-        deviation: float = 4.0,
-        *,
-        follows: bool = False,
-        rate: float = _RATE,
-    ) -> None:
+    def __init__(self, n_topics: int, *, follows: bool = False) -> None:
         even = torch.full((n_topics,), 1 / n_topics)
-        super().__init__(even, centre * torch.eye(n_topics), torch.full((n_topics, n_topics), deviation**2))
+        corners = _CORNER_DISTANCE * torch.eye(n_topics)
+        super().__init__(even, corners, torch.full((n_topics, n_topics), _CORNER_DEVIATION**2))
         self.follows = follows
-        self.rate = rate
 
     def update(self, codes: Tensor) -> None:
         if self.follows:
-            self.weights.lerp_(_usage(codes), self.rate)
+            self.weights.lerp_(_usage(codes), _RATE)
 
 
 class FittedMixture(GaussianMixtureSampler):
@@ -148,13 +135,11 @@ class FittedMixture(GaussianMixtureSampler):
     Args:
         n_topics: the number of topics K.
         spread: the standard deviation of the codes. Components start at twice this distance along their dimension.
-        rate: the weight of a batch in the running statistics.
     """
 
-    def __init__(self, n_topics: int, spread: float, rate: float = _RATE) -> None:
+    def __init__(self, n_topics: int, spread: float) -> None:
         even = torch.full((n_topics,), 1 / n_topics)
         super().__init__(even, 2 * spread * torch.eye(n_topics), torch.full((n_topics, n_topics), spread**2))
-        self.rate = rate
         self.floor = (0.1 * spread) ** 2
 
     def update(self, codes: Tensor) -> None:
@@ -163,14 +148,14 @@ class FittedMixture(GaussianMixtureSampler):
         eta = torch.softmax(log_density, dim=1)  # (B, K)
         mass = eta.sum(0)  # (K,)
         # A component moves in proportion to its documents. One without documents stays, and may get some later.
-        step = (self.rate * mass / mass.mean()).clamp(max=1.0)[:, None]  # (K, 1)
+        step = (_RATE * mass / mass.mean()).clamp(max=1.0)[:, None]  # (K, 1)
         share = (eta / mass.clamp_min(1e-8)).mT  # (K, B)
         centre = share @ codes  # (K, K)
         about_new = step * (2 - step) * (centre - self.means) ** 2  # (K, K)
         spread = torch.einsum("kb,bkl->kl", share, gap) - about_new  # (K, K)
         self.means.lerp_(centre, step)
         self.vars.lerp_(spread, step).clamp_(min=self.floor)
-        self.weights.lerp_(mass / len(codes), self.rate).clamp_(min=1e-3 / len(mass))
+        self.weights.lerp_(mass / len(codes), _RATE).clamp_(min=1e-3 / len(mass))
         self.weights /= self.weights.sum()
 
 

@@ -1,4 +1,4 @@
-"""What all worker processes have in common: how often a job is given again, and their end with this process."""
+"""What processes have in common: how their threads wait, how often a job is given again, and the end of workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ import time
 
 ATTEMPTS = 3  # so often a job is begun whose worker process dies
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # environment of a worker
+SPIN_COUNT = "GOMP_SPINCOUNT"  # a variable of the environment; see `limit_spinning`
 _SECONDS = 1  # between two looks at the parent process
+
+
+def limit_spinning() -> None:
+    """Set the environment so that threads which wait for others soon sleep, unless the user has set how they wait.
+
+    A thread that waits for another one spins before it sleeps. By default it spins for so long that a training step
+    takes several times as long while a second process is busy. PyTorch reads the variable when it is first imported.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault(SPIN_COUNT, "3000")
 
 
 @functools.cache

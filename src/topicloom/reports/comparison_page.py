@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..display import as_markup
+from ..display import as_markup, counted
 from ..errors import InputError, MissingExtraError
 from ..metrics import CATALOGUE
 
@@ -143,13 +143,8 @@ def page(found: Comparison) -> str:
 
 def _size(found: Comparison) -> str:
     """Return how many models, numbers of topics and seeds were compared."""
-    counts = {
-        "model": len(found.models),
-        "number of topics": len(found.n_topics),
-        "seed": found.seeds,
-    }
-    plural = {"number of topics": "numbers of topics"}
-    return ", ".join(f"{n} {name if n == 1 else plural.get(name, name + 's')}" for name, n in counts.items())
+    n_topics = counted(len(found.n_topics), "number of topics", "numbers of topics")
+    return f"{counted(len(found.models), 'model')}, {n_topics}, {counted(found.seeds, 'seed')}"
 
 
 def _versions(found: Comparison) -> list[str]:

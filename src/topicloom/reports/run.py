@@ -32,7 +32,7 @@ from typing import Any, Literal
 from .. import metrics
 from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, TrainingDivergedError
-from ..files import atomic_directory, put_in_place
+from ..files import atomic_directory, link_or_copy, put_in_place
 from ..models.base import TopicModel
 from ..models.fitted import Perplexity
 from ..models.inference import device_of
@@ -143,19 +143,11 @@ def write(
         topics = Topics.of(model, corpus, documents)
         _draw(staged, topics, options.font)
         if state is not None:
-            _link(state, staged / STATE)
+            link_or_copy(state, staged / STATE)
         if options.explorer:
             _write_page(staged, folder.resolve().name, topics, options, measured)
     _set_edits_aside(folder, model)
     return measured
-
-
-def _link(file: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where the file system has no links."""
-    try:
-        os.link(file, target)
-    except OSError:
-        shutil.copyfile(file, target)
 
 
 def _set_edits_aside(folder: Path, model: TopicModel) -> None:
@@ -216,7 +208,7 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "versions": versions(),
         "machine": machine(device_of(model.network_)),
     }
-    return {name: None if _is_endless(value) else value for name, value in measures.items()}
+    return {name: None if _is_not_finite(value) else value for name, value in measures.items()}
 
 
 def _perplexity(model: TopicModel, corpus: Corpus, method: Perplexity) -> float | None:
@@ -303,5 +295,5 @@ def _draw(folder: Path, topics: Topics, font: str | None) -> None:
         figures.save(figures.quality_curve(history), folder / "quality.png")
 
 
-def _is_endless(value: Any) -> bool:
+def _is_not_finite(value: Any) -> bool:
     return isinstance(value, float) and not math.isfinite(value)

@@ -38,7 +38,7 @@ def is_utf8(text: str) -> bool:
 
 
 def brief(value: object) -> str:
-    """A value as the beginning of one line of Python, for messages."""
+    """Return a value as the beginning of one line of Python, for messages."""
     try:
         return " ".join(repr(value)[:200].split())[:60]
     except RecursionError:  # a list in a list in a list
@@ -46,6 +46,6 @@ def brief(value: object) -> str:
 
 
 def describe(value: object) -> str:
-    """A value's type with its article, such as "a float", for messages."""
+    """Return a value's type with its article, such as "a float", for messages."""
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

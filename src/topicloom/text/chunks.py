@@ -50,17 +50,17 @@ def counts_of(
     """Count the words of texts over a fixed vocabulary.
 
     Args:
-        texts: Texts or lists of tokens, whichever the tokenizer takes.
-        vocabulary: The word of each column, or the column of each word, which must not change between calls. Other
+        texts: texts or lists of tokens, whichever the tokenizer takes.
+        vocabulary: the word of each column, or the column of each word, which must not change between calls. Other
             words are left out, and every document keeps its row.
-        tokenizer: The tokenizer that splits the texts.
-        n_jobs: As for `count_chunks`.
+        tokenizer: the tokenizer that splits the texts.
+        n_jobs: as for `count_chunks`.
 
     Returns:
         Counts of shape (n_docs, n_words) and type float32.
 
     Raises:
-        InputError: The tokenizer does not take a document.
+        InputError: the tokenizer does not take a document.
     """
     counter = fixed_counter(vocabulary, tokenizer)
     n_words = len(counter.places)
@@ -104,15 +104,15 @@ def count_chunks(
     """Count chunks, in their order.
 
     Args:
-        chunks: The documents.
-        tokenizer: The tokenizer that splits them.
-        n_jobs: The number of worker processes, or -1 for one on each core. None starts workers once this process has
+        chunks: the documents.
+        tokenizer: the tokenizer that splits them.
+        n_jobs: the number of worker processes, or -1 for one on each core. None starts workers once this process has
             counted for some seconds. Chunks whose worker was killed are counted again.
-        counter: Counts the chunks that are counted in this process, in place of `OpenCounter`.
-        cluster: The address of a Ray cluster whose nodes count the chunks in place of worker processes.
+        counter: counts the chunks that are counted in this process, in place of `OpenCounter`.
+        cluster: the address of a Ray cluster whose nodes count the chunks in place of worker processes.
 
     Raises:
-        InputError: The tokenizer does not take a document, and the message names its row; or worker processes are
+        InputError: the tokenizer does not take a document, and the message names its row; or worker processes are
             killed again and again; or there is no such cluster.
         MissingExtraError: Ray is not installed.
         SettingError: `n_jobs` is 0.

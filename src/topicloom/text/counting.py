@@ -30,8 +30,8 @@ class Columns(dict["bytes | str", int]):
     """The column of each piece of text, which is found when the piece occurs for the first time.
 
     Args:
-        tokenizer: The tokenizer that splits the pieces.
-        column_of: The column of a word, or None if it is not counted.
+        tokenizer: the tokenizer that splits the pieces.
+        column_of: the column of a word, or None if it is not counted.
     """
 
     def __init__(self, tokenizer: AnyTokenizer, column_of: Callable[[str], int | None]) -> None:
@@ -67,8 +67,8 @@ class Columns(dict["bytes | str", int]):
         """Count the words of documents.
 
         Args:
-            pieces: The pieces of all documents, with a boundary after each document.
-            n_columns: Returns the number of columns, which may have grown.
+            pieces: the pieces of all documents, with a boundary after each document.
+            n_columns: returns the number of columns, which may have grown.
 
         Returns:
             Counts of shape (n_docs, n_columns) and type float32.
@@ -102,17 +102,17 @@ class Columns(dict["bytes | str", int]):
 
 
 def _own_token(token: str) -> tuple[str]:
-    """A token of the user's own, if it can be a word of a vocabulary."""
+    """Return a token of the user's own, if it can be a word of a vocabulary."""
     token = replace_surrogates(token)
     refuse_line_breaks([token])
     return (token,)
 
 
 def pieces_of(texts: Sequence[Text], tokenizer: AnyTokenizer, first_row: int = 0) -> Sequence[bytes] | Sequence[str]:
-    """The pieces of texts, with a boundary after each; for the user's own tokens, the tokens are the pieces.
+    """Return the pieces of texts, with a boundary after each; for the user's own tokens, the tokens are the pieces.
 
     Raises:
-        InputError: The tokenizer does not take a document, and the message names its row.
+        InputError: the tokenizer does not take a document, and the message names its row.
     """
     if isinstance(tokenizer, Tokenizer) and all(isinstance(text, str) for text in texts):
         return tokenizer.pieces(texts)  # type: ignore[arg-type]
@@ -130,8 +130,8 @@ class Part(NamedTuple):
     """The counts of a chunk of documents.
 
     Args:
-        words: The word of each column.
-        counts: Counts of shape (n_docs, len(words)).
+        words: the word of each column.
+        counts: counts of shape (n_docs, len(words)).
     """
 
     words: Sequence[str]
@@ -142,7 +142,7 @@ class OpenCounter:
     """Count words of all kinds. Pieces are remembered from one chunk to the next, for one thread.
 
     Args:
-        tokenizer: The tokenizer that splits the texts.
+        tokenizer: the tokenizer that splits the texts.
     """
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:
@@ -159,7 +159,7 @@ class OpenCounter:
         """Count texts, of which the first one has the number `first_row`, over the words that they contain.
 
         Raises:
-            InputError: The tokenizer does not take a document, and the message names its row.
+            InputError: the tokenizer does not take a document, and the message names its row.
         """
         if self._columns.is_full:
             self._begin()
@@ -181,8 +181,8 @@ class FixedCounter:
     """Count the words of a vocabulary. Pieces are remembered from one call to the next; threads may share them.
 
     Args:
-        vocabulary: The word of each column, or the column of each word.
-        tokenizer: The tokenizer that splits the texts.
+        vocabulary: the word of each column, or the column of each word.
+        tokenizer: the tokenizer that splits the texts.
     """
 
     def __init__(self, vocabulary: Sequence[str] | Mapping[str, int], tokenizer: AnyTokenizer) -> None:
@@ -207,7 +207,7 @@ class FixedCounter:
         """Count texts, of which the first one has the number `first_row`.
 
         Raises:
-            InputError: The tokenizer does not take a document, and the message names its row.
+            InputError: the tokenizer does not take a document, and the message names its row.
         """
         columns = self._columns
         if columns.is_full:
@@ -221,7 +221,7 @@ _lock = threading.Lock()
 
 
 def fixed_counter(vocabulary: Iterable[str] | Mapping[str, int], tokenizer: AnyTokenizer) -> FixedCounter:
-    """The counter of a vocabulary; the last ones are remembered, because models count one text after another."""
+    """Return the counter of a vocabulary; the last ones are remembered, because models count one text after another."""
     if not isinstance(vocabulary, list | tuple | Mapping):
         return FixedCounter(list(vocabulary), tokenizer)
     key = id(vocabulary), id(tokenizer)
@@ -236,7 +236,7 @@ def fixed_counter(vocabulary: Iterable[str] | Mapping[str, int], tokenizer: AnyT
 
 
 def columns_of(words: Iterable[str], places: Mapping[str, int]) -> npt.NDArray[np.int32]:
-    """The column of each word, or -1 for a word without a column, of shape (len(words),)."""
+    """Return the column of each word, or -1 for a word without a column, of shape (len(words),)."""
     return np.array([places.get(word, -1) for word in words], np.int32)
 
 
@@ -255,7 +255,7 @@ def refuse_line_breaks(words: Sequence[str]) -> None:
     """Refuse words that cannot be a line of vocabulary.txt.
 
     Raises:
-        InputError: A word is blank, or contains a line break or a lone surrogate.
+        InputError: a word is blank, or contains a line break or a lone surrogate.
     """
     for word in words:
         if "\n" in word or "\r" in word or not word.strip():

@@ -23,8 +23,8 @@ class CustomTokenizer(BaseModel):
     allowed.
 
     Args:
-        name: The function's qualified name, or "module:function".
-        stop_words: Tokens to remove.
+        name: the function's qualified name, or "module:function".
+        stop_words: tokens to remove.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,7 +39,7 @@ class CustomTokenizer(BaseModel):
         """Wrap a function.
 
         Raises:
-            SettingError: It is not a function.
+            SettingError: it is not a function.
         """
         if not callable(function):
             raise SettingError(f"`tokenizer` should be a function from a text to its tokens; it is {brief(function)}")
@@ -54,7 +54,7 @@ class CustomTokenizer(BaseModel):
         """Import the function that "module:function" names, such as "jieba:lcut".
 
         Raises:
-            InputError: There is no such module, or no such function in it.
+            InputError: there is no such module, or no such function in it.
         """
         function = import_named(path, _EXAMPLE)
         if not callable(function):
@@ -71,7 +71,7 @@ class CustomTokenizer(BaseModel):
         """Split one text into tokens.
 
         Raises:
-            InputError: The function was not passed again after loading, or it does not return strings.
+            InputError: the function was not passed again after loading, or it does not return strings.
         """
         if self._function is None:
             function = self.name.rpartition("." if self.module is None else ":")[2]
@@ -104,7 +104,7 @@ class Pretokenized(BaseModel):
     """Documents that are lists of tokens already.
 
     Args:
-        stop_words: Tokens to remove.
+        stop_words: tokens to remove.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -113,10 +113,10 @@ class Pretokenized(BaseModel):
     stop_words: tuple[str, ...] = ()
 
     def __call__(self, document: Iterable[str]) -> list[str]:
-        """The tokens of one document, without stop words and blank tokens.
+        """Return the tokens of one document, without stop words and blank tokens.
 
         Raises:
-            InputError: The document is a string, or one of its tokens is not a string.
+            InputError: the document is a string, or one of its tokens is not a string.
         """
         if isinstance(document, str):
             raise InputError(

@@ -54,15 +54,15 @@ _SAMPLE_CHARACTERS = 300  # of each text; enough to recognise a script
 
 
 def languages() -> list[str]:
-    """The codes of all supported languages, sorted."""
+    """Return the codes of all supported languages, sorted."""
     return sorted(listed_languages() | ICU_LANGUAGES)
 
 
 def language_code(language: str) -> str:
-    """The code of a language, given a code with a region ("zh-TW", "en_US") or one of a few English names.
+    """Return the code of a language, given a code with a region ("zh-TW", "en_US") or one of a few English names.
 
     Raises:
-        SettingError: The language is not known.
+        SettingError: the language is not known.
     """
     name = str(language).strip().lower()
     code = re.split("[-_]", name)[0]
@@ -73,7 +73,7 @@ def language_code(language: str) -> str:
 
 
 def detect_language(sample: Iterable[str]) -> str:
-    """The language that the scripts in `sample` suggest, which is "en" for the Latin script.
+    """Return the language that the scripts in `sample` suggest, which is "en" for the Latin script.
 
     Where several languages share a script, the script is only a hint: French, Ukrainian or Persian, for example, must
     be named.
@@ -95,11 +95,11 @@ def detect_language(sample: Iterable[str]) -> str:
 
 
 def other_language(language: str, sample: Iterable[str]) -> str | None:
-    """The language that most texts clearly have, if it is not the one that was named.
+    """Return the language that most texts clearly have, if it is not the one that was named.
 
     Args:
-        language: The code of the language that was named.
-        sample: A few texts.
+        language: the code of the language that was named.
+        sample: a few texts.
 
     Returns:
         A language code, or None if the script of most texts agrees with `language` or is Latin.
@@ -123,13 +123,13 @@ def can_split(language: str, other: str) -> bool:
 
 
 def language_name(code: str) -> str:
-    """The name of a language with its code, such as "Chinese (zh)"; the code alone where no name is known."""
+    """Return the name of a language with its code, such as "Chinese (zh)"; the code alone where no name is known."""
     name = _NAMES.get(code, "English" if code == "en" else "")
     return f"{name} ({code})" if name else code
 
 
 def mismatch(language: str, other: str) -> str:
-    """A sentence that names the language that was given and the one that the texts look like."""
+    """Return a sentence that names the language that was given and the one that the texts look like."""
     return (
         f'the texts look {_NAMES[other]} ({other}), but `language="{language}"` was given; give the language of the '
         f'texts, such as `language="{other}"`'

@@ -37,8 +37,8 @@ class Lines:
     """A text file whose NUL characters are read as blanks.
 
     Args:
-        file: The file.
-        given: Where it comes from.
+        file: the file.
+        given: where it comes from.
     """
 
     def __init__(self, file: TextIO, given: Input) -> None:
@@ -53,7 +53,7 @@ class Lines:
             yield line.replace("\0", " ")
 
     def read(self) -> str:
-        """The whole text."""
+        """Return the whole text."""
         return self._without_nul(self._file.read())
 
     def _without_nul(self, text: str) -> str:
@@ -70,7 +70,7 @@ def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
     """Open a text file, and report the faults that occur while it is read.
 
     Raises:
-        InputError: The file cannot be opened, decompressed or decoded.
+        InputError: the file cannot be opened, decompressed or decoded.
     """
     try:
         with _open(given, newline) as file:
@@ -102,7 +102,7 @@ def _open_binary(path: Path) -> IO[bytes]:
 
 
 def _undecodable(given: Input, error: UnicodeDecodeError) -> InputError:
-    """The error for bytes that the encoding does not have, with their place and the encoding to try."""
+    """Return the error for bytes that the encoding does not have, with their place and the encoding to try."""
     place, head = "", bytes(error.object[:_HEAD])
     if given.path is not None and given.path.is_file():  # a pipe cannot be opened again
         try:
@@ -145,7 +145,7 @@ def _is_binary(head: bytes) -> bool:
 
 
 def _utf16(head: bytes) -> str | None:
-    """The variant of UTF-16 that the first bytes of a file look like, if any."""
+    """Return the variant of UTF-16 that the first bytes of a file look like, if any."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     even, odd = head[::2].count(0), head[1::2].count(0)  # one byte of each ASCII character is 0

@@ -24,7 +24,7 @@ class Cache(dict[Key, Value], Generic[Key, Value]):
     """The values of a function, which is called once for most keys. The memory is bounded.
 
     Args:
-        function: The function from a key to its value.
+        function: the function from a key to its value.
     """
 
     def __init__(self, function: Callable[[Key], Value]) -> None:
@@ -41,7 +41,7 @@ class Cache(dict[Key, Value], Generic[Key, Value]):
 
 
 def inner_characters(joiners: str) -> bytes:
-    """A table for `spaced_pieces`: letters and digits in lower case, joiners, all that is not ASCII; else a blank."""
+    """Return a table for `spaced_pieces`: letters and digits in lower case, joiners, all beyond ASCII; else a blank."""
     kept = f"{joiners}{BOUNDARY}".encode()
     return bytes(c if c >= 128 or chr(c).isalnum() or c in kept else 32 for c in range(256)).lower()
 
@@ -69,11 +69,11 @@ def in_blocks(texts: Sequence[str]) -> Iterator[str]:
 
 
 def spaced_pieces(text: str, table: bytes) -> list[bytes]:
-    """The pieces of text that is written with spaces.
+    """Return the pieces of text that is written with spaces.
 
     Args:
-        text: The text.
-        table: The byte that each byte becomes; pieces lie between blanks.
+        text: the text.
+        table: the byte that each byte becomes; pieces lie between blanks.
     """
     return text.encode("utf-8", "surrogatepass").translate(table).split()
 
@@ -82,7 +82,7 @@ def join_runs(pieces: list[str], joins: Mapping[str, int]) -> list[str]:
     """Join the pieces of a segmenter that a token may cross.
 
     Args:
-        pieces: The pieces.
+        pieces: the pieces.
         joins: 1 for each piece that is joined to neighbours of which this is true, too; 0 for others.
     """
     flags = bytes(map(joins.__getitem__, pieces))

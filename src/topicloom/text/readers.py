@@ -48,7 +48,7 @@ def read(
     U+FFFD, so that everything that is read can be written.
 
     Args:
-        source: One of these, or "-" for standard input:
+        source: one of these, or "-" for standard input:
 
             - a .txt file with one document on each line; a blank line is an empty document
             - a .csv, .tsv, .xlsx, .jsonl or .parquet file with a text column
@@ -57,25 +57,25 @@ def read(
               corpus and a run are no such folders, and are refused.
 
             Text files may be compressed as .gz. Of an .xlsx file, the first worksheet is read, without blank rows.
-        text: The column or field with the text.
-        id: The column with the documents' ids; None means the column `id`, if the file has one.
-        label: The column with the documents' classes, likewise.
-        timestamp: The column with the documents' times, likewise.
+        text: the column or field with the text.
+        id: the column with the documents' ids; None means the column `id`, if the file has one.
+        label: the column with the documents' classes, likewise.
+        timestamp: the column with the documents' times, likewise.
         format: "txt", "md", "csv", "tsv", "xlsx", "jsonl" or "parquet", where the file's name does not show it. It
             does not apply to a folder.
-        encoding: The encoding of text files. A UTF-8 byte order mark is skipped.
-        errors: What to do with bytes that cannot be decoded: "strict", "replace" or "ignore".
-        delimiter: The character between the fields of a .csv or .tsv file. None recognises a comma, semicolon, tab or
+        encoding: the encoding of text files. A UTF-8 byte order mark is skipped.
+        errors: what to do with bytes that cannot be decoded: "strict", "replace" or "ignore".
+        delimiter: the character between the fields of a .csv or .tsv file. None recognises a comma, semicolon, tab or
             vertical bar in .csv files.
-        header: Whether the first line of a .csv, .tsv or .xlsx file names the columns. Without a header, columns are
+        header: whether the first line of a .csv, .tsv or .xlsx file names the columns. Without a header, columns are
             named by number, from "1".
-        quoting: Whether quotation marks enclose fields of a .csv or .tsv file that contain the delimiter or a line
+        quoting: whether quotation marks enclose fields of a .csv or .tsv file that contain the delimiter or a line
             break. False reads quotation marks as ordinary characters.
 
     Raises:
-        InputError: The source cannot be read; the message names the file and the line.
-        SettingError: A format, an encoding or another setting is not known.
-        MissingExtraError: A .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
+        InputError: the source cannot be read; the message names the file and the line.
+        SettingError: a format, an encoding or another setting is not known.
+        MissingExtraError: a .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
     """
     path = None if str(source) == "-" else as_path(source, "source")
     given = Input(path, _checked_encoding(encoding), errors)
@@ -207,7 +207,7 @@ def _cleaned(documents: Iterator[Document], name: str) -> Iterator[Document]:
     """Replace the surrogates in documents.
 
     Raises:
-        InputError: The file contains no documents.
+        InputError: the file contains no documents.
     """
     document = None
     for document in documents:

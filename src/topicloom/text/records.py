@@ -34,10 +34,10 @@ class Layout(NamedTuple):
     """Where a file has its texts.
 
     Args:
-        columns: The columns to read.
-        delimiter: The character between the fields of a table, or None to recognise it.
-        header: Whether the first line of a table names its columns.
-        quoting: Whether quotation marks enclose the fields of a table.
+        columns: the columns to read.
+        delimiter: the character between the fields of a table, or None to recognise it.
+        header: whether the first line of a table names its columns.
+        quoting: whether quotation marks enclose the fields of a table.
     """
 
     columns: Columns
@@ -88,7 +88,7 @@ def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:
 
 
 def unreadable(given: Input, format: str, error: Exception) -> InputError:
-    """The error for a binary file that its library cannot read."""
+    """Return the error for a binary file that its library cannot read."""
     reason = (str(error) or repr(error)).splitlines()[0].rstrip(".")
     return InputError(f"{given.name} cannot be read as {format}: {reason:.200}; save it again as .{format} or .csv")
 
@@ -96,17 +96,17 @@ def unreadable(given: Input, format: str, error: Exception) -> InputError:
 def resolve_columns(
     columns: Columns, present: Iterable[str], where: str, *, optional: bool = False, header: bool | None = None
 ) -> Columns:
-    """The columns to read out of those that are present.
+    """Return the columns to read out of those that are present.
 
     Args:
-        columns: The columns that were asked for.
-        present: The columns of the file.
-        where: The file, for messages.
-        optional: Read None for a missing column other than the text, instead of raising an error.
-        header: Whether the first line names the columns, for tables; the message about a missing column says so.
+        columns: the columns that were asked for.
+        present: the columns of the file.
+        where: the file, for messages.
+        optional: read None for a missing column other than the text, instead of raising an error.
+        header: whether the first line names the columns, for tables; the message about a missing column says so.
 
     Raises:
-        InputError: A column is missing.
+        InputError: a column is missing.
     """
     present = list(present)
 
@@ -146,7 +146,7 @@ def _document(record: dict[str, Any], columns: Columns, where: str) -> Document:
 
 
 def as_string(value: Any) -> str | None:
-    """An id, label or time as a string; None where it is missing or NaN."""
+    """Return an id, label or time as a string; None where it is missing or NaN."""
     if value is None or value != value:
         return None
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)

@@ -16,15 +16,15 @@ Segmenter = Callable[[str], Iterable[str]]
 
 @lru_cache(maxsize=8)
 def segmenter(language: str, user_dictionary: tuple[str, ...]) -> Segmenter | None:
-    """The function that splits a language's text into words, or None for a language that is written with spaces.
+    """Return the function that splits a language's text into words, or None for a language that is written with spaces.
 
     Args:
-        language: A language code.
-        user_dictionary: Lines of a jieba dictionary; without any, Chinese is segmented by rjieba.
+        language: a language code.
+        user_dictionary: lines of a jieba dictionary; without any, Chinese is segmented by rjieba.
 
     Raises:
-        InputError: A line of the dictionary cannot be used.
-        MissingExtraError: The segmenter is not installed.
+        InputError: a line of the dictionary cannot be used.
+        MissingExtraError: the segmenter is not installed.
     """
     if user_dictionary:
         return _jieba_with(user_dictionary)

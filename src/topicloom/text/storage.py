@@ -23,9 +23,9 @@ class StoredTexts(Strings):
     """A sequence of strings that are decoded on access.
 
     Args:
-        blob: The strings in UTF-8, of shape (n_bytes,) and type uint8.
-        starts: The byte at which each string begins, of shape (n,).
-        ends: The byte after the last one of each string, of shape (n,).
+        blob: the strings in UTF-8, of shape (n_bytes,) and type uint8.
+        starts: the byte at which each string begins, of shape (n,).
+        ends: the byte after the last one of each string, of shape (n,).
     """
 
     def __init__(self, blob: npt.NDArray[np.uint8], starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> None:
@@ -38,13 +38,13 @@ class StoredTexts(Strings):
         """Open the files that a TextWriter of this name wrote.
 
         Args:
-            folder: The folder of the files.
-            name: The files' name.
-            count: The number of strings that are expected.
-            mmap: Leave the strings on disk.
+            folder: the folder of the files.
+            name: the files' name.
+            count: the number of strings that are expected.
+            mmap: leave the strings on disk.
 
         Raises:
-            CorpusFileError: A file is missing or damaged, or the number of strings is not `count`.
+            CorpusFileError: a file is missing or damaged, or the number of strings is not `count`.
         """
         path = plain_file(folder, f"{name}.utf8", CorpusFileError)
         offsets = load_array(folder / f"{name}.offsets.npy", mmap)
@@ -124,13 +124,13 @@ class ArrayWriter:
     is full.
 
     Args:
-        folder: The folder of the file.
-        name: The file's name without its suffix.
-        length: The length of the array.
-        dtype: The type of its numbers.
+        folder: the folder of the file.
+        name: the file's name without its suffix.
+        length: the length of the array.
+        dtype: the type of its numbers.
 
     Attributes:
-        array: The array, once all of it is written; an array on disk is memory-mapped.
+        array: the array, once all of it is written; an array on disk is memory-mapped.
     """
 
     array: npt.NDArray[Any]
@@ -179,7 +179,7 @@ def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
     """Read a .npy file, which cannot contain objects.
 
     Raises:
-        CorpusFileError: The file is missing, cut short or of another format.
+        CorpusFileError: the file is missing, cut short or of another format.
     """
     plain_file(path.parent, path.name, CorpusFileError)
     try:
@@ -192,5 +192,5 @@ def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
 
 
 def damaged(path: Path) -> CorpusFileError:
-    """The error for a damaged file of a saved corpus."""
+    """Return the error for a damaged file of a saved corpus."""
     return CorpusFileError.of(path, "is damaged or cut short")

@@ -70,7 +70,7 @@ def _warn_of_sheets(given: Input, sheets: list[str]) -> None:
 
 
 def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str, unit: str) -> Iterator[Document]:
-    """The documents of a table, whose rows come with their line or row number."""
+    """Yield the documents of a table, whose rows come with their line or row number."""
     if layout.header:
         rows = dropwhile(_is_blank, rows)
     first = next(rows, None)
@@ -109,7 +109,7 @@ def _reader(lines: Iterable[str], delimiter: str, layout: Layout, *, strict: boo
 
 
 def _rows(lines: Iterator[str], layout: Layout, name: str) -> Iterator[tuple[int, list[str]]]:
-    """The records of a CSV file, each with the number of its last line."""
+    """Yield the records of a CSV file, each with the number of its last line."""
     assert layout.delimiter is not None
     reader = _reader(lines, layout.delimiter, layout, strict=True)
     warned = False
@@ -147,7 +147,7 @@ def _not_a_table(error: csv.Error, name: str, first: int, last: int) -> InputErr
 
 
 def _delimiter_of(sample: list[str], layout: Layout) -> str:
-    """The delimiter of a CSV file: one that gives the text column, or otherwise one that gives rows of equal length."""
+    """Return the delimiter of a CSV file: one that gives the text column, or else one with rows of equal length."""
     tables = {delimiter: _parsed(sample, delimiter, layout) for delimiter in _DELIMITERS}
     if layout.header:
         for delimiter, table in tables.items():
@@ -161,7 +161,7 @@ def _delimiter_of(sample: list[str], layout: Layout) -> str:
 
 
 def _parsed(sample: list[str], delimiter: str, layout: Layout) -> list[list[str]]:
-    """The records of a sample. The last one is left out if the sample may end inside it."""
+    """Return the records of a sample. The last one is left out if the sample may end inside it."""
     try:
         with _long_fields:
             rows = list(_reader(sample, delimiter, layout, strict=False))
@@ -198,7 +198,7 @@ _long_fields = _LongFields()
 
 
 def _sheet_rows(given: Input, sheets: list[str]) -> Iterator[list[str]]:
-    """The rows of a workbook's first worksheet as strings, without the blank cells at their ends.
+    """Yield the rows of a workbook's first worksheet as strings, without the blank cells at their ends.
 
     The names of all worksheets are appended to `sheets`.
     """

@@ -38,12 +38,12 @@ class Tokenizer(BaseModel):
     token is a run of letters and digits, which may be joined by hyphens and apostrophes; a trailing 's is removed.
 
     Args:
-        language: A code from languages().
-        stop_words: Words to remove, normalised and casefolded.
-        min_length: The minimum number of characters of a token.
-        keep_numbers: Keep tokens without any letter, such as 2024.
-        user_dictionary: Lines of a jieba dictionary ("word", "word frequency" or "word frequency tag"), for Chinese.
-        strip_html: Remove HTML tags and decode entities first. Text without HTML is not affected.
+        language: a code from languages().
+        stop_words: words to remove, normalised and casefolded.
+        min_length: the minimum number of characters of a token.
+        keep_numbers: keep tokens without any letter, such as 2024.
+        user_dictionary: lines of a jieba dictionary ("word", "word frequency" or "word frequency tag"), for Chinese.
+        strip_html: remove HTML tags and decode entities first. Text without HTML is not affected.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -71,7 +71,7 @@ class Tokenizer(BaseModel):
             The pieces of all texts, with a boundary after each text.
 
         Raises:
-            InputError: A document is not a string.
+            InputError: a document is not a string.
         """
         for document in documents:
             if not isinstance(document, str):
@@ -171,21 +171,21 @@ def make_tokenizer(
     """Make the tokenizer of a language.
 
     Args:
-        language: A code such as "en", "zh-TW" or "chinese"; "auto" detects the language of `sample`.
-        stop_words: Words to remove besides the language's stop words, or a file with one word on each line. "auto"
+        language: a code such as "en", "zh-TW" or "chinese"; "auto" detects the language of `sample`.
+        stop_words: words to remove besides the language's stop words, or a file with one word on each line. "auto"
             removes the language's stop words only, and None or "none" removes no words. For Chinese, the English stop
             words are removed too, because Chinese lines often contain English.
-        user_dictionary: A file of words that jieba keeps whole, for Chinese.
-        replace_stop_words: Remove `stop_words` only, and not the language's stop words.
-        min_length: The minimum number of characters of a token.
-        keep_numbers: Keep tokens without any letter.
-        strip_html: Remove HTML tags and decode entities.
-        sample: A few texts, for language="auto".
+        user_dictionary: a file of words that jieba keeps whole, for Chinese.
+        replace_stop_words: remove `stop_words` only, and not the language's stop words.
+        min_length: the minimum number of characters of a token.
+        keep_numbers: keep tokens without any letter.
+        strip_html: remove HTML tags and decode entities.
+        sample: a few texts, for language="auto".
 
     Raises:
-        InputError: A file cannot be read, or there is a user dictionary for another language than Chinese.
-        SettingError: The language is not known, or stop words are to be replaced and none are given.
-        MissingExtraError: The language's segmenter is not installed.
+        InputError: a file cannot be read, or there is a user dictionary for another language than Chinese.
+        SettingError: the language is not known, or stop words are to be replaced and none are given.
+        MissingExtraError: the language's segmenter is not installed.
     """
     code = detect_language(sample) if language == "auto" else language_code(language)
     lines: tuple[str, ...] = ()
@@ -206,10 +206,10 @@ def make_tokenizer(
 
 
 def tokenizer_from_settings(settings: dict[str, Any]) -> AnyTokenizer:
-    """The tokenizer that has `settings` as its `model_dump(mode="json")`.
+    """Return the tokenizer that has `settings` as its `model_dump(mode="json")`.
 
     Raises:
-        InputError: The settings are not those of a tokenizer.
+        InputError: the settings are not those of a tokenizer.
     """
     if isinstance(settings, dict) and settings.get("kind") == "language":
         settings = {"strip_html": False, **settings}  # tokenizers saved before this setting left HTML in the text
@@ -224,15 +224,15 @@ def tokenizer_from_settings(settings: dict[str, Any]) -> AnyTokenizer:
 def resolve_stop_words(
     given: str | Path | Iterable[str] | None, language: str | None, replace: bool = False
 ) -> tuple[str, ...]:
-    """The stop words that the arguments of `make_tokenizer` ask for, sorted.
+    """Return the stop words that the arguments of `make_tokenizer` ask for, sorted.
 
     Args:
-        given: As for `make_tokenizer`.
-        language: A language code, or None for the user's own tokens, which have no list of stop words.
-        replace: Use the given words only, and not the language's stop words.
+        given: as for `make_tokenizer`.
+        language: a language code, or None for the user's own tokens, which have no list of stop words.
+        replace: use the given words only, and not the language's stop words.
 
     Raises:
-        InputError: A file cannot be read.
+        InputError: a file cannot be read.
         SettingError: `replace` is set, and no words are given.
     """
     if given is None or (isinstance(given, str) and given == "none"):

@@ -30,11 +30,9 @@ from ..text.characters import brief, replace_surrogates
 Edit = dict[str, Any]
 FEWEST = 2  # topics that a model can have
 _LONGEST_NAME = 200  # characters
+_MOST_DIGITS = 19  # of a topic's number, as 64 bits can hold
 _FURTHER = {"reduce_to": {"groups"}, "split": {"into", "random_state"}}  # entries beside the edit itself
 KINDS = ("merge", "drop", "rename", "reduce_to", "split")
-
-
-_LONGEST_NUMBER = 20  # digits
 
 
 def checked_edits(edits: Any) -> list[Edit]:
@@ -121,9 +119,8 @@ def _numbers(value: Any, kind: str) -> list[int]:
 
 
 def _number(value: Any, kind: str) -> int:
-    if (
-        isinstance(value, str) and value.strip().isdecimal() and len(value) < _LONGEST_NUMBER
-    ):  # keys of JSON are strings
+    # The keys of JSON are strings.
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) <= _MOST_DIGITS:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 0:
         raise SettingError(f"`{kind}` needs whole numbers from 0; {brief(value)} is none")
@@ -143,6 +140,8 @@ class Numbering:
     Attributes:
         columns: the column of each number, None for a topic that was dropped.
         numbers: (K,) the number of each column: the lowest of those that stand for it.
+        n_start: the number of topics before any edit.
+        parts: the number of topics that splits have added so far, which have the numbers from `n_start`.
     """
 
     columns: Mapping[int, int | None]
@@ -227,8 +226,8 @@ class Numbering:
         numbers = [min(n for n, c in columns.items() if c == column) for column in range(int(assign.max()) + 1)]
         return replace(self, columns=columns, numbers=tuple(numbers))
 
-    def after_split(self, column: int, into: int) -> Numbering:
-        """Return the numbering after a column was split. The first part stays in place, the others come last."""
+    def after_split(self, into: int) -> Numbering:
+        """Return the numbering after a topic was split into so many. The first stays, and the others come last."""
         new = range(self.n_start + self.parts, self.n_start + self.parts + into - 1)
         columns = {**self.columns, **{number: len(self) + place for place, number in enumerate(new)}}
         return replace(self, columns=columns, numbers=(*self.numbers, *new), parts=self.parts + into - 1)

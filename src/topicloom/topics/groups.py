@@ -62,7 +62,9 @@ class ByGroup:
     n_unknown: int = 0
 
     def table(self, topics: Sequence[int] | None = None) -> Table:
-        """Return a row for each topic and group: group, topic, name, share, low, high, documents.
+        """Return a row for each topic and group.
+
+        The columns are the group (`column`), topic, name, share, low, high and documents.
 
         Args:
             topics: these topics only.
@@ -94,6 +96,7 @@ class ByGroup:
 
     @property
     def column(self) -> str:
+        """The name of the column of `table` that has the groups: `by`, unless another column has this name."""
         taken = {"topic", "name", "share", "low", "high", "documents"}
         return f"{self.by} (group)" if self.by in taken else self.by
 

@@ -11,6 +11,7 @@ from ..errors import InputError, SettingError, nearest
 
 Period = Literal["auto", "day", "week", "month", "quarter", "year"]
 _LENGTHS: tuple[Period, ...] = ("day", "week", "month", "quarter", "year")
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MOST_PERIODS = 20_000
 _MOST_BY_DEFAULT = 40  # periods, where the period is chosen by the time that the documents span
 
@@ -79,7 +80,7 @@ def _numbers(times: Any, period: str) -> npt.NDArray[np.int64]:
         days: npt.NDArray[np.int64] = times.astype("datetime64[D]").astype(np.int64)
         return days if period == "day" else (days + 3) // 7  # 1970 began on a Thursday
     months = times.astype("datetime64[M]").astype(np.int64)
-    found: npt.NDArray[np.int64] = months // {"month": 1, "quarter": 3, "year": 12}[period]
+    found: npt.NDArray[np.int64] = months // _MONTHS[period]
     return found
 
 
@@ -88,5 +89,5 @@ def _starts(numbers: npt.NDArray[np.int64], period: str) -> npt.NDArray[np.datet
         return numbers.astype("datetime64[D]")
     if period == "week":
         return (numbers * 7 - 3).astype("datetime64[D]")
-    months = numbers * {"month": 1, "quarter": 3, "year": 12}[period]
+    months = numbers * _MONTHS[period]
     return months.astype("datetime64[M]").astype("datetime64[D]")

@@ -216,9 +216,7 @@ def require_format(path: Path) -> None:
 
 
 def _delimited(table: Table, delimiter: str, excel: bool) -> str:
-    from io import StringIO
-
-    file = StringIO()
+    file = io.StringIO()
     file.write(BOM if excel else "")
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     for row in ([*table.columns], *(row.values() for row in table.to_dicts())):

@@ -42,73 +42,96 @@ def translated(edits: Sequence[Edit], numbers: Mapping[int, int], n_old: int, n_
         numbers: the number of each topic in the other model; topics without one have no counterpart there.
         n_old, n_new: the numbers of topics of the two models.
     """
-    result, known, old_parts, new_parts = Translated(), dict(numbers), n_old, n_new
-    names: dict[int, str | None] = {}  # of topics without a counterpart
+    translation = _Translation(numbers, n_old, n_new)
+    translate = {
+        "merge": translation.merge,
+        "drop": translation.drop,
+        "rename": translation.rename,
+        "reduce_to": translation.reduce_to,
+        "split": translation.split,
+    }
     for edit in edits:
-        kind = next(kind for kind in KINDS if kind in edit)
-        if kind == "split":
-            into = edit["into"]
-            if edit["split"] in known:
-                known |= {old_parts + part: new_parts + part for part in range(into - 1)}
-                result.edits.append(edit | {"split": known[edit["split"]]})
-                new_parts += into - 1
-            else:
-                result.left_out.append(f"the old topic {edit['split']}, which has no counterpart, is not split")
-            old_parts += into - 1
-        elif kind == "rename":
-            found = {known[topic]: name for topic, name in edit["rename"].items() if topic in known}
-            names |= {topic: name for topic, name in edit["rename"].items() if topic not in known}
-            result.edits.extend([{"rename": found}] if found else [])
-        elif kind == "reduce_to":
-            groups = [[known[topic] for topic in group if topic in known] for group in edit.get("groups", [])]
-            if "groups" not in edit or sum(map(len, groups)) == sum(map(len, edit["groups"])):
-                result.edits.append(edit | ({"groups": groups} if groups else {}))
-            else:
-                for old, group in zip(edit["groups"], groups, strict=True):
-                    result.edits.extend(_inherited(old, known, names, result.edits))
-                    result.edits.extend([{"merge": group}] if len(set(group)) > 1 else [])
+        translate[next(kind for kind in KINDS if kind in edit)](edit)
+    return translation.result()
+
+
+class _Translation:
+    """The translation of one edit after another; the arguments are those of `translated`."""
+
+    def __init__(self, numbers: Mapping[int, int], n_old: int, n_new: int) -> None:
+        self.known = dict(numbers)  # the number of each topic in the other model
+        self.next_old, self.next_new = n_old, n_new  # the numbers that the next parts of a split topic have
+        self.names: dict[int, str | None] = {}  # of topics without a counterpart
+        self.edits: list[Edit] = []
+        self.left_out: list[str] = []
+
+    def result(self) -> Translated:
+        nameless = [f'{topic} "{name}"' for topic, name in self.names.items() if name]
+        lost = f"no topic has the name of these old ones, as none resembles them: {', '.join(nameless)}"
+        return Translated(self.edits, [*self.left_out, lost] if nameless else self.left_out)
+
+    def merge(self, edit: Edit) -> None:
+        topics, missing = self._counterparts(edit["merge"])
+        self._inherit(edit["merge"])
+        self._leave_out(missing, "merged")
+        if len(topics) > 1:
+            self.edits.append({"merge": topics})
+
+    def drop(self, edit: Edit) -> None:
+        topics, missing = self._counterparts(edit["drop"])
+        self._leave_out(missing, "dropped")
+        if topics:
+            self.edits.append({"drop": topics})
+
+    def rename(self, edit: Edit) -> None:
+        found = {self.known[topic]: name for topic, name in edit["rename"].items() if topic in self.known}
+        self.names |= {topic: name for topic, name in edit["rename"].items() if topic not in self.known}
+        if found:
+            self.edits.append({"rename": found})
+
+    def reduce_to(self, edit: Edit) -> None:
+        groups = [[self.known[topic] for topic in group if topic in self.known] for group in edit.get("groups", [])]
+        if "groups" not in edit or sum(map(len, groups)) == sum(map(len, edit["groups"])):
+            self.edits.append(edit | ({"groups": groups} if groups else {}))
+            return
+        for old, group in zip(edit["groups"], groups, strict=True):
+            self._inherit(old)
+            if len(set(group)) > 1:
+                self.edits.append({"merge": group})
+
+    def split(self, edit: Edit) -> None:
+        n_added = edit["into"] - 1  # the first part keeps the number
+        if edit["split"] in self.known:
+            self.known |= {self.next_old + part: self.next_new + part for part in range(n_added)}
+            self.edits.append(edit | {"split": self.known[edit["split"]]})
+            self.next_new += n_added
         else:
-            topics = list(dict.fromkeys(known[topic] for topic in edit[kind] if topic in known))
-            missing = [topic for topic in edit[kind] if topic not in known]
-            if kind == "merge":
-                result.edits.extend(_inherited(edit[kind], known, names, result.edits))
-            if missing:
-                verb = "merged" if kind == "merge" else "dropped"
-                plural = (
-                    "the old topic {}, which has no counterpart, is"
-                    if len(missing) == 1
-                    else "the old topics {}, which have no counterparts, are"
-                )
-                result.left_out.append(f"{plural.format(listed(missing))} not {verb}")
-            if len(topics) >= (2 if kind == "merge" else 1):
-                result.edits.append({kind: topics})
-    nameless = [f'{topic} "{name}"' for topic, name in names.items() if name]
-    if nameless:
-        result.left_out.append(
-            "no topic has the name of these old ones, as none resembles them: " + ", ".join(nameless)
-        )
-    return result
+            self.left_out.append(f"the old topic {edit['split']}, which has no counterpart, is not split")
+        self.next_old += n_added
 
+    def _counterparts(self, topics: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the numbers of topics in the other model, each once, and the topics that have none there."""
+        found = dict.fromkeys(self.known[topic] for topic in topics if topic in self.known)
+        return list(found), [topic for topic in topics if topic not in self.known]
 
-def _inherited(
-    merged: Sequence[int], known: dict[int, int], names: dict[int, str | None], before: Sequence[Edit]
-) -> list[Edit]:
-    """Let the parts of a merged topic that have no counterpart share that of another part.
+    def _leave_out(self, missing: Sequence[int], verb: str) -> None:
+        """Say that topics without a counterpart are not merged or dropped."""
+        if len(missing) == 1:
+            self.left_out.append(f"the old topic {missing[0]}, which has no counterpart, is not {verb}")
+        elif missing:
+            self.left_out.append(f"the old topics {listed(missing)}, which have no counterparts, are not {verb}")
 
-    Args:
-        merged: the numbers of the parts.
-        known: the number of each topic in the other model; the parts are added.
-        names: the names of topics without a counterpart; those of the parts are removed.
-        before: the edits of the other model so far.
+    def _inherit(self, merged: Sequence[int]) -> None:
+        """Let the parts of a merged topic that have no counterpart share that of another part.
 
-    Returns:
-        the edit that gives the counterpart the name of a part without one; nothing if another part has a name.
-    """
-    found = [known[topic] for topic in merged if topic in known]
-    if not found:
-        return []
-    missing = [topic for topic in merged if topic not in known]
-    known |= dict.fromkeys(missing, found[0])
-    given = [name for topic in missing if (name := names.pop(topic, None))]
-    named = {topic for edit in before for topic, name in edit.get("rename", {}).items() if name}
-    return [{"rename": {found[0]: given[0]}}] if given and named.isdisjoint(found) else []
+        The counterpart gets the name of a part without one, unless an edit has named it.
+        """
+        found = [self.known[topic] for topic in merged if topic in self.known]
+        if not found:
+            return
+        missing = [topic for topic in merged if topic not in self.known]
+        self.known |= dict.fromkeys(missing, found[0])
+        given = [name for topic in missing if (name := self.names.pop(topic, None))]
+        named = {topic for edit in self.edits for topic, name in edit.get("rename", {}).items() if name}
+        if given and named.isdisjoint(found):
+            self.edits.append({"rename": {found[0]: given[0]}})

@@ -101,7 +101,11 @@ class OverTime:
         return Table.of(rows, f"Shares of topics by {self.period}")
 
     def trend_table(self) -> Table:
-        """Return a row for each topic, those that rise most first: topic, name, trend, slope, tau, p, p_holm."""
+        """Return a row for each topic, those that rise most first.
+
+        The columns are topic, name, trend, the slope as "change per" period (such as "change per month"), tau, p and
+        p_holm.
+        """
         ranked = sorted(self.trends, key=lambda trend: (trend.direction == "steady", -(trend.slope or 0), trend.topic))
         rows = [
             {

@@ -157,19 +157,26 @@ class BatchReader:
 
         If all documents are one batch, they keep their own order, so that the batch is read only once.
         """
-        if len(self) == 1:
-            order = torch.arange(len(order))  # (n_docs,); ranks that read a part need the same order as one process
-            if not self.parts:
-                if not self._whole:
-                    self._whole.append(self._batch(self.rows))
-                yield from self._whole[skip:]
-                return
-        if not self.parts:
+        if self.parts:
+            # Ranks that read parts of a single batch need the same order as one process.
+            yield from self._shared_batches(np.arange(len(order)) if len(self) == 1 else order.numpy(), skip)
+        elif len(self) == 1:
+            if not self._whole:
+                self._whole.append(self._batch(self.rows))
+            yield from self._whole[skip:]
+        else:
             yield from self._batches(self.rows[order.numpy()], skip)
-            return
+
+    def _shared_batches(self, order: np.ndarray[Any, Any], skip: int) -> Iterator[Batch]:
+        """Yield this rank's documents of each batch, with the numbers of those of the other ranks.
+
+        Args:
+            order: as `draw_order` returns it.
+            skip: the number of batches that are left out at the start.
+        """
         own, sizes, positions = [], [], []
         ends = np.cumsum(self.parts)
-        for chosen in np.array_split(order.numpy(), len(self)):
+        for chosen in np.array_split(order, len(self)):
             if current().same_noise:
                 positions.append(np.flatnonzero((chosen >= self.first) & (chosen < self.first + self.n_docs)))
                 sizes.append(np.bincount(np.searchsorted(ends, chosen, side="right"), minlength=len(ends)).tolist())
@@ -272,7 +279,13 @@ class BatchReader:
 
 
 def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> Batch:
-    """Return the documents `rows` of `counts` as a batch on `device`."""
+    """Return a batch of some documents.
+
+    Args:
+        counts: (n_docs, V) word counts.
+        rows: (B,) the documents.
+        device: where the batch is made.
+    """
     starts = counts.indptr[rows].astype(np.int64)
     lengths = counts.indptr[rows + 1] - starts
     offsets = np.zeros(len(rows) + 1, np.int64)

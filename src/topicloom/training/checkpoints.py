@@ -29,7 +29,7 @@ logger = logging.getLogger("topicloom")
 DEFAULT_EVERY = "1min"
 _KEPT = 2
 _GREATEST_COST = 0.01  # the share of the training time that writing may take, unless checkpoints are counted in epochs
-_FILE = "checkpoint-{}.safetensors"
+CHECKPOINT = "checkpoint-{}.safetensors"
 _NAME = re.compile(r"checkpoint-(\d+)\.safetensors")
 _STEPS_BETWEEN_AGREEMENTS = 10  # of several processes, on whether to write
 
@@ -171,7 +171,7 @@ class Checkpoints(Callback):
         number = 1 + self._greatest(max(numbered, default=0))
         failed = False
         try:
-            checkpoint.write(self._own / _FILE.format(number))
+            checkpoint.write(self._own / CHECKPOINT.format(number))
         except OSError as error:
             failed = True
             last = f"the last one is of epoch {self._written.epoch}" if self._written else "there is none yet"
@@ -204,7 +204,7 @@ class Checkpoints(Callback):
         any_files = self._greatest(bool(files))
         while number := -self._greatest(-max(files, default=0)):
             self._damaged += [path for each, path in files.items() if each > number]  # other ranks do not have them
-            path, found = files.get(number, self._own / _FILE.format(number)), None
+            path, found = files.get(number, self._own / CHECKPOINT.format(number)), None
             try:
                 found = read_checkpoint(path)
             except ModelFileError as error:

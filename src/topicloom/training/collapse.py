@@ -99,55 +99,38 @@ class CollapseWatch:
             model: the estimator, whose settings the sentences name.
             row: a row of its history_, with the columns of the watch.
         """
-        n_topics, active, duplicates = model.n_topics, row["active_topics"], row["duplicate_topics"]
+        n_topics, n_docs, n_words = model.n_topics, self.batch.n_docs, self.batch.n_words
         epochs = 2 * max(int(row["epoch"]), getattr(model, "epochs", None) or 0)
-        n_docs = self.batch.n_docs
         if n_docs < n_topics:
             yield f"there are more topics ({n_topics}) than documents ({n_docs}); {_fewer_topics(n_topics, n_docs)}"
         if n_docs < _DOCS_PER_TOPIC * n_topics:
             return
-        units = len(row.get("kl_per_dimension", ()))
-        if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
-            weaker = {"kl_warmup": max(1, epochs // 4), "kl_weight": getattr(model, "divergence_weight", 1) / 2}
-            yield (
-                f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
-                f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"
-            )
-        are_unused = active < (1 - _TOLERATED) * n_topics
-        duplicates = duplicates if self.batch.n_words >= _WORDS else 0
-        alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
-        useful = [active] * are_unused + [n_topics - round(alike - 1)] * (duplicates > 0)
+        yield from _idle_dimensions(model, row, epochs)
+        n_used = row["active_topics"]
+        are_unused = n_used < (1 - _TOLERATED) * n_topics
+        duplicates = row["duplicate_topics"] if n_words >= _WORDS else 0
+        useful = [n_used] if are_unused else []
+        if duplicates:
+            alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
+            useful.append(n_topics - round(alike - 1))
         fewer = max(2, min(useful, default=n_topics // 2))  # the same number in all sentences
         if are_unused:
-            # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
-            factor = 0.5 if getattr(model, "learn_shares", False) else 2
-            weights = {name: factor * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
-            verb = "is" if n_topics - active == 1 else "are"
-            yield (
-                f"{n_topics - active} of {n_topics} topics {verb} no document's main topic; "
-                f"{_cures(model, **weights, n_topics=fewer, epochs=epochs)}"
-            )
-        if self.batch.n_words < _WORDS:
-            return
+            yield _unused_topics(model, n_topics - n_used, fewer, epochs)
         if duplicates:
-            # A model without the separation term by default is better without it.
-            is_separated = getattr(type(model), "min_diversity", 0) > 0
-            stricter = {"min_diversity": round((1 + model.min_diversity) / 2, 2)} if is_separated else {}
-            pairs = "1 pair of topics shares" if duplicates == 1 else f"{duplicates} pairs of topics share"
+            yield _duplicate_topics(model, duplicates, fewer, epochs)
+        if n_words >= _WORDS:
+            yield from self._frequent_words(model, row["frequent_mass"], fewer)
+
+    def _frequent_words(self, model: Any, mass: float, fewer: int) -> Iterator[str]:
+        """Yield a sentence if the most frequent words have much more of the topics' weight than of the corpus."""
+        frequent = np.argsort(-self.word_counts, kind="stable")[:_FREQUENT]
+        usual = float(self.word_counts[frequent].sum() / self.word_counts.sum())
+        if mass > (1 + usual) / 2:
             yield (
-                f"{pairs} at least 8 of their 10 top words; {_cures(model, **stricter, n_topics=fewer, epochs=epochs)}"
-            )
-        usual = float(self.word_counts[self._frequent].sum() / self.word_counts.sum())
-        if row["frequent_mass"] > (1 + usual) / 2:
-            yield (
-                f"the {_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
+                f"the {_FREQUENT} most frequent words have {mass:.0%} of the topics' weight and make "
                 f"up {usual:.0%} of the corpus; leave out common words with `remove_top={_FREQUENT}`, or "
                 f"{_cures(model, background=True, n_topics=fewer)}"
             )
-
-    @property
-    def _frequent(self) -> Array:
-        return np.argsort(-self.word_counts, kind="stable")[:_FREQUENT]
 
 
 class _WatchInputs(MeasureInputs):
@@ -194,6 +177,37 @@ def _column(measure: Measure, value: Measured) -> Any:
     if value.per_dimension is not None:
         return [round(number, 5) for number in value.per_dimension.tolist()]
     return int(value) if measure.is_count else float(value)
+
+
+def _idle_dimensions(model: Any, row: dict[str, Any], epochs: int) -> Iterator[str]:
+    """Yield a sentence if many latent dimensions, where the model has any, carry no information."""
+    units = len(row.get("kl_per_dimension", ()))
+    if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
+        weaker = {"kl_warmup": max(1, epochs // 4), "kl_weight": getattr(model, "divergence_weight", 1) / 2}
+        yield (
+            f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
+            f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"
+        )
+
+
+def _unused_topics(model: Any, n_unused: int, fewer: int, epochs: int) -> str:
+    """Return the sentence on topics that are no document's main topic."""
+    # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
+    factor = 0.5 if getattr(model, "learn_shares", False) else 2
+    weights = {name: factor * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
+    return (
+        f"{n_unused} of {model.n_topics} topics {'is' if n_unused == 1 else 'are'} no document's main topic; "
+        f"{_cures(model, **weights, n_topics=fewer, epochs=epochs)}"
+    )
+
+
+def _duplicate_topics(model: Any, n_pairs: int, fewer: int, epochs: int) -> str:
+    """Return the sentence on pairs of topics that are alike."""
+    # A model without the separation term by default is better without it.
+    is_separated = getattr(type(model), "min_diversity", 0) > 0
+    stricter = {"min_diversity": round((1 + model.min_diversity) / 2, 2)} if is_separated else {}
+    pairs = "1 pair of topics shares" if n_pairs == 1 else f"{n_pairs} pairs of topics share"
+    return f"{pairs} at least 8 of their 10 top words; {_cures(model, **stricter, n_topics=fewer, epochs=epochs)}"
 
 
 def _fewer_topics(n_topics: int, n_docs: int) -> str:

@@ -19,6 +19,7 @@ from .adam import Adam
 Schedule = Literal["one_cycle", "constant"]
 Row = dict[str, Any]  # numbers, and lists of them
 Sums = dict[str, tuple[Tensor, int]]  # the sum of each term of the loss, and the number of its documents
+_COUNTERS = ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topics")  # fields of TrainingState
 
 
 @dataclass(frozen=True)
@@ -233,14 +234,10 @@ class TrainingState:
         for number, optimizer in enumerate(self.optimizers):
             for parameter, moments in optimizer.moments().items():
                 tensors |= {f"optimizer.{number}.{parameter}.{name}": moment for name, moment in moments.items()}
-        counters = {
-            name: getattr(self, name)
-            for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topics", "history")
-        }
         return Snapshot(
             {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()},
             {
-                **counters,
+                **{name: getattr(self, name) for name in _COUNTERS},
                 "history": [dict(row) for row in self.history],
                 "best_loss": None if math.isinf(self.best_loss) else self.best_loss,
                 "has_best": self.best_weights is not None,
@@ -257,7 +254,7 @@ class TrainingState:
             plan: the plan of the stage in which it was taken.
         """
         tensors, values = snapshot.tensors, snapshot.values
-        for name in ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topics"):
+        for name in _COUNTERS:
             setattr(self, name, values[name])
         self.plan = plan
         self.history = [dict(row) for row in values["history"]]

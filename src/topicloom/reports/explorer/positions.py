@@ -17,6 +17,12 @@ _NEIGHBOURS = 5
 _STEPS = 350  # of t-SNE; more change little on a map of this size
 _FEWEST = 12  # documents; fewer are placed by their principal components
 _CHUNK = 4096
+_WIDTH = 0.02  # of the weights of neighbours, as a squared distance between square roots of shares
+_JITTER = 0.004  # of documents that are placed among others, as a share of the map
+
+_GAP = 1.06  # between the centres of two circles, in sums of their radii
+_MOVES = 300  # of overlapping circles at most
+_GOLDEN_ANGLE = 2.399963  # in radians; its multiples are spread evenly over the circle
 
 
 def topic_positions(distances: Array, shares: Array) -> Array:
@@ -49,15 +55,15 @@ def topic_positions(distances: Array, shares: Array) -> Array:
     return np.column_stack([place, radii * scale]).astype(np.float32)
 
 
-def _apart(place: Array, radii: Array, steps: int = 300) -> Array:
+def _apart(place: Array, radii: Array) -> Array:
     """Move circles apart where they overlap, each as little as possible."""
     n = len(place)
     if n < 2:
         return place
-    needed = (radii[:, None] + radii) * 1.06
-    angle = np.arange(n) * 2.399963  # directions for circles with the same centre
+    needed = (radii[:, None] + radii) * _GAP
+    angle = np.arange(n) * _GOLDEN_ANGLE  # directions for circles with the same centre
     place = place + 1e-6 * np.column_stack([np.cos(angle), np.sin(angle)])
-    for _ in range(steps):
+    for _ in range(_MOVES):
         apart = place[:, None] - place  # (n, n, 2)
         distance = np.sqrt((apart**2).sum(-1)) + 1e-12
         overlap = np.maximum(needed - distance, 0)
@@ -87,7 +93,8 @@ def document_positions(theta: Array, seed: int = 0) -> Array:
         return _principal(roots)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[:_LANDMARKS])
     marks = roots[chosen]
-    start = (_principal(marks) - 0.5) * 1e-4 / max(float(_principal(marks)[:, 0].std()), 1e-9)
+    start = _principal(marks)
+    start = (start - 0.5) * 1e-4 / max(float(start[:, 0].std()), 1e-9)  # so small a spread is usual for t-SNE
     start += 1e-6 * np.random.default_rng(seed).standard_normal(start.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -95,19 +102,18 @@ def document_positions(theta: Array, seed: int = 0) -> Array:
     if n == len(chosen):
         return _scaled(placed)
     places = np.empty((n, 2), np.float32)
-    near = min(_NEIGHBOURS, len(marks))
     squares = (marks**2).sum(1)
     for first in range(0, n, _CHUNK):
         distance = squares - 2 * roots[first : first + _CHUNK] @ marks.T  # up to a constant for each row
-        nearest = np.argpartition(distance, near - 1, axis=1)[:, :near]
+        nearest = np.argpartition(distance, _NEIGHBOURS - 1, axis=1)[:, :_NEIGHBOURS]
         by_distance = np.take_along_axis(distance, nearest, axis=1)
         by_distance -= by_distance.min(axis=1, keepdims=True)
-        weights = np.exp(-by_distance / 0.02)
+        weights = np.exp(-by_distance / _WIDTH)
         weights /= weights.sum(axis=1, keepdims=True)
         places[first : first + _CHUNK] = (placed[nearest] * weights[..., None]).sum(1)
     places[chosen] = placed
     # Documents with the same neighbours would hide each other.
-    spread = 0.004 * float(np.abs(placed).max())
+    spread = _JITTER * float(np.abs(placed).max())
     others = np.ones(n, bool)
     others[chosen] = False
     places[others] += spread * np.random.default_rng(seed + 1).standard_normal((int(others.sum()), 2))

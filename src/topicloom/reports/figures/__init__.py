@@ -16,9 +16,9 @@ except ValueError as error:  # MPLBACKEND or matplotlibrc has a value that this 
         f"drawing pictures needs matplotlib, which cannot be imported ({reason}); correct MPLBACKEND or matplotlibrc"
     ) from None
 
-from ..curves import collapse_curve, loss_curve, quality_curve
 from .bars import topic_pages
 from .clouds import word_clouds
+from .curves import collapse_curve, loss_curve, quality_curve
 from .gallery import KINDS, Options, draw, kind_named
 from .interpolation import interpolation_strip
 from .maps import document_map, word_map

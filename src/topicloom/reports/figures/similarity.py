@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage, optimal_leaf_ordering
@@ -61,8 +62,23 @@ def similarity_map(
     shown = np.ma.masked_array(values[np.ix_(order, order)], mask=np.eye(n_topics, dtype=bool))
     field.set_facecolor(LIGHT)  # of the diagonal, on which each topic meets itself
     image = field.imshow(shown, cmap="Blues", vmin=low, vmax=high, interpolation="nearest")
-    size = min(8.0, 0.62 * 72 * cell)
-    style: dict[str, Any] = {"fontsize": size, "fontfamily": fonts, "color": BLACK, "parse_math": False}
+    _label(field, order, names, fontsize=min(8.0, 0.62 * 72 * cell), fontfamily=fonts)
+    if merges is not None:
+        stem = figure.add_axes((0.05 / width, bottom / full, (_TREE - 0.08) / width, side / full))
+        _draw_tree(stem, np.asarray(merges))
+    bar = figure.add_axes(
+        ((width - _BAR + 0.05) / width, (bottom + side - min(side, 2.0)) / full, 0.12 / width, min(side, 2.0) / full)
+    )
+    figure.colorbar(image, cax=bar)
+    bar.tick_params(labelsize=7)
+    bar.set_title("similarity", fontsize=7, color=GREY, loc="left", pad=4)
+    return figure
+
+
+def _label(field: Axes, order: Sequence[int], names: Sequence[str], **font: Any) -> None:
+    """Write the names of the topics beside a map, and their numbers below it, as far as there is room."""
+    n_topics = len(names)
+    style: dict[str, Any] = {**font, "color": BLACK, "parse_math": False}
     field.set_xticks([])
     field.set_yticks([])
     for place, topic in enumerate(order):
@@ -73,27 +89,22 @@ def similarity_map(
             )
         elif place % (n_topics // 40 + 1) == 0:
             field.text(n_topics + 0.5, place, shortened(names[topic], 34), va="center", **style | {"fontsize": 5})
-    if merges is not None:
-        stem = figure.add_axes((0.05 / width, bottom / full, (_TREE - 0.08) / width, side / full))
-        drawn = dendrogram(np.asarray(merges), no_plot=True)
-        segments = [
-            list(zip(heights, leaves, strict=True))
-            for leaves, heights in zip(drawn["icoord"], drawn["dcoord"], strict=True)
-        ]
-        stem.add_collection(LineCollection(segments, colors=GREY, linewidths=0.8))
-        joins = np.asarray(merges)[:, 2]
-        # Topics are far from each other, so that most of an axis that began at 0 would be empty.
-        room = max(0.2 * float(np.ptp(joins)), 0.03 * float(joins.max()), 1e-9)
-        stem.set_xlim(float(joins.max()) + 0.2 * room, max(float(joins.min()) - room, 0))
-        stem.set_ylim(10 * n_topics, 0)  # the first leaf on top, as in the map
-        stem.axis("off")
-    bar = figure.add_axes(
-        ((width - _BAR + 0.05) / width, (bottom + side - min(side, 2.0)) / full, 0.12 / width, min(side, 2.0) / full)
-    )
-    figure.colorbar(image, cax=bar)
-    bar.tick_params(labelsize=7)
-    bar.set_title("similarity", fontsize=7, color=GREY, loc="left", pad=4)
-    return figure
+
+
+def _draw_tree(stem: Axes, merges: npt.NDArray[Any]) -> None:
+    """Draw a tree (K - 1, 4) with its leaves at the right."""
+    drawn = dendrogram(merges, no_plot=True)
+    segments = [
+        list(zip(heights, leaves, strict=True))
+        for leaves, heights in zip(drawn["icoord"], drawn["dcoord"], strict=True)
+    ]
+    stem.add_collection(LineCollection(segments, colors=GREY, linewidths=0.8))
+    joins = merges[:, 2]
+    # Topics are far from each other, so that most of an axis that began at 0 would be empty.
+    room = max(0.2 * float(np.ptp(joins)), 0.03 * float(joins.max()), 1e-9)
+    stem.set_xlim(float(joins.max()) + 0.2 * room, max(float(joins.min()) - room, 0))
+    stem.set_ylim(10 * (len(merges) + 1), 0)  # the first leaf on top, as in the map
+    stem.axis("off")
 
 
 def _tree(similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

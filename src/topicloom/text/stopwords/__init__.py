@@ -10,10 +10,10 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language, NFKC-normalised and casefolded; empty for a language without a list.
+    """Return the stop words of a language, NFKC-normalised and casefolded; empty for a language without a list.
 
     Args:
-        language: A code such as "en" or "zh"; the list of "zh" has simplified and traditional words.
+        language: a code such as "en" or "zh"; the list of "zh" has simplified and traditional words.
     """
     path = _FOLDER / f"{language}.txt"
     return frozenset(read_words(path)) if language in listed_languages() else frozenset()
@@ -21,7 +21,7 @@ def stop_words(language: str) -> frozenset[str]:
 
 @cache
 def listed_languages() -> frozenset[str]:
-    """The codes of the languages that have a list."""
+    """Return the codes of the languages that have a list."""
     return frozenset(path.stem for path in _FOLDER.glob("*.txt"))
 
 

@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..metrics import CATALOGUE, Measure
+from ...metrics import CATALOGUE, Measure
+from .style import BLUE, GREY, PALE
 
 Row = dict[str, Any]
 
@@ -58,7 +59,6 @@ _REPEATED = {"critic_gap"}  # the only term of critic_loss, and therefore equal 
 
 _INACTIVE = 0.01  # nats; as for the measure active_units_by_divergence
 
-_GREY, _BLUE, _PALE = "#555555", "#2f5d8a", "#bfd3e6"
 _HIGHEST = 1e4  # nats, beyond which the band of a panel is cut, but not the line
 _MOST_TICKS = 8  # powers of ten beside a logarithmic axis
 _WIDTH = 7.5  # inches
@@ -174,15 +174,15 @@ def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[f
     rows = [row for row in rows if measure.name in row]
     found = [row[measure.name] for row in rows]
     values = [sorted(value) if isinstance(value, list) else [value] for value in found]
-    axes.plot(_epochs(rows), [row[len(row) // 2] for row in values], marker=_marker(rows), color=_BLUE)
-    axes.fill_between(_epochs(rows), [row[0] for row in values], [row[-1] for row in values], color=_PALE)
+    axes.plot(_epochs(rows), [row[len(row) // 2] for row in values], marker=_marker(rows), color=BLUE)
+    axes.fill_between(_epochs(rows), [row[0] for row in values], [row[-1] for row in values], color=PALE)
     end = measure.axis_end or 0.0
     if limit is not None:
         end = max(end, limit[0])
-        axes.axhline(limit[0], color=_GREY, linestyle=":", linewidth=1)
+        axes.axhline(limit[0], color=GREY, linestyle=":", linewidth=1)
         axes.annotate(
             limit[1], (1, limit[0]), (-4, 2), xycoords=axes.get_yaxis_transform(), textcoords="offset points",
-            ha="right", color=_GREY, fontsize=8,
+            ha="right", color=GREY, fontsize=8,
         )  # fmt: skip
     top = max(end, *(row[-1] for row in values))
     if measure.name == "kl_per_dimension":  # a single dimension may have hundreds of times the others' for a while
@@ -224,14 +224,14 @@ def _by_epoch(history: Sequence[Row], panels: Sequence[_Panel], note: str = "") 
         panel.draw(axes)
         axes.grid(alpha=0.3)
         axes.set_title(title, loc="left", fontsize=8)
-        axes.set_ylabel(textwrap.fill(panel.label, _LABEL), color=_GREY, fontsize=8)
+        axes.set_ylabel(textwrap.fill(panel.label, _LABEL), color=GREY, fontsize=8)
     epochs = _epochs(history)
     all_axes[-1].set_xlabel("epoch")
     all_axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     all_axes[-1].set_xlim(min(epochs, default=1) - 0.5, max(epochs, default=1) + 0.5)
     _mark_stages(all_axes, history)
     if below:
-        figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=_GREY)
+        figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=GREY)
     return figure
 
 
@@ -243,14 +243,14 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
         all_axes[0].set_ylim(low - 0.12 * (high - low), high)  # room for the names
     for before, after, place in boundaries:
         for axes in all_axes:
-            axes.axvline(place, color=_GREY, linestyle="--", linewidth=1)
+            axes.axvline(place, color=GREY, linestyle="--", linewidth=1)
         left, right = all_axes[0].get_xlim()
         names = [(f"{before} ", "right"), (f" {after}", "left")]
         if place - left < _STAGE_NAME * (right - left):
             names = [(f" {after}, after {before}", "left")]
         for name, side in names:
             all_axes[0].text(
-                place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=_GREY, fontsize=8
+                place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=GREY, fontsize=8
             )
 
 
