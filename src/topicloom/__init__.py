@@ -1,4 +1,4 @@
-"""topicloom: neural topic models, from raw text to topics a person can read, trust and use.
+"""topicloom: neural topic models, from raw text to topics that people can read, trust and use.
 
 Names are loaded when they are first used, so that `import topicloom` and the command line start without PyTorch.
 """

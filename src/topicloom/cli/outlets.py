@@ -52,7 +52,13 @@ class VectorMethod(StrEnum):
 def export(
     run: Run,
     to: Annotated[Outlet, typer.Option("--to", help="What is written; see above.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file; its name's end chooses the form of a table.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="The file. For a table, the ending of its name is the format.",
+        ),
+    ],
     words: Annotated[int, typer.Option(min=1, help="Words of a topic in a table.")] = 20,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts of documents too.")] = False,
     excel: Excel = False,
@@ -81,7 +87,7 @@ def export(
 def nearest(
     run: Run,
     item: Annotated[str, typer.Argument(metavar="WORD|TOPIC", help="A word; or a topic, by its number or its name.")],
-    words: Annotated[int, typer.Option(min=1, help="How many words, and how many topics.")] = 10,
+    words: Annotated[int, typer.Option(min=1, help="Number of words to show, and of topics.")] = 10,
     allow: Allow = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
