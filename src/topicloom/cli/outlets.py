@@ -12,7 +12,7 @@ import typer
 from ..errors import InputError
 from .corpora import check_source, open_corpus
 from .files import check_new, check_table, open_topics
-from .options import Allow, AsJson, Excel, Overwrite, Preparing, Quiet, Run, Source
+from .options import Allow, AsJson, Excel, Overwrite, Preparing, Quiet, Run
 from .shell import command, print_json, print_table
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def nearest(
 
 @command
 def vectors(
-    source: Source,
+    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .txt file, or .txt.gz to compress it.")],
     options: Preparing,
     method: Annotated[
