@@ -1,6 +1,6 @@
 """Topics of Chinese text: sentences are segmented into words, and stop words are removed.
 
-Install the extra `zh` first: pip install 'topicloom[zh]'. Run the example with: python examples/chinese.py
+Install the extra `zh` first: pip install '.[zh]'. Run the example with: python examples/chinese.py
 """
 
 import topicloom as tl

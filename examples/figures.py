@@ -1,6 +1,6 @@
 """The pictures of docs/figures.md, from texts that every installation has.
 
-Install the extras first: pip install 'topicloom[viz,clouds,zh]'. Then `python examples/figures.py FOLDER` writes the
+Install the extras first: pip install '.[viz,clouds,zh]'. Then `python examples/figures.py FOLDER` writes the
 pictures to a folder.
 """
 

@@ -53,7 +53,7 @@ def broken_after_two():
 def test_counts_and_rows(caplog):
     with caplog.at_level(logging.WARNING, "topicloom"):
         corpus = Corpus.from_texts(TEXTS, **OPEN, labels=[1, None, "x", "x", "y"])
-    assert caplog.messages == ["2 of 5 documents have no word of the vocabulary; their rows stay"]
+    assert caplog.messages == ["2 of 5 documents have no word of the vocabulary; they keep their rows"]
     assert corpus.vocabulary == ["cat", "mat", "dog", "chase", "dogs", "sat"]  # by total, then by the alphabet
     np.testing.assert_array_equal(
         corpus.counts.toarray(),

@@ -253,7 +253,7 @@ def test_empty_documents_have_the_average_shares_after_edits(model):
         ({"merge": "3,4"}, "`merge` needs the numbers of topics"),
         ({"merge": []}, "`merge` names no topic"),
         ({"drop": 6}, "there is no topic 6; the topics are 0 to 5"),
-        ({"drop": -1}, "`drop` needs whole numbers from 0; -1 is none"),
+        ({"drop": -1}, "`drop` needs whole numbers from 0; -1 is not one"),
         ({"drop": True}, "`drop` names|`drop` needs"),
         ({"drop": list(range(K))}, "dropping these topics would leave no topic of 6"),
         ({"drop": list(range(1, K))}, "would leave one topic of 6; at least 2"),

@@ -116,7 +116,7 @@ def test_a_column_is_read_as_its_data_frame_is(model, library, caplog):
     texts = [text or None for text in TEXTS]
     column = np.array(texts, object) if library == "numpy" else module.Series(texts)
     fitted = tl.GSM(2, epochs=1, hidden_size=8, random_state=0).fit(column)
-    assert "8 of 40 documents have no word of the vocabulary; their rows stay" in caplog.messages
+    assert "8 of 40 documents have no word of the vocabulary; they keep their rows" in caplog.messages
     np.testing.assert_array_equal(fitted.transform(column), fitted.transform(TEXTS))
     np.testing.assert_array_equal(model.transform(column), model.transform(TEXTS))
     if library != "numpy":

@@ -53,6 +53,15 @@ def test_both_readmes_name_the_same_commands_and_models() -> None:
         assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE)
 
 
+@pytest.mark.parametrize("suffix", [".md", ".zh-CN.md"])
+def test_the_list_of_pages_names_every_page(suffix: str) -> None:
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\(([\w.-]+\.md)\)", (docs / f"README{suffix}").read_text(encoding="utf-8")))
+    names = {page.name.split(".")[0] for page in docs.glob("*.md")} - {"README"}
+    there = {name: f"{name}{suffix}" if (docs / f"{name}{suffix}").exists() else f"{name}.md" for name in names}
+    assert set(there.values()) <= linked
+
+
 @pytest.mark.parametrize("target", ["setup", "demo", "test", "check", "bench"])
 def test_make_knows_the_targets(target: str) -> None:
     done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, check=False)

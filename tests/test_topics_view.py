@@ -275,7 +275,7 @@ def test_a_new_text_is_coloured_and_markup_in_it_is_shown(run):
 def test_an_id_that_does_not_exist_is_no_text(run):
     topics = tl.Topics.from_run(run)
     with pytest.raises(
-        tl.InputError, match=r"there is no document 'd599', and the model knows no word .*; did you mean"
+        tl.InputError, match=r"there is no document 'd599', and if it is a text, the model knows no word of it; did"
     ):
         topics.topics_of("d599")
 

@@ -1,4 +1,14 @@
-"""topicloom: neural topic models, from raw text to topics a person can read, trust and use.
+"""topicloom: neural topic models, from raw text to topics that people can read, trust and use.
+
+The main names are `Corpus` (documents as counts of words), the models (`Loom`, `GSM`, `ETM`, `LDA` and others), `load`
+(reads a saved model), `Topics` (topics with documents, to read and edit them), `evaluate`, `compare`,
+`select_n_topics`, `tune`, and the modules `datasets`, `metrics` and `figures`. An example:
+
+    import topicloom as tl
+
+    model = tl.Loom(n_topics=20, random_state=0).fit(["a text", "another text", ...])
+    for words in model.topics():
+        print(*words)
 
 Names are loaded when they are first used, so that `import topicloom` and the command line start without PyTorch.
 """

@@ -60,7 +60,7 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same int
 @command
 def hierarchy(
     run: Run,
-    groups: Annotated[int | None, typer.Option(min=1, help="Cut the tree into so many groups of topics.")] = None,
+    groups: Annotated[int | None, typer.Option(min=1, help="Cut the tree into this many groups of topics.")] = None,
     words: WordsOf = 5,
     word_weight: Annotated[
         float, typer.Option(help="Weight of shared words, from 0 to 1; the rest is that of shared documents.")
@@ -86,7 +86,7 @@ def hierarchy(
 @command
 def trends(
     run: Run,
-    period: Annotated[Period, typer.Option(help="Length of a period; auto gives at most 40.")] = Period.auto,
+    period: Annotated[Period, typer.Option(help="Length of a period; auto makes at most 40 periods.")] = Period.auto,
     topic: Topic = None,
     words: WordsOf = 5,
     level: Level = 0.95,
@@ -225,7 +225,7 @@ def match(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Match the topics of a run with those of an older run: the same, new, or gone."""
+    """Match the topics of a run with those of an older run, and show which ones are new or gone."""
     check_new(edits, overwrite)
     check_table(out, overwrite)
     mention_edits(run)

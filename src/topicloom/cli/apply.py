@@ -84,7 +84,7 @@ def evaluate(
         ),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A class on each line, for the documents.")
+        Path | None, typer.Option(metavar="FILE", help="A file with the class of each document on a line.")
     ] = None,
     reference: Annotated[
         str | None, typer.Option(metavar="FILE", help="Other documents to measure coherence against.")
@@ -96,9 +96,13 @@ def evaluate(
         str | None, typer.Option(metavar="NAME,NAME", help="These measures only; all by default.")
     ] = None,
     words: Annotated[
-        int | None, typer.Option(min=1, help="Words of a topic to use; each measure has a number of its own.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many words of each topic to use; by default, each measure has its own number.",
+        ),
     ] = None,
-    relevance: Annotated[float | None, typer.Option(help="How topics rank their words, as in topics.")] = None,
+    relevance: Annotated[float | None, typer.Option(help="How words are ranked, as for the command topics.")] = None,
     force: Force = False,
     device: Device = "auto",
     allow: Allow = None,

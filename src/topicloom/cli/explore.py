@@ -25,7 +25,11 @@ def explore(
     title: Annotated[str | None, typer.Option(help="The heading; by default the name of the run.")] = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Put the documents' texts in the page.")] = True,
     documents: Annotated[
-        int, typer.Option(min=1, help="The most documents in the page; of more, so many are drawn at random.")
+        int,
+        typer.Option(
+            min=1,
+            help="The largest number of documents in the page; if there are more, this many are drawn at random.",
+        ),
     ] = 100_000,
     allow: Allow = None,
     overwrite: Overwrite = False,

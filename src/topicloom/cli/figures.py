@@ -33,7 +33,7 @@ def figures(
         typer.Option(
             metavar="NAME,NAME",
             help="map, words (of an ETM), clouds, interpolation, sparsity, similarity, time, topics or simplex; by "
-            "default all that the run allows, but the last two.",
+            "default all that the run allows, except topics and simplex.",
         ),
     ] = None,
     out: Annotated[
@@ -41,7 +41,13 @@ def figures(
     ] = None,
     format: Annotated[Format, typer.Option(help="Format of the pictures.")] = Format.png,
     colour: Annotated[
-        str, typer.Option("--colour", "--color", metavar="topic|label", help="What colours the documents of a map.")
+        str,
+        typer.Option(
+            "--colour",
+            "--color",
+            metavar="topic|label",
+            help="Colour the documents of a map by their main topic or by their class.",
+        ),
     ] = "topic",
     space: Annotated[
         str,

@@ -102,7 +102,12 @@ class Reading:
         str | None, _file(help="txt, md, csv, tsv, xlsx, jsonl or parquet, if the file's name does not show it.")
     ] = None
     encoding: Annotated[str, _file(help="Encoding of text files, such as gb18030.")] = "utf-8"
-    errors: Annotated[str, _file(help="Undecodable bytes: strict, replace or ignore.")] = "strict"
+    errors: Annotated[
+        str,
+        _file(
+            help="What to do with bytes that are not in the encoding: strict (an error), replace or ignore.",
+        ),
+    ] = "strict"
     delimiter: Annotated[
         str | None,
         _file(metavar="CHARACTER", help="Separates the fields of a .csv or .tsv file; recognised by default."),
@@ -127,7 +132,12 @@ class Reading:
 class Preparing(Reading):
     """How text becomes a corpus; the names are those of `Corpus.from_file`."""
 
-    language: Annotated[str, _words(help="Such as zh, en or fr; auto recognises the script.")] = "auto"
+    language: Annotated[
+        str,
+        _words(
+            help="Language of the texts, such as zh, en or fr; auto recognises the script.",
+        ),
+    ] = "auto"
     min_df: Annotated[float, _documents(help="Drop words that occur in fewer documents.")] = 5
     max_df: Annotated[float, _documents(help="Drop words that occur in more documents.")] = 0.5
     max_features: Annotated[int | None, _words(help="Keep only this many words, the most frequent ones.")] = None
@@ -205,7 +215,7 @@ Excel = Annotated[
 ]
 Font = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def read_numbers(text: str, option: str) -> list[int]:

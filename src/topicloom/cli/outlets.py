@@ -12,7 +12,7 @@ import typer
 from ..errors import InputError
 from .corpora import check_source, open_corpus
 from .files import check_new, check_table, open_topics
-from .options import Allow, AsJson, Excel, Overwrite, Preparing, Quiet, Run, Source
+from .options import Allow, AsJson, Excel, Overwrite, Preparing, Quiet, Run
 from .shell import command, print_json, print_table
 
 if TYPE_CHECKING:
@@ -52,7 +52,13 @@ class VectorMethod(StrEnum):
 def export(
     run: Run,
     to: Annotated[Outlet, typer.Option("--to", help="What is written; see above.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file; its name's end chooses the form of a table.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="The file. For a table, the ending of its name is the format.",
+        ),
+    ],
     words: Annotated[int, typer.Option(min=1, help="Words of a topic in a table.")] = 20,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts of documents too.")] = False,
     excel: Excel = False,
@@ -81,7 +87,7 @@ def export(
 def nearest(
     run: Run,
     item: Annotated[str, typer.Argument(metavar="WORD|TOPIC", help="A word; or a topic, by its number or its name.")],
-    words: Annotated[int, typer.Option(min=1, help="How many words, and how many topics.")] = 10,
+    words: Annotated[int, typer.Option(min=1, help="Number of words to show, and of topics.")] = 10,
     allow: Allow = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -107,7 +113,7 @@ def nearest(
 
 @command
 def vectors(
-    source: Source,
+    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .txt file, or .txt.gz to compress it.")],
     options: Preparing,
     method: Annotated[

@@ -30,16 +30,18 @@ def documents(
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
     kind: Annotated[
         Kind,
-        typer.Option(
-            help="Those with the largest shares, those of them that differ most from one another, or the latest."
-        ),
+        typer.Option(help="Those with the largest shares, those of them that differ from one another, or the latest."),
     ] = Kind.typical,
     length: Annotated[
-        int, typer.Option(min=20, help="The most characters of a text; its best passage is shown.")
+        int,
+        typer.Option(
+            min=20,
+            help="Show at most this many characters of a text: the passage with the most such words.",
+        ),
     ] = 200,
     as_json: AsJson = False,
 ) -> None:
-    """Show documents of a topic, with the words in them that speak for it."""
+    """Show documents of a topic, with the words in them that are most typical of it."""
     topics = open_topics(run)
     number = topics.number_of(number_or_name(topic))
     found = topics.documents_of(number, n, kind.value, length=length)

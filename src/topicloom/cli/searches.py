@@ -45,14 +45,18 @@ def compare(
     models: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,NAME", help="Such as gsm,lda:method=gibbs+epochs=500; by default, a choice of models."
+            metavar="NAME,NAME", help="Models, such as gsm,lda:method=gibbs+epochs=500; by default nine of them."
         ),
     ] = None,
-    topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics.")] = "20,50",
+    topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics to compare.")] = "20,50",
     seeds: _Seeds = 3,
     split: _Split = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Keeps the fits; the same command continues a killed comparison.")
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="Directory that keeps the fits; the same command continues an interrupted comparison.",
+        ),
     ] = Path("runs/compare"),
     keep_models: _KeepModels = False,
     quiet: Quiet = False,
@@ -84,7 +88,11 @@ def select_topics(
     seeds: _Seeds = 3,
     split: _Split = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Keeps the fits; the same command continues a killed search.")
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="Directory that keeps the fits; the same command continues an interrupted search.",
+        ),
     ] = Path("runs/select-topics"),
     keep_models: _KeepModels = False,
     quiet: Quiet = False,
@@ -119,16 +127,29 @@ def tune(
     topics: Topics = 20,
     trials: Annotated[int, typer.Option(min=1, help="Fits in all, including those of an earlier call.")] = 30,
     objective: Annotated[
-        str | None, typer.Option(metavar="NAME=WEIGHT,...", help="Such as document_npmi=1,topic_diversity=0.5.")
+        str | None,
+        typer.Option(
+            metavar="NAME=WEIGHT,...",
+            help="Weights of the measures to maximise, such as document_npmi=1,topic_diversity=0.5.",
+        ),
     ] = None,
-    sampler: Annotated[Sampler, typer.Option(help="How settings are proposed.")] = Sampler.tpe,
+    sampler: Annotated[
+        Sampler,
+        typer.Option(
+            help="How settings are proposed: by those of earlier trials (tpe), or at random.",
+        ),
+    ] = Sampler.tpe,
     seed: Seed = 0,
     at_once: Annotated[
         int, typer.Option(min=1, help="Trials that are proposed together, and fitted in as many processes or tasks.")
     ] = 1,
     split: _Split = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Keeps the trials and the best model; the same command continues them.")
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="Directory that keeps the trials and the best model; the same command continues them.",
+        ),
     ] = Path("runs/tune"),
     quiet: Quiet = False,
     as_json: AsJson = False,

@@ -35,7 +35,7 @@ logger = logging.getLogger("topicloom")
 _ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 app = typer.Typer(
-    help="Neural topic models: from raw text to topics a person can read, trust and use.",
+    help="Neural topic models: from raw text to topics that people can read, trust and use.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -16,7 +16,11 @@ from .shell import command, print_json, print_table, show_topics
 @command
 def models(
     name: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="One of them, to see its settings; or module:Class.")
+        str | None,
+        typer.Argument(
+            metavar="[MODEL]",
+            help="The model whose settings to show, such as etm; or module:Class.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,7 +51,10 @@ def topics(
     run: Run,
     words: Words = 10,
     relevance: Annotated[
-        float | None, typer.Option(help="1 ranks words by probability; less prefers words that are rare elsewhere.")
+        float | None,
+        typer.Option(
+            help="1 ranks words by probability; a lower value prefers words that are rare elsewhere.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

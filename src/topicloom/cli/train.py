@@ -118,7 +118,7 @@ def train(
     ] = None,
     epochs: Epochs = None,
     recipe: Annotated[
-        Recipe, typer.Option(help="Settings that are not given: the model's own, or those of its paper.")
+        Recipe, typer.Option(help="The values of settings that you do not give: the defaults, or those of the paper.")
     ] = Recipe.default,
     seed: Seed = 0,
     device: Device = "auto",
@@ -146,16 +146,16 @@ def train(
     ] = True,
     font: Font = None,
     monitor: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="Measures of the topics while training, such as c_npmi; or none.")
+        str, typer.Option(metavar="NAME,NAME", help="Measures to take during the training, such as c_npmi; or none.")
     ] = MONITORED,
     monitor_every: Annotated[int, typer.Option(min=1, help="Epochs between two such measurements.")] = 5,
     words: Words = 10,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was stopped; the other options stay as they were.")
+        bool, typer.Option("--resume", help="Go on with a run that was stopped. Repeat its command with this option.")
     ] = False,
     continued: Annotated[
         Path | None,
-        typer.Option("--continue", metavar="RUN", help="Train a finished run for more epochs, such as --epochs +50."),
+        typer.Option("--continue", metavar="RUN", help="Train a finished run further; --epochs +50 adds 50 epochs."),
     ] = None,
     checkpoint_every: Annotated[
         str,

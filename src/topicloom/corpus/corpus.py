@@ -29,13 +29,13 @@ from .vocabulary import Filters
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus(CountedDocuments, WithFields, WithOrder):
-    """Documents as counts of words. Row i is always document i, even if none of its words is in the vocabulary.
+    """Documents as counts of words. `from_texts`, `from_file`, `from_frame`, `from_counts` and `load` make one.
 
     Attributes:
-        counts: (n_docs, n_words) CSR, float32, without explicit zeros or duplicates, columns sorted within a row.
+        counts: (n_docs, n_words) CSR, float32, without explicit zeros or duplicates, columns sorted within a row. Row i
+            is always document i, even if none of its words is in the vocabulary.
         vocabulary: the word of each column. Constructors that read text put the most frequent words first.
-        fields: what is known of each document besides its counts: `ids`, `labels`, `times`, `texts`, `vectors` and
-            `covariates`, which are properties of the corpus, too.
+        fields: `ids`, `labels`, `times`, `texts`, `vectors` and `covariates`, which are also properties of the corpus.
         tokenizer: the tokenizer that split the texts, and that splits new ones in the same way.
         settings: the filters that chose the vocabulary.
     """

@@ -19,7 +19,7 @@ def warn_of_empty(corpus: CountedDocuments) -> None:
     """Warn if documents have no word of the vocabulary."""
     if n_empty := int(corpus.is_empty.sum()):
         logger.warning(
-            "%s of %s documents have no word of the vocabulary; their rows stay", n_empty, corpus.counts.shape[0]
+            "%s of %s documents have no word of the vocabulary; they keep their rows", n_empty, corpus.counts.shape[0]
         )
 
 

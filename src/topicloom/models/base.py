@@ -45,8 +45,8 @@ logger = logging.getLogger("topicloom")
 class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all topic models.
 
-    A model is a scikit-learn estimator: the constructor stores its settings, `fit` checks them, and learned attributes
-    have names that end in an underscore.
+    A model is a scikit-learn estimator: the constructor stores its settings, `fit` checks them, and names of learned
+    attributes end in an underscore. After `fit`, use `topics`, `transform`, `infer`, `perplexity` and `save`.
 
     To write a model of your own that is not trained by gradient descent, define `build_network`, `fit_corpus` and
     `partial_fit_corpus`; for any other, see `NeuralTopicModel`. These methods are for your class to call:

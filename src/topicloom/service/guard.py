@@ -94,7 +94,9 @@ class Guard:
         self._check(scope, headers)
         if self.n_requests > self.limits.requests and scope["path"] != _OPEN:
             self.measures.refused.inc()
-            raise Refusal(503, "too many requests are worked on; try again in a second", [(b"retry-after", b"1")])
+            raise Refusal(
+                503, "the service is busy with other requests; try again in a second", [(b"retry-after", b"1")]
+            )
         body = await self._body(headers, receive)
         answer.unread = []
         given = [body]

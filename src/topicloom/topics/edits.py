@@ -123,7 +123,7 @@ def _number(value: Any, kind: str) -> int:
     if isinstance(value, str) and value.strip().isdecimal() and len(value) <= _MOST_DIGITS:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 0:
-        raise SettingError(f"`{kind}` needs whole numbers from 0; {brief(value)} is none")
+        raise SettingError(f"`{kind}` needs whole numbers from 0; {brief(value)} is not one")
     return int(value)
 
 

@@ -34,7 +34,7 @@ _TOP_WORDS = 10  # of a topic, for its coherence and exclusivity
 _SHORT = 10.0  # tokens; the shares of documents of this length count half
 _CANDIDATES = 20  # times n documents, among which diverse ones are chosen
 _NAMING_WORDS, _NAMING_DOCUMENTS = 50, 100  # of a topic, from which its name is made
-_SPEAKING = 8  # words of a document that speak for a topic
+_SPEAKING = 8  # words of a document that are most typical of a topic
 _NAMED = 10  # unknown words in a message
 
 
@@ -77,7 +77,7 @@ class Reading(View):
         )
 
     def documents_of(self, topic: Any, n: int = 5, kind: Kind = "typical", *, length: int | None = None) -> Table:
-        """Return documents of a topic with the words in them that speak for it.
+        """Return documents of a topic with the words in them that are most typical of it.
 
         Args:
             topic: its number or its name.
@@ -142,7 +142,7 @@ class Reading(View):
             if document.strip() and corpus.is_empty[0]:
                 clue = similar(document, self.documents.ids[:10_000]) or "give another id or text"
                 raise InputError(
-                    f"there is no document {document!r:.60}, and the model knows no word of such a text; {clue}"
+                    f"there is no document {document!r:.60}, and if it is a text, the model knows no word of it; {clue}"
                 )
             return self._coloured(corpus, self.model.infer(corpus), 0)
         return self._coloured(self.corpus, self.documents, row)
@@ -253,7 +253,7 @@ class Reading(View):
         return latest
 
     def _speaking(self, row: int, k: int) -> list[str]:
-        """Return the words of a document that speak for a topic, the most telling first."""
+        """Return the words of a document that are most typical of a topic, best first."""
         counts = self.corpus.counts
         place = slice(counts.indptr[row], counts.indptr[row + 1])
         words = counts.indices[place]

@@ -35,7 +35,11 @@ logger = logging.getLogger("topicloom")
 
 
 class Topics(Reading, Analyses, Outlets):
-    """The topics of a fitted model together with documents.
+    """The topics of a fitted model together with documents, to read, edit, name and export them.
+
+    `Topics(model, corpus)` takes a model and documents, and `Topics.from_run("runs/news")` reads a run. To read topics,
+    see `table`, `documents_of`, `find_topics`, `over_time`, `by`, `hierarchy` and `match`. The methods `merge`, `drop`,
+    `split`, `rename`, `name` and `replay` return a new view and leave this one as it is.
 
     Args:
         model: a fitted model.

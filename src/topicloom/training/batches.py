@@ -114,8 +114,8 @@ class BatchReader:
         reader.first = sum(reader.parts[: ranks.rank])
         if min(reader.parts) < len(reader) and not ranks.same_noise:
             raise InputError(
-                f"process {int(np.argmin(reader.parts))} of {ranks.size} has {min(reader.parts)} documents, and there "
-                f"are {len(reader)} batches; use fewer processes or a larger `batch_size`"
+                f"process {int(np.argmin(reader.parts))} of {ranks.size} has {min(reader.parts)} documents, which are "
+                f"too few for {len(reader)} batches; use fewer processes or a larger `batch_size`"
             )
         return reader
 

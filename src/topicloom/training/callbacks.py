@@ -103,7 +103,7 @@ def check_callbacks(callbacks: Any) -> None:
     for callback in callbacks:
         if not isinstance(callback, Callback):
             raise SettingError(
-                f"callbacks should contain objects of a subclass of topicloom.Callback; {callback!r:.60} is none"
+                f"callbacks should contain objects of a subclass of topicloom.Callback; {callback!r:.60} is not one"
             )
 
 

@@ -63,7 +63,10 @@ _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Loom(VariationalTopicModel):
-    """Variational pretraining, collapsed counting and sampling, amortised inference: this project's own topic model.
+    """This project's own topic model: an autoencoder, then a counting algorithm, then a Gibbs sampler.
+
+    It is trained in these three stages, of which the first two are short. An encoder, which is trained along with them,
+    infers the topics of new documents. docs/models/loom.md describes the model.
 
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
