@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import topicloom as tl
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.text import Document, read
 
@@ -126,8 +127,18 @@ def test_folder(tmp_path):
     with pytest.raises(InputError, match="plain text has no columns"):
         read(tmp_path, id="name")
     (tmp_path / "d").mkdir()
-    with pytest.raises(InputError, match=r"d is a folder without .txt and .md files"):
+    with pytest.raises(InputError, match=r"d contains no .txt and .md files"):
         read(tmp_path / "d")
+
+
+def test_what_was_written_into_a_folder_is_not_read_as_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a text")
+    corpus = tl.datasets.synthetic_lda(40, 2, 30, random_state=0).corpus
+    corpus.save(tmp_path / "results" / "corpus")
+    tl.GSM(2, epochs=1, random_state=0).fit(corpus).save(tmp_path / "results" / "fitted")
+    assert list(read(tmp_path)) == [Document("a text", "a.txt")]
+    with pytest.raises(InputError, match="results contains what topicloom has written alone; give a file of texts"):
+        read(tmp_path / "results")
 
 
 def test_encodings(write):

@@ -16,8 +16,8 @@ from .layers import linear, normal_parameter
 from .sparse import SparseCounts, bag_product, starts_of
 
 _SLOPE = 0.1  # of the leaky rectifiers below zero
-_OF_BATCH = 1 << 20  # tokens that are drawn for a batch at most, the same number of each long document; but
-_OF_DOCUMENT = 10_000  # tokens of each document are drawn in any case, if it has so many
+_OF_BATCH = 1 << 20  # tokens that are drawn for a batch at most
+_OF_DOCUMENT = 10_000  # tokens of a longer document that are drawn in any case
 
 
 class PairCritic(nn.Module):

@@ -174,9 +174,13 @@ def _whole(given: Input, layout: Layout) -> Iterator[Document]:
 def _folder(given: Input) -> Iterator[Document]:
     root = given.path
     assert root is not None
-    files = sorted(file for file in root.rglob("*") if _is_document(file.relative_to(root)) and file.is_file())
+    found = sorted(file for file in root.rglob("*") if _is_document(file.relative_to(root)) and file.is_file())
+    # A folder of texts may have runs in it, whose .txt files are words of a vocabulary.
+    saved = {folder for folder in {file.parent for file in found} if _is_saved(folder)}
+    files = [file for file in found if file.parent not in saved]
     if not files:
-        raise InputError(f"{root} is a folder without .txt and .md files; give a file, or a folder that contains some")
+        problem = "what topicloom has written alone" if found else "no .txt and .md files"
+        raise InputError(f"the folder {root} contains {problem}; give a file of texts, or a folder that contains some")
 
     def documents() -> Iterator[Document]:
         for path in files:
@@ -184,6 +188,11 @@ def _folder(given: Input) -> Iterator[Document]:
                 yield Document(file.read(), path.relative_to(root).as_posix())
 
     return documents()
+
+
+def _is_saved(folder: Path) -> bool:
+    """Return whether the files of a folder are those of a saved corpus or model, such as a run has."""
+    return holds_corpus(folder) or (folder / "model.safetensors").is_file()
 
 
 def _is_document(path: Path) -> bool:

@@ -190,7 +190,7 @@ class CollapsedCounts(nn.Module):
     @property
     def needs_encoder(self) -> bool:
         """Whether the counts of documents start from the encoder's theta in this pass."""
-        return self.document_topics is None or not self.passes_done
+        return self.is_stream or not self.passes_done
 
     def start(self, beta_t: Tensor, usage: Tensor, generator: torch.Generator) -> None:
         """Start the counting stage: turn the topics of pretraining into counts.
@@ -293,11 +293,11 @@ class CollapsedCounts(nn.Module):
         """Replace the counts by the sums of the pass, or add these in a stream; then remove topics if it is time."""
         assert self.current_pass is not None
         done, self.current_pass = self.current_pass.of_all_ranks(), None
-        old = 0.0 if self.document_topics is not None else 1.0  # the weight of the counts so far
+        old = 1.0 if self.is_stream else 0.0  # the weight of the counts so far
         new = done.tokens.sum() / (old * self.tokens.sum() + done.tokens.sum())  # () the share of new tokens
         self.word_topics.mul_(old).add_(done.word_topics)
         self.tokens.mul_(old).add_(done.tokens)
-        if self.passes_done >= _FIXED_ALPHA_PASSES or self.document_topics is None:
+        if self.passes_done >= _FIXED_ALPHA_PASSES or self.is_stream:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
             self.alpha.mul_(change).clamp_(MIN_ALPHA, MAX_ALPHA)
         del done

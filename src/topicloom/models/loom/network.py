@@ -202,7 +202,7 @@ class LoomNetwork(GSMNetwork):
         if self.training:
             self.steps += 1
             self.usage.lerp_(step().mean(theta.detach()), 0.02)
-            if self.counting.document_topics is None:
+            if self.counting.is_stream:
                 self.counting.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
         return super().extras(posterior, theta, batch)
 
@@ -217,7 +217,7 @@ class LoomNetwork(GSMNetwork):
         if self.counting.started:
             return {"concentration": float(self.counting.alpha.sum())}
         changes = super().adapt(row)
-        if self.counting.document_topics is None:  # a stream
+        if self.counting.is_stream:
             is_pretrained = bool(self.steps >= _STREAM_STEPS)
         else:
             is_pretrained = row["epoch"] >= self.pretrain_epochs and self.count_epochs > 0
