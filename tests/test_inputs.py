@@ -146,6 +146,30 @@ def test_values_that_are_neither_texts_nor_rows(model, X, first):
             call(X)
 
 
+@pytest.mark.parametrize(
+    ("X", "says"),
+    [
+        (np.array("cat"), r"even for one text: \[text\]"),
+        (np.array([["cat"], ["dog"]]), r"these have 2 axes; give one column, X\[:, 0\]"),
+        (np.array([["cat", "a"], ["dog", "b"]], object), "these have 2 axes"),
+    ],
+)
+def test_arrays_of_texts_have_one_axis(model, X, says):
+    with pytest.raises(InputError, match=says):
+        model.transform(X)
+
+
+def test_a_stream_of_other_words_gives_a_warning(caplog):
+    model = tl.GSM(2, hidden_size=8, random_state=0).partial_fit(TEXTS)
+    before = model.components_.copy()
+    model.partial_fit(["zebra zebra"] * 10)
+    assert "no document has a word of the first call of `partial_fit`" in caplog.text
+    assert np.array_equal(model.components_, before)
+    caplog.clear()
+    model.partial_fit([])
+    assert not caplog.text
+
+
 def test_token_lists_are_documents_of_any_model(model):
     np.testing.assert_array_equal(model.transform([["cat", "dog"]]), model.transform(["cat dog"]))
 

@@ -33,6 +33,7 @@ def kind_of(X: Any) -> Kind:
         raise InputError("give a list of texts, even for one text: [text]")
     if is_frame(X):
         return "counts" if is_numeric(X) else "frame"
+    _refuse_table_of_texts(X)
     if _is_matrix(X):
         _refuse_flat(X)
         return "counts"
@@ -182,6 +183,17 @@ def _is_matrix(X: Any) -> bool:
         tokens = isinstance(first, list | tuple) and all(isinstance(word, str) for word in first)
         return not (first is None or isinstance(first, str) or tokens)
     return hasattr(X, "__array__")
+
+
+def _refuse_table_of_texts(X: Any) -> None:
+    """Raise InputError if X is an array of texts with another number of axes than one."""
+    if not isinstance(X, np.ndarray) or X.ndim == 1 or not X.size or not isinstance(X.flat[0], str):
+        return
+    raise InputError(
+        "give a list of texts, even for one text: [text]"
+        if X.ndim == 0
+        else f"texts should be a list or an array of one axis, and these have {X.ndim} axes; give one column, X[:, 0]"
+    )
 
 
 def _refuse_flat(X: Any) -> None:
