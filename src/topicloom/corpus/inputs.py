@@ -14,7 +14,7 @@ from ..text.characters import brief
 from ..text.chunks import counts_of
 from .corpus import Corpus
 from .fields import Fields
-from .frames import column_names, is_frame, is_numeric, read_frame, texts_of
+from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, texts_of
 
 Kind = Literal["corpus", "counts", "frame", "texts"]
 
@@ -34,6 +34,8 @@ def kind_of(X: Any) -> Kind:
     if is_frame(X):
         return "counts" if is_numeric(X) else "frame"
     _refuse_table_of_texts(X)
+    if is_arrow_column(X) and any(isinstance(value, str | list) for value in X.to_pylist()):
+        return "texts"
     if _is_matrix(X):
         _refuse_flat(X)
         return "counts"
@@ -201,7 +203,9 @@ def _refuse_flat(X: Any) -> None:
 
     Arrays are left to scikit-learn, whose checks ask for its own words about their shape.
     """
-    if isinstance(X, list | tuple):
+    if is_arrow_column(X):
+        X, is_flat = X.to_pylist(), True
+    elif isinstance(X, list | tuple):
         is_flat = not isinstance(X[0], Iterable) or isinstance(X[0], bytes | dict)
     else:
         is_flat = getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray) and not sp.issparse(X)

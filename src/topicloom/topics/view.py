@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
@@ -52,7 +53,7 @@ class Topics(Reading, Analyses, Outlets):
 
     def __init__(self, model: Any, X: Any) -> None:
         corpus = _fitted(model).documents(X)
-        self._set(lambda: model, _topics_of(model), corpus, model.infer(corpus))
+        self._set(partial(_itself, model), _topics_of(model), corpus, model.infer(corpus))
 
     def _set(self, load: Callable[[], Any], topics: SavedTopics, corpus: Corpus, documents: DocumentTopics) -> None:
         self._load, self._topics = load, topics
@@ -69,7 +70,7 @@ class Topics(Reading, Analyses, Outlets):
         """
         _fitted(model)
         view = cls.__new__(cls)
-        view._set(lambda: model, _topics_of(model), corpus, documents)
+        view._set(partial(_itself, model), _topics_of(model), corpus, documents)
         return view
 
     @classmethod
@@ -90,7 +91,7 @@ class Topics(Reading, Analyses, Outlets):
         corpus, documents = read_stored(run, topics.vocabulary, len(topics.components))
         corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
         view = cls.__new__(cls)
-        view._set(lambda: _load_model(run, device, allow), topics, corpus, documents)
+        view._set(partial(_load_same, run.absolute(), device, allow, topics), topics, corpus, documents)
         return view
 
     @cached_property
@@ -325,6 +326,18 @@ def _fitted(model: Any) -> Any:
 
 def _topics_of(model: Any) -> SavedTopics:
     return SavedTopics(model.components_, model.vocabulary_, model.word_counts_, model.given_names)
+
+
+def _itself(model: Any) -> Any:  # which can be pickled, as a lambda cannot
+    return model
+
+
+def _load_same(run: Path, device: str, allow: Iterable[str], topics: SavedTopics) -> Any:
+    model = _load_model(run, device, allow)
+    same = model.vocabulary_ == topics.vocabulary and model.components_.shape == topics.components.shape
+    if not same or not np.allclose(model.components_, topics.components, rtol=1e-3, atol=1e-6):
+        raise InputError(f"the run in {run} was replaced after its topics had been read; read it again")
+    return model
 
 
 def _load_model(run: Path, device: str, allow: Iterable[str]) -> Any:
