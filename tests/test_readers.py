@@ -107,7 +107,7 @@ def test_standard_input(monkeypatch):
         texts("-")
 
 
-def test_folder(tmp_path):
+def test_folder(tmp_path, caplog):
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "1.txt").write_text("one\nline")
     (tmp_path / "a.txt").write_text("")
@@ -123,10 +123,16 @@ def test_folder(tmp_path):
         Document("one\nline", "b/1.txt"),
         Document("# Title", "b/c.md"),
     ]
+    assert caplog.messages == [
+        f"{tmp_path} contains 1 table or compressed file, such as d.csv; of a folder, only .txt and .md files are read"
+    ]
     with pytest.raises(InputError, match="plain text has no columns"):
         read(tmp_path, id="name")
     (tmp_path / "d").mkdir()
-    with pytest.raises(InputError, match=r"d is a folder without .txt and .md files"):
+    with pytest.raises(InputError, match=r"d is a folder without .txt and .md files; give a file"):
+        read(tmp_path / "d")
+    (tmp_path / "d" / "texts.TXT.gz").write_bytes(b"")
+    with pytest.raises(InputError, match=r"give one of its files, such as texts.TXT.gz"):
         read(tmp_path / "d")
 
 
@@ -157,6 +163,7 @@ def test_encodings(write):
         ("a.jsonl", "\n", {}, "a.jsonl contains no documents"),
         ("a.txt", "x", {"id": "n"}, "plain text has no columns"),
         ("a.docx", "x", {}, "a.docx ends in '.docx', which is not a known format; save its text as .txt"),
+        ("a.csv.bz2", "x", {}, "which is not a known format; unpack it, or compress it by gzip"),
         ("a.XLS", "x", {}, "a.XLS ends in '.XLS', which is not a known format; save it as .xlsx or .csv"),
         (
             "a.json",
