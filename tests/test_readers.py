@@ -186,6 +186,7 @@ def test_encodings(write):
         ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3 has 1 field, but the header has 2"),
         ("a.csv", "text,n\nx,1,2\n", {}, "a.csv, line 2 has 3 fields, but the header has 2"),
         ("a.jsonl", '{"text": "a"}\n{"text": \n', {}, "a.jsonl, line 2, column .*: not JSON .*; correct the line"),
+        ("a.jsonl", '{"text": "a", "kind": "b"}\n{"text": "a"}\n', {"label": "knd"}, "no record of .* has 'knd', the"),
         ("a.jsonl", '["a"]\n', {}, "a.jsonl, line 1: not a JSON object"),
         ("a.jsonl", '{"text": 5}\n', {}, "a.jsonl, line 1: 'text' is 5, not a string"),
         ("a.jsonl", '{"text": 7}\n', {}, "a.jsonl, line 1: 'text' is 7, not a string"),
