@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..corpus import Corpus
 from ..display import counted, html_table
 from ..errors import InputError, SettingError, nearest
-from ..files import as_path
+from ..files import as_path, read_whole
 from ..text.custom import with_allowed
 from .analyses import Analyses
 from .document_topics import DocumentTopics
@@ -25,7 +25,7 @@ from .matching import DEFAULT_THRESHOLD, WEAK_MATCH
 from .naming import Namer, Rule, check_rule, distinct
 from .outlets import Outlets
 from .reading import Reading
-from .saved import SavedTopics, read_topics
+from .saved import CONFIG, SavedTopics, find_model, read_topics
 from .stored import read_stored
 from .translating import numbers_in
 
@@ -87,8 +87,12 @@ class Topics(Reading, Analyses, Outlets):
             InputError: the directory holds no run, one without documents, or a damaged one.
         """
         run, allow = as_path(run, "run"), allow if isinstance(allow, str) else tuple(allow)
-        topics = read_topics(run)
-        corpus, documents = read_stored(run, topics.vocabulary, len(topics.components))
+
+        def read() -> tuple[SavedTopics, Corpus, DocumentTopics]:
+            topics = read_topics(run)
+            return topics, *read_stored(run, topics.vocabulary, len(topics.components))
+
+        topics, corpus, documents = read_whole([find_model(run) / CONFIG], read)
         corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
         view = cls.__new__(cls)
         view._set(partial(_load_same, run.absolute(), device, allow, topics), topics, corpus, documents)
