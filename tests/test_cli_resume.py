@@ -65,7 +65,8 @@ def test_a_stopped_run_goes_on(texts, tmp_path, stop_after):
     assert not (run / "checkpoints").exists()
     again = call("train", texts, *FAST, *EVERY, "--out", run, "--resume")  # nothing is left to do
     assert (again.exit_code, "has finished" in again.stderr) == (0, True)
-    refused("train", texts, *FAST, "--seed", 5, "--out", run, "--resume", says=["random_state is 0, not 5"])
+    finished = ["random_state is 0, not 5", "has finished, so give --overwrite and not --resume"]
+    refused("train", texts, *FAST, "--seed", 5, "--out", run, "--resume", says=finished)
 
 
 def test_a_new_run_forgets_the_stopped_one(texts, tmp_path, stop_after):
@@ -94,6 +95,9 @@ def test_a_finished_run_is_continued(texts, tmp_path, stop_after):
     refused(*more, says=["was being continued and was stopped", "--resume goes on"])
     assert call(*more, "--resume").exit_code == 0
     assert weights(run) == weights(whole)
+    edited = tmp_path / "edited"
+    assert call("edit", run, "--rename", "0=pets", "--out", edited).exit_code == 0
+    refused("train", "--continue", edited, "--epochs", 1, says=[f"topicloom edit RUN --replay {edited} --out EDITED"])
 
 
 def test_a_continued_run_that_was_killed_before_its_first_checkpoint_gets_all_epochs(texts, tmp_path, monkeypatch):
@@ -129,7 +133,8 @@ def test_what_cannot_be_continued(texts, tmp_path):
     refused("train", "--continue", run, "--epochs", 2, says=["give what it was trained on", "train FILE --continue"])
     other = tmp_path / "other.txt"
     other.write_text(f"{PETS}\n{MONEY}\n" * 31, encoding="utf-8")
-    refused("train", other, "--continue", run, "--epochs", 2, "--min-df", 1, says=["is a fit of other documents"])
+    says = ["is a fit of other documents; a run is trained further with its own"]
+    refused("train", other, "--continue", run, "--epochs", 2, "--min-df", 1, says=says)
     assert call("train", texts, "--continue", run, "--epochs", 2, "--min-df", 1, "--no-explorer").exit_code == 0
     (run / "state.safetensors").unlink()
     refused("train", texts, "--continue", run, "--epochs", 2, "--min-df", 1, says=["has no state.safetensors"])

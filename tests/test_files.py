@@ -10,13 +10,15 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors import SafetensorError
 
-from topicloom.corpus import Corpus
+import topicloom as tl
+from topicloom.corpus import Corpus, saving
 from topicloom.errors import InputError, ModelFileError
 from topicloom.files import (
     atomic_directory,
@@ -24,12 +26,13 @@ from topicloom.files import (
     lock_directory,
     read_json,
     read_lines,
+    read_whole,
     require_free,
     write_json,
     write_lines,
     write_manifest,
 )
-from topicloom.models import GSM
+from topicloom.models import GSM, persistence
 from topicloom.models.persistence import load, model_class
 
 TEXTS = ["red-green", "green-blue", "blue-red-red", "green"] * 3
@@ -504,3 +507,41 @@ def test_a_run_directory_holds_a_model(saved):
 
 def test_models_by_name():
     assert model_class("gsm") is model_class("GSM") is GSM
+
+
+def test_a_model_and_a_corpus_that_are_replaced_while_they_are_read_are_read_again(tmp_path, monkeypatch):
+    corpora = [tl.Corpus.from_counts([[1, 2, 3], [3, 2, 1]] * n, ["a", "b", "c"]) for n in (5, 7)]
+    models = [tl.GSM(k, epochs=1, hidden_size=8, random_state=0).fit(corpora[0]) for k in (2, 3)]
+    models[0].save(tmp_path / "model")
+    corpora[0].save(tmp_path / "corpus")
+    once = iter([0])
+
+    def replaced(read, new, place):
+        def reading(*arguments, **options):
+            found = read(*arguments, **options)
+            for _ in once:
+                new.save(tmp_path / place, overwrite=True)
+            return found
+
+        return reading
+
+    monkeypatch.setattr(persistence, "read_config", replaced(persistence.read_config, models[1], "model"))
+    assert tl.load(tmp_path / "model").n_topics == 3
+    once = iter([0])
+    monkeypatch.setattr(saving, "read_manifest", replaced(saving.read_manifest, corpora[1], "corpus"))
+    assert tl.Corpus.load(tmp_path / "corpus").n_docs == 14
+
+
+def test_what_is_replaced_again_and_again_is_not_read_for_ever(tmp_path):
+    manifest, numbers = tmp_path / "config.json", count()
+
+    def read():
+        manifest.write_text("x" * next(numbers))
+        os.utime(manifest, ns=(0, next(numbers)))
+        raise InputError("damaged")
+
+    with pytest.raises(InputError, match="damaged"):
+        read_whole([manifest], read)
+    assert next(numbers) < 20
+    with pytest.raises(InputError, match="as it is"):
+        read_whole([manifest], lambda: (_ for _ in ()).throw(InputError("as it is")))

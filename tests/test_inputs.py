@@ -110,23 +110,35 @@ def test_sparse_columns_of_a_data_frame_are_counts(model):
     assert kind_of(pandas.DataFrame({"a": pandas.interval_range(0, 2)})) == "frame"
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy", "pyarrow"])
 def test_a_column_is_read_as_its_data_frame_is(model, library, caplog):
     module = pytest.importorskip(library)
     texts = [text or None for text in TEXTS]
-    column = np.array(texts, object) if library == "numpy" else module.Series(texts)
+    kinds = {"numpy": lambda texts: np.array(texts, object), "pyarrow": lambda texts: module.chunked_array([texts])}
+    column = kinds[library](texts) if library in kinds else module.Series(texts)
     fitted = tl.GSM(2, epochs=1, hidden_size=8, random_state=0).fit(column)
     assert "8 of 40 documents have no word of the vocabulary; they keep their rows" in caplog.messages
     np.testing.assert_array_equal(fitted.transform(column), fitted.transform(TEXTS))
     np.testing.assert_array_equal(model.transform(column), model.transform(TEXTS))
     if library != "numpy":
-        frame = module.DataFrame({"text": texts})
+        frame = module.table({"text": texts}) if library == "pyarrow" else module.DataFrame({"text": texts})
         np.testing.assert_array_equal(fitted.transform(column), fitted.transform(frame))
     assert list(Corpus.from_texts(column, min_df=1, max_df=1.0).texts) == TEXTS
     tokens = pytest.importorskip("pandas").Series([["cat", "dog"], None, ["dog", "cat"]])
     assert Corpus.from_texts(tokens, min_df=1, max_df=1.0).is_empty.tolist() == [False, True, False]
     with pytest.raises(InputError, match="document 1: expected a text, got a NoneType"):
         model.transform(["cat", None])  # in a list, it is a mistake
+
+
+def test_columns_of_arrow_that_are_no_texts_and_lazy_frames_are_refused(model, recwarn):
+    arrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    with pytest.raises(InputError, match="document 0 is 1, which is neither"):
+        model.transform(arrow.array([1, 2]))
+    with pytest.raises(InputError, match="the column is empty"):
+        model.transform(arrow.array([], arrow.string()))
+    with pytest.raises(InputError, match=r"LazyFrame cannot be read; give .* its collect\(\) returns one"):
+        model.transform(polars.LazyFrame({"text": TEXTS}))
+    assert not recwarn.list  # polars warns where the columns of a lazy frame are asked for
 
 
 @pytest.mark.parametrize(
@@ -144,6 +156,30 @@ def test_values_that_are_neither_texts_nor_rows(model, X, first):
     for call in (model.transform, tl.GSM(2, epochs=1).fit, model.documents):
         with pytest.raises(InputError, match=first):
             call(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "says"),
+    [
+        (np.array("cat"), r"even for one text: \[text\]"),
+        (np.array([["cat"], ["dog"]]), r"these have 2 axes; give one column, X\[:, 0\]"),
+        (np.array([["cat", "a"], ["dog", "b"]], object), "these have 2 axes"),
+    ],
+)
+def test_arrays_of_texts_have_one_axis(model, X, says):
+    with pytest.raises(InputError, match=says):
+        model.transform(X)
+
+
+def test_a_stream_of_other_words_gives_a_warning(caplog):
+    model = tl.GSM(2, hidden_size=8, random_state=0).partial_fit(TEXTS)
+    before = model.components_.copy()
+    model.partial_fit(["zebra zebra"] * 10)
+    assert "no document has a word of the first call of `partial_fit`" in caplog.text
+    assert np.array_equal(model.components_, before)
+    caplog.clear()
+    model.partial_fit([])
+    assert not caplog.text
 
 
 def test_token_lists_are_documents_of_any_model(model):

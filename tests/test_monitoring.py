@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import torch
 
 import topicloom as tl
 from topicloom import metrics
@@ -117,3 +119,22 @@ def test_a_mistake_leaves_the_earlier_fit_as_it_is(options):
 def test_what_cannot_be_watched(documents, options, says):
     with pytest.raises(tl.InputError, match=says):
         tl.GSM(2, epochs=1).fit(documents, **options)
+
+
+@pytest.mark.parametrize("model", [tl.GSM(3, epochs=2, random_state=0), tl.LDA(3, epochs=2, random_state=0)])
+def test_what_a_callback_adds_to_a_row_can_be_saved(model, tmp_path):
+    class Adds(tl.Callback):
+        def __init__(self, value):
+            self.value = value
+
+        def on_epoch(self, row):
+            row["mine"] = self.value
+
+    for value in (np.float32(0.5), torch.tensor(0.5), 0.5):
+        model.fit(PLANTED, callbacks=[Adds(value)], checkpoint=tmp_path / "checkpoints")
+        model.save(tmp_path / "model", overwrite=True)
+        assert tl.load(tmp_path / "model").history_[-1]["mine"] == 0.5
+        shutil.rmtree(tmp_path / "checkpoints")
+    for value in (float("nan"), np.ones(2), object()):
+        with pytest.raises(tl.InputError, match=r"Adds gave epoch 1 'mine' the value .* which cannot be saved"):
+            model.fit(PLANTED, callbacks=[Adds(value)])

@@ -108,7 +108,7 @@ def test_standard_input(monkeypatch):
         texts("-")
 
 
-def test_folder(tmp_path):
+def test_folder(tmp_path, caplog):
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "1.txt").write_text("one\nline")
     (tmp_path / "a.txt").write_text("")
@@ -124,10 +124,16 @@ def test_folder(tmp_path):
         Document("one\nline", "b/1.txt"),
         Document("# Title", "b/c.md"),
     ]
+    assert caplog.messages == [
+        f"{tmp_path} contains 1 table or compressed file, such as d.csv; of a folder, only .txt and .md files are read"
+    ]
     with pytest.raises(InputError, match="plain text has no columns"):
         read(tmp_path, id="name")
     (tmp_path / "d").mkdir()
-    with pytest.raises(InputError, match=r"d contains no .txt and .md files"):
+    with pytest.raises(InputError, match=r"d contains no .txt and .md files; give a file of texts"):
+        read(tmp_path / "d")
+    (tmp_path / "d" / "texts.TXT.gz").write_bytes(b"")
+    with pytest.raises(InputError, match=r"give one of its files, such as texts.TXT.gz"):
         read(tmp_path / "d")
 
 
@@ -168,6 +174,7 @@ def test_encodings(write):
         ("a.jsonl", "\n", {}, "a.jsonl contains no documents"),
         ("a.txt", "x", {"id": "n"}, "plain text has no columns"),
         ("a.docx", "x", {}, "a.docx ends in '.docx', which is not a known format; save its text as .txt"),
+        ("a.csv.bz2", "x", {}, "which is not a known format; unpack it, or compress it by gzip"),
         ("a.XLS", "x", {}, "a.XLS ends in '.XLS', which is not a known format; save it as .xlsx or .csv"),
         (
             "a.json",
@@ -190,6 +197,7 @@ def test_encodings(write):
         ("a.csv", "text,n\nx,1\ny\n", {}, "a.csv, line 3 has 1 field, but the header has 2"),
         ("a.csv", "text,n\nx,1,2\n", {}, "a.csv, line 2 has 3 fields, but the header has 2"),
         ("a.jsonl", '{"text": "a"}\n{"text": \n', {}, "a.jsonl, line 2, column .*: not JSON .*; correct the line"),
+        ("a.jsonl", '{"text": "a", "kind": "b"}\n{"text": "a"}\n', {"label": "knd"}, "no record of .* has 'knd', the"),
         ("a.jsonl", '["a"]\n', {}, "a.jsonl, line 1: not a JSON object"),
         ("a.jsonl", '{"text": 5}\n', {}, "a.jsonl, line 1: 'text' is 5, not a string"),
         ("a.jsonl", '{"text": 7}\n', {}, "a.jsonl, line 1: 'text' is 7, not a string"),

@@ -28,6 +28,7 @@ import pytest
 
 import topicloom as tl
 from test_cli import MONEY, PETS, call, refused
+from topicloom.cli.shell import log_to_stderr
 from topicloom.errors import InputError
 
 httpx = pytest.importorskip("httpx")
@@ -228,6 +229,9 @@ def test_documents(client, run):
         ("/api/documents?after=1e999:1", 422, "after should be the value of next in an earlier answer"),
         ("/api/documents?after=x", 422, "after should be the value of next in an earlier answer"),
         ("/api/documents?q=" + "a" * 2000, 422, "q: String should have at most 1000 characters"),
+        ("/api/documents?label=tech", 422, "there is no parameter 'label'; choose one of after, id, limit, q, topic"),
+        ("/api/documents?topc=1", 422, "there is no parameter 'topc'; did you mean topic?"),
+        ("/api/topics?limit=1", 422, "there is no parameter 'limit'; /docs"),
         ("/nothing", 404, "there is no such path"),
         ("/api/infer", 405, "this path does not take this method"),
         ("/docs/..%2f..%2f..%2fetc%2fpasswd", 404, "there is no such path"),
@@ -615,6 +619,43 @@ def test_stored_edits_are_set_aside_when_the_run_gets_another_model(run, tmp_pat
     again = Live.open(copy)
     assert again.snapshot.n_topics == n_topics - 1
     again.close()
+
+
+def test_a_run_that_is_replaced_while_it_is_served(texts, tmp_path):
+    """Documents and edits of the new run are not mixed with the topics of the old one."""
+    copy = train(tmp_path, texts[:40], "--topics", 3)
+    opened = Live.open(copy)
+    with TestClient(make_app(opened), base_url="http://localhost") as client:
+        before = post(client, [PETS]).json()
+        version = client.get("/api/topics").json()["version"]
+        train(tmp_path, texts[20:], "--topics", 2, "--overwrite")
+        again = Live.open(copy)  # which builds another index in the place of the first one
+        assert post(client, [PETS]).json() == before
+        for answer in (client.get("/api/documents/3"), client.get("/api/documents"), edit(client, {"drop": [0]})):
+            assert answer.status_code == 503
+            assert "start the service again" in answer.json()["error"]
+        assert not (copy / "edits.yaml").exists()
+        shutil.rmtree(copy)
+        assert edit(client, {"drop": [0]}).status_code == 503
+        assert not copy.exists()
+    opened.close()
+    with TestClient(make_app(again), base_url="http://localhost") as client:
+        assert client.get("/api/topics", headers={"If-Match": f'"{version}"'}).status_code == 412
+        assert edit(client, {"rename": {0: "x"}}, version=version).status_code == 409
+    again.close()
+
+
+def test_a_fault_gets_one_sentence_and_its_traceback_is_logged(live, monkeypatch, capsys):
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr(live, "topics", fail)
+    log_to_stderr(False, [])
+    with TestClient(make_app(live), base_url="http://localhost", raise_server_exceptions=False) as client:
+        answer = client.get("/api/topics")
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/json")
+    assert answer.json()["error"] == "an error occurred in the service; its log says more"
+    assert "ZeroDivisionError: a fault" in capsys.readouterr().err
 
 
 def test_edits_of_a_run_that_was_edited(run, tmp_path):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import sklearn
+from sklearn.compose import ColumnTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import topicloom as tl
 from topicloom.models import GSM, LDA, MODELS, Loom
 from topicloom.models.base import TopicModel
 
@@ -20,6 +24,8 @@ def small(kind: type[TopicModel]) -> TopicModel:
     known = kind().get_params()
     return kind(2, **{name: value for name, value in settings.items() if name in known})
 
+
+TEXTS = ["the cat and the dog", "stocks and rates", "a dog sees a cat", "rates of stocks", "the dog's cat"] * 8
 
 # All neural models take their input as GSM does.
 QUICK = [GSM, LDA, Loom]
@@ -40,3 +46,41 @@ def test_scikit_learns_checks(estimator, check):
 )
 def test_scikit_learns_checks_of_other_models(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_topic_shares_are_a_data_frame_if_scikit_learn_is_told_so(kind):
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.Series(TEXTS, index=range(100, 140))
+    model = small(kind).set_output(transform="pandas")
+    learned, found = model.fit_transform(texts), model.transform(texts[:3])
+    assert list(found.columns) == list(learned.columns) == list(model.get_feature_names_out())
+    assert list(found.index) == [100, 101, 102]
+    assert np.array_equal(found.to_numpy(), model.set_output(transform="default").transform(texts[:3]))
+
+
+def test_a_column_of_texts_in_a_table_of_scikit_learn():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": TEXTS, "size": range(40)})
+    columns = ColumnTransformer([("topics", small(GSM), "text"), ("rest", "passthrough", ["size"])])
+    columns.set_output(transform="pandas").fit(frame)
+    assert list(columns.transform(frame[:2]).columns) == ["topics__gsm0", "topics__gsm1", "rest__size"]
+
+
+def test_a_setting_of_scikit_learn_for_all_estimators_changes_no_results():
+    pytest.importorskip("pandas")
+    model = small(GSM).set_params(random_state=0).fit(TEXTS)
+
+    def found() -> list[object]:
+        split = model.split(0, into=2, documents=TEXTS)
+        places = tl.Topics(model, TEXTS).to_datamapplot()["coordinates"]
+        return [split.components_.tolist(), places.tolist(), tl.evaluate(model, TEXTS)["c_npmi"]]
+
+    usual = found()
+    with sklearn.config_context(transform_output="pandas"):
+        assert found() == usual
+
+
+def test_a_generator_is_read_once():
+    model = small(GSM).set_params(random_state=0)
+    assert np.array_equal(model.fit_transform(text for text in TEXTS), model.transform(TEXTS))

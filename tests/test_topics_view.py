@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,27 @@ def test_a_view_in_memory_is_that_of_the_run(run):
     assert dict(view.words_of(2, 5)) == pytest.approx(dict(stored.words_of(2, 5)))
     texts = tl.Topics(tl.load(run), [PETS, MONEY, ""])
     assert texts.documents.empty.tolist() == [False, False, True]
+
+
+def test_views_can_be_pickled(run, monkeypatch):
+    stored = tl.Topics.from_run(run)
+    for view in (stored, tl.Topics(stored.model, stored.corpus)):
+        again = pickle.loads(pickle.dumps(view))
+        assert again.table().to_markdown() == view.table().to_markdown()
+        assert again.model.components_.tolist() == view.model.components_.tolist()
+    monkeypatch.chdir(run.parent)
+    relative = tl.Topics.from_run(run.name)
+    monkeypatch.chdir("/")
+    assert relative.model.components_.tolist() == stored.model.components_.tolist()
+
+
+def test_a_view_does_not_take_the_model_of_a_run_that_replaced_its_own(run, tmp_path):
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    view = tl.Topics.from_run(copy)
+    other = tl.GSM(2, epochs=1, hidden_size=8, random_state=1).fit(view.corpus)
+    other.save(copy / "model", overwrite=True)
+    with pytest.raises(tl.InputError, match="was replaced after its topics had been read; read it again"):
+        view.rename({0: "pets"})
 
 
 def test_the_table_has_a_row_for_each_topic(run):

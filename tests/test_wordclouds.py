@@ -1,5 +1,6 @@
 """Word clouds: the words and their sizes; Chinese ones with a font that has the characters."""
 
+import importlib
 import sys
 
 import numpy as np
@@ -84,4 +85,22 @@ def test_without_the_package(monkeypatch):
     with pytest.raises(
         MissingExtraError, match=r"drawing word clouds needs wordcloud: pip install 'topicloom\[clouds\]'"
     ):
+        figures.word_clouds(WORDS, SCORES)
+
+
+def test_a_package_that_is_there_and_cannot_be_imported_is_not_called_missing(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wordcloud", raising=False)
+    for code, reason in (
+        ("raise ImportError('libfoo.so.6: no such file')", "libfoo.so.6: no such file"),
+        ("from json import nothing", "cannot import name 'nothing' from 'json' .*"),
+    ):
+        (tmp_path / "wordcloud.py").write_text(code)
+        importlib.invalidate_caches()
+        says = rf"wordcloud, which is installed and cannot be imported \({reason}\); install it again: pip"
+        with pytest.raises(MissingExtraError, match=says):
+            figures.word_clouds(WORDS, SCORES)
+    (tmp_path / "wordcloud.py").write_text("import no_such_module_of_wordcloud")
+    importlib.invalidate_caches()
+    with pytest.raises(MissingExtraError, match=r"needs wordcloud: pip install"):
         figures.word_clouds(WORDS, SCORES)

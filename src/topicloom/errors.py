@@ -9,7 +9,9 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from os import PathLike
 from typing import ClassVar, Self
 
@@ -23,12 +25,32 @@ class SettingError(InputError, TypeError):
 
 
 class MissingExtraError(InputError, ImportError):
-    """An optional dependency is needed and is not installed."""
+    """An optional dependency is needed, and is not installed or cannot be imported."""
 
     @classmethod
     def of(cls, what: str, package: str, extra: str) -> Self:
-        """Return the error that `what` needs `package`, which the extra `extra` installs."""
+        """Return the error that `what` needs `package`, which the extra `extra` installs.
+
+        If an ImportError is being handled that a missing module did not cause, the message gives it as the reason.
+        """
+        error = sys.exc_info()[1]
+        if isinstance(error, ImportError) and not isinstance(error, cls) and not _is_missing(error.name):
+            reason = " ".join(str(error).split())
+            return cls(
+                f"{what} needs {package}, which is installed and cannot be imported ({reason:.200}); install it again: "
+                f"pip install --force-reinstall {package}"
+            )
         return cls(f"{what} needs {package}: pip install 'topicloom[{extra}]'")
+
+
+def _is_missing(module: str | None) -> bool:
+    """Return whether there is no such module; None is one that exists."""
+    try:
+        return module is not None and find_spec(module) is None
+    except ImportError:  # of a package that it would be in
+        return True
+    except ValueError:  # a module without a specification is there
+        return False
 
 
 class SavedFileError(InputError):

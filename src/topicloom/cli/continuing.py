@@ -78,7 +78,10 @@ def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -
 
     model = load(run, device=device, allow=allow)
     if model.edits:
-        raise InputError(f"the model in {run} was edited, and an edited model cannot be trained further")
+        raise InputError(
+            f"the model in {run} was edited, and an edited model cannot be trained further; continue the run that was "
+            f"edited, and then give it the same edits: topicloom edit RUN --replay {run} --out EDITED"
+        )
     model.set_params(verbose=not outcome.quiet)
     return model, read_metrics(run)
 
@@ -109,7 +112,7 @@ def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus) -> Non
         raise InputError(
             f"{run} has no {STATE}, so it cannot be continued; runs have it if they are trained with checkpoints"
         )
-    require_same_fit(run / STATE, model, corpus)
+    require_same_fit(run / STATE, model, corpus, "a run is trained further with its own documents and versions")
     folder = run / CHECKPOINTS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -155,7 +155,8 @@ def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome) -> bool:
 
     if outcome.out is None or not is_finished(outcome.out):
         return False
-    require_same_fit(outcome.out / STATE, model, corpus)
+    again = "the run has finished, so give `overwrite=True` and not `resume=True`, or another place, to train a new one"
+    require_same_fit(outcome.out / STATE, model, corpus, again)
     logger.info("the run in %s has finished; see it with: topicloom topics %s", outcome.out, outcome.out)
     if outcome.as_json:
         print_json({"run": str(outcome.out)})

@@ -10,6 +10,7 @@ import json
 import logging
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -211,6 +212,8 @@ class _Stderr(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         typer.echo(printable(on_command_line(record.getMessage(), self.options)), err=True)
+        if record.exc_info:
+            typer.echo(printable("".join(traceback.format_exception(*record.exc_info))), err=True, nl=False)
 
 
 def log_to_stderr(quiet: bool, options: list[str]) -> None:

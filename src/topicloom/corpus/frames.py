@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,7 +32,13 @@ class FrameColumns:
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a table with named columns, of any library."""
-    return hasattr(X, "columns") and (hasattr(X, "dtypes") or hasattr(X, "schema"))
+    kind = type(X)  # whose attributes compute nothing, as those of a lazy frame do
+    return hasattr(kind, "columns") and (hasattr(kind, "dtypes") or hasattr(kind, "schema"))
+
+
+def is_arrow_column(X: Any) -> bool:
+    """Return whether X is a column of an Arrow table, which is neither a list nor an array."""
+    return hasattr(X, "to_pylist") and hasattr(X, "null_count")
 
 
 def texts_of(texts: Iterable[Any]) -> Iterable[Any]:
@@ -40,9 +46,9 @@ def texts_of(texts: Iterable[Any]) -> Iterable[Any]:
 
     Anything else is returned as it is: a missing value in a list is a mistake.
     """
-    if not hasattr(texts, "dtype"):
+    if not hasattr(texts, "dtype") and not is_arrow_column(texts):
         return texts
-    values = list(texts)
+    values = list(cast(Any, texts).to_pylist() if is_arrow_column(texts) else texts)
     are_tokens = any(isinstance(value, list | tuple) for value in values)
     return [([] if are_tokens else "") if is_missing(value) else value for value in values]
 
@@ -76,11 +82,12 @@ def words_of(counts: Any) -> list[str] | None:
 
 def is_numeric(frame: Any) -> bool:
     """Return whether all columns of a data frame hold numbers, like those of a document-term matrix."""
+    table = _narwhals(frame)
     # Narwhals does not know the types of pandas' sparse columns.
     sparse = [kind.subtype for kind in getattr(frame, "dtypes", ()) if hasattr(kind, "fill_value")]
     if sparse and len(sparse) == frame.shape[1]:
         return all(kind.kind in "biuf" for kind in sparse)
-    return all(kind.is_numeric() or kind == _boolean() for kind in _narwhals(frame).schema.values())
+    return all(kind.is_numeric() or kind == _boolean() for kind in table.schema.values())
 
 
 def read_frame(
@@ -143,8 +150,9 @@ def _narwhals(frame: Any) -> Any:
     try:
         return narwhals.from_native(frame, eager_only=True)
     except TypeError:
+        lazy = "; its collect() returns one" if hasattr(frame, "collect") else ""
         raise InputError(
-            f"{type(frame).__name__} cannot be read; give a pandas or polars DataFrame, or a pyarrow Table"
+            f"{type(frame).__name__} cannot be read; give a pandas or polars DataFrame, or a pyarrow Table{lazy}"
         ) from None
     except DuplicateError:
         names = [str(name) for name in getattr(frame, "column_names", frame.columns)]  # an Arrow table's, or a frame's

@@ -14,7 +14,7 @@ from ..text.characters import brief
 from ..text.chunks import counts_of
 from .corpus import Corpus
 from .fields import Fields
-from .frames import column_names, is_frame, is_numeric, read_frame, texts_of
+from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, texts_of
 
 Kind = Literal["corpus", "counts", "frame", "texts"]
 
@@ -33,6 +33,9 @@ def kind_of(X: Any) -> Kind:
         raise InputError("give a list of texts, even for one text: [text]")
     if is_frame(X):
         return "counts" if is_numeric(X) else "frame"
+    _refuse_table_of_texts(X)
+    if is_arrow_column(X) and any(isinstance(value, str | list) for value in X.to_pylist()):
+        return "texts"
     if _is_matrix(X):
         _refuse_flat(X)
         return "counts"
@@ -183,12 +186,25 @@ def _is_matrix(X: Any) -> bool:
     return hasattr(X, "__array__")
 
 
+def _refuse_table_of_texts(X: Any) -> None:
+    """Raise InputError if X is an array of texts with another number of axes than one."""
+    if not isinstance(X, np.ndarray) or X.ndim == 1 or not X.size or not isinstance(X.flat[0], str):
+        return
+    raise InputError(
+        "give a list of texts, even for one text: [text]"
+        if X.ndim == 0
+        else f"texts should be a list or an array of one axis, and these have {X.ndim} axes; give one column, X[:, 0]"
+    )
+
+
 def _refuse_flat(X: Any) -> None:
     """Raise InputError if X is a list or a column of numbers, or of other values that are no texts.
 
     Arrays are left to scikit-learn, whose checks ask for its own words about their shape.
     """
-    if isinstance(X, list | tuple):
+    if is_arrow_column(X):
+        X, is_flat = X.to_pylist(), True
+    elif isinstance(X, list | tuple):
         is_flat = not isinstance(X[0], Iterable) or isinstance(X[0], bytes | dict)
     else:
         is_flat = getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray) and not sp.issparse(X)

@@ -18,7 +18,16 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import CorpusFileError, InputError
-from ..files import check_digests, plain_file, put_back, read_lines, read_manifest, write_lines, write_manifest
+from ..files import (
+    check_digests,
+    plain_file,
+    put_back,
+    read_lines,
+    read_manifest,
+    read_whole,
+    write_lines,
+    write_manifest,
+)
 from ..text import AnyTokenizer, tokenizer_from_settings
 from ..text.storage import StoredTexts, damaged, load_array, write_texts
 from .covariates import Categories, Covariate
@@ -86,6 +95,10 @@ def load_parts(folder: Path, mmap: bool, verify: bool | None = None) -> dict[str
         CorpusFileError: the folder holds no corpus, one of a newer format, or a damaged one; the message names the
             file.
     """
+    return read_whole([folder / MANIFEST], lambda: _load_parts(folder, mmap, verify))
+
+
+def _load_parts(folder: Path, mmap: bool, verify: bool | None) -> dict[str, Any]:
     put_back(folder)
     if not (folder / MANIFEST).is_file():
         raise CorpusFileError(f"{folder} is not a saved corpus (it has no {MANIFEST}); check the path")

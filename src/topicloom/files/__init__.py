@@ -6,6 +6,7 @@ from .kinds import holds_corpus, holds_model, holds_stopped_run
 from .leftovers import put_back
 from .locks import lock_directory
 from .paths import as_path
+from .whole import read_whole
 from .writing import atomic_directory, atomic_file, full_disk_names, link_or_copy, put_in_place, require_free
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "read_json",
     "read_lines",
     "read_manifest",
+    "read_whole",
     "require_free",
     "write_json",
     "write_lines",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from pydantic import Field
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from torch import Tensor
 
@@ -42,7 +42,7 @@ logger = logging.getLogger("topicloom")
 
 
 @dataclass(eq=False, repr=False)
-class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all topic models.
 
     A model is a scikit-learn estimator: the constructor stores its settings, `fit` checks them, and names of learned
@@ -58,11 +58,9 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         n_topics: the number of topics K, from 2 to the size of the vocabulary.
         seed_words: words that a topic should be about, by the number of the topic, such as {0: ["market", "bank"]}.
             Related words join them during training. The topic keeps its number.
-        random_state: the seed of all randomness. The same seed gives the same model on the same machine; None gives
-            another model each time.
+        random_state: the seed. The same one gives the same model on the same machine, None another model each time.
         fractional_counts: whether matrices may contain fractions, such as weights. Not all models can use them.
-        device: where the model is trained and used: "cpu", "cuda", "cuda:1" or "mps". "auto" uses CUDA if it is
-            available, and the CPU otherwise.
+        device: "cpu", "cuda", "cuda:1" or "mps"; "auto" is CUDA if it is available, and the CPU otherwise.
         verbose: 1 shows a progress bar on standard error, 0 shows nothing.
 
     Attributes:
@@ -234,6 +232,8 @@ class TopicModel(FittedTopics, ReadableSettings, ClassNamePrefixFeaturesOutMixin
         if corpus.counts.nnz:
             self.partial_fit_corpus(corpus)
             self._count_words(corpus)
+        elif corpus.n_docs:
+            logger.warning("no document has a word of the first call of `partial_fit`, so nothing was learned")
         return self
 
     @contextmanager

@@ -33,6 +33,7 @@ from .inference import Array, Inference, document_topics, evidence_bound, latent
 from .interpolation import Interpolation, interpolate
 from .notebook import InNotebook
 from .saving import save_into
+from .transformer import Transformer
 
 if TYPE_CHECKING:
     from .base import TopicModel
@@ -45,7 +46,7 @@ Perplexity = Literal["bound", "completion"]
 _columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
 
 
-class FittedTopics(InNotebook, Editable):
+class FittedTopics(InNotebook, Editable, Transformer):
     """The methods of a model that use its network and vocabulary after `fit`."""
 
     network_: TopicNetwork
@@ -89,10 +90,6 @@ class FittedTopics(InNotebook, Editable):
                 "the columns of the data frame are not the words of `vocabulary_` in their order; give "
                 "Corpus.from_counts(frame), whose words are found by their names"
             )
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)  # for get_feature_names_out
 
     def documents(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
         """Return X as a corpus over the model's words.

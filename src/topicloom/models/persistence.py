@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from ..errors import InputError, ModelFileError, similar
+from ..files import as_path, read_whole
 from ..imports import import_named, is_allowed
 from ..settings import from_text
 from ..text import CustomTokenizer
@@ -87,9 +88,14 @@ def load(
         InputError: the model is of a module that is not allowed, or there is no such device.
     """
     choose_device(device)
-    folder = find_model(directory)
-    config = read_config(folder)
+    place = as_path(directory, "directory")
     allowed = {allow} if isinstance(allow, str) else set(allow)
+    return read_whole([place / CONFIG, place / "model" / CONFIG], lambda: _load(place, tokenizer, device, allowed))
+
+
+def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device: str, allowed: set[str]) -> TopicModel:
+    folder = find_model(place)
+    config = read_config(folder)
     kind = _saved_class(folder, config, allowed)
     try:
         tensors = load_file(folder / WEIGHTS)

@@ -98,7 +98,7 @@ def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, 
     )
     for _ in range(n_passes):
         run.learn(counts)
-    theta = run.model.transform(counts)  # (D, n)
+    theta = np.asarray(run.model.transform(counts))  # (D, n); scikit-learn may be set to return data frames
     tokens = counts.sum(axis=1)
     shares: Array = tokens @ theta / tokens.sum()
     weighted = shares[:, None] * run.topics / run.topics.sum(axis=1, keepdims=True)

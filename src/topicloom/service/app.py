@@ -13,11 +13,11 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from .._version import __version__
-from ..errors import InputError, on_command_line
+from ..errors import InputError, nearest, on_command_line
 from .access import Access
 from .edits import ConflictError, NotWritableError
 from .guard import App, Guard
-from .index import SlowQueryError
+from .index import ReplacedError, SlowQueryError
 from .live import Live, NoSuchDocumentError, NotKeptError
 from .measures import Measures
 from .schemas import DocumentPage, EditList, InferredList, NewEdits, Problem, Texts, TopicList, WholeDocument
@@ -27,7 +27,7 @@ IfMatch = Annotated[str | None, Header(description="The version that the topics 
 _THREADS = 4  # for all requests that are not answered at once
 _AT_ONCE = 2_000  # characters; the topics of fewer are inferred in a few milliseconds, without another thread
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_STATUSES = {NotKeptError: 404, NoSuchDocumentError: 404, ConflictError: 409, NotWritableError: 403}
+_STATUSES = {NotKeptError: 404, NoSuchDocumentError: 404, ConflictError: 409, NotWritableError: 403, ReplacedError: 503}
 _SENTENCES = {  # for what the framework says
     "Not Found": "there is no such path; /docs lists all",
     "Method Not Allowed": "this path does not take this method; /docs lists all",
@@ -56,6 +56,13 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         if if_match is not None and live.snapshot.version not in _versions(if_match):
             raise HTTPException(412, "the topics were edited in the meantime; load them again")
 
+    async def check_parameters(request: Request) -> None:
+        route = request.scope["route"]
+        known = [field.alias for field in route.dependant.query_params]
+        if route.include_in_schema and (unknown := sorted(set(request.query_params) - set(known))):
+            hint = f"; {nearest(unknown[0], known)}" if known else ""
+            raise HTTPException(422, f"there is no parameter {unknown[0]!r}{hint}; /docs shows what is expected")
+
     # The threads stay, because new ones for every burst of requests would let the memory of the process grow.
     threads = ThreadPoolExecutor(_THREADS, "answer")
 
@@ -75,7 +82,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(check_version)],
+        dependencies=[Depends(check_version), Depends(check_parameters)],
         responses=_PROBLEMS,
     )
     _add_errors(app)
@@ -188,6 +195,10 @@ def _add_errors(app: FastAPI) -> None:
     async def of_slow_query(_: Request, error: Any) -> Response:
         return problem(503, "the search took too long; give other words, or try again later", {"Retry-After": "5"})
 
+    async def of_failure(_: Request, error: Any) -> Response:
+        return problem(500, "an error occurred in the service; its log says more")
+
+    app.add_exception_handler(Exception, of_failure)
     app.add_exception_handler(StarletteHTTPException, of_http)
     app.add_exception_handler(RequestValidationError, of_validation)
     app.add_exception_handler(InputError, of_input)

@@ -85,5 +85,6 @@ def applied(topics: Topics, edits: list[Edit]) -> Topics:
 
 
 def version_of(topics: Topics) -> str:
-    """Return what distinguishes these edits of the run from others."""
-    return hashlib.sha256(json.dumps(topics.edits, sort_keys=True).encode()).hexdigest()[:12]
+    """Return what distinguishes these edits of this model from others, and from those of another model."""
+    written = json.dumps([topics.model.origin.fingerprint, topics.edits], sort_keys=True)
+    return hashlib.sha256(written.encode()).hexdigest()[:12]

@@ -51,16 +51,25 @@ class SlowQueryError(Exception):
     """A query took longer than it may."""
 
 
+class ReplacedError(InputError):
+    """The run in the directory is no longer the one that is served."""
+
+    def __init__(self) -> None:
+        super().__init__("the run was replaced or removed after the service had been started; start the service again")
+
+
 class DocumentIndex:
     """Reads an index that `build_index` wrote. Threads can share it; there are as many connections as work at a time.
 
     Args:
         path: the file.
         seconds: the longest time that a query may take.
+        digest: what identifies the documents. If it is given, and the file has others in the meantime, no connection
+            to it is opened.
     """
 
-    def __init__(self, path: Path, seconds: float = 10.0) -> None:
-        self.path, self.seconds = path, seconds
+    def __init__(self, path: Path, seconds: float = 10.0, digest: str | None = None) -> None:
+        self.path, self.seconds, self.digest = path, seconds, digest
         self._free: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._is_open = True
@@ -129,7 +138,7 @@ class DocumentIndex:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             connection = self._free.pop() if self._free else None
-        connection = connection or _open(self.path)
+        connection = connection or self._connect()
         try:
             yield connection
         finally:
@@ -138,6 +147,16 @@ class DocumentIndex:
                     self._free.append(connection)
                 else:
                     connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        """Open the file, unless it is gone or is the index of a run that has replaced this one."""
+        if not self.path.exists():
+            raise ReplacedError
+        connection = _open(self.path)
+        if self.digest is not None and not _is_of(connection, self.digest):
+            connection.close()
+            raise ReplacedError
+        return connection
 
 
 def build_index(path: Path, digest: str, corpus: Corpus, tokenize: Tokenize | None) -> None:
@@ -187,9 +206,13 @@ def is_current(path: Path, digest: str) -> bool:
         return False
     try:
         with closing(_open(path)) as connection:
-            found = connection.execute("SELECT value FROM about WHERE name = 'digest'").fetchone()
+            return _is_of(connection, digest)
     except sqlite3.Error:
         return False
+
+
+def _is_of(connection: sqlite3.Connection, digest: str) -> bool:
+    found = connection.execute("SELECT value FROM about WHERE name = 'digest'").fetchone()
     return bool(found == (_mark(digest),))
 
 

@@ -17,12 +17,12 @@ from ..errors import InputError
 from ..files import file_digest
 from ..reports.place import INDEX
 from ..text import AnyTokenizer
-from ..topics.run_metrics import read_shares
-from ..topics.saved import find_model
+from ..topics.run_metrics import read_metrics, read_shares
+from ..topics.saved import CONFIG, find_model
 from ..topics.stored import DOCUMENTS, read_stored
 from ..topics.view import Topics
 from .edits import ConflictError, applied, new_edits, store_edits, stored_edits
-from .index import DocumentIndex, build_index, is_current
+from .index import DocumentIndex, ReplacedError, build_index, is_current
 from .limits import Limits
 from .pages import Key, following, largest
 from .snapshot import Snapshot
@@ -62,6 +62,8 @@ class Live:
     ) -> None:
         self.run, self.start, self.index, self.limits = run, snapshot, index, limits
         self.snapshot = snapshot
+        self.metrics = read_metrics(run)
+        self._model = _digest_of_model(run)
         self._temporary = temporary
         self._editing = threading.Lock()
 
@@ -103,8 +105,9 @@ class Live:
         topics = Topics.of(model, corpus, documents)
         if topics.corpus.texts is None:
             logger.warning("the texts of %s were not kept: documents have no text, and words are searched", run)
-        path, temporary = _index_of(run, topics, _tokenize(model.tokenizer_))
-        return cls(run, Snapshot(topics), DocumentIndex(path, limits.seconds), limits, temporary).edited()
+        path, digest, temporary = _index_of(run, topics, _tokenize(model.tokenizer_))
+        index = DocumentIndex(path, limits.seconds, digest)
+        return cls(run, Snapshot(topics), index, limits, temporary).edited()
 
     def edited(self) -> Live:
         """Apply the edits that are stored in the run's directory."""
@@ -239,6 +242,7 @@ class Live:
 
         Raises:
             ConflictError: the present version is another.
+            ReplacedError: the directory has another run in the meantime, to which the edits would not belong.
             InputError: an edit cannot be applied, or the edits cannot be stored. The topics are as they were.
         """
         checked = new_edits(edits, self.limits.edits)
@@ -249,6 +253,8 @@ class Live:
             topics = applied((self.start if afresh else now).topics, checked)
             if (n_edits := len(topics.edits)) > self.limits.edits:
                 raise InputError(f"there would be {n_edits:,} edits; at most {self.limits.edits:,} are stored")
+            if _digest_of_model(self.run) != self._model:
+                raise ReplacedError
             store_edits(self.run, topics)
             self.snapshot = Snapshot(topics)
         return self.edits()
@@ -283,22 +289,30 @@ def _tokenize(tokenizer: AnyTokenizer) -> Tokenize | None:
 
 def _index_of(
     run: Path, topics: Topics, tokenize: Tokenize | None
-) -> tuple[Path, tempfile.TemporaryDirectory[str] | None]:
-    """Return the index of a run's documents, which is built where there is no current one."""
+) -> tuple[Path, str, tempfile.TemporaryDirectory[str] | None]:
+    """Return the index of a run's documents, which is built where there is no current one, and its digest."""
     digest = f"{_digest(run)} {tokenize is None}"
     path = run / INDEX
     if is_current(path, digest):
-        return path, None
+        return path, digest, None
     logger.info("building the index of %s documents", f"{len(topics.documents):,}")
     try:
         build_index(path, digest, topics.corpus, tokenize)
-        return path, None
+        return path, digest, None
     except OSError as error:
         temporary = tempfile.TemporaryDirectory(prefix="topicloom-")
         path = Path(temporary.name) / INDEX
         logger.warning("%s cannot be written (%s); the index is in %s for now", run, error.strerror, temporary.name)
         build_index(path, digest, topics.corpus, tokenize)
-        return path, temporary
+        return path, digest, temporary
+
+
+def _digest_of_model(run: Path) -> str | None:
+    """Return a digest of the model in a directory, None if there is none."""
+    try:
+        return file_digest(find_model(run) / CONFIG)
+    except (InputError, OSError):
+        return None
 
 
 def _digest(run: Path) -> str:

@@ -102,7 +102,7 @@ class TopicList(BaseModel):
     n_words: int
     has_documents: bool
     has_texts: bool
-    version: str = Field(description="Changes whenever the edits change.")
+    version: str = Field(description="Changes whenever the edits change, and is another for another model.")
     topics: list[TopicRow]
 
 

@@ -12,7 +12,6 @@ from fastapi import FastAPI, HTTPException, Response
 
 from ..display import as_markup
 from ..reports.explorer import PageOptions, explorer_page
-from ..topics.run_metrics import read_metrics
 from .guard import NO_SOURCES
 from .live import Live
 from .snapshot import Snapshot
@@ -101,7 +100,7 @@ class _Explorer:
         if not len(now.theta):
             return _plain(title, now), NO_SOURCES
         options = PageOptions(title, api="api", version=now.version)
-        page = explorer_page(now.topics, options, read_metrics(self.live.run))
+        page = explorer_page(now.topics, options, self.live.metrics)
         found = _POLICY.search(page)
         policy = NO_SOURCES if found is None else f"{found[1]}; frame-ancestors 'none'"
         return page.encode("utf-8", "replace"), policy

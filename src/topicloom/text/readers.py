@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ..display import counted
 from ..errors import InputError, SettingError, nearest
 from ..files import as_path, holds_corpus, holds_model
 from .characters import is_utf8, replace_surrogates
@@ -15,13 +17,18 @@ from .tables import read_csv, read_tsv, read_xlsx
 
 __all__ = ["Document", "read"]
 
+logger = logging.getLogger("topicloom")
+
 # What to do with files that are often at hand and cannot be read, whatever `format` is given.
 _TO_CONVERT = {
     **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), "save it as .xlsx or .csv"),
     **dict.fromkeys((".doc", ".docx", ".odt", ".rtf", ".pdf", ".epub"), "save its text as .txt"),
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz"), "unpack it"),
+    **dict.fromkeys((".bz2", ".xz", ".lzma", ".zst", ".lz4", ".br"), "unpack it, or compress it by gzip as .gz"),
     ".json": "write each record as an object on a line of its own, as .jsonl",
 }
+_DOCUMENTS = (".txt", ".md")  # of a folder, in lower case; some systems write .TXT
+_NOT_IN_FOLDERS = (".csv", ".tsv", ".xlsx", ".jsonl", ".ndjson", ".parquet")
 _ERRORS = ("strict", "replace", "ignore")
 # Codecs that are not meant for files, but for domain names or for escapes in source code.
 _NOT_FOR_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
@@ -174,13 +181,22 @@ def _whole(given: Input, layout: Layout) -> Iterator[Document]:
 def _folder(given: Input) -> Iterator[Document]:
     root = given.path
     assert root is not None
-    found = sorted(file for file in root.rglob("*") if _is_document(file.relative_to(root)) and file.is_file())
+    shown = sorted(file for file in root.rglob("*") if _is_shown(file.relative_to(root)) and file.is_file())
+    found = [file for file in shown if file.name.lower().endswith(_DOCUMENTS)]
     # A folder of texts may have runs in it, whose .txt files are words of a vocabulary.
     saved = {folder for folder in {file.parent for file in found} if _is_saved(folder)}
     files = [file for file in found if file.parent not in saved]
+    tables = [file for file in shown if file.name.lower().removesuffix(".gz").endswith(_NOT_IN_FOLDERS)]
+    tables += [file for file in shown if file.name.lower().endswith((".txt.gz", ".md.gz"))]
+    tables = [file for file in tables if not holds_model(file.parent)]  # those of a run are no texts
+    example = f", such as {tables[0].relative_to(root)}" if tables else ""
     if not files:
         problem = "what topicloom has written alone" if found else "no .txt and .md files"
-        raise InputError(f"the folder {root} contains {problem}; give a file of texts, or a folder that contains some")
+        advice = f"give one of its files{example}" if tables else "give a file of texts, or a folder that contains some"
+        raise InputError(f"the folder {root} contains {problem}; {advice}")
+    if tables:
+        which = counted(len(tables), "table or compressed file", "tables and compressed files")
+        logger.warning("%s contains %s%s; of a folder, only .txt and .md files are read", root, which, example)
 
     def documents() -> Iterator[Document]:
         for path in files:
@@ -195,10 +211,9 @@ def _is_saved(folder: Path) -> bool:
     return holds_corpus(folder) or (folder / "model.safetensors").is_file()
 
 
-def _is_document(path: Path) -> bool:
-    """Return whether a file of a folder is a document; hidden files and folders, such as .git, are no documents."""
-    is_hidden = any(part.startswith(".") for part in path.parts)
-    return not is_hidden and path.name.lower().endswith((".txt", ".md"))  # some systems write .TXT
+def _is_shown(path: Path) -> bool:
+    """Return whether a file of a folder is neither hidden nor in a hidden folder, such as .git."""
+    return not any(part.startswith(".") for part in path.parts)
 
 
 _READERS: dict[str, Callable[[Input, Layout], Iterator[Document]]] = {

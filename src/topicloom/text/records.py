@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, MissingExtraError, nearest
 from .opening import Input, opened
 
 
@@ -47,7 +47,15 @@ class Layout(NamedTuple):
 
 
 def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
-    """Read one JSON object from each line; blank lines are skipped."""
+    """Read one JSON object from each line; blank lines are skipped.
+
+    A record may lack any column but the text.
+
+    Raises:
+        InputError: a line cannot be read, or no record has a column that was asked for.
+    """
+    asked = {name: role for role, name in layout.columns._asdict().items() if name is not None}
+    record: dict[str, Any] = {}
     with opened(given) as file:
         for number, line in enumerate(file, 1):
             where = f"{given.name}, line {number}"
@@ -63,7 +71,12 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
                 raise InputError(f"{where}: the JSON has a number with too many digits; correct the line") from None
             if not isinstance(record, dict):
                 raise InputError(f'{where}: not a JSON object; each line must be one, such as {{"text": "..."}}')
+            if asked:
+                asked = {name: role for name, role in asked.items() if name not in record}
             yield _document(record, resolve_columns(layout.columns, record, where, optional=True), where)
+    if record and asked:
+        name, role = next(iter(asked.items()))
+        raise InputError(f"no record of {given.name} has {name!r}, the column of `{role}`; {nearest(name, record)}")
 
 
 def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:

@@ -76,7 +76,7 @@ def tsne(
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
     init: Any = "pca" if start is None else start.astype(np.float32)
     model = TSNE(init=init, perplexity=perplexity, max_iter=n_steps, random_state=random_state, n_jobs=1)
-    placed: npt.NDArray[Any] = model.fit_transform(rows)
+    placed: npt.NDArray[Any] = np.asarray(model.fit_transform(rows))  # whatever scikit-learn is set to return
     return placed.astype(np.float64)
 
 
@@ -88,5 +88,5 @@ def _umap(rows: npt.NDArray[np.float64], random_state: int) -> npt.NDArray[np.fl
         except ImportError:
             raise MissingExtraError.of("a map by UMAP", "umap-learn", "maps") from None
         model = UMAP(n_neighbors=min(15, len(rows) - 1), min_dist=0.1, random_state=random_state, n_jobs=1)
-        placed: npt.NDArray[Any] = model.fit_transform(rows)
+        placed: npt.NDArray[Any] = np.asarray(model.fit_transform(rows))
     return placed.astype(np.float64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from ..errors import ModelFileError
+from ..errors import InputError, ModelFileError
 from ..files import (
     as_path,
     check_digests,
@@ -165,3 +167,21 @@ def read_topics(directory: str | Path) -> SavedTopics:
     if names is not None and (not isinstance(names, list) or len(names) != len(components)):
         raise ModelFileError.of(folder / CONFIG, "is damaged: its topics and their names differ in number")
     return SavedTopics(components, words, counts, names)
+
+
+def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[str]) -> Any:
+    """Load the model of a run whose topics were read before.
+
+    Args:
+        topics: the topics.
+        run, device, allow: as for `topicloom.load`.
+
+    Raises:
+        InputError: the run has been replaced by one with other topics since then.
+    """
+    # Models are above this package, which PyTorch is not needed for; the name is looked up when a model is needed.
+    model = import_module("topicloom.models.persistence").load(run, device=device, allow=allow)
+    is_same = model.vocabulary_ == topics.vocabulary and model.components_.shape == topics.components.shape
+    if not is_same or not np.allclose(model.components_, topics.components, rtol=1e-3, atol=1e-6):
+        raise InputError(f"the run in {run} was replaced after its topics had been read; read it again")
+    return model

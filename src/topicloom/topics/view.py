@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from importlib import import_module
+from functools import cached_property, partial
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from ..corpus import Corpus
 from ..display import counted, html_table
 from ..errors import InputError, SettingError, nearest
-from ..files import as_path
+from ..files import as_path, read_whole
 from ..text.custom import with_allowed
 from .analyses import Analyses
 from .document_topics import DocumentTopics
@@ -24,7 +23,7 @@ from .matching import DEFAULT_THRESHOLD, WEAK_MATCH
 from .naming import Namer, Rule, check_rule, distinct
 from .outlets import Outlets
 from .reading import Reading
-from .saved import SavedTopics, read_topics
+from .saved import CONFIG, SavedTopics, find_model, load_model_of, read_topics
 from .stored import read_stored
 from .translating import numbers_in
 
@@ -56,7 +55,7 @@ class Topics(Reading, Analyses, Outlets):
 
     def __init__(self, model: Any, X: Any) -> None:
         corpus = _fitted(model).documents(X)
-        self._set(lambda: model, _topics_of(model), corpus, model.infer(corpus))
+        self._set(partial(_itself, model), _topics_of(model), corpus, model.infer(corpus))
 
     def _set(self, load: Callable[[], Any], topics: SavedTopics, corpus: Corpus, documents: DocumentTopics) -> None:
         self._load, self._topics = load, topics
@@ -73,7 +72,7 @@ class Topics(Reading, Analyses, Outlets):
         """
         _fitted(model)
         view = cls.__new__(cls)
-        view._set(lambda: model, _topics_of(model), corpus, documents)
+        view._set(partial(_itself, model), _topics_of(model), corpus, documents)
         return view
 
     @classmethod
@@ -90,11 +89,15 @@ class Topics(Reading, Analyses, Outlets):
             InputError: the directory holds no run, one without documents, or a damaged one.
         """
         run, allow = as_path(run, "run"), allow if isinstance(allow, str) else tuple(allow)
-        topics = read_topics(run)
-        corpus, documents = read_stored(run, topics.vocabulary, len(topics.components))
+
+        def read() -> tuple[SavedTopics, Corpus, DocumentTopics]:
+            topics = read_topics(run)
+            return topics, *read_stored(run, topics.vocabulary, len(topics.components))
+
+        topics, corpus, documents = read_whole([find_model(run) / CONFIG], read)
         corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
         view = cls.__new__(cls)
-        view._set(lambda: _load_model(run, device, allow), topics, corpus, documents)
+        view._set(partial(load_model_of, topics, run.absolute(), device, allow), topics, corpus, documents)
         return view
 
     @cached_property
@@ -331,6 +334,5 @@ def _topics_of(model: Any) -> SavedTopics:
     return SavedTopics(model.components_, model.vocabulary_, model.word_counts_, model.given_names)
 
 
-def _load_model(run: Path, device: str, allow: Iterable[str]) -> Any:
-    # Models are above this package, which PyTorch is not needed for; the name is looked up when a model is needed.
-    return import_module("topicloom.models.persistence").load(run, device=device, allow=allow)
+def _itself(model: Any) -> Any:  # which can be pickled, as a lambda cannot
+    return model

@@ -73,7 +73,8 @@ class Callback:
         """Called after each epoch.
 
         Args:
-            row: the row that the epoch adds to `history_`.
+            row: the row that the epoch adds to `history_`. A callback may add columns of its own to it: finite
+                numbers, texts or None, as `history_` is saved with the model.
         """
 
     def on_state(self, state: RunState) -> None:
@@ -105,6 +106,28 @@ def check_callbacks(callbacks: Any) -> None:
             raise SettingError(
                 f"callbacks should contain objects of a subclass of topicloom.Callback; {callback!r:.60} is not one"
             )
+
+
+def tell_epoch(callbacks: Iterable[Callback], row: dict[str, Any]) -> None:
+    """Call on_epoch of callbacks. What they add to the row becomes a number of Python.
+
+    Raises:
+        SettingError: a callback added what cannot be saved.
+    """
+    for callback in callbacks:
+        before = dict(row)
+        callback.on_epoch(row)
+        for name, value in row.items():
+            if name in before and before[name] is value:
+                continue
+            row[name] = value.item() if getattr(value, "ndim", None) == 0 else value  # of NumPy and PyTorch
+            try:
+                json.dumps(row[name], allow_nan=False)
+            except (TypeError, ValueError):
+                raise SettingError(
+                    f"{type(callback).__name__} gave epoch {before['epoch']} {name!r} the value {value!r:.60}, which "
+                    "cannot be saved with the model; give a finite number, a text or None"
+                ) from None
 
 
 @contextmanager

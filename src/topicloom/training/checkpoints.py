@@ -31,6 +31,7 @@ _KEPT = 2
 _GREATEST_COST = 0.01  # the share of the training time that writing may take, unless checkpoints are counted in epochs
 CHECKPOINT = "checkpoint-{}.safetensors"
 _NAME = re.compile(r"checkpoint-(\d+)\.safetensors")
+_AGAIN = "delete it, or give another place, to start again"
 _STEPS_BETWEEN_AGREEMENTS = 10  # of several processes, on whether to write
 
 
@@ -266,14 +267,19 @@ class Checkpoints(Callback):
                 signal.signal(number, usual[number])
 
 
-def require_same_fit(file: Path, model: Any, corpus: Corpus) -> None:
+def require_same_fit(file: Path, model: Any, corpus: Corpus, advice: str) -> None:
     """Check that a checkpoint is of a fit of this estimator to these documents, without held-out ones.
+
+    Args:
+        file: the checkpoint.
+        model, corpus: the estimator and the documents.
+        advice: what to do if it is of another fit, as the end of the message.
 
     Raises:
         InputError: it is of another fit.
         ModelFileError: the file is missing or damaged.
     """
-    _require_same(Identity.of(model, corpus, None), read_checkpoint(file), file)
+    _require_same(Identity.of(model, corpus, None), read_checkpoint(file), file, advice)
 
 
 def goes_beyond(directory: Path, file: Path) -> bool:
@@ -286,10 +292,10 @@ def goes_beyond(directory: Path, file: Path) -> bool:
     return found is not None and (not found.finished or found.epoch != final.epoch)
 
 
-def _require_same(wanted: Identity, found: Checkpoint, place: Path) -> None:
+def _require_same(wanted: Identity, found: Checkpoint, place: Path, advice: str = _AGAIN) -> None:
     difference = wanted.difference(found.identity)
     if difference is not None:
-        raise InputError(f"the checkpoint in {place} {difference}; delete it, or give another place, to start again")
+        raise InputError(f"the checkpoint in {place} {difference}; {advice}")
 
 
 def _checkpoints_in(directory: Path) -> dict[int, Path]:

@@ -21,7 +21,7 @@ from ..nn.helpers import ahead
 from ..nn.network import Player, TopicNetwork
 from .adam import Adam
 from .batches import BatchReader
-from .callbacks import Callback, watched
+from .callbacks import Callback, tell_epoch, watched
 from .collapse import CollapseWatch
 from .finite import FiniteCheck
 from .processor import denormals_flushed, suitable_threads
@@ -113,8 +113,7 @@ def _train_stage(
         row |= state.network.adapt(row)
         if stage.recorded:
             state.history.append(row)
-        for callback in seen:
-            callback.on_epoch(row)
+        tell_epoch(seen, row)
         if validation is not None and _may_end(state, plan):
             _keep_best(state, row["validation_loss"])
         for callback in callbacks:

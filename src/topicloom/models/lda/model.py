@@ -26,7 +26,7 @@ from ...errors import InputError, SettingError
 from ...nn.mean_field import MeanFieldNetwork
 from ...settings import AtLeastOne, Positive
 from ...training.batches import BatchReader, choose_device
-from ...training.callbacks import Callback, ProgressBar, watched
+from ...training.callbacks import Callback, ProgressBar, tell_epoch, watched
 from ...training.collapse import CollapseWatch
 from ...training.loop import Monitor
 from ...training.state import Row, Snapshot
@@ -107,8 +107,7 @@ class LDA(Published, TopicModel):
             for row in rows:
                 row |= {name: value for monitor in monitors for name, value in monitor(self.network_).items()}
                 run.history.append(row)
-                for watcher in watchers:
-                    watcher.on_epoch(row)
+                tell_epoch(watchers, row)
                 for watcher in watchers:
                     watcher.on_state(run)
             for watcher in watchers:
