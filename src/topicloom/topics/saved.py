@@ -169,6 +169,14 @@ def read_topics(directory: str | Path) -> SavedTopics:
     return SavedTopics(components, words, counts, names)
 
 
+def load_model(run: Path, device: str, allow: Iterable[str]) -> Any:
+    """Do what `topicloom.load` does, which is looked up when a model is needed.
+
+    Models are above this package, and need PyTorch.
+    """
+    return import_module("topicloom.models.persistence").load(run, device=device, allow=allow)
+
+
 def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[str]) -> Any:
     """Load the model of a run whose topics were read before.
 
@@ -179,8 +187,7 @@ def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[s
     Raises:
         InputError: the run has been replaced by one with other topics since then.
     """
-    # Models are above this package, which PyTorch is not needed for; the name is looked up when a model is needed.
-    model = import_module("topicloom.models.persistence").load(run, device=device, allow=allow)
+    model = load_model(run, device, allow)
     is_same = model.vocabulary_ == topics.vocabulary and model.components_.shape == topics.components.shape
     if not is_same or not np.allclose(model.components_, topics.components, rtol=1e-3, atol=1e-6):
         raise InputError(f"the run in {run} was replaced after its topics had been read; read it again")

@@ -23,7 +23,7 @@ from .matching import DEFAULT_THRESHOLD, WEAK_MATCH
 from .naming import Namer, Rule, check_rule, distinct
 from .outlets import Outlets
 from .reading import Reading
-from .saved import CONFIG, SavedTopics, find_model, load_model_of, read_topics
+from .saved import CONFIG, SavedTopics, find_model, load_model, load_model_of, read_topics
 from .stored import read_stored
 from .translating import numbers_in
 
@@ -262,7 +262,7 @@ class Topics(Reading, Analyses, Outlets):
         """
         what = other if isinstance(other, str | Path) else "the other model"
         if isinstance(other, str | Path):
-            other = _load_model(Path(other), "cpu", allow)
+            other = load_model(Path(other), "cpu", allow)
         edited = other.model if isinstance(other, Topics) else other
         if not hasattr(edited, "edits"):
             raise SettingError(f"`other` should be an edited run, as a path, a view or a model; it is {other!r:.60}")
