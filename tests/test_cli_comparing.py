@@ -89,7 +89,7 @@ def test_compare_takes_no_nonsense(texts):
     refused("compare", texts, "--topics", "many", says=["--topics", "20,50"])
     refused("compare", texts, "--topics", "1", says=["from 2"])
     refused("compare", "nowhere.txt", says=["nowhere.txt"])
-    refused("compare", texts, "--split", "prt", says=["no document", "prt", "--split"])
+    refused("compare", texts, "--split", "prt", says=["no record", "prt", "--split", "did you mean part?"])
     refused("compare", texts, "--split", "label", says=["document 0", "l0", "train, validation or test"])
     refused("compare", "-", "--split", "part", says=["--split", "standard input"])
 

@@ -452,7 +452,7 @@ def test_training_documents_that_only_the_run_has(run, tmp_path):
     assert json.loads(changed.stdout) == usual
     said = f"those that {run / 'documents'} holds, because {tmp_path / 'train.jsonl'} has changed: 60 documents"
     assert said in changed.stderr
-    refused("evaluate", run, "--label", "other", says=["has changed"])  # which the run does not hold
+    refused("evaluate", run, "--label", "body", says=["has changed"])  # which the run does not hold
     (tmp_path / "train.jsonl").unlink()
     assert json.loads(call("evaluate", run, "--json").stdout) == usual
     piped = ("-", "--format", "txt", "--model", "lda", "--topics", 2, "--epochs", 1, "--max-df", "1.0", "--min-df", 1)
