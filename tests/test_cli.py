@@ -568,7 +568,7 @@ def test_a_wrong_value_is_told_in_plain_words(options, says):
     ("source", "options", "says"),
     [
         ("nosuch.txt", (), ["nosuch.txt does not exist"]),
-        ("empty", (), ["no .txt and .md files"]),
+        ("empty", (), ["no .txt or .md files"]),
         ("empty", ("--format", "csv"), ["--format csv is for a single file", "empty"]),
         ("void.txt", (), ["contains no documents"]),
         ("bad.txt", (), ["bad.txt, line 2", "--encoding gb18030", "--errors replace"]),

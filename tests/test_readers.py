@@ -130,7 +130,7 @@ def test_folder(tmp_path, caplog):
     with pytest.raises(InputError, match="plain text has no columns"):
         read(tmp_path, id="name")
     (tmp_path / "d").mkdir()
-    with pytest.raises(InputError, match=r"d contains no .txt and .md files; give a file of texts"):
+    with pytest.raises(InputError, match=r"d contains no .txt or .md files; give a file of texts"):
         read(tmp_path / "d")
     (tmp_path / "d" / "texts.TXT.gz").write_bytes(b"")
     with pytest.raises(InputError, match=r"give one of its files, such as texts.TXT.gz"):
@@ -143,7 +143,7 @@ def test_what_was_written_into_a_folder_is_not_read_as_texts(tmp_path: Path) -> 
     corpus.save(tmp_path / "results" / "corpus")
     tl.GSM(2, epochs=1, random_state=0).fit(corpus).save(tmp_path / "results" / "fitted")
     assert list(read(tmp_path)) == [Document("a text", "a.txt")]
-    with pytest.raises(InputError, match="results contains what topicloom has written alone; give a file of texts"):
+    with pytest.raises(InputError, match="results contains only what topicloom has written; give a file of texts"):
         read(tmp_path / "results")
 
 

@@ -54,7 +54,8 @@ def top_words(scores: Array, top_n: int) -> npt.NDArray[np.intp]:
     """
     n_topics, n_words = scores.shape
     n = min(top_n, n_words)
-    # At least n words are as good as the n-th best of m groups of words at its best, and few others are.
+    # Each of the n best groups of words has a word that scores at least as high as the best word of the n-th of them.
+    # So the top words are among those that score as high, which are few.
     size = math.isqrt(n_words // n)
     m = n_words // size
     best = scores[:, : m * size].reshape(n_topics, size, m).max(1)  # (K, m)

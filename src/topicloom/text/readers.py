@@ -191,7 +191,7 @@ def _folder(given: Input) -> Iterator[Document]:
     tables = [file for file in tables if not holds_model(file.parent)]  # those of a run are no texts
     example = f", such as {tables[0].relative_to(root)}" if tables else ""
     if not files:
-        problem = "what topicloom has written alone" if found else "no .txt and .md files"
+        problem = "only what topicloom has written" if found else "no .txt or .md files"
         advice = f"give one of its files{example}" if tables else "give a file of texts, or a folder that contains some"
         raise InputError(f"the folder {root} contains {problem}; {advice}")
     if tables:

@@ -31,8 +31,8 @@ def suitable_threads(network: TopicNetwork) -> Iterator[None]:
 
     A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that, but waiting for
     it takes several times as long if another process is using its core. The other threads help with a few longer jobs,
-    for which no thread waits (see `nn.helpers`). If these are most of the work, a larger network is trained in the same
-    way: otherwise the threads that wait for operations and the helpers take the cores from each other.
+    for which no thread waits (see `nn.helpers`). Where such jobs are most of the work, a larger network has one thread
+    for its other operations too: threads that wait for an operation would take the cores from the helpers.
     """
     n_threads = torch.get_num_threads()
     on_cpu = network.generator.device.type == "cpu"
