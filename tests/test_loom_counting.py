@@ -28,6 +28,7 @@ from topicloom.models.loom.cvb0 import (
     expected_counts,
     sharpen,
 )
+from topicloom.nn import sparse as nn_sparse
 from topicloom.nn.batch import Batch
 from topicloom.nn.helpers import helped
 from topicloom.nn.posteriors import DirichletPosterior
@@ -93,7 +94,7 @@ def test_tokens_are_reassigned_by_the_formula(excluded, way, monkeypatch):
         reassign = compiled.reassign
         monkeypatch.setattr(cvb0, "reassign", None)  # it must not be used instead
     elif way != "whole":
-        monkeypatch.setattr(cvb0, "_CHUNK", {"in chunks": 4 * N_TOPICS, "one by one": 1}[way])
+        monkeypatch.setattr(nn_sparse, "_CPU_BLOCK", {"in chunks": 4 * N_TOPICS, "one by one": 1}[way])
     values = COUNTS**0.7
     doc_topics, word_topics = positive(N_DOCS, N_TOPICS), positive(N_WORDS, N_TOPICS, seed=1)
     before = positive(N_WORDS, N_TOPICS, seed=2)
@@ -309,7 +310,7 @@ def test_steps_of_inference_agree_with_loops(way, monkeypatch):
         monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS", 1)
         monkeypatch.setattr(cvb0, "expected_counts", None)  # it must not be used instead
     elif way != "whole":
-        monkeypatch.setattr(cvb0, "_CHUNK", {"in pieces": 12 * N_TOPICS, "one by one": 1}[way])
+        monkeypatch.setattr(nn_sparse, "_CPU_BLOCK", {"in pieces": 12 * N_TOPICS, "one by one": 1}[way])
     ours = infer(batch_of(COUNTS), beta_t, alpha, start, 3)
     for d in range(N_DOCS):
         np.testing.assert_allclose(ours[d], inferred(COUNTS[d], beta, ALPHA, theta[d], 3), rtol=1e-5)

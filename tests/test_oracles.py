@@ -76,7 +76,7 @@ def x(request) -> torch.Tensor:
 def both_ways(request, monkeypatch):
     """With the sampled product of the library, and without it, in several pieces."""
     monkeypatch.setattr(nn_sparse, "_has_sampled_product", lambda device: request.param == "library's product")
-    monkeypatch.setattr(nn_sparse, "_CHUNK", 4 * N_TOPICS)
+    monkeypatch.setattr(nn_sparse, "_CPU_BLOCK", 4 * N_TOPICS)
 
 
 # Sparse products.

@@ -20,7 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 TINY = 1e-10  # keeps log p finite if a mixture of topics gives a word no probability
-_CHUNK = 1 << 22  # elements of a gathered block on devices without a sampled product
+_CPU_BLOCK = 1 << 17  # elements of a gathered block; a few such blocks fit into a core's cache
+_DEVICE_BLOCK = 1 << 24  # a GPU is busy only with many elements at once, 64 MiB here
 
 # PyTorch warns once in a process that its CSR tensors are in beta. The warning is triggered and ignored here, so that
 # no filter of the user has to change.
@@ -123,7 +124,7 @@ class SparseCounts:
             pattern = self._by_document(torch.zeros_like(self.values, dtype=left.dtype))
             product: Tensor = torch.sparse.sampled_addmm(pattern, left, right.mT, beta=0.0)
             return product.values()
-        step = max(1, _CHUNK // left.shape[1])
+        step = rows_at_once(left.shape[1], self.device)
         parts = [
             (left[rows] * right[words]).sum(1)  # (step, K) -> (step,)
             for rows, words in zip(self.documents.split(step), self.indices.split(step), strict=True)
@@ -166,6 +167,11 @@ def members_of(starts: Tensor, lengths: Tensor) -> Tensor:
     """
     moved = torch.repeat_interleave(starts - (lengths.cumsum(0) - lengths), lengths)  # (N,)
     return moved + torch.arange(len(moved), device=starts.device)
+
+
+def rows_at_once(width: int, device: torch.device) -> int:
+    """Return how many rows of so many numbers are gathered at once on a device."""
+    return max(1, (_CPU_BLOCK if device.type == "cpu" else _DEVICE_BLOCK) // width)
 
 
 def document_pieces(offsets: Sequence[int], most: int) -> Iterator[tuple[int, int]]:

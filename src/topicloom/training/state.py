@@ -264,7 +264,7 @@ class TrainingState:
         self.sums = {name: (sums[name], n_docs) for name, n_docs in values["sums"].items()}
         self.network.load_run_state(_under(tensors, "run.", self.device), values["network"])
         self.network.load_state_dict(_under(tensors, "network.", self.device))
-        self.network.generator.set_state(tensors["generator.noise"])
+        self._restore_noise(tensors["generator.noise"])
         self.shuffle.set_state(tensors["generator.shuffle"])
         self._first_shuffle = tensors["generator.first_shuffle"]
         self._epoch_shuffle = tensors.get("generator.epoch_shuffle")
@@ -275,6 +275,15 @@ class TrainingState:
                 parameter, _, moment = name.partition(".")
                 moments.setdefault(int(parameter), {})[moment] = tensor
             optimizer.take(moments)
+
+    def _restore_noise(self, state: Tensor) -> None:
+        """Take the state of the generator of the noise, which another kind of device cannot use: it draws new noise."""
+        generator = self.network.generator
+        if len(state) == len(generator.get_state()):
+            generator.set_state(state)
+        else:
+            position = np.random.SeedSequence([self.seed, self.stage, self.step])
+            generator.manual_seed(int(position.generate_state(1)[0]))
 
 
 def _seed_of_rank(seed: int) -> int:

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from ...distributed.ranks import current, step
-from ...nn.sparse import SparseCounts, document_pieces
+from ...nn.sparse import SparseCounts, document_pieces, rows_at_once
 
-_CHUNK = 1 << 17  # elements of a (non-zeros, K) block; a few such blocks fit into a core's cache
 MIN_ALPHA, MAX_ALPHA = 1e-3, 5.0  # the smallest and the largest Dirichlet parameter of a topic
 SMALLEST = 1e-30  # below any product of a count and a probability
 _N_TOP_WORDS = 30  # top words of a topic: a few more than most people read
@@ -101,7 +100,7 @@ def reassign(
     """
     shares = doc_topics + alpha  # (B, K)
     new, per_size, ones = torch.zeros_like(doc_topics), -float(excluded) / topics.sizes, torch.ones_like(alpha)[:, None]
-    step = max(1, _CHUNK // len(alpha))
+    step = rows_at_once(len(alpha), alpha.device)
     for rows, words, x in zip(
         counts.documents.split(step), counts.indices.split(step), values[:, None].split(step), strict=True
     ):
@@ -177,7 +176,7 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
     counts = documents.totals[:, None] * start
     alpha, ones = alpha.expand_as(counts), torch.ones_like(start[0])[:, None]  # (B, K), (K, 1)
     offsets = documents.offsets.tolist()
-    for first, last in document_pieces(offsets, _CHUNK // len(ones)) if steps else ():
+    for first, last in document_pieces(offsets, rows_at_once(len(ones), ones.device)) if steps else ():
         rows, which = slice(first, last), slice(offsets[first], offsets[last])
         new = counts[rows]  # (b, K)
         docs, x = documents.documents[which] - rows.start, documents.values[which, None]  # (n,), (n, 1)

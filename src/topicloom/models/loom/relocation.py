@@ -17,7 +17,7 @@ from torch import Tensor
 from ...distributed.ranks import current
 from ...nn.batch import Batch
 from ...nn.divergences import kl_dirichlet
-from ...nn.sparse import TINY, SparseCounts, members_of
+from ...nn.sparse import TINY, SparseCounts, members_of, rows_at_once
 from ...training.batches import BatchReader
 from .cvb0 import MAX_ALPHA, CountedTopics
 from .sampling import Assignments, SamplingStage
@@ -39,7 +39,6 @@ _STEPS = 20  # in which a new topic is fitted
 _INFERENCE_STEPS = 20  # of the shares of the other topics in the documents to which a new topic is fitted
 _GIVING_STEPS = 5  # of the shares of all topics when tokens are given to new ones
 _BATCH = 2048  # documents; large batches are inferred faster
-_CHUNK = 1 << 17  # elements of a (non-zeros, K) block
 _BLOCK = 1 << 20  # tokens
 _ALPHA = 0.05  # Dirichlet parameter: documents have much of a topic or none
 _SMOOTHING = 0.01  # tokens of a new topic, for each word of the vocabulary, that have the frequencies of the corpus
@@ -167,7 +166,7 @@ class Relocation:
                 continue
             assert batch.rows is not None
             counts, theta = batch.counts, self._theta(batch.counts, topics, _GIVING_STEPS)
-            step = max(1, _CHUNK // theta.shape[1])
+            step = rows_at_once(theta.shape[1], theta.device)
             pieces = zip(counts.documents.split(step), counts.indices.split(step), strict=True)
             best = torch.cat([(theta[docs] * topics[words]).argmax(1) for docs, words in pieces])  # (N,)
             tokens, weights = stage.tokens(counts)  # (N,) each

@@ -21,13 +21,12 @@ from torch import Tensor
 from ...corpus.mapped import release
 from ...distributed.ranks import step
 from ...nn.batch import Batch
-from ...nn.sparse import SparseCounts, document_pieces, members_of
+from ...nn.sparse import SparseCounts, document_pieces, members_of, rows_at_once
 from .cvb0 import SMALLEST, CountedTopics
 from .documents import DocumentCounts
 
 GROUPS = 4  # if all tokens of a document were drawn at once, its topics would be less certain, and alpha higher
 MOST_TOKENS = 64  # a word that occurs more often in a document is drawn this many times, with a higher weight
-_CHUNK = 1 << 17  # elements of a (tokens, K) block
 _PIECE = 1 << 20  # non-zeros that are read at once
 GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of SplitMix64
 
@@ -158,7 +157,7 @@ def sample_first(
     """
     tokens = _Tokens.of(counts, draws)
     found, new, shares = torch.empty_like(tokens.words), torch.zeros_like(doc_topics), doc_topics + alpha  # (B, K)
-    for some in torch.arange(len(found), device=found.device).split(max(1, _CHUNK // len(alpha))):
+    for some in torch.arange(len(found), device=found.device).split(rows_at_once(len(alpha), alpha.device)):
         theta = shares.index_select(0, tokens.docs[some])  # (n, K)
         found[some] = _draw(theta.mul_(topics.beta_t.index_select(0, tokens.words[some])), tokens.random[some])
         tokens.add(some, found[some], new, word_topics)
@@ -198,7 +197,7 @@ def sample(
     shares.index_put_((tokens.docs, previous), tokens.weights, accumulate=True)
     for number in range(GROUPS):
         group = (tokens.positions % GROUPS == number).nonzero()[:, 0]
-        for some in group.split(max(1, _CHUNK // len(alpha))):
+        for some in group.split(rows_at_once(len(alpha), alpha.device)):
             word, old, weight = tokens.words[some], previous[some, None], tokens.weights[some, None]  # (n,), (n, 1)
             theta, beta = shares.index_select(0, tokens.docs[some]), topics.beta_t.index_select(0, word)  # (n, K)
             theta.scatter_add_(1, old, -weight).clamp_min_(SMALLEST)
