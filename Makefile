@@ -151,6 +151,9 @@ bench-parts: setup .venv-peers/others  ## take parts of topica's sampler away, o
 bench-sizes: setup .venv-peers/others  ## compare Loom with topica, from few to many topics and documents: benchmarks/sizes.md and .png
 	$(BIN)/python benchmarks/sizes.py
 
+bench-device: setup  ## compare training on a GPU and on the CPU of the same machine: benchmarks/device.md
+	$(BIN)/python benchmarks/device.py
+
 bench-unseen: setup .venv-peers/others  ## compare Loom with Gibbs samplers on corpora from installed and Debian packages: benchmarks/unseen.md
 	rm -rf benchmarks/results/debian && mkdir -p benchmarks/results/debian
 	-cd benchmarks/results/debian && apt-get download fortunes manpages-zh manpages-de freebsd-manpages wordnet-base \

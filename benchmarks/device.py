@@ -1,6 +1,6 @@
 """Compare fits on a GPU with those on the CPU of the same machine.
 
-    python benchmarks/device.py [--variants GSM,Loom] [--epochs 5] [--fits Loom] [--table]
+    python benchmarks/device.py [--variants GSM,Loom] [--large GSM] [--fits Loom] [--table]
 
 The first table has the median seconds of an epoch, the second the figures of whole fits with default settings. Results
 are stored in results/device.jsonl, and device.md is written from all results in the file.
@@ -16,28 +16,38 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 import jobs
 import shared
 import topicloom as tl
-from topicloom.training.callbacks import Callback
 
 PAGE = Path(__file__).with_name("device.md")
 LARGE = "300,000 documents"
-EPOCHS = {"20ng": 6, LARGE: 3}
+EPOCHS = {"20ng": 10, LARGE: 4}
+VARIANTS = ("Loom", "GSM", "ETM", "ProdLDA", "NVDM", "GMNTM", "WLDA dirichlet", "DirichletVAE implicit")
+VARIANTS += ("DirichletVAE weibull", "BATM")
 HEAD = """# On a GPU
 
-`make bench-device` writes this page on a machine with a GPU. {machine} The CPU's threads are as many as its cores.
+`make bench-device` writes this page on a machine with a GPU. {machine} The fits on the CPU may use all of its cores.
+`pytest tests/test_cuda.py` checks on such a machine that every model trains, is saved, goes on from a checkpoint and
+infers as on a CPU.
+
+A GPU brings most if batches are large. With batches of 256 documents, a step takes as long as it takes Python to start
+its operations, and the GPU computes for a tenth of the time or less.
 
 ## An epoch
 
 The corpora are 20 Newsgroups (`20ng`: 11,314 documents, 5,000 words, 111 tokens per document), and synthetic documents
 ({large}, 20,000 words, 60 tokens per document). K is 50.
 
-- s per epoch: the median. An epoch of Loom is a pass of its counting and sampling stages.
+- s per epoch: the median of the later half of {epochs} epochs, without validation and measures. An epoch of Loom is one
+  of its sampling stage.
 - ratio: the CPU's seconds divided by the GPU's.
-- kernels per step: how many operations a step of gradient descent starts on the GPU.
-- busy: the share of the time in which the GPU computes. The rest is spent on starting operations from Python.
+- kernels: how many operations the GPU does for a batch.
+- busy: the share of an epoch in which the GPU computes. The rest is mostly spent on starting operations from Python.
+- waits: how often the processor waits for the GPU for a batch. Since the rows with more than one were measured, row
+  numbers are copied without waiting.
 - GPU memory: the most that PyTorch has reserved, in MiB, which includes the counts.
 
 """
@@ -53,23 +63,6 @@ FIGURES = {
     "purity": ("purity", 3), "nmi": ("NMI", 3), "acc": ("accuracy", 3), "own_ppl": ("perplexity", 0),
     "alive": ("active", 0),
 }  # fmt: skip
-
-
-class Clock(Callback):
-    """Notes how long each epoch takes, of every stage."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-
-    def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
-        self.last, self.n_batches = time.perf_counter(), n_batches
-
-    def on_epoch(self, row: dict[str, Any]) -> None:
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        now = time.perf_counter()
-        self.seconds.append(now - self.last)
-        self.last = now
 
 
 @cache
@@ -91,39 +84,41 @@ def measure(folder: Path, job: jobs.Job) -> dict[str, Any]:
         return common | {"seconds": seconds, **shared.evaluate(folder, data, model)}
     X, epochs = counts(folder, job["corpus"]), EPOCHS[job["corpus"]]
     settings = {"device": job["device"], "batch_size": job["batch_size"], "epochs": epochs}
-    if job["variant"] == "Loom":  # one pass of pretraining, and then some of counting and sampling
-        settings |= {"epochs": 2 * epochs, "pretrain_share": 0.2}
-    clock, start = Clock(), time.perf_counter()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    variant.make(job["n_topics"], 0).set_params(**settings).fit(X, callbacks=[clock])
-    row = common | {"seconds": float(np.median(clock.seconds)), "whole": time.perf_counter() - start}
+    start = time.perf_counter()
+    model = variant.make(job["n_topics"], 0).set_params(**settings).fit(X)
+    whole = time.perf_counter() - start
+    # The first epochs may have spare topics.
+    seconds = [row["seconds"] for row in model.history_[len(model.history_) // 2 :]]
+    row = common | {"seconds": float(np.median(seconds)), "whole": whole}
     if job["device"] == "cuda":
-        row["memory"] = torch.cuda.max_memory_reserved() / 2**20
-        row |= profiled(variant, X, job["n_topics"], settings | {"epochs": 4 if job["variant"] == "Loom" else 1})
+        n_steps = -(-X.shape[0] // job["batch_size"])
+        memory = torch.cuda.max_memory_reserved() / 2**20
+        row |= {"memory": memory}
+        if job["corpus"] != LARGE and job["variant"] != "Loom":  # whose stages follow from the number of epochs
+            row |= gpu_use(variant, X, job["n_topics"], settings, n_steps)
     return row
 
 
-def profiled(variant: shared.Variant, X: Any, n_topics: int, settings: dict[str, Any]) -> dict[str, float]:
-    """Return the kernels per step of a short fit, the share of its epochs in which the GPU computes, and its waits."""
-    from torch.profiler import ProfilerActivity, profile
+def gpu_use(variant: shared.Variant, X: Any, n_topics: int, settings: dict[str, Any], n_steps: int) -> dict[str, float]:
+    """Return the kernels of a step, the seconds in which the GPU computes in a step, and how often a step waits.
 
-    if hasattr(X, "__len__") and len(X) > 50_000:
-        X = X[:50_000]
-    clock = Clock()
-    model = variant.make(n_topics, 0).set_params(**settings)
-    with profile(activities=[ProfilerActivity.CUDA]) as found:
-        model.fit(X, callbacks=[clock])
-    kernels = [event for event in found.events() if str(event.device_type).endswith("CUDA")]
-    busy = sum(event.device_time for event in kernels) / 1e6
-    n_steps = len(clock.seconds) * clock.n_batches
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        torch.cuda.set_sync_debug_mode("warn")
-        variant.make(n_topics, 0).set_params(**settings).fit(X)
-        torch.cuda.set_sync_debug_mode("default")
-    waits = sum("synchroni" in str(each.message) for each in seen)
-    return {"kernels": len(kernels) / n_steps, "busy": busy / sum(clock.seconds), "waits": waits / n_steps}
+    What happens once in a fit is left out by subtracting a fit of one epoch less.
+    """
+    found = []
+    for epochs in (2, 3):
+        model = variant.make(n_topics, 0).set_params(**settings | {"epochs": epochs})
+        with warnings.catch_warnings(record=True) as seen, profile(activities=[ProfilerActivity.CUDA]) as profiled:
+            warnings.simplefilter("always")
+            torch.cuda.set_sync_debug_mode("warn")
+            model.fit(X)
+            torch.cuda.set_sync_debug_mode("default")
+        kernels = [event for event in profiled.events() if str(event.device_type).endswith("CUDA")]
+        waits = sum("called a synchronizing" in str(each.message) for each in seen)
+        found.append((len(kernels), sum(event.device_time for event in kernels) / 1e6, waits))
+    kernels, busy, waits = ((after - before) / n_steps for before, after in zip(*found, strict=True))
+    return {"n_steps": n_steps, "kernels": kernels, "busy": busy, "waits": waits}
 
 
 def epoch_lines(rows: list[dict[str, Any]]) -> list[list[str]]:
@@ -136,9 +131,12 @@ def epoch_lines(rows: list[dict[str, Any]]) -> list[list[str]]:
     for (corpus, variant, batch), found in cases.items():
         if len(found) == 2:
             gpu, cpu = found["cuda"], found["cpu"]
-            ratio = f"{cpu['seconds'] / gpu['seconds']:.1f}"
-            figures = [f"{gpu['seconds']:.3f}", f"{cpu['seconds']:.3f}", ratio, f"{gpu['kernels']:.0f}"]
-            lines.append([corpus, variant, f"{batch:,}", *figures, f"{gpu['busy']:.2f}", f"{gpu['memory']:.0f}"])
+            use = ["-"] * 3
+            if gpu.get("kernels") and variant != "Loom":
+                busy = gpu["busy"] * gpu["n_steps"] / gpu["seconds"]
+                use = [f"{gpu['kernels']:.0f}", f"{busy:.2f}", f"{gpu['waits']:.1f}"]
+            figures = [f"{gpu['seconds']:.3f}", f"{cpu['seconds']:.3f}", f"{cpu['seconds'] / gpu['seconds']:.1f}"]
+            lines.append([corpus, variant, f"{batch:,}", *figures, *use, f"{gpu['memory']:.0f}"])
     return lines
 
 
@@ -154,15 +152,22 @@ def fit_lines(rows: list[dict[str, Any]]) -> list[list[str]]:
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, shared.RESULTS / "device.jsonl")
-    parser.add_argument("--variants", help="names of variants, separated by commas")
-    parser.add_argument("--large", default="GSM,ETM,ProdLDA,Loom", help="variants that are fitted to the large corpus")
+    parser.add_argument("--variants", default=",".join(VARIANTS), help="names of variants, separated by commas")
+    parser.add_argument(
+        "--large",
+        default="GSM,ETM,ProdLDA,Loom",
+        help="variants that are also fitted with larger batches and to the large corpus",
+    )
     parser.add_argument("--fits", default="Loom,GSM,ETM,ProdLDA", help="variants that are fitted whole")
+    parser.add_argument("--fit-devices", default="cuda,cpu", help="devices of whole fits")
     options = parser.parse_args()
     if not options.table and not torch.cuda.is_available():
         raise SystemExit("this machine has no GPU that PyTorch can use")
-    names = [each.name for each in shared.variants(options.variants)]
-    cases = [(name, "20ng", size) for name in names for size in (256, 2048)]
-    cases += [(name, LARGE, 8192) for name in filter(None, options.large.split(","))]
+    names, large, whole = (
+        list(filter(None, text.split(","))) for text in (options.variants, options.large, options.fits)
+    )
+    cases = [(name, "20ng", size) for name in names for size in (256, 2048) if size == 256 or name in large]
+    cases += [(name, LARGE, 8192) for name in large]
     requested = [
         {"task": "epochs", "variant": name, "corpus": corpus, "n_topics": 50, "batch_size": size, "device": device}
         for name, corpus, size in cases
@@ -170,18 +175,19 @@ def main() -> None:
     ]
     requested += [
         {"task": "fit", "variant": name, "corpus": "20ng", "n_topics": 50, "device": device}
-        for name in filter(None, options.fits.split(","))
-        for device in ("cuda", "cpu")
+        for name in whole
+        for device in options.fit_devices.split(",")
     ]
     options.jobs = 1
     jobs.run(requested, partial(measure, options.shared), options)
     rows = [row for row in jobs.read(options.out) if "error" not in row]
     last = rows[-1]
-    machine = f"It had one {last['gpu']} and {last['cores']} CPU cores, with PyTorch {last['torch']}."
-    titles = ["corpus", "model", "batch", "CUDA, s per epoch", "CPU, s per epoch", "ratio", "kernels per step", "busy"]
-    page = HEAD.format(machine=machine, large=LARGE)
-    page += jobs.markdown([*titles, "GPU memory"], epoch_lines(rows))
-    page += FITS_HEAD + jobs.markdown(["model", "device", *(name for name, _ in FIGURES.values())], fit_lines(rows))
+    machine = f"It had one {last['gpu']}, {last['cores']} CPU cores and PyTorch {last['torch']}."
+    titles = ["corpus", "model", "batch", "CUDA, s per epoch", "CPU, s per epoch", "ratio", "kernels", "busy"]
+    page = HEAD.format(machine=machine, large=LARGE, epochs=EPOCHS["20ng"])
+    page += jobs.markdown([*titles, "waits", "GPU memory"], epoch_lines(rows))
+    if fits := fit_lines(rows):
+        page += FITS_HEAD + jobs.markdown(["model", "device", *(name for name, _ in FIGURES.values())], fits)
     PAGE.write_text(page, encoding="utf-8")
 
 

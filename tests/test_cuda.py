@@ -250,14 +250,20 @@ def test_too_little_memory_is_one_sentence(corpus: tl.Corpus) -> None:
 
 
 @pytest.mark.parametrize("resident", [True, False])
-def test_batches_are_the_same_whether_counts_fit_on_the_gpu(
+def test_batches_are_read_without_waiting_whether_counts_fit_on_the_gpu_or_not(
     resident: bool, corpus: tl.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not resident:
         monkeypatch.setattr("topicloom.training.resident.room", lambda device: 0.0)
     reader = BatchReader.of(corpus, 100, CUDA)
     order = torch.randperm(600, generator=torch.Generator().manual_seed(0))
-    dense: Tensor = torch.cat([batch.counts.to_dense() for batch in reader.ordered(order)])
+    next(reader.ordered(order))  # copies the counts, if they fit
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        batches = list(reader.ordered(order))
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    dense: Tensor = torch.cat([batch.counts.to_dense() for batch in batches])
     np.testing.assert_array_equal(dense.cpu().numpy(), corpus.counts[order.numpy()].toarray())
 
 

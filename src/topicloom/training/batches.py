@@ -269,13 +269,12 @@ class BatchReader:
             yield batch
 
     def _batch(self, rows: np.ndarray[Any, Any]) -> Batch:
-        chosen = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)).to(self.device)  # (B,)
+        chosen = _sent(np.ascontiguousarray(rows, dtype=np.int64), self.device)  # (B,)
         counts = self.resident.batch(rows, chosen)
         batch = sparse_batch(self.counts, rows, self.device) if counts is None else Batch(counts, chosen)
         if not self.fields:
             return batch
-        fields = {name: torch.from_numpy(np.ascontiguousarray(field[rows])) for name, field in self.fields.items()}
-        return replace(batch, fields={name: field.to(self.device) for name, field in fields.items()})
+        return replace(batch, fields={name: _sent(field[rows], self.device) for name, field in self.fields.items()})
 
 
 def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> Batch:
@@ -294,7 +293,7 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
     indices = counts.indices[where]
 
     def send(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=dtype)
+        return _sent(array, device).to(dtype)
 
     n_words = counts.shape[1]
 
@@ -312,3 +311,9 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
         find_by_word=by_word,
     )
     return Batch(sparse, send(rows, torch.int64))
+
+
+def _sent(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
+    """Return an array on a device. From pinned memory, it is copied to a GPU while the processor goes on."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
