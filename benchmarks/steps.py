@@ -35,7 +35,7 @@ from topicloom.models.loom.sampling import SamplingStage
 from topicloom.models.spare_topics import SpareTopics
 from topicloom.nn import decoders, encoders, product, separation, softmax, sparse
 from topicloom.nn import network as networks
-from topicloom.training import adam, batches, collapse, finite, loop
+from topicloom.training import adam, batches, collapse, epoch, finite
 from topicloom.training.callbacks import Callback
 
 PAGE = Path(__file__).with_name("profile.md")
@@ -58,7 +58,7 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "counting: draw": [(counting, "draw_counts")],
     "sampling: draw topics": [(SamplingStage, "draw")],
     "counts: Dirichlet": [(counting, "dirichlet_step")],
-    STEP: [(loop, "_move")],
+    STEP: [(epoch, "_move")],
 }
 OUTSIDE: dict[str, list[tuple[Any, str]]] = {
     "monitors": [(collapse.CollapseWatch, "__call__")],

@@ -18,7 +18,7 @@ from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Draws, sample
 from topicloom.nn.network import VariationalNetwork
 from topicloom.nn.sparse import bag_product, mixture_log_likelihood
-from topicloom.training import loop
+from topicloom.training import epoch
 from topicloom.training.batches import BatchReader, sparse_batch
 from topicloom.training.callbacks import RunState
 from topicloom.training.state import Snapshot
@@ -195,7 +195,7 @@ def test_held_out_documents_end_training(corpus: tl.Corpus) -> None:
 def steps_that_wait(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every place where a step of gradient descent makes the processor wait for the GPU."""
     found: list[str] = []
-    move = loop._move
+    move = epoch._move
 
     def watched(*arguments: Any) -> Any:
         with warnings.catch_warnings(record=True) as seen:
@@ -209,7 +209,7 @@ def steps_that_wait(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                     f"{each.filename}:{each.lineno}" for each in seen if "called a synchronizing" in str(each.message)
                 )
 
-    monkeypatch.setattr(loop, "_move", watched)
+    monkeypatch.setattr(epoch, "_move", watched)
     return found
 
 

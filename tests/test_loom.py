@@ -85,9 +85,9 @@ def test_pretraining_is_followed_by_counting():
 )
 def test_large_corpora_are_sampled_less(n_docs, length, expected):
     words = Words(torch.zeros(5), torch.zeros(5), list("abcde"), n_docs, float(n_docs * length))
-    assert Loom(3)._stage_epochs(words) == expected
-    assert Loom(3, epochs=3, pretrain_share=0.2, sample_share=0.4)._stage_epochs(words) == (1, 1, 1)
-    assert Loom(3, sample_share=0.0)._stage_epochs(words)[2] == 0
+    assert Loom(3).stage_epochs(words) == expected
+    assert Loom(3, epochs=3, pretrain_share=0.2, sample_share=0.4).stage_epochs(words) == (1, 1, 1)
+    assert Loom(3, sample_share=0.0).stage_epochs(words)[2] == 0
 
 
 @pytest.mark.parametrize(("batch_size", "rate"), [(None, 0.01), (64, 0.01), (1024, 0.02), (10_000, 0.02)])

@@ -270,7 +270,7 @@ def test_passes_after_pretraining_have_large_batches():
     counted.append(0)
     model = Loom(4, epochs=10, sample_share=0.6, batch_size=50, hidden_size=8, random_state=0, device="cpu")
     model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus, callbacks=[Counter()])
-    n_pretraining, n_counting, _ = model._stage_epochs(model.word_statistics())
+    n_pretraining, n_counting, _ = model.stage_epochs(model.word_statistics())
     assert counted[:-1] == [4] * n_pretraining + [1] * (n_counting + 6)
 
 
@@ -295,7 +295,7 @@ def test_all_batches_of_a_pass_are_of_one_size(monkeypatch):
 def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_after_every_thirty_second_epoch():
     model = Loom(4, epochs=70, pretrain_share=0.1, sample_share=0.5, hidden_size=8, random_state=0, device="cpu")
     history = model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus).history_
-    n_pretraining, n_counting, _ = model._stage_epochs(model.word_statistics())
+    n_pretraining, n_counting, _ = model.stage_epochs(model.word_statistics())
     kept = [Pruning(4, 8).n_kept(done, n_counting) for done in range(n_counting + 1)]
     removed = [n_pretraining + done for done in range(1, n_counting + 1) if kept[done] < kept[done - 1]]
     assert len(removed) == 3

@@ -6,26 +6,22 @@ Everything that changes in a run is in its TrainingState.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
 
-from ..distributed.ranks import Ranks, current, step, stepping
-from ..errors import OutOfMemoryError, TrainingDivergedError
+from ..distributed.ranks import current
+from ..errors import TrainingDivergedError
 from ..nn.batch import Batch
-from ..nn.helpers import ahead
-from ..nn.network import Player, TopicNetwork
-from .adam import Adam
+from ..nn.network import TopicNetwork
 from .batches import BatchReader
 from .callbacks import Callback, tell_epoch, watched
 from .collapse import CollapseWatch
-from .finite import FiniteCheck
+from .epoch import Epoch, divergence_weight
 from .processor import denormals_flushed, suitable_threads
-from .state import Row, Stage, Sums, TrainingPlan, TrainingState
+from .state import Row, Stage, TrainingPlan, TrainingState
 
 Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")
@@ -96,14 +92,14 @@ def _train_stage(
             callback.on_step(state)
 
     def train_epoch() -> None:
-        row = _epoch(state, reader, plan, after_batch)
+        row = Epoch(state, reader, plan).train(after_batch)
         state.network.end_pass()
         if after_epoch is not None:
             after_epoch(state)
         if stage.ends_training and state.epoch == plan.epochs:
             end_training(state, reader)
         if validation is not None:
-            row["validation_loss"] = _mean_loss(state.network, validation, _divergence_weight(state.network, plan))
+            row["validation_loss"] = _mean_loss(state.network, validation, divergence_weight(state.network, plan))
             if not math.isfinite(row["validation_loss"]):
                 where = f"after epoch {state.epoch}, on the held-out documents"
                 raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
@@ -166,139 +162,16 @@ def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[To
         network.generator = own
 
 
-def _mean_loss(network: TopicNetwork, reader: BatchReader, divergence_weight: float) -> float:
-    """Return the mean loss of the documents, without the extra terms."""
-    totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(divergence_weight).sum())
+def _mean_loss(network: TopicNetwork, reader: BatchReader, weight: float) -> float:
+    """Return the mean loss of the documents, without the extra terms.
+
+    Args:
+        weight: that of the divergence.
+    """
+    totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(weight).sum())
     found = torch.stack([torch.stack(totals).sum().double().cpu(), torch.tensor(reader.n_docs).double()])
     total, n_docs = current().sum(found).tolist()
     return float(total / n_docs)
-
-
-def _epoch(state: TrainingState, reader: BatchReader, plan: TrainingPlan, after_batch: Callable[[], None]) -> Row:
-    """Train for one epoch, or for the rest of one that has begun, and return its row of the history."""
-    network, requested = state.network, reader.batch_size
-    reader = reader.with_batches_of(network.least_batch)
-    players = list(zip(network.players(), state.optimizers, strict=True))
-    kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    first_step = state.step - state.batch
-    finite = FiniteCheck(state.device)
-
-    def require_finite(*, wait: bool = True) -> None:
-        if (found := finite.first(wait=wait)) is not None:
-            advice = (
-                f"try `learning_rate={plan.learning_rate / 3:.1g}`"
-                if state.step
-                else "check the counts and the settings"
-            )
-            _return_to(state, kept, first_step)
-            raise TrainingDivergedError(f"training stopped at {found[0]}: {found[1]} is not finite; {advice}")
-
-    state.before_snapshot = require_finite  # no snapshot has values that are not finite
-    started = time.perf_counter()
-    network.train()
-    # The values of the last batch, for a state in which all batches of the epoch are done already.
-    rate = plan.rate(state.epoch + (state.batch - 1) / len(reader))
-    weight = _divergence_weight(network, plan, state.epoch + (state.batch - 1) / len(reader))
-    batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
-    for number, batch in enumerate(ahead(batches), start=state.batch + 1):
-        epochs_done = state.epoch + (number - 1) / len(reader)
-        rate = plan.rate(epochs_done)
-        weight = _divergence_weight(network, plan, epochs_done)
-        for player, optimizer in players:
-            if state.step % player.every:
-                continue
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            where = f"epoch {state.epoch + 1}, batch {number}"
-            try:
-                with stepping(batch.sizes, batch.positions):
-                    terms = _move(player, optimizer, batch, weight, finite, where)
-            except (RuntimeError, MemoryError) as error:
-                if not _is_out_of_memory(error):
-                    raise
-                _return_to(state, kept, first_step)
-                size = reader.batch_size // 2 if reader.batch_size == requested else 0
-                smaller = f"try `batch_size={size}`" if size else "keep fewer words (`max_features`)"
-                problem = f"{state.device} has too little memory for {batch.n_docs} documents at once"
-                raise OutOfMemoryError(f"training stopped at {where}: {problem}; {smaller}") from None
-            require_finite(wait=False)
-            _add(state.sums, terms, batch.n_docs)
-        state.step, state.batch = state.step + 1, number
-        after_batch()
-    require_finite()
-    means = _means(state.sums, current())
-    state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
-    elapsed = time.perf_counter() - started
-    return {"epoch": state.epoch, **means, "divergence_weight": weight, "learning_rate": rate, "seconds": elapsed}
-
-
-def _return_to(state: TrainingState, kept: dict[str, Tensor], step: int) -> None:
-    """Return to the weights that the network had before the epoch, or before the part of it that was trained here."""
-    state.network.load_state_dict(kept)
-    state.network.eval()
-    state.step, state.batch, state.sums = step, 0, {}
-    for optimizer in state.optimizers:
-        optimizer.state.clear()  # the moments led to what went wrong
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Return whether the error says that there is too little memory; on a CPU, PyTorch has no type for it."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
-
-
-def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
-    """Add the terms of a batch to the sums of the epoch."""
-    for name, term in terms.items():
-        total, counted = sums.get(name, (torch.zeros((), device=term.device), 0))
-        sums[name] = (total + term.detach().sum(), counted + n_docs)
-
-
-def _means(sums: Sums, ranks: Ranks) -> Row:
-    """Return the mean of each term over the documents of all ranks; nothing if no batch of the epoch had a loss."""
-    if not sums:
-        return {}
-    pairs = torch.tensor([[float(total), n_docs] for total, n_docs in sums.values()], dtype=torch.float64)  # (n, 2)
-    return {name: total / n_docs for name, (total, n_docs) in zip(sums, ranks.sum(pairs).tolist(), strict=True)}
-
-
-def _move(
-    player: Player,
-    optimizer: Adam,
-    batch: Batch,
-    divergence_weight: float,
-    finite: FiniteCheck,
-    where: str,
-) -> dict[str, Tensor]:
-    """Take one step of one player, unless `finite` knows that a value is not finite.
-
-    Returns:
-        the terms of its loss by name, (B,) each.
-    """
-    loss = player.loss(batch)
-    if loss is None:
-        return {}
-    total = loss.total(divergence_weight)  # (B,)
-    optimizer.zero_grad()
-    taken = step()
-    if taken.is_shared:
-        (total.sum() / taken.n_docs(len(total))).backward(inputs=list(player.parameters))
-        seen = total.detach().sum(0, keepdim=True)  # (1,)
-        taken.ranks.sum_in_place([seen, *(weights.grad for weights in player.parameters if weights.grad is not None)])
-    else:
-        total.mean().backward(inputs=list(player.parameters))
-        seen = total
-    if finite.allows(optimizer, seen, player.parameters, where):
-        optimizer.step()
-        if player.after is not None:
-            player.after()
-    prefix = f"{player.name}_" if player.name else ""
-    return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}
-
-
-def _divergence_weight(network: TopicNetwork, plan: TrainingPlan, epochs_done: float = math.inf) -> float:
-    """Return the weight of the divergence, which rises in the warm-up, or the one after it."""
-    risen = min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
-    return network.divergence_weight(risen * plan.kl_weight)
 
 
 def _keep_best(state: TrainingState, loss: float) -> None:

@@ -138,7 +138,7 @@ class Loom(VariationalTopicModel):
         shared = {field.name: getattr(self, field.name) for field in fields(VariationalTopicModel)}
         return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics, "spare_topics": 0})
 
-    def _stage_epochs(self, words: Words) -> tuple[int, int, int]:
+    def stage_epochs(self, words: Words) -> tuple[int, int, int]:
         """Return the epochs of pretraining, of counting and of sampling."""
         pretraining = max(1, min(round(self.pretrain_share * self.epochs), self.epochs - 1))
         sampling = max(0, min(round(self.sample_share * self.epochs), self.epochs - pretraining - 1))
@@ -171,7 +171,7 @@ class Loom(VariationalTopicModel):
 
     @property
     def n_history_rows(self) -> int:
-        return sum(self._stage_epochs(self.word_statistics()))
+        return sum(self.stage_epochs(self.word_statistics()))
 
     @property
     def warmup_share(self) -> float:
@@ -179,7 +179,7 @@ class Loom(VariationalTopicModel):
 
     @property
     def cycle_end(self) -> int:
-        return sum(self._stage_epochs(self.word_statistics())[:2])
+        return sum(self.stage_epochs(self.word_statistics())[:2])
 
     def build_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         return LoomNetwork(self, words, 0, generator)

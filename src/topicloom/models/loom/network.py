@@ -74,7 +74,7 @@ class LoomNetwork(GSMNetwork):
         )
         self.refine = settings.refine
         self.mean_length = words.mean_length
-        self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings._stage_epochs(words)
+        self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings.stage_epochs(words)
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
 
