@@ -2,8 +2,8 @@
 
     python benchmarks/collapse.py [--shared ../shared] [--jobs 1] [--table]
 
-Writes the tables of docs/posterior-collapse.md, which are between comments there, and its three figures. Results are
-stored in results/collapse.jsonl, and a run continues where the last one ended.
+Writes the tables of docs/posterior-collapse.md and of its Chinese version, which are between comments there, and its
+three figures. Results are stored in results/collapse.jsonl, and a run continues where the last one ended.
 
 All fits have K = 20. Those of the row "plain" have a loss that is the reconstruction plus kl_weight times the
 divergence and nothing else: no spare topics, no learned shares and no separation term.
@@ -265,7 +265,8 @@ def main() -> None:
     requested = all_jobs()
     jobs.run(requested, partial(measure, options.shared), options)
     results = Results(jobs.latest(options.out, requested))
-    write_tables(DOCS / "posterior-collapse.md", tables(results))
+    for page in ("posterior-collapse.md", "posterior-collapse.zh-CN.md"):
+        write_tables(DOCS / page, tables(results))
     figures(results, DOCS / "figures")
 
 

@@ -20,7 +20,9 @@ from topicloom.settings import describe_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = (ROOT / "examples" / "own_model.py").read_text(encoding="utf-8")
-PAGE = (ROOT / "docs" / "your-own-model.md").read_text(encoding="utf-8")
+PAGE, CHINESE = (
+    (ROOT / "docs" / f"your-own-model{language}.md").read_text(encoding="utf-8") for language in ("", ".zh-CN")
+)
 CORPUS = tl.datasets.synthetic_lda(n_docs=80, n_topics=3, n_words=30, doc_length=20).corpus
 SMALL = {"n_topics": 3, "epochs": 2, "hidden_size": 8, "random_state": 0, "device": "cpu"}
 TEXT = "the cat and the dog see a vet\nthe stock and the bond market move\n" * 10
@@ -64,6 +66,7 @@ def refused(*arguments: object) -> str:
 
 def test_the_page_shows_the_example():
     assert re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0] == EXAMPLE
+    assert re.findall(r"```.*?```", PAGE, re.DOTALL) == re.findall(r"```.*?```", CHINESE, re.DOTALL)
 
 
 def test_the_commands_of_the_page_exist():

@@ -62,6 +62,14 @@ def test_the_list_of_pages_names_every_page(suffix: str) -> None:
     assert set(there.values()) <= linked
 
 
+@pytest.mark.parametrize("name", [name for name in PAGES if name.endswith(".zh-CN.md")])
+def test_chinese_pages_lead_to_chinese_pages(name: str) -> None:
+    page = ROOT / name
+    links = re.findall(r"\[([^\]]*)\]\(([\w./-]+)\.md[#)]", page.read_text(encoding="utf-8"))
+    english = {target for label, target in links if label not in ("English", "英文版")}
+    assert not {target for target in english if (page.parent / f"{target}.zh-CN.md").exists()}
+
+
 @pytest.mark.parametrize("target", ["setup", "demo", "test", "check", "bench"])
 def test_make_knows_the_targets(target: str) -> None:
     done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, check=False)
