@@ -171,6 +171,9 @@ def _continued(model: EditedModel, edits: list[Edit], numbering: Numbering) -> t
     first_new = before.n_start + before.parts
     numbers = dict(enumerate(before.numbers)) | {model.n_topics + part: first_new + part for part in range(n_parts)}
     new = translated(edits, numbers, model.n_topics, first_new).edits
+    for edit in new:
+        if "drop" in edit:  # a topic that was merged before is dropped by all its numbers
+            edit["drop"] = [each for n in edit["drop"] for each in (before.merged_with(n) if n < first_new else [n])]
     columns: dict[int, int | None] = {
         number: None if column is None else numbering.columns[column] for number, column in before.columns.items()
     }
