@@ -583,6 +583,7 @@ def test_a_wrong_value_is_told_in_plain_words(options, says):
         ("pets.txt", ("--stop-words", "nosuch"), ["--stop-words: nosuch cannot be read", "; give an existing file"]),
         ("pets.txt", ("--model", "gms"), ["did you mean gsm"]),
         ("pets.txt", ("--device", "toaster"), ["toaster"]),
+        ("pets.txt", ("--seed", 2**32), ["--seed of Loom should be a whole number from 0 to 4294967295"]),
         ("pets.txt", ("--set", "hidden=3"), ["did you mean hidden_size"]),
         ("pets.txt", ("--set", "hidden_size=wide"), ["hidden_size", "'wide'"]),
         ("pets.txt", ("--set", "hidden_size"), ["name and a value"]),
@@ -594,7 +595,8 @@ def test_a_mistake_is_one_line_and_leaves_nothing(data, tmp_path, source, option
 
 
 def test_options_that_cannot_be_end_with_2_as_well(data, tmp_path):
-    for options in (("--topics", "many"), ("--min-df", "many"), ("--doc-topics", "xls"), ("--nosuch",)):
+    wrong = (("--topics", "many"), ("--min-df", "many"), ("--doc-topics", "xls"), ("--seed", -1), ("--nosuch",))
+    for options in wrong:
         assert call("train", data / "pets.txt", "--out", tmp_path / "run", *options).exit_code == 2
 
 

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from ..display import printable
 from ..errors import InputError, SettingError, nearest
+from ..settings import require_seed
 from ..text.characters import brief, replace_surrogates
 
 Edit = dict[str, Any]
@@ -79,12 +80,9 @@ def _checked(number: int, edit: Any) -> Edit:
         if isinstance(groups, str | Mapping) or not isinstance(groups, Iterable):
             raise SettingError(f"`groups` needs lists of topics, such as [[0, 2], [5]]; it is {brief(groups)}")
         return whole | {"groups": [_numbers(group, "groups") for group in groups]}
-    seed = edit.get("random_state", 0)
-    return {
-        kind: _number(value, kind),
-        "into": _whole(edit.get("into", 2), "into"),
-        "random_state": _number(seed, "random_state"),
-    }
+    seed = _number(edit.get("random_state", 0), "random_state")
+    require_seed(seed)
+    return {kind: _number(value, kind), "into": _whole(edit.get("into", 2), "into"), "random_state": seed}
 
 
 def checked_name(name: Any, topic: Any) -> str | None:
