@@ -14,6 +14,7 @@ from torch import Tensor
 from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.edited import Regroup, Split
+from ..nn.gradients import full_precision
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit, Numbering, checked_edits, renamed
 from ..topics.hierarchy import hierarchy
@@ -26,6 +27,7 @@ from .splitting import fit_parts
 logger = logging.getLogger("topicloom")
 
 
+@full_precision()
 def apply_edits(
     model: TopicModel,
     edits: Iterable[Mapping[str, Any]],
