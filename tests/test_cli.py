@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import topicloom as tl
 from topicloom.cli import app
+from topicloom.cli.shell import print_table
 from topicloom.config import read_config
 from topicloom.reports import run as runs
 
@@ -641,3 +642,22 @@ def test_a_terminal_without_some_characters(tmp_path, encoding):
     assert (data.returncode, data.stderr.count("\n")) == (2, 1)
     assert "which has no '\\u" in data.stderr
     assert "give --out, or set the environment variable PYTHONIOENCODING to utf-8" in data.stderr
+
+
+def test_narrow_tables_break_lines_between_words(monkeypatch, capsys):
+    long = "https://example.org/a-very-long-address-of-a-document"
+    for text in ("the wind and the rocks, " * 5, f"the wind {long} and the rocks, "):
+        monkeypatch.setenv("COLUMNS", "50")
+        rows = [["7", "92.1%", "2009-01-01", "wind rocks", text], ["8", "9.1%", "2010-01-01", "sea", "the open sea"]]
+        print_table(["id", "share", "time", "words", "text"], rows)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 50
+        shown = " ".join(lines).split()
+        assert {"92.1%", "2009-01-01", "2010-01-01", "wind", "rocks", "rocks,", "open"} <= set(shown)
+    monkeypatch.setenv("COLUMNS", "8")
+    print_table(["id", "time"], [["7", "2009-01-01"]])  # too narrow for the word
+    assert "2009-01-01" in "".join(line[4:].strip() for line in capsys.readouterr().out.splitlines())
+    monkeypatch.setenv("COLUMNS", "30")
+    sentence = "no document has more of this topic than of the average topic"
+    print_table([sentence], [])
+    assert " ".join(capsys.readouterr().out.split()) == sentence
