@@ -36,7 +36,7 @@ logger = logging.getLogger("topicloom")
 # Characters that could change a terminal, and that JSON may contain as they are.
 _ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
-_KEPT_WORDS = (32, 16, 8)  # characters of words that are not broken in a narrow table: as many as fit
+_KEPT_WORDS = (32, 16, 12, 8)  # characters of words that are not broken in a narrow table: as many as fit
 
 app = typer.Typer(
     help="Neural topic models: from raw text to topics that people can read, trust and use.",
