@@ -260,6 +260,10 @@ def compared(folder: Path, python: Path, corpus: tl.Corpus, rounds: int) -> Iter
     """Yield the table of seconds per epoch beside TopMost, with equal sizes."""
     rows = []
     for model, settings, ours, own in EQUAL:
+        equal = own
+        if "fixed_word_vectors" in own:  # TopMost draws them
+            drawn = np.random.default_rng(0).normal(size=(corpus.n_words, own["embedding_size"]))
+            equal = own | {"word_vectors": tl.WordVectors(corpus.vocabulary, drawn)}
         found: dict[str, list[tuple[float, float]]] = {}
         threads_tried = (1, 2) if os.getloadavg()[0] < peers.MAX_LOAD else (1,)
         for threads in threads_tried:
@@ -269,9 +273,10 @@ def compared(folder: Path, python: Path, corpus: tl.Corpus, rounds: int) -> Iter
                 found.setdefault(f"theirs {threads}", []).append((theirs["cpu"].min(), theirs["wall"].min()))
                 torch.set_num_threads(threads)
                 for spare in (0.0, 1.0):
-                    clock, fit = Clock(), getattr(tl, ours)(K, random_state=0, epochs=10, spare_topics=spare, **own).fit
+                    clock = Clock()
+                    fresh = getattr(tl, ours)(K, random_state=0, epochs=10, spare_topics=spare, **equal)
                     with suppress(KeyboardInterrupt):
-                        fit(corpus, callbacks=[clock])
+                        fresh.fit(corpus, callbacks=[clock])
                     found.setdefault(f"ours {threads} {spare:.0f}", []).append(clock.epoch)
         torch.set_num_threads(1)
         best = {name: np.array(values).min(0) for name, values in found.items()}

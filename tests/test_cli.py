@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import topicloom as tl
 from topicloom.cli import app
+from topicloom.cli.shell import print_table
 from topicloom.config import read_config
 from topicloom.reports import run as runs
 
@@ -583,6 +584,7 @@ def test_a_wrong_value_is_told_in_plain_words(options, says):
         ("pets.txt", ("--stop-words", "nosuch"), ["--stop-words: nosuch cannot be read", "; give an existing file"]),
         ("pets.txt", ("--model", "gms"), ["did you mean gsm"]),
         ("pets.txt", ("--device", "toaster"), ["toaster"]),
+        ("pets.txt", ("--seed", 2**32), ["--seed of Loom should be a whole number from 0 to 4294967295"]),
         ("pets.txt", ("--set", "hidden=3"), ["did you mean hidden_size"]),
         ("pets.txt", ("--set", "hidden_size=wide"), ["hidden_size", "'wide'"]),
         ("pets.txt", ("--set", "hidden_size"), ["name and a value"]),
@@ -594,7 +596,8 @@ def test_a_mistake_is_one_line_and_leaves_nothing(data, tmp_path, source, option
 
 
 def test_options_that_cannot_be_end_with_2_as_well(data, tmp_path):
-    for options in (("--topics", "many"), ("--min-df", "many"), ("--doc-topics", "xls"), ("--nosuch",)):
+    wrong = (("--topics", "many"), ("--min-df", "many"), ("--doc-topics", "xls"), ("--seed", -1), ("--nosuch",))
+    for options in wrong:
         assert call("train", data / "pets.txt", "--out", tmp_path / "run", *options).exit_code == 2
 
 
@@ -639,3 +642,22 @@ def test_a_terminal_without_some_characters(tmp_path, encoding):
     assert (data.returncode, data.stderr.count("\n")) == (2, 1)
     assert "which has no '\\u" in data.stderr
     assert "give --out, or set the environment variable PYTHONIOENCODING to utf-8" in data.stderr
+
+
+def test_narrow_tables_break_lines_between_words(monkeypatch, capsys):
+    long = "https://example.org/a-very-long-address-of-a-document"
+    for text in ("the wind and the rocks, " * 5, f"the wind {long} and the rocks, "):
+        monkeypatch.setenv("COLUMNS", "50")
+        first = ["7", "92.1%", "s5", "2009-01-01", "wind rocks hill", text]
+        print_table(["id", "share", "label", "time", "words", "text"], [first, ["8", *first[1:5], "the open sea"]])
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 50
+        shown = " ".join(lines).split()
+        assert {"92.1%", "2009-01-01", "label", "wind", "rocks", "rocks,", "open"} <= set(shown)
+    monkeypatch.setenv("COLUMNS", "8")
+    print_table(["id", "time"], [["7", "2009-01-01"]])  # too narrow for the word
+    assert "2009-01-01" in "".join(line[4:].strip() for line in capsys.readouterr().out.splitlines())
+    monkeypatch.setenv("COLUMNS", "30")
+    sentence = "no document has more of this topic than of the average topic"
+    print_table([sentence], [])
+    assert " ".join(capsys.readouterr().out.split()) == sentence

@@ -61,6 +61,11 @@ def main_topic(folder: Path, label: str) -> int:
     return max(set(found), key=found.count)
 
 
+def test_no_default_is_in_parentheses():
+    assert "default: (" not in call("by", "--help").stdout
+    assert "4 by" in call("by", "--help").stdout
+
+
 def test_hierarchy(folder):
     found = as_json("hierarchy", folder / "run", "--groups", 2)
     assert len(found["nodes"]) == 5

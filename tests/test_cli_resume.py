@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from pathlib import Path
 
@@ -86,6 +87,10 @@ def test_a_finished_run_is_continued(texts, tmp_path, stop_after):
     assert call("train", "--continue", whole, "--epochs", "+4", *EVERY).exit_code == 0
     assert epochs_in(whole) == list(range(1, 11))
     assert weights(whole) != before
+    assert call("train", "--continue", run, "--epochs", "+4", *EVERY, "--resume").exit_code == 0  # from the beginning
+    assert weights(run) == weights(whole)
+    shutil.rmtree(run)
+    assert call("train", texts, *FAST, *EVERY, "--out", run).exit_code == 0
     metrics = json.loads((whole / "metrics.json").read_text(encoding="utf-8"))
     assert (metrics["epochs"], metrics["source"]["path"]) == (10, str(texts))
     stop_after(2)
@@ -95,6 +100,12 @@ def test_a_finished_run_is_continued(texts, tmp_path, stop_after):
     refused(*more, says=["was being continued and was stopped", "--resume goes on"])
     assert call(*more, "--resume").exit_code == 0
     assert weights(run) == weights(whole)
+    again = call(*more, "--resume")  # as a job scheduler may repeat it
+    assert (again.exit_code, again.stderr) == (
+        0,
+        f"{run} has these 4 further epochs already; leave out --resume to add as many again\n",
+    )
+    assert epochs_in(run) == list(range(1, 11))
     edited = tmp_path / "edited"
     assert call("edit", run, "--rename", "0=pets", "--out", edited).exit_code == 0
     refused("train", "--continue", edited, "--epochs", 1, says=[f"topicloom edit RUN --replay {edited} --out EDITED"])

@@ -226,6 +226,7 @@ def test_topics_are_named_by_a_rule_or_a_function(run, tmp_path, monkeypatch):
         (("--merge", "a,b"), ["--merge a,b: 'a' is not the number of a topic"]),
         (("--merge", "1"), ["name at least two different topics"]),
         (("--drop", "7"), ["there is no topic 7; the topics are 0 to 3"]),
+        (("--merge", "2,3", "--drop", "2"), ["--drop names topic 2, which another edit merges with 3"]),
         (("--split", "2"), ["--split 2: give a topic and the number of its parts"]),
         (("--split", "2:1"), ["--split 2:1: a topic can be divided into 2 parts or more, not into 1"]),
         (("--rename", "shipping"), ["--rename shipping: give a topic and its name"]),

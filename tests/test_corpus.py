@@ -471,3 +471,17 @@ def test_importing_needs_no_torch():
 
     folder = errors.__file__.removesuffix("/errors.py")
     assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 0
+
+
+def test_a_wrong_date_is_found_before_texts_are_counted(tmp_path):
+    rows = [f"a cat,{'soon' if row == 250 else 2021}\n" for row in range(30_000)]
+    (tmp_path / "a.csv").write_text("text,timestamp\n" + "".join(rows))
+    counted = []
+
+    def tokens(text):
+        counted.append(text)
+        return text.split()
+
+    with pytest.raises(InputError, match="the timestamp of document 250 is 'soon', which cannot be read as a date"):
+        Corpus.from_file(tmp_path / "a.csv", tokenizer=tokens)
+    assert len(counted) < 300

@@ -147,6 +147,13 @@ def test_edits_are_replayed_by_the_numbers_of_the_trained_model(model):
     assert len(edited.edits) == 4
 
 
+def test_a_merged_topic_is_dropped_by_all_its_numbers(model):
+    edited = model.merge([1, 3], CORPUS).split(1, 2, CORPUS).merge([0, 5], CORPUS).drop([0, 1], CORPUS)
+    assert edited.edits[2:] == [{"merge": [0, 6]}, {"drop": [0, 6, 1, 3]}]
+    again = model.apply(edited.edits, CORPUS)
+    np.testing.assert_array_equal(again.components_, edited.components_)
+
+
 def test_one_list_has_the_numbers_before_its_edits(model):
     once = model.apply([{"merge": [1, 3]}, {"drop": 5}, {"rename": {3: "one and three", 4: "four"}}])
     assert once.given_names == [None, "one and three", None, "four"]
@@ -282,6 +289,14 @@ def test_later_edits_know_of_earlier_ones(model):
         model.apply([{"drop": 3}, {"rename": {3: "x"}}])
     with pytest.raises(tl.InputError, match="topics 1 and 2, which are one already"):
         model.apply([{"merge": [1, 2]}, {"merge": [1, 2]}])
+    with pytest.raises(
+        tl.InputError,
+        match="`drop` names topic 2, which another edit merges with 1; name 1 and 2 to drop them all, or take topic 2 ",
+    ):
+        model.apply([{"merge": [1, 2]}, {"drop": 2}])
+    with pytest.raises(tl.InputError, match="topic 0, which another edit merges with 1; name 0, 1 and 2 to drop"):
+        model.apply([{"reduce_to": 4, "groups": [[0, 2, 1]]}, {"drop": [0, 2]}])
+    assert model.apply([{"merge": [1, 2]}, {"drop": [2, 1]}]).n_topics == K - 2
     with pytest.raises(tl.InputError, match="gives one topic two names"):
         model.apply([{"merge": [1, 2]}, {"rename": {1: "x", 2: "y"}}])
 

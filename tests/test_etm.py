@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 from pathlib import Path
@@ -18,6 +19,7 @@ from sklearn.preprocessing import normalize
 from topicloom import (
     ETM,
     Corpus,
+    GaussianBATM,
     InputError,
     TrainingDivergedError,
     WordVectors,
@@ -122,8 +124,23 @@ def test_whitening_of_few_words_is_refused():
 def test_fixed():
     model = etm(word_vectors=VECTORS, fixed_word_vectors=True).fit(CORPUS)
     np.testing.assert_array_equal(model.word_embeddings_, at_start(model))
-    drawn = etm(embedding_size=6, fixed_word_vectors=True)
-    np.testing.assert_array_equal(at_start(drawn), drawn.fit(CORPUS).word_embeddings_)
+
+
+@pytest.mark.parametrize("kind", [ETM, GaussianBATM])
+def test_vectors_that_are_fixed_have_to_be_given(kind, tmp_path):
+    says = "`fixed_word_vectors=True` keeps the given word vectors as they are, but none are given; give `word_vectors="
+    model = kind(N_TOPICS, word_vectors=VECTORS, fixed_word_vectors=True, **SETTINGS).fit(CORPUS)
+    vectors = model.word_embeddings_
+    with pytest.raises(SettingError, match=says):
+        model.set_params(word_vectors=None).fit(CORPUS)
+    np.testing.assert_array_equal(model.word_embeddings_, vectors)  # the earlier fit is kept
+    with pytest.raises(SettingError, match=says):
+        kind(N_TOPICS, fixed_word_vectors=True).partial_fit(CORPUS)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(loaded.partial_fit(CORPUS).word_embeddings_, vectors)
+    with pytest.raises(SettingError, match=says):
+        loaded.fit(CORPUS)  # with other words, the vectors would be drawn at random
 
 
 @pytest.mark.parametrize("background", [True, False])
@@ -228,8 +245,10 @@ def test_a_file_of_another_size(path):
     assert etm(word_vectors=path, embedding_size=8).fit(CORPUS).word_embeddings_.shape == (40, 8)
 
 
-@pytest.mark.parametrize("fixed", [False, True])
-@pytest.mark.parametrize("given", ["object", "path", "string", "nothing"])
+@pytest.mark.parametrize(
+    ("given", "fixed"),
+    [*itertools.product(["object", "path", "string"], [False, True]), ("nothing", False)],
+)
 def test_saved_is_loaded_without_the_file(given, fixed, path, tmp_path):
     vectors = {"object": VECTORS, "path": path, "string": str(path), "nothing": None}[given]
     model = etm(word_vectors=vectors, fixed_word_vectors=fixed).fit(CORPUS)

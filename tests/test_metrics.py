@@ -107,6 +107,14 @@ def test_completion_split_of_weights_gives_each_fraction_to_one_half():
     assert halves[0].sum() == pytest.approx(weights.sum() / 2, rel=0.1)
 
 
+def test_completion_split_of_huge_counts():
+    """As `fit` takes them: 2**63 and more tokens cannot be drawn."""
+    huge = sparse.csr_array(np.array([[2.0**62, 2.0**63, 1e38, 3.0]], np.float32))
+    observed, scored = (half.toarray()[0] for half in completion_split(huge))
+    np.testing.assert_allclose(observed[:3], huge.data[:3] / 2, rtol=1e-6)
+    np.testing.assert_allclose(observed + scored, huge.data, rtol=1e-6)
+
+
 def test_completion_split_is_the_seeds():
     first, same, other = (completion_split(COUNTS, seed)[0] for seed in (0, 0, 1))
     assert (first != same).nnz == 0

@@ -44,6 +44,10 @@ from topicloom.nn.sparse import SparseCounts
 
 CORPUS = synthetic_lda(n_docs=150, n_topics=4, n_words=80, doc_length=40).corpus
 PUBLISHED = [kind for kind in MODELS if kind not in (LDA, Loom)]
+# What a configuration does not have: the word vectors of the documents' words.
+FURTHER: dict[type, dict[str, Any]] = {
+    GaussianBATM: {"word_vectors": tl.WordVectors(CORPUS.vocabulary, np.random.default_rng(0).normal(size=(80, 100)))}
+}
 # What none of the papers has.
 ABSENT = {
     "spare_topics": 0,
@@ -160,7 +164,8 @@ def test_only_the_listed_settings_differ_from_the_defaults(kind):
 
 @pytest.mark.parametrize("kind", PUBLISHED)
 def test_a_configuration_is_fitted_saved_and_loaded(kind, tmp_path):
-    model = kind.as_published(4, epochs=4, batch_size=50, random_state=0, device="cpu").fit(CORPUS)
+    further = FURTHER.get(kind, {})
+    model = kind.as_published(4, epochs=4, batch_size=50, random_state=0, device="cpu", **further).fit(CORPUS)
     assert len(model.history_) == 4
     for row in model.history_:
         assert all(np.isfinite(np.hstack(list(row.values()))))
@@ -169,7 +174,7 @@ def test_a_configuration_is_fitted_saved_and_loaded(kind, tmp_path):
     assert theta.sum(1) == pytest.approx(1, abs=1e-5)
     model.save(tmp_path / "model")
     loaded = tl.load(tmp_path / "model", device="cpu")
-    assert loaded.get_params() == model.get_params()
+    assert loaded.get_params() == model.get_params() | dict.fromkeys(further)
     assert np.array_equal(loaded.components_, model.components_)
     assert loaded.transform(CORPUS) == pytest.approx(theta, abs=1e-6)
 
@@ -206,6 +211,7 @@ def test_a_model_without_a_paper_is_refused(kind):
 
 
 def network(kind: Any, **settings: Any) -> Any:
+    settings = FURTHER.get(kind, {}) | settings
     return kind.as_published(4, epochs=1, random_state=0, device="cpu", **settings).fit(CORPUS).network_
 
 

@@ -108,6 +108,24 @@ def test_standard_input(monkeypatch):
         texts("-")
 
 
+def test_the_headers_of_further_files_on_standard_input(monkeypatch, write, caplog):
+    may, june = "text,label\na cat,pets\n\ntext,pets\n", "\ufefftext,label\na bank,money\n"
+
+    def piped(*files, **options):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO("".join(files).encode())))
+        return [document.text for document in read("-", format="csv", **options)]
+
+    assert piped(may, june, may) == ["a cat", "text", "a bank", "a cat", "text"]
+    assert caplog.messages == [
+        "standard input repeats its header 2 times, as files one after another do; these rows are left out"
+    ]
+    assert piped(may) == ["a cat", "text"]
+    assert piped("text\na\n", "text\nb\n") == ["a", "text", "b"]  # which may be a text
+    assert piped(may, may, header=False, text="1")[3:5] == ["text", "a cat"]
+    assert texts(write("both.csv", may + may)) == ["a cat", "text", "text", "a cat", "text"]  # a file is as it is
+    assert len(caplog.messages) == 1
+
+
 def test_folder(tmp_path, caplog):
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "1.txt").write_text("one\nline")

@@ -19,11 +19,14 @@ from pydantic import Field
 from sklearn.base import BaseEstimator
 
 import topicloom
+from topicloom.corpus.split import split
 from topicloom.errors import InputError, SettingError, nearest, on_command_line, similar
 from topicloom.models import ETM, GSM, LDA, MODELS
 from topicloom.models.persistence import model_class
 from topicloom.settings import check_settings, describe_settings, describe_value, settings_as_json, settings_as_text
+from topicloom.topics.edits import checked_edits
 from topicloom.topics.groups import groups_of
+from topicloom.topics.shares import group_shares
 
 ALIASES = ("AtLeastOne", "Rate", "Share", "Positive", "NotNegative", "Annotated")
 
@@ -251,3 +254,19 @@ def test_numbers_of_numpy_are_settings(name, tmp_path):
     np.testing.assert_array_equal(model.components_, same.components_)
     model.save(tmp_path / "model")
     assert topicloom.load(tmp_path / "model").get_params() == same.get_params()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, True])
+def test_seeds_are_refused_in_plain_words(seed):
+    corpus = topicloom.Corpus.from_counts(np.ones((9, 4)))
+    for call in (
+        lambda: GSM(2, random_state=seed).fit(corpus),
+        lambda: split(corpus, random_state=seed),
+        lambda: topicloom.datasets.synthetic_lda(random_state=seed),
+        lambda: topicloom.train_word_vectors(corpus, random_state=seed),
+        lambda: group_shares(np.full((4, 2), 0.5), np.zeros(4, int), 1, random_state=seed),
+    ):
+        with pytest.raises(SettingError, match=r"^`random_state.* should be a whole number from 0 to 4294967295"):
+            call()
+    with pytest.raises(SettingError, match=r"`random_state.* whole number"):
+        checked_edits([{"split": 1, "random_state": seed}])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import topicloom as tl
@@ -79,6 +81,16 @@ def test_a_setting_of_scikit_learn_for_all_estimators_changes_no_results():
     usual = found()
     with sklearn.config_context(transform_output="pandas"):
         assert found() == usual
+
+
+def test_the_words_of_a_vectorizer_in_a_pipeline():
+    """As the README has it."""
+    texts = ["the cat and the dog", "a dog and a cat", "the bank cut rates", "the bank raised rates"] * 10
+    vectorizer = CountVectorizer()
+    pipeline = make_pipeline(vectorizer, LDA(n_topics=2, epochs=2, random_state=0))
+    pipeline.fit(texts, lda__vocabulary=vectorizer.fit(texts).get_feature_names_out())
+    assert pipeline[1].vocabulary_ == ["and", "bank", "cat", "cut", "dog", "raised", "rates", "the"]
+    assert pipeline.transform(texts).shape == (40, 2)
 
 
 def test_a_generator_is_read_once():

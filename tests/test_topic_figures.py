@@ -218,6 +218,15 @@ def test_bars_are_the_topic_shares_of_each_step():
     assert [text.get_text() for text in figure.texts[1:]] == ["A  first <text>", "B  last $text$"]
 
 
+def test_the_note_fits_into_the_picture():
+    for steps in (2, 8):
+        figure = strip([[1.0]] * steps, ["0 all"])
+        note = figure.texts[0].get_window_extent()
+        assert note.x0 >= 0
+        assert note.x1 <= figure.bbox.x1
+        assert "walks" not in figure.texts[0].get_text()
+
+
 def test_documents_without_a_text_have_their_id():
     figure = strip([[1.0], [1.0]], ["0 all"], end_texts=(None, ""))
     assert [text.get_text() for text in figure.texts[1:]] == ["A  document 3", "B  document 7"]

@@ -21,7 +21,7 @@ import topicloom
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import OutOfMemoryError, TrainingDivergedError
-from topicloom.models import GMNTM, GSM, LDA, Loom
+from topicloom.models import ETM, GMNTM, GSM, LDA, Loom
 from topicloom.nn.batch import Batch
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
@@ -599,3 +599,34 @@ def test_a_fit_is_the_same_in_any_context_of_pytorch(context) -> None:
         model = fitted()
     np.testing.assert_array_equal(model.components_, expected.components_)
     np.testing.assert_array_equal(model.transform(corpus), expected.transform(corpus))
+
+
+@pytest.mark.parametrize("kind", [GSM, ETM, Loom, LDA])
+def test_a_fitted_model_is_used_in_full_precision(kind, tmp_path) -> None:
+    """Under the caller's autocast, products of matrices would have 8 bits of precision."""
+    corpus = synthetic_lda(n_docs=60, n_topics=3, random_state=0).corpus
+    model = kind(3, epochs=2, random_state=0).fit(corpus)
+    model.save(tmp_path / "model")
+
+    def used() -> list[Any]:
+        loaded = topicloom.load(tmp_path / "model", device="cpu")
+        edited = model.merge([0, 1], corpus).split(0, documents=corpus)
+        path = model.interpolate(corpus[:1], corpus[1:2])
+        return [
+            model.transform(corpus),
+            model.perplexity(corpus),
+            model.perplexity(corpus, method="bound"),
+            model.latent(corpus)[0],
+            model.infer(corpus).theta,
+            loaded.components_,
+            edited.components_,
+            edited.transform(corpus),
+            path.theta,
+            path.weights,
+        ]
+
+    expected = used()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = used()
+    for name, one, other in zip(range(len(found)), found, expected, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=str(name))

@@ -26,7 +26,7 @@ export function shortened(text: string, most: number): string {
   return kept;
 }
 
-export function widthOf(text: string): number {
+function widthOf(text: string): number {
   return [...text].reduce((sum, character) => sum + (character > "\u2e80" ? 2 : 1), 0);
 }
 

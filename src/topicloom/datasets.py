@@ -18,6 +18,7 @@ from scipy import sparse
 
 from .corpus import Corpus
 from .errors import InputError, SettingError
+from .settings import require_seed
 from .text import Document, read, stop_words
 
 _NOT_SUBJECTS = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__", "pydoc_data", "lib2to3"}
@@ -102,7 +103,8 @@ def synthetic_lda(
         random_state: a seed. No global random state is read or changed.
 
     Raises:
-        SettingError: a number is not positive, or the topics or shares are not distributions.
+        SettingError: a number is not positive, the topics or shares are not distributions, or `random_state` is no
+            seed.
     """
     for name, value in {"n_docs": n_docs, "n_topics": n_topics, "n_words": n_words, "doc_length": doc_length}.items():
         if value <= 0:
@@ -110,6 +112,7 @@ def synthetic_lda(
     for name, value in {"alpha": alpha, "eta": eta}.items():
         if value <= 0:
             raise SettingError(f"`{name}={value}` should be above 0, as it is the concentration of a Dirichlet prior")
+    require_seed(random_state)
     random = np.random.default_rng(random_state)
     beta = random.dirichlet(np.full(n_words, eta), n_topics) if topics is None else np.asarray(topics, np.float64)
     if beta.ndim != 2 or (beta < 0).any() or not np.allclose(beta.sum(1), 1, atol=1e-4):

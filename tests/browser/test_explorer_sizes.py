@@ -65,3 +65,19 @@ def test_words_without_a_clear_topic_are_explained(browser, tmp_path):
     browser.find("textarea").send_keys("a cat")
     browser.until("document.querySelector('#inferred').dataset.theta")
     assert "A word without a colour" in browser.find("#inferred").text
+
+
+def test_names_at_the_edge_of_the_map_are_moved_inside(browser, tmp_path):
+    wide = ("commem", "wwwmmm", "mammal", "memoir", "summit")
+    groups = [[f"{name}{letter}" for letter in "abcdefgh"] for name in wide]
+    texts = [" ".join(groups[i % 5][i % 3 :: 2] * 2) for i in range(200)]
+    corpus = tl.Corpus.from_texts(texts, language="en", min_df=1)
+    model = tl.LDA(n_topics=5, epochs=5, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", width=760)
+    outside = """
+        const map = document.querySelector('#circle-0').closest('svg').getBoundingClientRect();
+        const boxes = [...document.querySelectorAll('text.label')].map((label) => label.getBoundingClientRect());
+        return [boxes.length, boxes.filter((b) => b.left < map.left || b.right > map.right).length];
+    """
+    assert browser.run(outside) == [5, 0]

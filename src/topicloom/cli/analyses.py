@@ -150,7 +150,7 @@ def by(
     ] = "class",
     groups: Annotated[
         int | None,
-        typer.Option(min=2, help="Groups into which numbers are divided, at quantiles.", show_default=str(_GROUPS)),
+        typer.Option(min=2, help=f"Groups into which numbers are divided, at quantiles; {_GROUPS} by default."),
     ] = None,
     topic: Topic = None,
     words: WordsOf = 5,

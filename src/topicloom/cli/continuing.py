@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,10 +13,13 @@ from ..files import holds_corpus, link_or_copy
 from .corpora import check_source, open_corpus
 from .options import Preparing
 from .outcome import Outcome, train_run
+from .shell import print_json
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
     from ..models.base import TopicModel
+
+logger = logging.getLogger("topicloom")
 
 
 def continue_run(
@@ -30,6 +34,8 @@ def continue_run(
 ) -> None:
     """Train the run in `outcome.out` for more epochs, and replace it.
 
+    With `outcome.resume`, a run that has these epochs already stays as it is, so that the command can be repeated.
+
     Args:
         source, options: the documents of the run, if it does not hold them.
         epochs: how many epochs are added.
@@ -37,8 +43,8 @@ def continue_run(
         allow: modules of the user's own that may be imported for the model's class.
         monitor, monitor_every: as for `train_run`.
     """
-    from ..reports.place import CHECKPOINTS, STATE, is_stopped
-    from ..training.checkpoints import goes_beyond
+    from ..reports.place import CHECKPOINTS, STATE, is_finished, is_stopped
+    from ..training.checkpoints import epochs_added, goes_beyond
 
     run = outcome.out
     assert run is not None
@@ -49,6 +55,11 @@ def continue_run(
     if epochs < 1:
         raise InputError(f"`epochs={epochs}` should be a whole number from 1, which is added to the epochs of {run}")
     with outcome.locked():
+        if outcome.resume and is_finished(run) and epochs_added(run / STATE) == epochs:
+            logger.info("%s has these %d further epochs already; leave out --resume to add as many again", run, epochs)
+            if outcome.as_json:
+                print_json({"run": str(run)})
+            return
         model, about = _estimator(run, device, allow, outcome)
         if is_stopped(run) and not (outcome.resume or outcome.overwrite):
             raise InputError(

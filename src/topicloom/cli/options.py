@@ -197,7 +197,7 @@ Epochs = Annotated[
         help="Passes over the documents; each model has its own default. Loom makes fewer above 100,000 tokens."
     ),
 ]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same model.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
 Allow = Annotated[

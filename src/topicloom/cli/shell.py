@@ -11,12 +11,13 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from typer.core import TyperCommand
@@ -34,6 +35,8 @@ logger = logging.getLogger("topicloom")
 
 # Characters that could change a terminal, and that JSON may contain as they are.
 _ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+_KEPT_WORDS = (32, 16, 12, 8)  # characters of words that are not broken in a narrow table: as many as fit
 
 app = typer.Typer(
     help="Neural topic models: from raw text to topics that people can read, trust and use.",
@@ -170,24 +173,53 @@ def show_topics(topics: list[Topic]) -> None:
 def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0) -> None:
     """Columns under a head, the first `n_numbers` of them set to the right."""
     table = Table(*head, box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(table.columns):
-        column.overflow = "fold"  # names that differ at their ends only would look the same if they were cut
-        column.justify = "right" if number < n_numbers else "left"
-    for row in rows:
-        table.add_row(*map(printable, row))
-    Console(markup=False, highlight=False).print(table)
+    for column in table.columns[:n_numbers]:
+        column.justify = "right"
+    _print(table, head, rows)
 
 
 def print_evaluation(found: Evaluation) -> None:
     """Print an evaluation as a table with a line for each measure."""
     table = Table("measure", "value", "settings", box=None, pad_edge=False, header_style="bold")
     table.columns[1].justify = "right"
-    for column in table.columns:
-        column.overflow = "fold"
     table.title, table.title_justify, table.title_style = found.title, "left", ""
-    for line in found.lines():
-        table.add_row(*map(printable, line))
-    Console(markup=False, highlight=False).print(table)
+    _print(table, [str(column.header) for column in table.columns], found.lines())
+
+
+def _print(table: Table, head: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
+    """Add rows to a table, and print it as wide as the terminal at most."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    console = Console(markup=False, highlight=False)
+    widths = _widths([head, *cells], console.width)
+    for column, width in zip(table.columns, widths, strict=True):
+        column.overflow = "fold"  # names that differ at their ends only would look the same if they were cut
+        column.width = width
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _widths(rows: Sequence[Sequence[str]], available: int) -> list[int | None]:
+    """Return how wide columns are if lines break between words; only long words are broken, if there is no other way.
+
+    None leaves the widths to rich: where all fits, and where words of eight characters do not fit.
+
+    Args:
+        rows: the cells, below the names of the columns.
+        available: the characters of a line.
+    """
+    columns = list(zip(*rows, strict=True))
+    whole = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    words = [max((cell_len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    available -= 2 * (len(columns) - 1)  # the gaps between columns
+    kept = ([min(word, longest) for word in words] for longest in _KEPT_WORDS)
+    least = next((each for each in kept if sum(each) <= available), None)
+    if sum(whole) <= available or least is None:
+        return [None] * len(columns)
+    most = max(whole)
+    while sum(widths := [min(wide, max(most, word)) for wide, word in zip(whole, least, strict=True)]) > available:
+        most -= 1
+    return [*widths]
 
 
 def print_json(value: Any) -> None:

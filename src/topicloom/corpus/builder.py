@@ -13,6 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -24,6 +25,7 @@ from ..text.languages import can_split, mismatch, other_language
 from ..text.storage import TextWriter
 from ..text.tokenizers import resolve_stop_words
 from .fields import numbers
+from .times import Times, parse_times
 from .vocabulary import Filters, Tally
 
 logger = logging.getLogger("topicloom")
@@ -43,7 +45,7 @@ class Built(NamedTuple):
     vocabulary: list[str]
     ids: Sequence[str]
     labels: Sequence[str] | None
-    timestamps: Sequence[str] | None
+    timestamps: Times | None
     texts: Sequence[str] | None
 
 
@@ -130,7 +132,8 @@ def build(
     Raises:
         InputError: a document is not text, or no word passes the filters.
     """
-    ids, labels, timestamps = notes = (_Notes(str), _Notes(), _Notes())
+    ids, labels, timestamps = _Notes(str), _Notes(), _Times()
+    notes: list[_Notes | _Times] = [ids, labels, timestamps]
     sample: list[str] = []
     with (
         TextWriter(folder if keep_texts else None) as writer,
@@ -202,6 +205,28 @@ class _Notes:
     def finish(self) -> Sequence[str] | None:
         """Return the values of all documents, or None if it is unknown of all."""
         return None if self._writer is None else self._writer.finish()
+
+
+class _Times:
+    """The times of all documents. They are read while texts are counted, so that a wrong one is found early."""
+
+    def __init__(self) -> None:
+        self._n_docs, self._are_known = 0, False
+        self._parts = [np.empty(0, "datetime64[us]")]
+
+    def extend(self, values: Sequence[str | None]) -> None:
+        """Add the values of the next documents.
+
+        Raises:
+            InputError: a value cannot be read; the message names its row.
+        """
+        self._parts.append(parse_times(values, self._n_docs))
+        self._n_docs += len(values)
+        self._are_known |= values.count(None) < len(values)
+
+    def finish(self) -> Times | None:
+        """Return (n_docs,) times, or None if they are unknown of all."""
+        return np.concatenate(self._parts) if self._are_known else None
 
 
 def _progress(shown: bool) -> Progress:

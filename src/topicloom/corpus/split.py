@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError, SettingError
+from ..settings import require_seed
 from .corpus import Corpus
 
 _SPLIT_SEED = 0
@@ -31,12 +32,13 @@ def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_sta
 
     Raises:
         InputError: a part would be empty.
-        SettingError: a share is not above 0, or both together leave nothing for training.
+        SettingError: a share is not above 0, both together leave nothing for training, or `random_state` is no seed.
     """
     if not (validation > 0 and test > 0 and validation + test < 1):
         raise SettingError(
             f"`validation` and `test` should be shares above 0, and together below 1; they are {validation} and {test}"
         )
+    require_seed(random_state)
     rows = np.random.default_rng(random_state).permutation(np.flatnonzero(~corpus.is_empty))
     ends = np.cumsum([round(len(rows) * test), round(len(rows) * validation)])
     for_test, for_validation, kept = np.split(rows, ends)

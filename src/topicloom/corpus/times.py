@@ -26,7 +26,7 @@ _LOOSE = re.compile(
 _SECONDS, _MILLISECONDS = 1e8, 1e11  # numbers from these on are seconds or milliseconds since 1970
 
 
-def parse_times(values: Iterable[Any]) -> Times:
+def parse_times(values: Iterable[Any], first_row: int = 0) -> Times:
     """Read dates and times.
 
     Args:
@@ -35,6 +35,7 @@ def parse_times(values: Iterable[Any]) -> Times:
             datetime64, a year or a day as a number (2021, 20210503), or the seconds or milliseconds since 1970. None,
             NaN, NaT, pandas' NA, and the usual marks such as "", "-" and "N/A" stand for an unknown time. Times without
             a time zone are in UTC.
+        first_row: the row of the first value, for messages.
 
     Returns:
         (n,) datetime64[us]; NaT if the time is unknown.
@@ -46,7 +47,7 @@ def parse_times(values: Iterable[Any]) -> Times:
         return values.astype(_UNIT)
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError(f"`timestamps` is {brief(values)}; give a list with one value for each document")
-    return np.array([_parsed(value, row) for row, value in enumerate(values)], _UNIT)
+    return np.array([_parsed(value, row) for row, value in enumerate(values, first_row)], _UNIT)
 
 
 def _parsed(value: Any, row: int) -> np.datetime64 | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from numbers import Integral
 from typing import Literal
 
 import joblib
@@ -14,7 +13,7 @@ from ..corpus import Corpus
 from ..corpus.frames import read_frame
 from ..corpus.inputs import kind_of
 from ..errors import InputError, MissingExtraError, SettingError
-from ..settings import require_whole
+from ..settings import require_seed, require_whole
 from ..text import AnyTokenizer, Pretokenized, make_tokenizer
 from ..text.counting import Text
 from .word_vectors import WordVectors
@@ -55,8 +54,7 @@ def train_word_vectors(
         raise SettingError(f'`method={method!r}` should be "cbow" or "skip-gram"')
     for name, value in {"size": size, "window": window, "epochs": epochs, "min_count": min_count}.items():
         require_whole(name, value)
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or not 0 <= random_state < 2**32:
-        raise SettingError(f"`random_state={random_state!r}` should be a whole number from 0, below 2**32")
+    require_seed(random_state)
     if n_jobs == 0:
         raise SettingError("`n_jobs=0` has no meaning; use 1 for one thread, or -1 for all cores")
     try:

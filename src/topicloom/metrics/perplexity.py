@@ -14,6 +14,8 @@ from .measured import Measured
 
 logger = logging.getLogger("topicloom")
 
+_MANY = 2.0**62  # tokens of a word in a document
+
 Average = Literal["corpus", "document"]
 
 
@@ -32,7 +34,8 @@ def completion_split(counts: Any, random_state: int = 0) -> tuple[sp.csr_array, 
     Source: Wallach, Murray, Salakhutdinov & Mimno 2009, section 5.
     """
     generator, whole = np.random.default_rng(random_state), np.floor(counts.data)
-    draws = generator.binomial(whole.astype(np.int64), 0.5)
+    can_draw = whole < _MANY  # more tokens than that cannot be drawn, and divide into halves that hardly differ
+    draws = np.where(can_draw, generator.binomial(np.where(can_draw, whole, 0).astype(np.int64), 0.5), whole / 2)
     if (fractions := counts.data - whole).any():
         draws = draws + np.where(generator.random(len(whole)) < 0.5, fractions, 0)
     halves = []

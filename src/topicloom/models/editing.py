@@ -14,6 +14,7 @@ from torch import Tensor
 from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.edited import Regroup, Split
+from ..nn.gradients import full_precision
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit, Numbering, checked_edits, renamed
 from ..topics.hierarchy import hierarchy
@@ -26,6 +27,7 @@ from .splitting import fit_parts
 logger = logging.getLogger("topicloom")
 
 
+@full_precision()
 def apply_edits(
     model: TopicModel,
     edits: Iterable[Mapping[str, Any]],
@@ -171,6 +173,9 @@ def _continued(model: EditedModel, edits: list[Edit], numbering: Numbering) -> t
     first_new = before.n_start + before.parts
     numbers = dict(enumerate(before.numbers)) | {model.n_topics + part: first_new + part for part in range(n_parts)}
     new = translated(edits, numbers, model.n_topics, first_new).edits
+    for edit in new:
+        if "drop" in edit:  # a topic that was merged before is dropped by all its numbers
+            edit["drop"] = [each for n in edit["drop"] for each in (before.merged_with(n) if n < first_new else [n])]
     columns: dict[int, int | None] = {
         number: None if column is None else numbering.columns[column] for number, column in before.columns.items()
     }

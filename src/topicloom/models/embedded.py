@@ -43,8 +43,8 @@ class EmbeddedTopicModel(NeuralTopicModel):
         word_vectors: the vectors that training starts from: WordVectors (see train_word_vectors), a dictionary of words
             and vectors, gensim's KeyedVectors, or the path of a word2vec, GloVe or fastText file. None starts at
             random. In a loaded model the setting is None, as its vectors are in word_embeddings_.
-        fixed_word_vectors: whether the word vectors stay as they are at the start. Otherwise they are learned with the
-            topics.
+        fixed_word_vectors: whether the given word vectors stay as they are at the start. Otherwise they are learned
+            with the topics.
         whiten: what is done to given word vectors before training. "none" multiplies all of them by one factor, after
             which their mean squared length is L, as the decoder expects. "length" subtracts their mean and gives each
             the length sqrt(L), so that only directions count. "full" also gives them the same variance in all
@@ -105,6 +105,11 @@ class EmbeddedTopicModel(NeuralTopicModel):
         return placed
 
     def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+        if self.fixed_word_vectors and self.word_vectors is None:
+            raise SettingError(
+                "`fixed_word_vectors=True` keeps the given word vectors as they are, but none are given; give "
+                "`word_vectors='vectors.txt'` or the like, or leave them to be learned by `fixed_word_vectors=False`"
+            )
         corpus = super()._begin(X, vocabulary)
         self._start_vectors = []
         self.settings_["word_vectors"] = None  # saved with the weights, and not as a setting

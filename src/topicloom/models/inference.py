@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..corpus import Corpus
 from ..nn.batch import Batch
+from ..nn.gradients import without_gradients
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
 from ..nn.threads import one_thread
@@ -49,7 +50,7 @@ def each_batch(
     reader = BatchReader.of(corpus, _BATCH, device_of(network), network.fields)
 
     def result(batch: Batch) -> Array:
-        with one_thread(), torch.inference_mode():
+        with one_thread(), without_gradients():
             return read(batch).cpu().numpy()
 
     batches = _read_by_one_thread(iter(reader) if even else reader.chunks())
@@ -96,7 +97,7 @@ def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference 
         theta[done : done + len(shares)] = shares
         done += len(shares)
     if theta is None or empty.any():
-        with one_thread(), torch.inference_mode():
+        with one_thread(), without_gradients():
             average = network.prior_theta().cpu().numpy()
         theta = np.empty((0, len(average)), np.float32) if theta is None else theta
         theta[empty] = average

@@ -13,6 +13,7 @@ from torch import Tensor
 from ..corpus import Corpus
 from ..errors import InputError
 from ..nn.batch import Batch
+from ..nn.gradients import without_gradients
 from ..nn.posteriors import Posterior
 from ..ranking import top_words, word_scores
 from ..settings import require_whole
@@ -69,7 +70,7 @@ def interpolate(model: FittedTopics, a: Any, b: Any, steps: int = 8, top_n: int 
     positions = np.linspace(0, 1, int(steps), dtype=first.dtype)
     codes = first + positions[:, None] * (last - first)  # (S, L)
     codes[-1] = last[0]
-    with torch.inference_mode():
+    with without_gradients():
         shares = found[0].decode(torch.from_numpy(codes).to(device_of(network)))  # (S, K)
         likely = network.word_probabilities(shares).cpu().numpy()  # (S, V)
         theta: Array = shares.cpu().numpy()

@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from ..files import write_lines, write_manifest
+from ..nn.gradients import full_precision
 from ..settings import check_settings, from_text, path_settings
 from ..text import tokenizer_from_settings
 from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, VOCABULARY, WEIGHTS
@@ -54,6 +55,7 @@ def save_into(model: TopicModel, folder: Path) -> None:
     write_manifest(folder / CONFIG, config | model.further_config(), (WEIGHTS, VOCABULARY))
 
 
+@full_precision()
 def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Model:
     """Return the model that `save_into` wrote.
 

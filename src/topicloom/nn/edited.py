@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .batch import Batch
+from .gradients import full_precision
 from .mean_field import MeanFieldNetwork
 from .network import Loss, TopicNetwork
 from .posteriors import Posterior
@@ -175,7 +176,7 @@ class EditedNetwork(TopicNetwork):
         self.base = base
         self.steps = nn.ModuleList(steps)
         self.fields = base.fields
-        with torch.inference_mode(False), torch.no_grad():
+        with full_precision(), torch.inference_mode(False), torch.no_grad():
             if stages is None:
                 topics, average = base.topic_word().float().clone(), base.prior_theta().float().clone()
                 stages = [(topics.mT.contiguous(), average)]

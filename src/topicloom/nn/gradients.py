@@ -1,4 +1,4 @@
-"""The context in which networks are trained, whatever contexts of PyTorch the caller is in."""
+"""The contexts in which networks are trained and used, whatever contexts of PyTorch the caller is in."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ import torch
 
 
 @contextmanager
-def with_gradients() -> Iterator[None]:
-    """Turn gradients on and automatic mixed precision off, which the caller may have set otherwise.
-
-    Inside `torch.no_grad` or `torch.inference_mode`, PyTorch records no gradients, and autocast would compute products
-    of matrices with 8 bits of precision. The function is also a decorator.
-    """
+def full_precision() -> Iterator[None]:
+    """Turn automatic mixed precision off: it would compute products of matrices with 8 bits of precision."""
     with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+@contextmanager
+def with_gradients() -> Iterator[None]:
+    """Turn gradients on, which `torch.no_grad` and `torch.inference_mode` turn off, in full precision.
+
+    The function is also a decorator.
+    """
+    with full_precision(), torch.inference_mode(False), torch.enable_grad():
+        yield
+
+
+@contextmanager
+def without_gradients() -> Iterator[None]:
+    """Turn gradients off, in full precision."""
+    with full_precision(), torch.inference_mode():
         yield

@@ -61,16 +61,17 @@ class Request:
 def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], None]) -> Path | None:
     """Evaluate a run, or a saved model, show the results, and write them into the run's metrics.json.
 
+    Where the results cannot be written, such as on a read-only disk, a warning says so.
+
     Args:
-        show: gets the results before they are written, so that they are not lost where nothing can be written.
+        show: gets the results before they are written.
 
     Returns:
-        the file that has the results: None for a model without a run.
+        the file that has the results: None for a model without a run, or if they could not be written.
 
     Raises:
         InputError: the run, its documents or a file cannot be read, most of the new documents contain no word that
             the model knows, a measure that was asked for cannot be taken, or another process is writing to the run.
-        OSError: the results cannot be written.
     """
     if not (folder / "model").is_dir():
         show(_evaluated(folder, request))
@@ -80,7 +81,12 @@ def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], No
         show(found)
         about = read_metrics(folder)
         name = "training" if request.new is None else str(request.new)
-        write_metrics(folder, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
+        try:
+            write_metrics(folder, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
+        except OSError as error:
+            reason = error.strerror or error
+            logger.warning("the results are not stored, because %s cannot be written (%s)", folder / METRICS, reason)
+            return None
     return folder / METRICS
 
 

@@ -10,6 +10,7 @@ from .checks import (
     check_settings,
     from_text,
     refuse_unknown,
+    require_seed,
     require_whole,
     settle_settings,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "from_text",
     "path_settings",
     "refuse_unknown",
+    "require_seed",
     "require_whole",
     "settings_as_json",
     "settings_as_text",

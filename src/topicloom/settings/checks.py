@@ -31,6 +31,9 @@ OTHER_NAMES = {
     **dict.fromkeys(("vectors", "embeddings", "word_embeddings"), "word_vectors"),
 }
 _LONGEST = 200  # characters of a value in a message
+# What users may give for settings that the package itself also takes in other forms.
+_SEEDS = 2**32  # so many seeds has a RandomState of NumPy
+_IN_WORDS = {"random_state": f"should be a whole number from 0 to {_SEEDS - 1}"}
 
 
 class ReadableSettings:
@@ -70,7 +73,7 @@ def check_settings(estimator: Any) -> None:
             adapter.validate_python(plain, strict=True)
         except ValidationError as error:
             wanted = " or ".join(dict.fromkeys(_wanted(problem) for problem in error.errors()))
-            wanted = wanted.replace(" or should be ", " or ")
+            wanted = _IN_WORDS.get(name, wanted.replace(" or should be ", " or "))
             shown = repr(value)
             shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
             raise SettingError(f"`{name}` of {type(estimator).__name__} {wanted}; it is {shown}") from None
@@ -104,6 +107,12 @@ def require_whole(name: str, value: object, least: int = 1) -> None:
     """Raise SettingError for an argument that is not a whole number from `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise SettingError(f"`{name}={value!r:.60}` should be a whole number from {least}")
+
+
+def require_seed(value: object) -> None:
+    """Raise SettingError for a `random_state` that is no seed."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < _SEEDS:
+        raise SettingError(f"`random_state={value!r:.60}` {_IN_WORDS['random_state']}")
 
 
 def from_text(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:

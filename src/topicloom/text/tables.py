@@ -41,6 +41,8 @@ def read_csv(given: Input, layout: Layout) -> Iterator[Document]:
         sample = list(islice(lines, _SAMPLE_LINES))
         layout = layout._replace(delimiter=layout.delimiter or _delimiter_of(sample, layout))
         rows = _rows(chain(sample, lines), layout, given.name)
+        if given.path is None and layout.header:
+            rows = _without_further_headers(rows, given.name)
         yield from _documents(rows, layout, given.name, "line")
 
 
@@ -96,6 +98,26 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
             )
         text, *rest = (None if place is None else row[place] for place in places)
         yield Document(text or "", *rest)
+
+
+def _without_further_headers(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Leave out the rows that repeat the header, as in several files one after another (`cat *.csv`).
+
+    In a table of one column, such a row may be a text, and stays.
+    """
+    header: list[str] = []
+    n_repeated = 0
+    for number, row in rows:
+        if len(header) > 1 and [cell.removeprefix("\ufeff") for cell in row[:1]] + row[1:] == header:
+            n_repeated += 1
+            continue
+        header = header or row
+        yield number, row
+    if n_repeated:
+        logger.warning(
+            "%s repeats its header %s, as files one after another do; these rows are left out",
+            name, "once" if n_repeated == 1 else f"{n_repeated:,} times",
+        )  # fmt: skip
 
 
 def _is_blank(row: tuple[int, list[str]]) -> bool:

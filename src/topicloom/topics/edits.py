@@ -7,8 +7,9 @@
 {"split": 4, "into": 3}          the topic becomes three; "random_state" is the seed
 
 Every number in a list is that of a topic of the model that the list is applied to, before any edit of the list. A
-merged topic may be named by any of its numbers. The first part of a split topic keeps its number, and the other parts
-have the next numbers that no topic has: K, K + 1, ... in a model of K topics.
+merged topic may be named by any of its numbers, but is dropped only if all of them are named, so that no topic is
+dropped by mistake. The first part of a split topic keeps its number, and the other parts have the next numbers that no
+topic has: K, K + 1, ... in a model of K topics.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy.typing as npt
 
 from ..display import printable
 from ..errors import InputError, SettingError, nearest
+from ..settings import require_seed
 from ..text.characters import brief, replace_surrogates
 
 Edit = dict[str, Any]
@@ -78,12 +80,9 @@ def _checked(number: int, edit: Any) -> Edit:
         if isinstance(groups, str | Mapping) or not isinstance(groups, Iterable):
             raise SettingError(f"`groups` needs lists of topics, such as [[0, 2], [5]]; it is {brief(groups)}")
         return whole | {"groups": [_numbers(group, "groups") for group in groups]}
-    seed = edit.get("random_state", 0)
-    return {
-        kind: _number(value, kind),
-        "into": _whole(edit.get("into", 2), "into"),
-        "random_state": _number(seed, "random_state"),
-    }
+    seed = _number(edit.get("random_state", 0), "random_state")
+    require_seed(seed)
+    return {kind: _number(value, kind), "into": _whole(edit.get("into", 2), "into"), "random_state": seed}
 
 
 def checked_name(name: Any, topic: Any) -> str | None:
@@ -173,6 +172,10 @@ class Numbering:
             raise InputError(f"topic {number} was dropped by an earlier edit; leave it out of the later ones")
         return column
 
+    def merged_with(self, number: int) -> list[int]:
+        """Return all numbers of a topic: its own, and those of the topics that were merged with it."""
+        return [each for each, column in self.columns.items() if column == self.columns[number]]
+
     def merged(self, numbers: Sequence[int]) -> npt.NDArray[np.int64]:
         """Return what a merge does to the columns, as `regrouped` takes it.
 
@@ -199,9 +202,17 @@ class Numbering:
         """Return what dropping topics does to the columns, as `regrouped` takes it.
 
         Raises:
-            InputError: a topic does not exist, or too few topics would be left.
+            InputError: a topic does not exist, a topic was merged with one that is not named, or too few topics would
+                be left.
         """
         gone = {self.column(number) for number in numbers}
+        for number in numbers:
+            together = self.merged_with(number)
+            if others := [other for other in together if other not in numbers]:
+                raise InputError(
+                    f"`drop` names topic {number}, which another edit merges with {listed(others)}; name "
+                    f"{listed(together)} to drop them all, or take topic {number} out of one of the edits"
+                )
         self._require_enough(len(self) - len(gone), "dropping these topics")
         assign = np.full(len(self), -1, np.int64)
         kept = [column for column in range(len(self)) if column not in gone]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..errors import SettingError
-from ..settings import require_whole
+from ..settings import require_seed, require_whole
 
 Array = npt.NDArray[Any]
 
@@ -56,11 +56,13 @@ def group_shares(
         random_state: a seed.
 
     Raises:
-        SettingError: `level` is not between 0 and 1, or `n_samples` is not a whole number from 20.
+        SettingError: `level` is not between 0 and 1, or `n_samples` is not a whole number from 20, or `random_state` is
+            no seed.
     """
     if not isinstance(level, float) or not 0 < level < 1:
         raise SettingError(f"`level={level!r}` should be a number between 0 and 1, such as 0.95")
     require_whole("n_samples", n_samples, 20)
+    require_seed(random_state)
     random = np.random.default_rng(random_state)
     n_topics = theta.shape[1]
     mean, low, high = (np.full((n_groups, n_topics), np.nan) for _ in range(3))

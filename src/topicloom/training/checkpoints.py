@@ -292,6 +292,16 @@ def goes_beyond(directory: Path, file: Path) -> bool:
     return found is not None and (not found.finished or found.epoch != final.epoch)
 
 
+def epochs_added(file: Path) -> int | None:
+    """Return how many epochs were added to the fit in `file` when it was last continued; None if it never was.
+
+    Raises:
+        ModelFileError: the file is missing or damaged.
+    """
+    continued = read_checkpoint(file).snapshot.continued
+    return None if continued is None else continued.epochs
+
+
 def _require_same(wanted: Identity, found: Checkpoint, place: Path, advice: str = _AGAIN) -> None:
     difference = wanted.difference(found.identity)
     if difference is not None:

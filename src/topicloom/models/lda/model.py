@@ -23,6 +23,7 @@ import torch
 
 from ...corpus import Corpus
 from ...errors import InputError, SettingError
+from ...nn.gradients import without_gradients
 from ...nn.mean_field import MeanFieldNetwork
 from ...settings import AtLeastOne, Positive
 from ...training.batches import BatchReader, choose_device
@@ -155,7 +156,7 @@ class LDA(Published, TopicModel):
         """Return minus the bound of the watched documents, and the measures of collapse."""
         network = self.network_
         assert isinstance(network, MeanFieldNetwork)
-        with torch.inference_mode():
+        with without_gradients():
             posterior = network.posterior(watch.batch)
             loss = float(network.loss_of(posterior, watch.batch).total().mean())
             return {"loss": loss, **watch.figures(posterior, network.topic_word())}

@@ -21,6 +21,7 @@ from ...nn.batch import Batch
 from ...nn.dirichlet import LaplacePosterior, SparsePosterior
 from ...nn.edited import FEWEST_KEPT, EditedNetwork, Regroup
 from ...nn.encoders import BagEncoder, DirichletHead, WeibullHead
+from ...nn.gradients import without_gradients
 from ...nn.mean_field import MAX_STEPS, TOLERANCE, MeanFieldNetwork
 from ...nn.network import TopicNetwork
 from ...nn.posteriors import Posterior
@@ -122,7 +123,7 @@ def _readout(network: TopicNetwork, encoder: BagEncoder) -> PortableReadout:
     batch = Batch(SparseCounts(empty, torch.zeros(0), torch.zeros(n_hidden + 2, dtype=torch.int64), len(encoder.idf)))
     infer: Callable[[Batch], Posterior] = probe.code if isinstance(probe, GSMNetwork) else probe.posterior
     try:
-        with torch.inference_mode():
+        with without_gradients():
             return _readout_of(infer(batch), getattr(probe, "head", None), given)
     except Exception as error:  # a network of the user's may need more than h, and can then fail in any way
         raise _not_portable(network) from error

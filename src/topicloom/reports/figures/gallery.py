@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ...display import counted
 from ...errors import InputError, SettingError, nearest
 from ...ranking import top_words, word_scores
+from ...settings import require_seed
 from ...topics.projection import Projection, project
 from ...topics.view import Topics
 from ...topics.words import topic_word_ids
@@ -106,6 +107,7 @@ def draw(topics: Topics, kind: str, **options: Any) -> list[Figure]:
     for name in options:
         if name not in known:
             raise SettingError(f"a figure has no option {name!r}; {nearest(name, known)}")
+    require_seed(options.get("random_state", 0))
     return kind_named(kind).draw(topics, Options(**options))
 
 

@@ -22,9 +22,9 @@ _STEP, _LEFT, _NAMES = 1.12, 0.5, 2.4  # inches: the width of a step, and what i
 _BARS, _WORD, _TITLES = 1.9, 0.17, 0.62  # inches: heights of the bars, of a word and of the titles
 _LEAST, _MOST = 0.05, 10  # the share that a topic needs at some step to have a colour; so many topics at most
 _NOTE = (
-    "The first and the last column are the documents themselves. Between them, the model walks in equal steps along a "
-    "straight line in its latent space, and says which topics and words a document there would have. A word has the "
-    "colour of the topic that makes it most probable."
+    "The columns A and B show the two documents. The columns between them belong to points at equal distances on the "
+    "straight line from A to B in the latent space of the model. Each column shows the topics and the words that the "
+    "model expects in a document at that point. A word has the colour of the topic that makes it most probable."
 )
 
 

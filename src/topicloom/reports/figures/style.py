@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
 LIGHT = "#d0d0d0"  # of what has no group
 MARGIN, LINE = 0.12, 0.15  # inches; the second is the height of a line of the note
-_CHARACTERS = 18  # of the note, in an inch
+_CHARACTERS = 16.5  # of the note, in an inch: as many of the widest line fit
 # Ten colours that remain distinct with the usual kinds of colour blindness (Petroff 2021), without the two greys.
 _DISTINCT = (
     "#3f90da", "#e76300", "#832db6", "#1a9850", "#bd1f01", "#d9a400", "#a96b59", "#e377c2", "#17a2b0", "#717581",
