@@ -518,7 +518,9 @@ def planted_table(rows: list[dict[str, Any]], names: list[str]) -> str:
 
 
 PAIRED_HEAD = """
-The differences of these models from even shares, with the same documents and seed: mean and standard error.
+The differences of these models from even shares, with the same documents and seed: mean and standard error. With even
+shares, a large class has to have many topics. With learned shares, it can also have a few large ones, so that topics per
+class are further from the sizes.
 
 """
 
