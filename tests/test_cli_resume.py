@@ -7,6 +7,7 @@ import shutil
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import topicloom as tl
@@ -109,6 +110,31 @@ def test_a_finished_run_is_continued(texts, tmp_path, stop_after):
     edited = tmp_path / "edited"
     assert call("edit", run, "--rename", "0=pets", "--out", edited).exit_code == 0
     refused("train", "--continue", edited, "--epochs", 1, says=[f"topicloom edit RUN --replay {edited} --out EDITED"])
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_run_with_given_word_vectors_is_continued(fixed, texts, tmp_path):
+    """A saved model has the vectors in its weights, and not as a setting."""
+    words = sorted({*f"{PETS} {MONEY}".lower().split()})
+    numbers = np.random.default_rng(0).normal(size=(len(words), 4))
+    rows = (f"{word} {' '.join(map(str, row))}" for word, row in zip(words, numbers, strict=True))
+    (tmp_path / "vectors.txt").write_text("\n".join(rows), encoding="utf-8")
+    settings = (
+        "--set",
+        f"word_vectors={tmp_path / 'vectors.txt'}",
+        "--set",
+        f"fixed_word_vectors={str(fixed).lower()}",
+    )
+    run = tmp_path / "run"
+    own = ("--model", "etm", "--topics", 2, "--epochs", 2, "--min-df", 1, *settings)
+    assert call("train", texts, *own, "--no-explorer", "--out", run).exit_code == 0
+    before = tl.load(run).word_embeddings_
+    for n_epochs in (4, 6):
+        assert call("train", "--continue", run, "--epochs", "+2", "--no-explorer").exit_code == 0
+        assert epochs_in(run)[-1] == n_epochs
+    after = tl.load(run)
+    assert after.word_embeddings_.shape == before.shape
+    assert np.array_equal(before, after.word_embeddings_) == fixed
 
 
 def test_a_continued_run_that_was_killed_before_its_first_checkpoint_gets_all_epochs(texts, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..files import holds_corpus, link_or_copy
+from ..files import holds_corpus
 from .corpora import check_source, open_corpus
 from .options import Preparing
 from .outcome import Outcome, train_run
@@ -68,7 +68,7 @@ def continue_run(
         # Until the first checkpoint of the added epochs is written, there is only the state from which they begin.
         goes_on = is_stopped(run) and outcome.resume and goes_beyond(run / CHECKPOINTS, run / STATE)
         corpus = _documents(run, model.vocabulary_, model.n_topics, source, options, quiet=outcome.quiet)
-        fresh = type(model)(**model.get_params(deep=False))
+        fresh = type(model)(**_settings(model))
         if not goes_on:
             _begin_from_final_state(run, fresh, corpus)
         train_run(
@@ -97,6 +97,16 @@ def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -
     return model, read_metrics(run)
 
 
+def _settings(model: TopicModel) -> dict[str, Any]:
+    """The settings of the run's fit. A saved model has fixed word vectors in its weights, and not as a setting."""
+    from ..embeddings.word_vectors import WordVectors
+
+    settings: dict[str, Any] = model.get_params(deep=False)
+    if settings.get("fixed_word_vectors"):
+        settings["word_vectors"] = WordVectors(model.vocabulary_, model.word_embeddings_)
+    return settings
+
+
 def _documents(
     run: Path, vocabulary: list[str], n_topics: int, source: str | None, options: Preparing, *, quiet: bool
 ) -> Corpus:
@@ -117,14 +127,14 @@ def _documents(
 def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus) -> None:
     """Make the final state of a run the first checkpoint, if it is that of the model and the documents."""
     from ..reports.place import CHECKPOINTS, STATE
-    from ..training.checkpoints import CHECKPOINT, require_same_fit
+    from ..training.checkpoints import CHECKPOINT, final_state
 
     if not (run / STATE).is_file():
         raise InputError(
             f"{run} has no {STATE}, so it cannot be continued; runs have it if they are trained with checkpoints"
         )
-    require_same_fit(run / STATE, model, corpus, "a run is trained further with its own documents and versions")
+    state = final_state(run / STATE, model, corpus, "a run is trained further with its own documents and versions")
     folder = run / CHECKPOINTS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    link_or_copy(run / STATE, folder / CHECKPOINT.format(1))
+    state.write(folder / CHECKPOINT.format(1))

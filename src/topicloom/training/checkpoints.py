@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -280,6 +281,26 @@ def require_same_fit(file: Path, model: Any, corpus: Corpus, advice: str) -> Non
         ModelFileError: the file is missing or damaged.
     """
     _require_same(Identity.of(model, corpus, None), read_checkpoint(file), file, advice)
+
+
+def final_state(file: Path, model: Any, corpus: Corpus, advice: str) -> Checkpoint:
+    """Return the final state of a run as a checkpoint of an estimator that was made from the run's saved model.
+
+    The estimator's settings may differ from those of the fit, because a saved model has word vectors in its weights.
+
+    Args:
+        file: the state of the run.
+        model, corpus: the estimator, and the documents of the run.
+        advice: as in `require_same_fit`.
+
+    Raises:
+        InputError: the documents or the versions of packages are others than those of the run.
+        ModelFileError: the file is missing or damaged.
+    """
+    own, found = Identity.of(model, corpus, None), read_checkpoint(file)
+    found = replace(found, identity=replace(found.identity, settings=own.settings))
+    _require_same(own, found, file, advice)
+    return found
 
 
 def goes_beyond(directory: Path, file: Path) -> bool:
