@@ -607,7 +607,9 @@ def test_a_path_that_cannot_be_written_is_one_line(data, tmp_path):
 
 
 def test_a_run_that_is_not_there(tmp_path):
-    refused("topics", tmp_path / "nosuch", says=["holds no saved model"])
+    refused("topics", tmp_path / "nosuch", says=["nosuch does not exist; check the path"])
+    (tmp_path / "page.html").write_text("")
+    refused("topics", tmp_path / "page.html", says=["page.html is a file; give a run directory"])
     refused("infer", tmp_path, tmp_path / "new.txt", says=["holds no saved model"])
 
 

@@ -164,7 +164,7 @@ def test_match(folder, tmp_path):
     assert edits["model"] == tl.load(folder / "run").fingerprint
     new = call("match", folder / "run", folder / "old", "--threshold", 1)
     assert "3 new, 3 gone" in new.stderr
-    refused("match", folder / "run", folder / "none", says=["no saved model"])
+    refused("match", folder / "run", folder / "none", says=["none does not exist"])
     refused("match", folder / "run", folder / "old", "--threshold", 2, says=["--threshold 2"])
 
 
@@ -194,6 +194,7 @@ def test_nearest(folder):
     assert set(words) == set(WORDS["money"].split())
     assert "similarity" in call("nearest", folder / "run", "cat").stdout
     refused("nearest", folder / "run", "catt", says=["did you mean cat"])
+    refused("nearest", folder / "run", 99, says=["has no topic of this name; the topics are 0 to"])
 
 
 def test_vectors(folder, tmp_path):

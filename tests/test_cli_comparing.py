@@ -39,6 +39,7 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert again.exit_code == 0
     found = json.loads(again.stdout)
     assert again.stderr == ""
+    assert call(*arguments, "--quiet").output == ""
     assert found["failed"] == []
     assert [row["fits"] for row in found["test"]] == [2] * 4
     fewer = call(*arguments[:4], "--models", "lda:epochs=2", "--topics", 2, *arguments[8:])
@@ -121,6 +122,7 @@ def test_select_topics(texts, tmp_path):
     assert "topics are recommended" in lines[6]
     assert (out / "n_topics.png").is_file()
     assert "n_topics.png" in first.stderr
+    assert call(*arguments, "--min-df", 1, "--max-df", 1.0, "--quiet").output == ""
     again = json.loads(call(*arguments, "--min-df", 1, "--max-df", 1.0, "--json", "--quiet").stdout)
     assert again["n_topics"] in (2, 3)
     assert again["reason"].startswith(f"{again['n_topics']} topics are recommended")
@@ -145,6 +147,7 @@ def test_tune(texts, tmp_path):
     assert (out / "best_model" / "config.json").is_file()
     again = json.loads(call(*arguments, "--trials", 3, "--json").stdout)
     assert len(again["trials"]) == 3
+    assert call(*arguments, "--trials", 3, "--quiet").output == ""
     assert yaml.safe_load((out / "best.yaml").read_text())["settings"] == again["best"]
     trained = call("train", texts, "--config", out / "best.yaml", "--epochs", 1, "--min-df", 1, "--max-df", 1.0,
                    "--out", tmp_path / "run")  # fmt: skip

@@ -75,7 +75,7 @@ def test_documents_of_a_topic(run):
         result = CliRunner().invoke(app, [command, str(run), "-12"])
         assert result.exit_code == 2
         assert "topics and documents are numbered from 0" in " ".join(result.output.split())
-    refused("documents", run.parent / "none", 0, says=["holds no saved model"])
+    refused("documents", run.parent / "none", 0, says=["none does not exist"])
 
 
 def test_tokens_of_a_document(run):
@@ -168,10 +168,10 @@ def test_edits_from_a_file(run, tmp_path):
 
 
 def test_edits_that_the_service_stored_are_mentioned(run, tmp_path):
-    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    copy = Path(shutil.copytree(run, tmp_path / "a copy"))
     stored = copy / "edits.yaml"
     stored.write_text("edits:\n- merge: [0, 1]\n", encoding="utf-8")
-    hint = f"topicloom edit {copy} --edits {stored} --out NEW_RUN writes a run with them"
+    hint = f"topicloom edit '{copy}' --edits '{stored}' --out NEW_RUN writes a run with them"
     for command in (("topics",), ("documents", 0), ("find", "bank"), ("hierarchy",), ("name",)):
         assert hint in call(command[0], copy, *command[1:]).stderr
     assert hint in call("edit", copy, "--drop", 3, "--out", tmp_path / "dropped").stderr
@@ -234,7 +234,7 @@ def test_topics_are_named_by_a_rule_or_a_function(run, tmp_path, monkeypatch):
         (("--rename", "1=a", "--rename", "1=b"), ["topic 1 has two names"]),
         (("--reduce-to", "9"), ["--reduce-to should be fewer than the 4 topics"]),
         (("--edits", "none.yaml"), ["none.yaml does not exist"]),
-        (("--replay", "none"), ["holds no saved model"]),
+        (("--replay", "none"), ["none does not exist; check the path"]),
     ],
 )
 def test_mistakes_are_one_line(run, tmp_path, options, says):

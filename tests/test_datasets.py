@@ -137,3 +137,8 @@ def test_a_chinese_novel(tmp_path):
 def test_chinese_dialogues(tmp_path, text):
     (tmp_path / "zhdd.txt").write_text(text, "utf-8")
     assert list(zhdd(tmp_path / "zhdd.txt", **ALL).texts) == ["你好。\n你好吗？", "再见。\n好的。"]
+
+
+def test_synthetic_documents_are_shown_by_their_sizes():
+    made = synthetic_lda(n_docs=20, n_topics=3, n_words=30, random_state=0)
+    assert str(made) == f"Synthetic({made.corpus!r}, topics (3, 30), theta (20, 3))"

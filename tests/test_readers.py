@@ -176,6 +176,10 @@ def test_encodings(write):
         match=r'b.txt, line 3, byte 16: not utf-8 \(byte 0xff\); .*`encoding="gb18030"`.*or give `errors="replace"` to',
     ):
         texts(path)
+    path = write("d.txt", "好\n骉㐂\n".encode("gb18030"))
+    for encoding in ("gbk", "GB2312", "cp936"):
+        with pytest.raises(InputError, match=r'line 2, .*; give `encoding="gb18030"`, which has more'):
+            texts(path, encoding=encoding)
     for encoding in ("utf-9", "idna", "punycode", "rot13", None):
         with pytest.raises(SettingError, match=r"`encoding=.*` is not known as an encoding of text"):
             texts(path, encoding=encoding)

@@ -50,6 +50,10 @@ class Synthetic(NamedTuple):
     topics: npt.NDArray[np.float32]
     theta: npt.NDArray[np.float32]
 
+    def __repr__(self) -> str:
+        """Return the shapes of the arrays and not their values."""
+        return f"Synthetic({self.corpus!r}, topics {self.topics.shape}, theta {self.theta.shape})"
+
 
 def python_docs(**options: Any) -> Corpus:
     """Return the docstrings of the running Python's standard library as a corpus.

@@ -35,6 +35,13 @@ def printable(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _CONTROL.sub(" ", _DIRECTION.sub("", text))
 
 
+def plain_reason(message: str) -> str:
+    """Return in plain words why a value is refused, which Pydantic says in terms of Python."""
+    message = message.removeprefix("Value error, ").replace("Input should ", "it should ", 1)
+    message = re.sub(r"a valid integer\b.*", "a whole number", message)
+    return re.sub(r"a valid number\b.*", "a number", message)
+
+
 def as_markup(text: str) -> str:
     """Return a text as HTML that shows it, without what `printable` removes."""
     return escape(printable(text))

@@ -252,14 +252,21 @@ def test_a_tokenizer_of_the_users_is_replaced_by_the_longest_match(browser, tmp_
     assert "longest match" in browser.find("#content").text
 
 
-def test_numbers_beside_an_axis_have_no_zeros_at_their_ends(browser, page):
-    browser.open(page, "quality")
+@pytest.mark.parametrize("view", ["quality", "time"])
+def test_numbers_beside_an_axis_have_no_zeros_at_their_ends(browser, page, view):
+    browser.open(page, view)
     time.sleep(0.2)
     marks = browser.run(
         "return [...document.querySelectorAll('figure text[text-anchor=end]')].map((e) => e.textContent)"
     )
-    assert any("." in mark for mark in marks)
-    assert not [mark for mark in marks if "." in mark and mark.endswith("0")]
+    assert any("." in mark for mark in marks) or view == "time"
+    assert any(mark.endswith("%") for mark in marks) == (view == "time")
+    assert not [mark for mark in marks if "." in mark and mark.rstrip("%").endswith("0")]
+
+
+def test_a_line_on_a_bar_is_called_a_line(browser, page):
+    browser.open(page, "classes")
+    assert "The line on a bar is a 95 % bootstrap interval." in browser.find("#content").text
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 
 from ..errors import InputError
 from .files import check_new, check_table, mention_edits, open_topics
-from .options import Allow, AsJson, Overwrite, Quiet, Run, number_or_name
+from .options import Allow, AsJson, Overwrite, QuietNotes, Run, number_or_name
 from .shell import command, print_json, print_table
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def hierarchy(
     method: Annotated[Linkage, typer.Option(help="Linkage of the tree.")] = Linkage.average,
     out: Out = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    quiet: QuietNotes = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which topics belong together, as a tree. Each join has its distance, from 0 to 1."""
@@ -94,7 +95,7 @@ def trends(
     seed: Seed = 0,
     out: Out = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    quiet: QuietNotes = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the shares of topics over time, and which topics rise or fall.
@@ -159,7 +160,7 @@ def by(
     seed: Seed = 0,
     out: Out = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    quiet: QuietNotes = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the shares of topics by class or by another covariate, those that differ most first.
@@ -222,7 +223,7 @@ def match(
     out: Out = None,
     allow: Allow = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    quiet: QuietNotes = False,
     as_json: AsJson = False,
 ) -> None:
     """Match the topics of a run with those of an older run, and show which ones are new or gone."""
@@ -263,7 +264,8 @@ def match(
         from ..topics.edit_files import write_edits
 
         write_edits(edits, [{"rename": found.renames()}], load(run, device="cpu", allow=allow or ()).fingerprint)
-        logger.info("wrote %s, which topicloom edit %s --edits %s --out RUN applies", edits, run, edits)
+        apply = shlex.join(["topicloom", "edit", str(run), "--edits", str(edits)])
+        logger.info("wrote %s, which %s --out RUN applies", edits, apply)
 
 
 def _write(table: Table, out: Path | None) -> None:

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..files import holds_corpus
 from .corpora import check_source
 from .files import check_new, mention_edits
-from .options import Allow, AsJson, Device, Excel, Overwrite, Quiet, Reading, Run, read_names
+from .options import Allow, AsJson, Device, Excel, Overwrite, QuietNotes, Reading, Run, read_names
 from .shell import command, exact_stdout, print_evaluation, print_json
 from .train import reading_of
 
@@ -51,7 +51,7 @@ def infer(
     device: Device = "auto",
     allow: Allow = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    quiet: QuietNotes = False,
 ) -> None:
     """Find the topics of new documents: a row for each, in their order, with the share of every topic."""
     if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
@@ -106,7 +106,7 @@ def evaluate(
     force: Force = False,
     device: Device = "auto",
     allow: Allow = None,
-    quiet: Quiet = False,
+    quiet: QuietNotes = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure a run (coherence, diversity, completion perplexity, ...); print a table and add it to metrics.json."""

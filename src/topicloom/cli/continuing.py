@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -91,7 +92,7 @@ def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -
     if model.edits:
         raise InputError(
             f"the model in {run} was edited, and an edited model cannot be trained further; continue the run that was "
-            f"edited, and then give it the same edits: topicloom edit RUN --replay {run} --out EDITED"
+            f"edited, and then give it the same edits: topicloom edit RUN --replay {shlex.quote(str(run))} --out EDITED"
         )
     model.set_params(verbose=not outcome.quiet)
     return model, read_metrics(run)
@@ -119,7 +120,7 @@ def _documents(
     if not holds_corpus(run / DOCUMENTS):
         raise InputError(
             f"{run} does not hold its documents; give what it was trained on, with the options of that call: "
-            f"topicloom train FILE --continue {run} ..."
+            f"topicloom train FILE --continue {shlex.quote(str(run))} ..."
         )
     return read_stored(run, vocabulary, n_topics)[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -35,9 +36,10 @@ def mention_edits(run: Path) -> None:
 
     with suppress(InputError):  # a file that cannot be read is no reason to show nothing
         if read_edits(path).edits:
+            apply = shlex.join(["topicloom", "edit", str(run), "--edits", str(path)])
             logger.info(
-                "the edits in %s, which were made in the service, are not applied; "
-                "topicloom edit %s --edits %s --out NEW_RUN writes a run with them", path, run, path,
+                "the edits in %s, which were made in the service, are not applied; %s --out NEW_RUN writes a run with "
+                "them", path, apply,
             )  # fmt: skip
 
 

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ..display import plain_reason
 from ..errors import InputError, nearest
-from .shell import plain_reason, stop
+from .shell import stop
 
 
 class DocTopics(StrEnum):
@@ -215,6 +216,7 @@ Excel = Annotated[
 ]
 Font = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+QuietNotes = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and errors only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 

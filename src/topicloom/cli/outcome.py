@@ -157,7 +157,8 @@ def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome) -> bool:
         return False
     again = "the run has finished, so give `overwrite=True` and not `resume=True`, or another place, to train a new one"
     require_same_fit(outcome.out / STATE, model, corpus, again)
-    logger.info("the run in %s has finished; see it with: topicloom topics %s", outcome.out, outcome.out)
+    topics = shlex.join(["topicloom", "topics", str(outcome.out)])
+    logger.info("the run in %s has finished; see it with: %s", outcome.out, topics)
     if outcome.as_json:
         print_json({"run": str(outcome.out)})
     return True

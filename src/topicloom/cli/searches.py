@@ -70,7 +70,7 @@ def compare(
     found = _compared(source, options, chosen, topics, seeds, split, out, keep_models, quiet)
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
-    else:
+    elif not quiet:
         titles = {"validation": "choose by these figures", "test": "report these figures"}
         for part, advice in titles.items():
             typer.echo(f"{part.capitalize()} documents ({advice})")
@@ -108,7 +108,7 @@ def select_topics(
             "out": str(out), "model": model, "n_topics": recommended.n_topics, "reason": recommended.reason,
             "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")},
         })  # fmt: skip
-    else:
+    elif not quiet:
         head, rows = text_table(found, "validation")
         typer.echo("Validation documents")
         print_table(head[1:], [row[1:] for row in rows])
@@ -169,7 +169,7 @@ def tune(
         )  # fmt: skip
     if as_json:
         print_json({"out": str(out), **found.to_dict()})
-    else:
+    elif not quiet:
         values = found.best.items()
         print_table(["setting", "best"], [[name, f"{v:.4g}" if isinstance(v, float) else str(v)] for name, v in values])
     described = " + ".join(f"{weight:g} {name}" for name, weight in found.objective.items())

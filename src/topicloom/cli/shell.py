@@ -23,7 +23,7 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from .._version import __version__
-from ..display import printable
+from ..display import plain_reason, printable
 from ..errors import InputError, LostRankError, TrainingDivergedError, TrainingInterrupted, on_command_line
 from ..processes import limit_spinning
 
@@ -144,13 +144,6 @@ class _Command(TyperCommand):
             if isinstance(reason := getattr(error, "message", None), str):
                 error.message = plain_reason(reason)  # type: ignore[attr-defined]
             raise
-
-
-def plain_reason(message: str) -> str:
-    """Return in plain words why the value of an option cannot be used: newer versions of typer quote Pydantic."""
-    message = message.removeprefix("Value error, ").replace("Input should ", "it should ", 1)
-    message = re.sub(r"a valid integer\b.*", "a whole number", message)
-    return re.sub(r"a valid number\b.*", "a number", message)
 
 
 @app.callback(invoke_without_command=True)

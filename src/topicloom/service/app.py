@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from .._version import __version__
+from ..display import plain_reason
 from ..errors import InputError, nearest, on_command_line
 from .access import Access
 from .edits import ConflictError, NotWritableError
@@ -184,8 +185,7 @@ def _add_errors(app: FastAPI) -> None:
         named = [str(part) for part in first["loc"][1:] if not str(part).startswith("list[")]  # no kinds of lists
         where = ".".join(named) or str(first["loc"][0])
         reason = str(first.get("ctx", {}).get("error", "")) if first["type"] == "json_invalid" else ""
-        said = first["msg"].removeprefix("Value error, ")
-        what = f"the body is not JSON: {reason}" if reason else f"{where}: {said}"
+        what = f"the body is not JSON: {reason}" if reason else f"{where}: {plain_reason(first['msg'])}"
         return problem(422, f"{what}; /docs shows what is expected")
 
     async def of_input(_: Request, error: Any) -> Response:

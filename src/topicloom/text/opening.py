@@ -123,6 +123,8 @@ def _advice(given: Input, codec: str | None) -> str:
         codecs_to_try = [codec, *{"utf-16-le": ["utf-16-be"], "utf-16-be": ["utf-16-le"]}.get(codec, [])]
         return "give " + " or ".join(f'`encoding="{each}"`' for each in codecs_to_try)
     replace = 'give `errors="replace"` to read the file all the same'
+    if codecs.lookup(given.encoding).name in ("gb2312", "gbk"):
+        return f'give `encoding="gb18030"`, which has more characters, or {replace}'
     if given.encoding != "utf-8-sig":
         return f"give its encoding by `encoding`, or {replace}"
     return (

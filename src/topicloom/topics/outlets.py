@@ -152,7 +152,8 @@ class Outlets(View):
         words, topics = self.vectors()
         word = self.vocabulary.index(item) if isinstance(item, str) and item in self.vocabulary else None
         if word is None and isinstance(item, str) and item not in self.names:
-            advice = similar(item, [*self.vocabulary, *self.names]) or "give a word of its vocabulary"
+            numbers = f"the topics are 0 to {len(self.names) - 1}" if item.removeprefix("-").isdecimal() else ""
+            advice = numbers or similar(item, [*self.vocabulary, *self.names]) or "give a word of its vocabulary"
             raise InputError(f"the model knows no word {item!r:.60}, and has no topic of this name; {advice}")
         topic = None if word is not None else self.number_of(item)
         vector = topics[topic] if word is None else words[word]

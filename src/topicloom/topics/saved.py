@@ -96,6 +96,10 @@ def find_model(directory: str | Path) -> Path:
             raise ModelFileError(
                 f"the run in {folder} is not complete; if it was stopped, repeat its command train with --resume"
             )
+        if not folder.exists():
+            raise ModelFileError(f"{folder} does not exist; check the path")
+        if not folder.is_dir():
+            raise ModelFileError(f"{folder} is a file; give a run directory, or the directory of a saved model")
         raise ModelFileError(f"{folder} holds no saved model (no {CONFIG}); check the path")
     return folder
 
