@@ -124,7 +124,7 @@ LEGEND = """
 ## All models
 
 The tables below have the mean ± standard deviation over seeds. Not every model that is described here has been run yet.
-The rows of GSM were made with earlier defaults; [models.md](models.md) has the present ones.
+The fits of GSM are from another day, when the machine did other work.
 
 
 - wall s: elapsed seconds of the fit. The models ran one after the other on the same machine, with up to two
