@@ -1,7 +1,8 @@
 """Digests of what each model learns from bbc-news, to show that a change of the code leaves every figure as it was.
 
 `python benchmarks/digests.py` fits the models with K = 20 and one seed, and compares the SHA-256 digests of
-`components_` and of theta with those in digests.json, which an earlier commit wrote. `--write` replaces that file.
+`components_` and of theta with those in digests.json, which an earlier commit wrote. `--write` replaces that file, or
+with `--only` the digests of some models.
 Digests hold for one processor and one version of PyTorch and NumPy; the file names those that it was made with.
 """
 
@@ -54,7 +55,9 @@ def digest(array: Any) -> str:
 
 def main() -> None:
     arguments = parser(__doc__)
-    arguments.add_argument("--write", action="store_true", help="replace digests.json")
+    arguments.add_argument(
+        "--write", action="store_true", help="replace digests.json, or the digests of the models in --only"
+    )
     arguments.add_argument("--only", help="models to fit, separated by commas")
     options = arguments.parse_args()
     torch.set_num_threads(1)
@@ -80,10 +83,11 @@ def main() -> None:
         }
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)
     machine = {"processor": _processor(), "torch": torch.__version__, "numpy": np.__version__}
-    if options.write:
-        FILE.write_text(json.dumps({"machine": machine, "digests": found}, indent=1) + "\n")
-        return
     before = json.loads(FILE.read_text())
+    if options.write:
+        kept = before["digests"] if options.only and before["machine"] == machine else {}
+        FILE.write_text(json.dumps({"machine": machine, "digests": kept | found}, indent=1) + "\n")
+        return
     if before["machine"] != machine:
         print(f"digests.json was made on another machine: {before['machine']}, and this is {machine}")
     different = 0
