@@ -147,7 +147,7 @@ def plain_reason(message: str) -> str:
     """Return in plain words why the value of an option cannot be used: newer versions of typer quote Pydantic."""
     message = message.removeprefix("Value error, ").replace("Input should ", "it should ", 1)
     message = re.sub(r"a valid integer\b.*", "a whole number", message)
-    return re.sub(r"a valid number\b.*", "a number", message)
+    return re.sub(r"a valid (number|float)\b.*", "a number", message)
 
 
 @app.callback(invoke_without_command=True)
