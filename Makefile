@@ -22,6 +22,14 @@ test: setup  ## run the tests
 test-all: setup  ## run the slow tests too, which repeat for further models what `make test` checks for some
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "" --numprocesses auto --maxprocesses 4
 
+test-lowest: .venv-lowest/ready  ## run the tests with the lowest versions that pyproject.toml allows
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest --numprocesses auto --maxprocesses 4
+
+.venv-lowest/ready: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --no-compile --constraint constraints-lowest.txt --editable ".[all]"
+	touch $@
+
 test-seeds: setup  ## fit every model on planted topics with three seeds instead of one
 	TOPICLOOM_ALL_SEEDS=1 $(BIN)/python -m pytest -m "" tests/test_recovery.py
 

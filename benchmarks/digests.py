@@ -55,9 +55,7 @@ def digest(array: Any) -> str:
 
 def main() -> None:
     arguments = parser(__doc__)
-    arguments.add_argument(
-        "--write", action="store_true", help="replace digests.json, or the digests in --only"
-    )
+    arguments.add_argument("--write", action="store_true", help="replace digests.json, or the digests in --only")
     arguments.add_argument("--only", help="models to fit, separated by commas")
     options = arguments.parse_args()
     torch.set_num_threads(1)

@@ -547,6 +547,14 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
     refused("train", data / "pets.txt", "--out", tmp_path / "run", says=["interrupted"], code=130)
 
 
+@pytest.mark.parametrize("command", ["topics", "export"])
+def test_an_argument_that_is_missing_is_asked_for(command):
+    """With some versions of click, typer calls the command without it."""
+    result = call(command)
+    assert result.exit_code == 2
+    assert "Missing argument" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

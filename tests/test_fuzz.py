@@ -46,6 +46,8 @@ def no_log():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_few_cases(name, tmp_path, no_log):
+    for package in TARGETS[name].needs:
+        pytest.importorskip(package, reason=f"needs {package}")
     for number in range(CASES.get(name, 40)):
         folder = tmp_path / str(number)
         folder.mkdir()

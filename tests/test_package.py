@@ -6,15 +6,19 @@ Also: what `import topicloom` may do.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from email.parser import Parser
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import topicloom
 
@@ -176,6 +180,19 @@ extras = {"fastapi", "uvicorn", "optuna", "tomotopy", "gensim", "jieba", "rjieba
 assert not extras, extras
 assert not seen, seen
 """
+
+
+def test_the_lowest_versions_are_those_that_are_tried():
+    """`make test-lowest` tries the lower bounds of pyproject.toml, all but that of PyTorch."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = chain(project["dependencies"], *project["optional-dependencies"].values())
+    bounds = dict(found.groups() for each in needed if (found := re.match(r"([\w-]+)>=([\d.]+)", each)))
+    lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    tried = dict(line.split("==") for line in lines if not line.startswith("#"))
+    del bounds["torch"]
+    assert {name.lower(): Version(tried[name.lower()]) for name in bounds} == {
+        name.lower(): Version(bound) for name, bound in bounds.items()
+    }
 
 
 def test_importing_asks_no_network_writes_nothing_and_loads_no_extra(tmp_path):

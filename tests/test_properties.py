@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections import Counter
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,6 +34,8 @@ from hypothesis.extra import numpy as arrays  # noqa: E402
 
 settings.register_profile("suite", derandomize=True, database=None, deadline=None, max_examples=80)
 settings.load_profile("suite")
+
+needs_icu = pytest.mark.skipif(find_spec("icu4py") is None, reason="needs icu4py, of the extra intl")
 
 ANY = st.text(st.characters())  # surrogates included
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -87,7 +90,9 @@ def test_bytes_are_documents_or_a_refusal(data, format, errors):
         assert "\n" not in str(error)  # noqa: PT017
 
 
-@pytest.mark.parametrize("language", ["en", "fr", "de", "zh", "ja", "th"])
+@pytest.mark.parametrize(
+    "language", ["en", "fr", "de", "zh", pytest.param("ja", marks=needs_icu), pytest.param("th", marks=needs_icu)]
+)
 @given(text=ANY)
 @settings(max_examples=40)
 def test_tokens_are_words(language, text):

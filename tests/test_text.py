@@ -6,6 +6,7 @@ import json
 import pickle
 import sys
 import time
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ from topicloom.text import (
 from topicloom.text.characters import replace_surrogates
 from topicloom.text.languages import can_split, language_code, other_language
 from topicloom.text.markup import strip_html
+
+needs_icu = pytest.mark.skipif(find_spec("icu4py") is None, reason="needs icu4py, of the extra intl")
 
 
 def words(text, language="en", stop_words=None, **settings):
@@ -73,6 +76,7 @@ def test_chinese_keeps_english_words_whole():
 
 
 def test_user_dictionary(tmp_path):
+    pytest.importorskip("jieba", reason="needs jieba, of the extra zh")
     path = tmp_path / "own.txt"
     path.write_text("# own words\n石墨烯电池 100 n\niPhone手机\n", encoding="utf-8")
     tokenizer = make_tokenizer("zh", None, path)
@@ -83,6 +87,7 @@ def test_user_dictionary(tmp_path):
     assert words("石墨烯电池", "zh") != ["石墨烯电池"]
 
 
+@needs_icu
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [

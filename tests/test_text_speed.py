@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections import Counter
+from importlib.util import find_spec
 from itertools import groupby
 
 import numpy as np
@@ -15,7 +16,7 @@ from topicloom.text.addresses import without_addresses
 from topicloom.text.characters import normalise, replace_surrogates
 from topicloom.text.chunks import counts_of
 from topicloom.text.counting import OpenCounter
-from topicloom.text.languages import UNSPACED
+from topicloom.text.languages import ICU_LANGUAGES, UNSPACED
 from topicloom.text.markup import strip_html
 from topicloom.text.tokenizers import _marks
 
@@ -30,6 +31,7 @@ URL = re.compile(r"(?:(?:https?|ftp)://|\bwww\.)[!-~]+", re.IGNORECASE)
 EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 WORD = rf"\w[\w{_marks()}]*"
 WORDS = {True: re.compile(rf"{WORD}(?:-{WORD})*"), False: re.compile(rf"{WORD}(?:['-]{WORD})*")}
+needs_icu = pytest.mark.skipif(find_spec("icu4py") is None, reason="needs icu4py, of the extra intl")
 LANGUAGES = ["en", "fr", "de", "ar", "hi", "ko", "zh", "ja", "th"]
 
 ADDRESSES = st.lists(
@@ -93,7 +95,9 @@ def test_addresses_are_those_of_plain_expressions(text):
     assert without_addresses(text) == EMAIL.sub(" ", URL.sub(" ", text))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "language", [pytest.param(each, marks=[needs_icu] if each in ICU_LANGUAGES else []) for each in LANGUAGES]
+)
 @given(text=ANY, other=MIXED, open=st.booleans())
 def test_tokens_are_those_of_plain_expressions(language, text, other, open):
     rest = {"min_length": 1, "keep_numbers": True, "stop_words": None, "strip_html": False} if open else {}
@@ -109,6 +113,7 @@ def test_tokens_are_those_of_plain_expressions(language, text, other, open):
     assert found == [*expected, []]
 
 
+@needs_icu
 @given(st.lists(MIXED, min_size=1, max_size=4), st.sampled_from(LANGUAGES))
 def test_counts_are_those_of_the_tokens(texts, language):
     tokenizer = make_tokenizer(language, None, min_length=1)

@@ -39,7 +39,7 @@ def plain_reason(message: str) -> str:
     """Return in plain words why a value is refused, which Pydantic says in terms of Python."""
     message = message.removeprefix("Value error, ").replace("Input should ", "it should ", 1)
     message = re.sub(r"a valid integer\b.*", "a whole number", message)
-    return re.sub(r"a valid number\b.*", "a number", message)
+    return re.sub(r"a valid (number|float)\b.*", "a number", message)
 
 
 def as_markup(text: str) -> str:

@@ -48,12 +48,14 @@ class Target:
         share: the share of the time of a campaign, in relation to other targets.
         counts: what counts as one input.
         allow_refusal: whether an InputError of any case is a right result, because there is no reference.
+        needs: the optional packages without which it cannot run.
     """
 
     run: Callable[[Case], int]
     counts: str
     share: float = 1.0
     allow_refusal: bool = False
+    needs: tuple[str, ...] = ()
 
 
 @dataclass

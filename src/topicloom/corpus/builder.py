@@ -231,4 +231,5 @@ class _Times:
 
 def _progress(shown: bool) -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), disable=not shown)
+    console = Console(stderr=True, quiet=not shown)  # before rich 14.3, a disabled bar prints an empty line
+    return Progress(*columns, console=console, disable=not shown)

@@ -415,7 +415,9 @@ TARGETS = {
     "corpus.fields": Target(fields, "a set of fields", 1.5, allow_refusal=True),
     "corpus.from_texts": Target(texts, "a document, compared word by word", 3),
     "corpus.from_anything": Target(anything_as_texts, "a value", 1, allow_refusal=True),
-    "corpus.from_frame": Target(frame, "a row of a data frame", 1, allow_refusal=True),
+    "corpus.from_frame": Target(
+        frame, "a row of a data frame", 1, allow_refusal=True, needs=("pandas", "polars", "pyarrow")
+    ),
     "corpus.from_file": Target(file, "a document of a file", 1, allow_refusal=True),
     "corpus.load": Target(saved, "a saved corpus", 1, allow_refusal=True),
 }
