@@ -436,7 +436,7 @@ def cut_short(file: Path) -> None:
 
 DAMAGE = {
     "no config": (lambda folder: (folder / "config.json").unlink(), "no saved model"),
-    "no folder": (lambda folder: folder.rename(folder.with_name("elsewhere")), "no saved model"),
+    "no folder": (lambda folder: folder.rename(folder.with_name("elsewhere")), "does not exist; check the path"),
     "newer": (lambda folder: edit(folder / "config.json", format_version=99), "newer version of topicloom"),
     "not JSON": (lambda folder: cut_short(folder / "config.json"), "not readable JSON"),
     "not a dict": (lambda folder: (folder / "config.json").write_text("[]"), "damaged"),
