@@ -138,5 +138,5 @@ def test_runs_views_and_models_can_be_matched(tmp_path):
     place = next((pair.topic for pair in from_model.pairs if pair.old == 0), None)
     assert view.match(named).renames() == ({} if place is None else {place: "first"})
     assert len(from_model.new) <= 1
-    with pytest.raises(InputError, match="no saved model"):
+    with pytest.raises(InputError, match="does not exist"):
         view.match(tmp_path / "none")
