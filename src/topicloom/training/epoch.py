@@ -123,11 +123,14 @@ def _move(
     player: Player,
     optimizer: Adam,
     batch: Batch,
-    divergence_weight: float,
+    weight: float,
     finite: FiniteCheck,
     where: str,
 ) -> dict[str, Tensor]:
     """Take one step of one player, unless `finite` knows that a value is not finite.
+
+    Args:
+        weight: that of the divergence.
 
     Returns:
         the terms of its loss by name, (B,) each.
@@ -135,7 +138,7 @@ def _move(
     loss = player.loss(batch)
     if loss is None:
         return {}
-    total = loss.total(divergence_weight)  # (B,)
+    total = loss.total(weight)  # (B,)
     optimizer.zero_grad()
     taken = step()
     if taken.is_shared:

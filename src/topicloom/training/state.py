@@ -282,7 +282,7 @@ class TrainingState:
         if len(state) == len(generator.get_state()):
             generator.set_state(state)
         else:
-            position = np.random.SeedSequence([self.seed, self.stage, self.step])
+            position = np.random.SeedSequence([_seed_of_rank(self.seed), self.stage, self.step])
             generator.manual_seed(int(position.generate_state(1)[0]))
 
 
