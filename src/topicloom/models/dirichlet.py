@@ -6,7 +6,8 @@ divergence of the two Dirichlets has a closed form. A draw from a Dirichlet is n
 there are five estimators of the gradient, all of them in nn/dirichlet.py:
 - "implicit": exact draws and their implicit gradient (Figurnov et al. 2018);
 - "rsvi": exact draws by a rejection sampler, with a correction of their gradient (Naesseth et al. 2017);
-- "icdf": an approximate inverse of the gamma's distribution function (Joo et al. 2019);
+- "icdf": an approximate inverse of the gamma's distribution function (Joo et al. 2019). The divergence is that of the
+  Dirichlet and not that of these draws, so that the bound is not strict;
 - "weibull": Weibull variables in place of gamma variables, with parameters of their own (Zhang et al. 2018);
 - "laplace": a logistic normal, with a prior that is approximated as well (Srivastava & Sutton 2017).
 With `sparsity`, theta is proportional to b times the draw, where b_k ~ Bernoulli(sparsity) determines whether topic k

@@ -82,7 +82,8 @@ class NeuralTopicModel(Published, TopicModel):
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
             turns the term off.
         topic_gain: the factor by which topics are learned faster than the encoder.
-        topic_scale: the standard deviation of the initial logits of the topics. None is sqrt(2 / (V + K)).
+        topic_scale: the standard deviation of the initial logits of the topics. None is sqrt(2 / (V + K)), or
+            sqrt(1 / 3) in models with word vectors.
         epochs: the number of passes over the documents.
         batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has
             about 30 steps.

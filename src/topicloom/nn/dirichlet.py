@@ -170,7 +170,8 @@ class RejectionDirichlet(_GammaPosterior):
 class InverseDirichlet(_GammaPosterior):
     """The inverse of the gamma's distribution function near zero: g = (u a Gamma(a))^(1/a) (Joo et al. 2019).
 
-    The approximation is good for shapes below 1. Above 1 it is biased, because it cuts off the upper tail.
+    The approximation is good for shapes below 1. Above 1 it is biased, because it cuts off the upper tail. The
+    divergence is that of the Dirichlet, so a bound with these draws can be above the log likelihood.
     """
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:

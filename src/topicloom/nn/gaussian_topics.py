@@ -16,8 +16,10 @@ class GaussianTopics(EmbeddedTopics):
     """Topics as Gaussian distributions over the space of word vectors.
 
     Gaussian-BAT of Wang et al. 2020, section 3.3: p(v | k) is in proportion to N(rho_v; mu_k, Sigma_k), normalised over
-    the vocabulary. Here Sigma_k is diagonal. All scales are 1 at the start, where the topics are those of
-    `EmbeddedTopics` with t_k = mu_k.
+    the vocabulary. Here Sigma_k is diagonal. All scales are 1 at the start, where the deviations are
+    <rho_v, mu_k> - |rho_v|^2 / 2. If all word vectors have one length, as given ones by default, these are the topics
+    of `EmbeddedTopics` with t_k = mu_k. Vectors that are drawn at random differ in length, and words with short ones
+    begin with more weight in all topics.
 
     The arguments are those of `EmbeddedTopics`.
     """

@@ -45,7 +45,7 @@ def group_shares(
 
     Documents are drawn with replacement from each group `n_samples` times. The interval contains the middle part of the
     means. Deviations from the mean of n documents are multiplied by sqrt(n / (n - 1)), without which the intervals of
-    small groups would be too narrow (Hesterberg 2015).
+    small groups would be even narrower (Hesterberg 2015). Those of fewer than 20 documents are still too narrow.
 
     Args:
         theta: (n_docs, K) topic shares.

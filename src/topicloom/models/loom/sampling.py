@@ -175,8 +175,8 @@ def sample(
 ) -> Tensor:
     """Draw the topic of each token given the topics of the others.
 
-    The probability of topic k is proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta), in which the counts do
-    not contain the token. N_vk is that of the last pass.
+    The probability of topic k is proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta). N_dk and N_vk do not
+    contain the token; N_k, which is large, does. N_vk and N_k are those of the last pass.
 
     Args:
         counts: a batch of B documents.
