@@ -9,11 +9,8 @@ file.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -205,17 +202,7 @@ def fit_peer(
 ) -> dict[str, Any]:
     """Run the script of a peer, and return the arrays that it writes."""
     request = {"model": peer.model, "settings": peer.settings, "n_topics": n_topics, "epochs": epochs}
-    request |= {"threads": threads, "seed": seed}
-    observed = shared.independent_metrics(folder).split_counts(data["test"])[0]
-    with tempfile.TemporaryDirectory() as out:
-        for part, bow in (("train", data["train"]), ("test", data["test"]), ("half", observed)):
-            sp.save_npz(Path(out) / f"{part}.npz", sp.csr_matrix(bow))
-        command = [str(python), str(Path(__file__).with_name(peer.script)), json.dumps(request), out]
-        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError((done.stderr.strip() or f"ended with {done.returncode}").splitlines()[-1])
-        return dict(np.load(Path(out) / "out.npz"))
+    return shared.run_peer(folder, data, python, peer.script, request | {"threads": threads, "seed": seed})
 
 
 def peer_scores(folder: Path, data: dict[str, Any], peer: Peer, result: dict[str, Any]) -> dict[str, Any]:
@@ -373,9 +360,8 @@ def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, shared.RESULTS / "best.jsonl")
     parser.set_defaults(jobs=1)  # with a second process, times would be wrong
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
     parser.add_argument("--page", type=Path, default=PAGE, help="page to write")
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with TopMost and topica")
+    shared.add_peers(parser, "TopMost and topica")
     parser.add_argument("--peer-epochs", type=int, default=PEER_EPOCHS, help="epochs of TopMost; 0 leaves it out")
     parser.add_argument("--models", help="names of models, separated by commas; default: all")
     parser.add_argument("--corpora", default=",".join(CHEAPEST_FIRST), help="names, separated by commas")

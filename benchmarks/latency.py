@@ -93,8 +93,8 @@ def prepare(folder: Path) -> None:
 class Worker:
     """A process with the models of one package."""
 
-    def __init__(self, package: str, python: str) -> None:
-        command = [python, str(Path(__file__).with_name("latency_worker.py")), package, str(FOLDER)]
+    def __init__(self, package: str, python: str | Path) -> None:
+        command = [str(python), str(Path(__file__).with_name("latency_worker.py")), package, str(FOLDER)]
         environment = os.environ | {"TQDM_DISABLE": "1"}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -122,7 +122,7 @@ class Worker:
         self.process.wait()
 
 
-def inference(packages: list[str], peers: str, rounds: int) -> dict[str, list[dict[str, Any]]]:
+def inference(packages: list[str], peers: Path, rounds: int) -> dict[str, list[dict[str, Any]]]:
     """Return what each round measured, by model."""
     workers = []
     for package in packages:
@@ -233,8 +233,7 @@ def rounded(value: float) -> str:
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
-    parser.add_argument("--peers", default=str(python), help="Python interpreter with the other packages")
+    shared.add_peers(parser, "the other packages")
     parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
     parser.add_argument("--only", help="packages, separated by commas; the page is then printed and not written")
     parser.add_argument("--commands", action="store_true", help="measure the commands only, and print them")

@@ -132,8 +132,7 @@ def differences(found: dict[Any, dict[str, Any]], corpus: str, variant: str, nam
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, OUT)
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with topica")
+    shared.add_peers(parser, "topica")
     parser.add_argument("--corpora", default=",".join(CASES), help="names, separated by commas")
     parser.add_argument("--seeds", type=int, default=2, help="number of seeds")
     options = parser.parse_args()

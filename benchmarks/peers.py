@@ -9,10 +9,7 @@ results/peers.jsonl.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import tempfile
 import time
 from argparse import Namespace
 from functools import partial
@@ -21,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 import jobs
 import models
@@ -125,19 +121,9 @@ def full_run(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
 
 def topmost(folder: Path, python: Path, peer: Peer, epochs: int, threads: int, seed: int = 0) -> dict[str, Any]:
     """Train a model of TopMost with topmost_peer.py, and return the arrays that it writes."""
-    data = shared.load(folder, CORPUS)
-    half, _ = shared.independent_metrics(folder).split_counts(data["test"])
     request = {"model": peer.model, "settings": peer.settings, "n_topics": N_TOPICS}
     request |= {"epochs": epochs, "threads": threads, "seed": seed}
-    with tempfile.TemporaryDirectory() as work:
-        for part, bow in (("train", data["train"]), ("test", data["test"]), ("half", half)):
-            sp.save_npz(Path(work) / f"{part}.npz", bow)
-        command = [str(python), str(Path(__file__).with_name("topmost_peer.py")), json.dumps(request), work]
-        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
-        return dict(np.load(Path(work) / "out.npz"))
+    return shared.run_peer(folder, shared.load(folder, CORPUS), python, "topmost_peer.py", request)
 
 
 class EpochTimer(Callback):
@@ -229,8 +215,7 @@ def page(ours: dict[str, list[dict[str, Any]]], theirs: dict[str, list[dict[str,
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, shared.RESULTS / "peers.jsonl")
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with TopMost")
+    shared.add_peers(parser, "TopMost")
     parser.add_argument("--only", default="", help="only peers whose name contains this text")
     parser.add_argument("--speed", action="store_true", help="measure only the times, and run no full fit")
     options = parser.parse_args()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from functools import cache
@@ -109,6 +113,38 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     default = Path(__file__).resolve().parents[2] / "shared"
     made.add_argument("--shared", type=Path, default=default, help="folder that contains data/ and judge/judge.py")
     return made
+
+
+def add_peers(made: argparse.ArgumentParser, packages: str) -> None:
+    """Add the option `--peers`: the Python of the environment that the Makefile makes with these packages."""
+    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
+    made.add_argument("--peers", type=Path, default=python, help=f"Python interpreter with {packages}")
+
+
+def run_peer(shared: Path, data: dict[str, Any], python: Path, script: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Let another package learn from the training documents, and return the arrays that its script writes.
+
+    Args:
+        shared: the folder of judge.py.
+        data: what `load` or `held_out` returns.
+        python: the interpreter with the package.
+        script: a file beside this one, such as topmost_peer.py. It gets the request as JSON, and a folder with the
+            counts train.npz, test.npz and half.npz (the observed halves of the test documents).
+        request: what the script fits; "threads" is the number of threads of OpenMP, too.
+
+    Raises:
+        RuntimeError: the script ended in an error, whose last line is the message.
+    """
+    observed, _ = independent_metrics(shared).split_counts(data["test"])
+    with tempfile.TemporaryDirectory() as folder:
+        for part, counts in (("train", data["train"]), ("test", data["test"]), ("half", observed)):
+            sp.save_npz(Path(folder) / f"{part}.npz", sp.csr_matrix(counts))
+        command = [str(python), str(Path(__file__).with_name(script)), json.dumps(request), folder]
+        environment = os.environ | {"OMP_NUM_THREADS": str(request["threads"])}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError((done.stderr.strip() or f"ended with {done.returncode}").splitlines()[-1])
+        return dict(np.load(Path(folder) / "out.npz"))
 
 
 @cache

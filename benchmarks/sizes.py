@@ -218,8 +218,7 @@ def figure(rows: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, OUT)
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with topica")
+    shared.add_peers(parser, "topica")
     parser.add_argument("--parts", default="topics,documents", help="what changes, separated by commas")
     parser.add_argument("--systems", default=",".join(SYSTEMS), help="names, separated by commas")
     parser.add_argument("--largest", type=int, default=DOCUMENTS[-1], help="most documents")

@@ -202,8 +202,7 @@ def all_jobs(parts: list[str], only: str) -> list[jobs.Job]:
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, OUT)
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with the other packages")
+    shared.add_peers(parser, "the other packages")
     parser.add_argument("--parts", default=",".join(PARTS), help="parts, separated by commas")
     parser.add_argument("--only", default="", help="only systems whose name contains this text")
     parser.add_argument("--largest", type=int, default=max(GROWTH["docs"]), help="most documents")

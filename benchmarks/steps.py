@@ -341,8 +341,7 @@ print(status("VmHWM") - before)
 
 def main() -> None:
     parser = shared.parser(__doc__)
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with TopMost")
+    shared.add_peers(parser, "TopMost")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=2, help="turns of the comparison")
     parser.add_argument("--out", type=Path, default=PAGE)

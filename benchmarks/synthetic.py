@@ -142,8 +142,7 @@ def line(variant: str, found: list[dict[str, Any]]) -> list[str]:
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, shared.RESULTS / "synthetic.jsonl")
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with topica")
+    shared.add_peers(parser, "topica")
     parser.add_argument("--variants", help="names of variants or models, separated by commas; default: all")
     options = parser.parse_args()
     wanted = None if options.variants is None else [name.strip() for name in options.variants.split(",")]

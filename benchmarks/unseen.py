@@ -208,8 +208,7 @@ def main() -> None:
     parser.add_argument("--debian", type=Path, default=DEBIAN, help="folder of the unpacked Debian packages")
     parser.add_argument("--corpora", default=",".join(CORPORA), help="names, separated by commas")
     parser.add_argument("--topics", default="20,50", help="numbers of topics, separated by commas")
-    python = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
-    parser.add_argument("--peers", type=Path, default=python, help="Python interpreter with topica")
+    shared.add_peers(parser, "topica")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds")
     options = parser.parse_args()
     names = options.corpora.split(",")

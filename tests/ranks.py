@@ -20,6 +20,7 @@ from topicloom.distributed.ranks import joined, stepping
 from topicloom.errors import LostRankError
 from topicloom.nn.discrepancies import mmd
 from topicloom.nn.layers import BatchNorm, FoldedNorm
+from topicloom.training import epoch
 
 MODELS = {
     "GSM": {"epochs": 10},
@@ -150,10 +151,29 @@ def checkpoints(folder: Path) -> None:
         np.savez(folder / "topics.npz", topics=model.components_, resumed=epoch)
 
 
+def out_of_memory(folder: Path) -> None:
+    """A rank that runs out of memory by itself says so, and has the topics of its last whole epoch."""
+
+    class Full(tl.Callback):
+        def on_epoch(self, row):
+            if row["epoch"] == 4 and current().rank == 1:  # some spare topics have been removed, and some are left
+                epoch._move = no_memory
+
+    def no_memory(*arguments):
+        raise MemoryError
+
+    model = tl.GSM(5, random_state=0, epochs=10)
+    with pytest.raises(LostRankError if current().is_first else tl.OutOfMemoryError, match=r"epoch 5|can no longer"):
+        model.fit(corpus(), callbacks=[Full()])
+    assert len(model.components_) == 5
+    assert [row["epoch"] for row in model.history_] == [1, 2, 3, 4]
+
+
 def main() -> None:
     logging.getLogger("topicloom").setLevel(logging.ERROR)
     torch.set_num_threads(1)
-    tasks = {task.__name__: task for task in (same_as_one_process, refusals, own_noise, fits, checkpoints)}
+    known = (same_as_one_process, refusals, own_noise, fits, checkpoints, out_of_memory)
+    tasks = {task.__name__: task for task in known}
     with join():
         for name in sys.argv[1].split(","):
             tasks[name](Path(sys.argv[2]))

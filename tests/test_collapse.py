@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from scipy import sparse
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, on_command_line
 from topicloom.metrics import duplicate_topics
-from topicloom.metrics.catalogue import measures_of
+from topicloom.metrics.catalogue import CATALOGUE, measures_of
 from topicloom.models import GSM, LDA, NVDM, ProdLDA
 from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
@@ -86,6 +87,15 @@ def test_figures_by_hand():
 def test_a_posterior_without_a_divergence_has_no_units():
     found = watch()(Given(np.eye(3), np.full((3, 60), 1 / 60), np.zeros((3, 0))))
     assert found.keys() == COLUMNS - {"kl_per_dimension", "active_units_by_divergence"}
+
+
+def test_an_error_of_a_measure_is_not_hidden(monkeypatch):
+    def refuse(inputs):
+        raise InputError("it cannot be measured")
+
+    monkeypatch.setitem(CATALOGUE, "active_topics", replace(CATALOGUE["active_topics"], function=refuse))
+    with pytest.raises(InputError, match="cannot be measured"):
+        watch()(Given(np.full((4, 3), 1 / 3), np.full((3, 60), 1 / 60), np.zeros((4, 0))))
 
 
 def test_duplicates_are_pairs_with_eight_words_of_ten():

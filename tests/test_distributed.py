@@ -76,6 +76,11 @@ def test_a_fit_goes_on_after_a_process_has_died(fits, tmp_path):
         tl.Loom(5, random_state=0, **MODELS["Loom"]).fit(corpus(), checkpoint=tmp_path / "checkpoints")
 
 
+def test_a_process_that_fails_alone_says_why(tmp_path):
+    for code, output in start([*RANKS, "out_of_memory", str(tmp_path)], 2):
+        assert code == 0, output
+
+
 def test_the_command_line_trains_in_two_processes(tmp_path):
     lines = [f"{' '.join(pair)} {number % 7}x" for number in range(300) for pair in (("cat", "dog"), ("tax", "law"))]
     (tmp_path / "texts.txt").write_text("\n".join(lines))

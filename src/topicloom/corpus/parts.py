@@ -41,9 +41,8 @@ def own_part(corpus: Corpus) -> Corpus:
 
 
 def sum_of_ranks() -> Total | None:
-    """Return a function that returns the sum of the arrays of all ranks; None if there is only one."""
-    ranks = current()
-    return None if ranks.size == 1 else lambda array: ranks.sum(torch.from_numpy(array)).numpy()
+    """Return a function that returns the sum of the arrays of all current ranks; None if there is only one."""
+    return None if current().size == 1 else lambda array: current().sum(torch.from_numpy(array)).numpy()
 
 
 def totals(corpus: Corpus) -> tuple[npt.NDArray[Any], npt.NDArray[Any], int]:

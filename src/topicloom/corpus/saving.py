@@ -209,9 +209,11 @@ def _column(path: Path, n_docs: int, mmap: bool, kind: str, n_axes: int = 1) -> 
 
 def _write_covariate(path: Path, name: str, covariate: Covariate) -> dict[str, Any]:
     """Write the numbers of a covariate; return its entry in corpus.json."""
-    categorical = isinstance(covariate, Categories)
-    np.save(path, covariate.codes if isinstance(covariate, Categories) else covariate)
-    return {"name": name, "categories": list(covariate.names) if categorical else None}  # type: ignore[union-attr]
+    if isinstance(covariate, Categories):
+        np.save(path, covariate.codes)
+        return {"name": name, "categories": list(covariate.names)}
+    np.save(path, covariate)
+    return {"name": name, "categories": None}
 
 
 def _read_covariate(folder: Path, number: int, about: dict[str, Any], n_docs: int, mmap: bool) -> tuple[str, Covariate]:

@@ -194,9 +194,9 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
                 if snapshot is not None and snapshot.continued is not None:
                     n_rows = done + self.rows_of(snapshot.continued.epochs)
                 reference = CorpusReference(corpus, "the training corpus", total=sum_of_ranks())
-                watcher = TopicMonitor(names, monitor_every, n_rows, reference, self.vocabulary_, self.word_counts_)
-                watcher.seen = done
-            self.fit_corpus(corpus, callbacks, [watcher] if watcher.names else [], snapshot, held_out)
+                words = self.vocabulary_, self.word_counts_
+                topic_monitor = TopicMonitor(names, monitor_every, n_rows, reference, *words, seen=done)
+            self.fit_corpus(corpus, callbacks, [topic_monitor] if names else [], snapshot, held_out)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Sequence[str] | None = None) -> Self:

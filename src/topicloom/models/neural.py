@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
@@ -12,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from ..corpus import Corpus
-from ..distributed.ranks import current
-from ..errors import InputError, SettingError
+from ..distributed.ranks import Ranks, current, joined
+from ..errors import InputError, SettingError, TrainingDivergedError, TrainingInterrupted
 from ..nn.code_norm import CodeNormKind, TopicShares
 from ..nn.decoders import Criterion, FreeTopics, TopicLogits
 from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
@@ -244,6 +245,7 @@ class NeuralTopicModel(Published, TopicModel):
         if snapshot is not None:
             state.restore(snapshot, stages[snapshot.values["stage"]].plan)
         shown = [ProgressBar()] if self.verbose and current().is_first else []
+        is_alone = False  # whether only this rank ends here, and the others expect no message from it
         try:
             train_stages(
                 state,
@@ -255,13 +257,17 @@ class NeuralTopicModel(Published, TopicModel):
                 after_epoch=None if spare is None else spare.after_epoch,
                 model=self,
             )
+        except BaseException as error:
+            is_alone = not isinstance(error, TrainingDivergedError | TrainingInterrupted)  # which all ranks raise
+            raise
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
-                if spare is not None:
-                    spare.finish(state)
-                if current().size == 1:  # the other ranks of a failed one do not wait for it
-                    end_training(state, reader)
-                self.finish_training(state)
+                with joined(Ranks()) if is_alone else nullcontext():
+                    if spare is not None:
+                        spare.finish(state)
+                    if current().size == 1:
+                        end_training(state, reader)
+                    self.finish_training(state)
         self.warn_of_collapse(watch)
 
     def _readers(

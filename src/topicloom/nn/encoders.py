@@ -147,11 +147,11 @@ class GaussianHead(nn.Module):
 
 
 class DirichletHead(nn.Module):
-    """From h to the parameters of a Dirichlet, a = prior + c n softmax(2 norm(A h) + log prior) + floor.
+    """From h to the parameters of a Dirichlet, a = prior + c n softmax(2 norm(A h) + log prior) + .00001.
 
     n is the number of tokens of the document. As in latent Dirichlet allocation, the parameters are those of the prior
     plus counts, so that a short document leaves most topics as the prior has them. With the norms "none" and "shift" it
-    is a = softplus(norm(A h)) + floor, as in Burkhardt & Kramer 2019.
+    is a = softplus(norm(A h)) + .00001, as in Burkhardt & Kramer 2019.
 
     Args:
         n_hidden: the width H of h.
@@ -159,8 +159,9 @@ class DirichletHead(nn.Module):
         generator: draws the initial weights.
         concentration: c, as how many tokens each token of a document counts.
         norm: the normalisation of the code; see `CodeNorm`.
-        floor: the smallest parameter.
     """
+
+    floor = 1e-5  # the smallest parameter
 
     def __init__(
         self,
@@ -170,14 +171,12 @@ class DirichletHead(nn.Module):
         *,
         concentration: float,
         norm: CodeNormKind = "mean",
-        floor: float = 1e-5,
     ) -> None:
         super().__init__()
         self.log_alpha = linear(n_hidden, n_topics, generator, bias=False)  # the norm has the shift
         self.norm = norm_of_location(n_topics, norm)
         self.concentration = concentration
         self.plain = norm in PLAIN_NORMS
-        self.floor = floor
 
     def logits(self, h: Tensor, prior: Tensor) -> Tensor:
         """Return what the softmax or the softplus receives, (B, K), given hidden vectors (B, H) and a prior (K,)."""
@@ -208,8 +207,9 @@ class WeibullHead(nn.Module):
     Args:
         n_hidden, n_topics, generator, concentration, norm: as in `DirichletHead`.
         shape: the shape of a Weibull variable that is like a Gamma(a) variable, given a.
-        floor: is added to all shapes, because the logarithms of variables with small shapes have extreme values.
     """
+
+    floor = 0.1  # is added to all shapes, because the logarithms of variables with small shapes have extreme values
 
     def __init__(
         self,
@@ -220,14 +220,12 @@ class WeibullHead(nn.Module):
         concentration: float,
         shape: Callable[[Tensor], Tensor],
         norm: CodeNormKind = "mean",
-        floor: float = 0.1,
     ) -> None:
         super().__init__()
         self.mean = DirichletHead(n_hidden, n_topics, generator, concentration=concentration, norm=norm)
         self.log_shape = linear(n_hidden, n_topics, generator, bias=False)
         self.norm = norm_of_spread(n_topics, norm)
         self.shape = shape
-        self.floor = floor
 
     def prior_shape(self, prior: Tensor) -> Tensor:
         """Return the shape of the prior's variables, (), given those of its gammas (K,)."""

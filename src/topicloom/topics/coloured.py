@@ -98,9 +98,8 @@ class ColouredText:
             shown.append(" ")
         shown.append("\n")
         for piece, token in self.pieces():
-            known = token is not None and token.topic is not None
-            style = Style(color="black", bgcolor=self.colour(token.topic)) if known else None  # type: ignore
-            shown.append(printable(piece), style)
+            topic = None if token is None else token.topic
+            shown.append(printable(piece), None if topic is None else Style(color="black", bgcolor=self.colour(topic)))
         return shown
 
     def _repr_html_(self) -> str:

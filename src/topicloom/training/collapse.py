@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from ..errors import InputError
 from ..metrics import Measured, MeasureInputs
 from ..metrics.catalogue import TOP_WORDS, Measure, measures_of
 from ..nn.batch import Batch
@@ -81,13 +80,12 @@ class CollapseWatch:
             topic_word: (K, V), rows sum to 1.
         """
         inputs = _WatchInputs(posterior, topic_word.float().cpu().numpy(), self.word_counts)
-        figures: dict[str, Any] = {}
-        for name, measure in measures_of("watch").items():
-            try:
-                figures[name] = _column(measure, measure.function(inputs))
-            except InputError:  # the model has no divergence from a prior
-                continue
-        return figures
+        has_divergence = inputs.divergence.shape[1] > 0
+        return {
+            name: _column(measure, measure.function(inputs))
+            for name, measure in measures_of("watch").items()
+            if has_divergence or "divergence" not in measure.needs
+        }
 
     def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:
         """Yield a sentence for each sign of collapse, with settings to try.
@@ -167,8 +165,6 @@ class _WatchInputs(MeasureInputs):
     @cached_property
     def divergence(self) -> Array:
         divergence: Array = self._posterior.divergence().cpu().numpy()  # (B, L)
-        if not divergence.shape[1]:
-            raise InputError("the posterior has no divergence from a prior")
         return divergence
 
 

@@ -49,6 +49,7 @@ class TopicMonitor:
         reference: the corpus on which coherence is measured.
         vocabulary: the V words.
         word_counts: (V,) tokens of each word.
+        seen: the number of epochs before, if training goes on from a checkpoint.
 
     Raises:
         SettingError: a name is unknown, or `every` is not a whole number above 0.
@@ -63,9 +64,10 @@ class TopicMonitor:
         reference: CorpusReference,
         vocabulary: Sequence[str],
         word_counts: npt.NDArray[Any],
+        seen: int = 0,
     ) -> None:
         self.names = check_monitors(names, every)
-        self.every, self.n_epochs, self.seen = every, n_epochs, 0
+        self.every, self.n_epochs, self.seen = every, n_epochs, seen
         self.reference, self.vocabulary, self.word_counts = reference, np.array(vocabulary, dtype=object), word_counts
         for name in self.names:
             if "token order" in CATALOGUE[name].needs and reference.order_unknown is not None:
