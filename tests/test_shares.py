@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import spearmanr
+from scipy.stats import dirichlet, spearmanr
+from sklearn.base import clone
 
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
@@ -325,3 +326,37 @@ def test_a_state_knows_how_many_topics_it_has():
     _, state, _ = wide_state(GSM, spare_topics=1.0)
     assert isinstance(state, TrainingState)
     assert state.snapshot().values["n_topics"] == 4 + 12
+
+
+def test_the_prior_of_shares_is_a_dirichlet():
+    """The differences of log densities are those of SciPy, for one document."""
+    strength, first, second = 2.4, np.array([0.7, 0.2, 0.1]), np.array([0.3, 0.3, 0.4])
+    shares = TopicShares(3, learned=True, prior=3.0, mean_length=100.0)  # 3 (1 - 20 / 100)
+
+    def log_prior(p):
+        with torch.no_grad():
+            shares.logits.copy_(torch.from_numpy(np.log(p)))
+            return -float(shares.inequality())
+
+    density = dirichlet(np.full(3, 1 + strength / 3)).logpdf
+    assert log_prior(first) - log_prior(second) == pytest.approx(density(first) - density(second), abs=1e-5)
+    assert log_prior(np.full(3, 1 / 3)) == pytest.approx(0, abs=1e-6)
+
+
+def test_short_documents_and_equal_shares_have_no_prior_of_shares():
+    assert TopicShares(3, learned=True, prior=3.0, mean_length=20.0).prior == 0
+    assert TopicShares(3, learned=False, prior=3.0, mean_length=100.0).prior == 0
+
+
+@pytest.mark.parametrize("name", ["GSM", "WLDA", "DirichletVAE implicit"])
+def test_a_strong_prior_keeps_shares_equal(name):
+    """Those of the network; the shares of documents follow them less."""
+
+    def largest(prior):
+        changes = {"shares_prior": prior, "spare_topics": 0, "epochs": 10}
+        model = clone(DEFAULTS[name]).set_params(**changes).fit(SKEWED.corpus)
+        if prior:
+            assert model.history_[-1]["shares_prior"] > 0
+        return float(model.network_.shares().detach().max())
+
+    assert largest(1000.0) < 0.19 < largest(0.0)  # equal ones are .167

@@ -109,7 +109,7 @@ class BATMNetwork(DeterministicNetwork):
         return Loss(
             -self.reconstruction_weight * score,
             step().mean(batch.counts.totals) * gap,
-            self.separation_loss(real_theta, batch),
+            self.regularisation(real_theta, batch),
         )
 
     def _prior_theta(self, n: int) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..nn.batch import Batch
-from ..nn.code_norm import norm_of_location
+from ..nn.code_norm import TopicShares, norm_of_location
 from ..nn.decoders import Decoder
 from ..nn.layers import linear
 from ..nn.network import AutoencoderNetwork
@@ -31,13 +31,14 @@ class DeterministicNetwork(AutoencoderNetwork):
     """
 
     prior: Sampler
+    shares: TopicShares
     spread: float
 
     def __init__(self, decoder: Decoder, settings: NeuralTopicModel, words: Words, generator: torch.Generator) -> None:
         super().__init__(decoder, settings.build_encoder(words, generator), settings.build_separation_term(words))
         self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
         self.norm = norm_of_location(settings.n_topics, settings.code_norm)
-        self.shares = settings.build_shares()
+        self.shares = settings.build_shares(words)
         self.criterion = settings.criterion
 
     def raw_codes(self, batch: Batch) -> Tensor:

@@ -40,6 +40,7 @@ import torch
 from torch import Tensor, nn
 
 from ..nn.batch import Batch
+from ..nn.code_norm import TopicShares
 from ..nn.decoders import Decoder, MixtureDecoder, ProductDecoder
 from ..nn.dirichlet import (
     ImplicitDirichlet,
@@ -70,6 +71,8 @@ Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
 class DirichletNetwork(VariationalNetwork):
     """x -> h -> a -> theta -> words. Its subclasses differ in q(theta | x), which the estimator determines."""
 
+    shares: TopicShares
+
     def __init__(self, settings: DirichletVAE, words: Words, generator: torch.Generator) -> None:
         super().__init__(
             _decoder(settings, words, generator),
@@ -81,7 +84,7 @@ class DirichletNetwork(VariationalNetwork):
         self.of_gammas = settings.divergence == "gammas"
         self.sparsity = settings.sparsity
         self.temperature = settings.temperature
-        self.shares = settings.build_shares()
+        self.shares = settings.build_shares(words)
         self.total_alpha = settings._alpha * settings.n_topics
         self.prior = laplace_dirichlet(torch.full((settings.n_topics,), settings._alpha))
         self.head = self.build_head(settings, generator)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..nn.batch import Batch
+from ..nn.code_norm import TopicShares
 from ..nn.decoders import Decoder
 from ..nn.encoders import GaussianHead
 from ..nn.network import VariationalNetwork
@@ -28,6 +29,7 @@ class GaussianNetwork(VariationalNetwork):
     """
 
     prior: Prior
+    shares: TopicShares
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class GaussianNetwork(VariationalNetwork):
         self.prior = prior
         norm = settings.code_norm
         self.head = GaussianHead(settings.hidden_size, prior.unit_var(), generator, norm=norm, scaled=scaled)
-        self.shares = settings.build_shares()
+        self.shares = settings.build_shares(words)
 
     def code(self, batch: Batch) -> GaussianPosterior:
         """Return q(z | x)."""

@@ -87,7 +87,7 @@ class GMNTMNetwork(GaussianNetwork):
         if self.pretraining:
             theta = self.posterior(batch).point()  # (B, K)
             score = self.decoder.score(theta, self.scored(batch.counts), self.criterion)  # (B,)
-            return Loss(-score, torch.zeros_like(score), self.separation_loss(theta, batch))
+            return Loss(-score, torch.zeros_like(score), self.regularisation(theta, batch))
         return super().loss(batch)
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:

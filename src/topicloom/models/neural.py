@@ -43,9 +43,8 @@ class NeuralTopicModel(Published, TopicModel):
     """The base of the models that are trained by gradient descent: autoencoders of word counts.
 
     To write a model of your own, derive a dataclass with its settings and define `build_network`, which returns a
-    `topicloom.nn.network.TopicNetwork`; docs/your-own-model.md shows a whole model. `build_encoder(words, generator)`,
-    `build_separation_term(words)` and `background_logits(words)` return the parts of a network that the settings below
-    describe. These methods may be overridden:
+    `topicloom.nn.network.TopicNetwork`; docs/your-own-model.md shows a whole model. `build_encoder(words, generator)`
+    and similar methods return the parts of a network that the settings describe. These methods may be overridden:
 
     - `build_training_network`: the network that `fit` trains, if it is not that of `build_network`.
     - `build_reader`: the documents in batches.
@@ -74,11 +73,12 @@ class NeuralTopicModel(Published, TopicModel):
             certainty change within bounds. "fixed" normalises both, as in BN-VAE (Zhu et al. 2020), so that the
             divergence hardly changes. "affine" has a learned scale and shift, "shift" a shift alone, and "none" has no
             normalisation, as in the papers of most models; topics can collapse.
-        learn_shares: whether the average shares of the topics are learned. Otherwise the prior is the same for all
-            topics.
+        learn_shares: whether the average shares of the topics are learned; otherwise they have equal ones in the prior.
+        shares_prior: the weight s of a prior that favours equal shares u over the learned ones p: each document's loss
+            has another s max(0, 1 - 20 / L) KL(u || p), where L is the mean number of tokens.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
-            50. 0 adds none. In the course of training, topics that resemble others are removed and their shares
-            are added. So rare topics are found, and large ones are not divided.
+            50, or 0 for none. While training, topics that resemble others are removed and their shares are added. So
+            rare topics are found, and large ones are not divided.
         min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
             words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
             turns the term off.
@@ -113,6 +113,7 @@ class NeuralTopicModel(Published, TopicModel):
     target: Target = "counts"
     code_norm: CodeNormKind = "mean"
     learn_shares: bool = True
+    shares_prior: NotNegative = 0.0
     spare_topics: NotNegative = 1.0
     min_diversity: Rate = 0.77
     topic_gain: Positive = 10.0
@@ -160,9 +161,10 @@ class NeuralTopicModel(Published, TopicModel):
         """Return the term of the loss that moves topics apart, with the target `min_diversity`."""
         return SeparationTerm(self.min_diversity, self.n_topics, len(words))
 
-    def build_shares(self) -> TopicShares:
-        """Return the average shares of the topics, which are learned if `learn_shares` is on."""
-        return TopicShares(self.n_topics, learned=self.learn_shares)
+    def build_shares(self, words: Words) -> TopicShares:
+        """Return the average shares of the topics, as `learn_shares` and `shares_prior` describe them."""
+        learned, prior = self.learn_shares, self.shares_prior
+        return TopicShares(self.n_topics, learned=learned, prior=prior, mean_length=words.mean_length)
 
     def build_topics(self, words: Words, generator: torch.Generator) -> TopicLogits:
         """Return topics in which every word has a weight of its own, as the settings describe them."""

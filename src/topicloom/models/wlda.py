@@ -76,7 +76,7 @@ class WLDANetwork(DeterministicNetwork):
             self.prior.update(taken.rows(z.detach()))
         with self.decoder.cached_topics():
             score = self.decoder.score(self._disturbed(theta), self.scored(batch.counts), self.criterion)  # (B,)
-            return Loss(-score, self.nats * discrepancy.expand(len(z)), self.separation_loss(theta, batch))
+            return Loss(-score, self.nats * discrepancy.expand(len(z)), self.regularisation(theta, batch))
 
     def _discrepancy(self, theta: Tensor, n_first: int | None = None) -> Tensor:
         """Return the MMD of theta (B, K) and as many samples of the prior, a scalar; of all ranks' in a step."""

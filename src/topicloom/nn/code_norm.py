@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -14,6 +15,7 @@ PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its ou
 _GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
 _LEAST_SCALE, _LEAST_SPREAD = 0.75, 0.05  # of the mean and the log-variance; benchmarks/shares.md has what they change
 _NEAR_ONE = -3.0  # where a bounded scale starts, as least_scale ** .05, because .05 is its logistic function
+_UNINFORMATIVE = 20.0  # tokens; beside what shorter documents say about shares, a prior of them would decide
 _EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
 
 
@@ -114,15 +116,21 @@ class TopicShares(nn.Module):
     zero. With a Gaussian code, theta = softmax(z + b), which is the same as a prior whose mean is learned: an empirical
     Bayes estimate. A Dirichlet prior has parameters in proportion to p.
 
+    Learned shares can have a prior that favours equal ones, p ~ Dirichlet(1 + D s / K) for D documents. Its logarithm
+    is -s KL(u || p) for each document, up to a constant, where u_k = 1 / K.
+
     Args:
         n_topics: the number of topics K.
         learned: whether the shares are learned.
+        prior: the weight s of this prior in long documents, in nats for each of them.
+        mean_length: the mean number of tokens L of the documents, for which s is multiplied by 1 - 20 / L, at least 0.
     """
 
     logits: Tensor  # (K,) b
 
-    def __init__(self, n_topics: int, *, learned: bool) -> None:
+    def __init__(self, n_topics: int, *, learned: bool, prior: float = 0.0, mean_length: float = 1.0) -> None:
         super().__init__()
+        self.prior = prior * max(0.0, 1 - _UNINFORMATIVE / max(mean_length, 1.0)) if learned else 0.0
         zeros = torch.zeros(n_topics)
         if learned:
             self.logits = nn.Parameter(zeros)
@@ -132,6 +140,10 @@ class TopicShares(nn.Module):
     def forward(self) -> Tensor:
         """Return the shares, (K,), with the sum 1."""
         return torch.softmax(self.logits, dim=0)
+
+    def inequality(self) -> Tensor:
+        """Return minus the log prior of the shares for each document, up to a constant: s KL(u || p), ()."""
+        return -self.prior * (torch.log_softmax(self.logits, dim=0).mean() + math.log(len(self.logits)))
 
     def unmoved(self, codes: Tensor) -> Tensor:
         """Return codes z + b, (B, K), unchanged, but so that their gradient does not reach b.

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ..distributed.ranks import step
 from .batch import Batch
+from .code_norm import TopicShares
 from .decoders import Criterion, Decoder
 from .encoders import BagEncoder, Target, tfidf_counts
 from .posteriors import Posterior, SampledPosterior
@@ -230,15 +231,18 @@ class AutoencoderNetwork(TopicNetwork):
 
     Attributes:
         target: what the loss reconstructs: "counts" or "tfidf" (see `tfidf_counts`).
+        shares: the average shares of the topics, if the network has such a part.
     """
 
     target: Target = "counts"
+    shares: TopicShares | None
 
     def __init__(self, decoder: Decoder, encoder: BagEncoder, separation: SeparationTerm) -> None:
         super().__init__()
         self.decoder = decoder
         self.encoder = encoder
         self.separation = separation
+        self.shares = None
 
     @property
     def shares_work(self) -> bool:
@@ -248,17 +252,21 @@ class AutoencoderNetwork(TopicNetwork):
         """Return what the loss reconstructs, given the counts. Bounds and perplexities use the counts themselves."""
         return counts if self.target == "counts" else tfidf_counts(counts, self.encoder.idf)
 
-    def separation_loss(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """Return the separation term, (B,), by its name. Each topic has the mean of its theta (B, K) as its weight.
+    def regularisation(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
+        """Return the terms that regularise topics and shares, (B,) each, by name.
 
-        Spare topics may resemble others, so the term is zero while there are many.
+        In the separation term, each topic has the mean of its theta (B, K) as its weight. Spare topics may resemble
+        others, so the term is zero while there are many.
         """
-        if not self.separation.target:
-            return {}
-        if not self.keeps_apart:
-            return {"separation": theta.new_zeros(len(theta))}
-        shares = step().mean(theta.detach())  # (K,)
-        return {"separation": self.separation(self.decoder.beta_t(), shares, batch.counts.totals)}
+        terms = {}
+        if self.separation.target and not self.keeps_apart:
+            terms["separation"] = theta.new_zeros(len(theta))
+        elif self.separation.target:
+            shares = step().mean(theta.detach())  # (K,)
+            terms["separation"] = self.separation(self.decoder.beta_t(), shares, batch.counts.totals)
+        if self.shares is not None and self.shares.prior > 0:
+            terms["shares_prior"] = self.shares.inequality().expand(len(theta))
+        return terms
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if "lowest_topic_diversity" not in row or not self.separation.target:
@@ -318,7 +326,7 @@ class VariationalNetwork(AutoencoderNetwork):
             theta: (B, K) a draw from it.
             batch: B documents.
         """
-        return self.separation_loss(theta, batch)
+        return self.regularisation(theta, batch)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         loss, _ = self._free_energy(self.posterior(batch), batch.counts, generator)
