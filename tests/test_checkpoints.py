@@ -170,6 +170,26 @@ def test_a_damaged_checkpoint_leaves_the_one_before_it(tmp_path, caplog):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
 
 
+def test_a_checkpoint_that_may_not_be_read_is_no_damaged_one(tmp_path, monkeypatch):
+    stopped(tmp_path)
+    newest = tmp_path / "checkpoint-2.safetensors"
+    there = newest.rename(tmp_path / "whole")
+    newest.symlink_to(newest)  # no user can open it, not even root
+    with pytest.raises(OSError, match=r"checkpoint-2\.safetensors cannot be read \(Too many levels"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+    there.replace(newest)
+
+    def fails(*_: object) -> None:
+        raise OSError("Cannot allocate memory (os error 12)")  # as safetensors does
+
+    monkeypatch.setattr(checkpoint_files, "safe_open", fails)
+    with pytest.raises(OSError, match=r"checkpoint-2\.safetensors cannot be read \(Cannot allocate"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+    monkeypatch.undo()
+    assert len(list(tmp_path.glob("checkpoint-*"))) == 2
+    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path).components_, whole().components_)
+
+
 def test_every_damage_is_noticed(tmp_path):
     """A file that is cut anywhere, or has a flipped byte anywhere, is refused or read as it was."""
     path = stopped(tmp_path) / "checkpoint-2.safetensors"

@@ -671,3 +671,34 @@ def test_narrow_tables_break_lines_between_words(monkeypatch, capsys):
     sentence = "no document has more of this topic than of the average topic"
     print_table([sentence], [])
     assert " ".join(capsys.readouterr().out.split()) == sentence
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "too little memory; give less at once"),
+        (
+            MemoryError("Unable to allocate 9. GiB for an array"),
+            "memory (Unable to allocate 9. GiB for an array);",
+        ),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried\nmore"),
+            "memory: you tried);",
+        ),
+    ],
+)
+def test_too_little_memory_is_told_in_one_line(data, tmp_path, monkeypatch, error, says):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(tl.Corpus, "from_file", fails)
+    refused("prepare", data / "pets.txt", "--out", tmp_path / "corpus", code=1, says=[says])
+
+
+def test_other_errors_keep_their_traceback(data, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(tl.Corpus, "from_file", fails)
+    with pytest.raises(RuntimeError, match="a fault"):
+        call("prepare", data / "pets.txt", "--out", tmp_path / "corpus")

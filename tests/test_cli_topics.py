@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import topicloom as tl
 from test_cli import call, refused
 from topicloom.cli import app
+from topicloom.reports import run as runs
 
 WORDS = {
     "pets": "cat dog vet fish animal puppy",
@@ -130,6 +131,10 @@ def test_an_edited_run_is_a_run(run, tmp_path):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(shutil, "copyfile", lambda *_: (_ for _ in ()).throw(full))
         refused("edit", run, "--out", tmp_path / "new", "--drop", 0, says=["new/log.jsonl: No space left on device"])
+        patched.undo()
+        patched.setattr(runs, "write_metrics", lambda *_: (_ for _ in ()).throw(full))
+        refused("edit", run, "--out", tmp_path / "new", "--drop", 0, says=["No space left on device"])
+    assert not (tmp_path / "new").exists()
     refused("edit", out, "--out", out, "--drop", 0, says=["already holds files", "--overwrite"])
     number = topic_of(out, "oven")
     shown("edit", out, "--out", out, "--overwrite", "--split", f"{number}:2", "--rename", "3=part", "--quiet")

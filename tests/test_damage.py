@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import topicloom as tl
+import topicloom.models.persistence
 from soak.damage import ARTEFACTS, GOOD, Artefact, corpus, model, saved, sweep
 from topicloom.errors import CorpusFileError, ModelFileError, SavedFileError
 from topicloom.files import write_manifest
@@ -119,6 +121,20 @@ def test_a_pipe_or_a_directory_in_the_place_of_a_file_does_not_hang(gsm, tmp_pat
 
 
 # Nothing is executed.
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "ids.offsets.npy"])
+def test_a_file_that_the_system_does_not_open_is_not_called_damaged(gsm, tmp_path, monkeypatch, file):
+    corpus().save(tmp_path / "corpus")
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(np, "load", fails)
+    monkeypatch.setattr(topicloom.models.persistence, "load_file", fails)
+    with pytest.raises(SavedFileError, match=rf"{file} cannot be read \(Too many open files\); correct that") as found:
+        tl.Corpus.load(tmp_path / "corpus", mmap=False) if file.endswith("npy") else tl.load(gsm)
+    assert "damaged" not in str(found.value)
 
 
 def test_nothing_is_unpickled():

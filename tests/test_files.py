@@ -276,6 +276,20 @@ def test_leftovers_of_another_machine_are_given_a_day(ours):
             assert leftover.exists() == stays
 
 
+def test_leftovers_of_an_earlier_process_with_the_same_number_are_removed(ours):
+    # In containers the first process has the number 1, also after a new start.
+    path = ours.parent / "a.txt"
+    with atomic_file(path) as temporary:
+        machine = temporary.name.split(".")[3].split("-")[0]
+        leftover = path.with_name(f".a.txt.{machine}-{os.getpid()}-00000000.txt")
+        leftover.touch()
+        with atomic_file(path) as other:
+            assert not leftover.exists()
+            assert temporary.exists()  # of this process
+            assert other.exists()
+    assert names(ours.parent) == ["a.txt", "model"]
+
+
 CUT_BETWEEN_TWO_RENAMES = """
 import topicloom.files.writing
 topicloom.files.writing.exchange = lambda one, other: False

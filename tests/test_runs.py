@@ -75,6 +75,26 @@ def test_a_failing_write_leaves_the_earlier_run(news, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("failing", [{2, 3}, {5, 6}])
+def test_training_goes_on_while_the_log_cannot_be_written(failing, tmp_path, monkeypatch, caplog):
+    appended = runs.JsonLines.append
+    calls = []
+
+    def full(self, rows):
+        calls.append(self.path)
+        if len(calls) in failing:
+            raise OSError(28, "No space left on device", str(self.path))
+        appended(self, rows)
+
+    monkeypatch.setattr(runs.JsonLines, "append", full)
+    corpus = tl.datasets.synthetic_lda(30, 2, 12, random_state=0).corpus
+    model = tl.GSM(n_topics=2, epochs=6, random_state=0, device="cpu")
+    runs.fit(model, corpus, tmp_path / "run")
+    log = tmp_path / "run" / "log.jsonl"
+    assert [json.loads(line) for line in log.read_text().splitlines()] == model.history_
+    assert caplog.text.count(f"{log} cannot be written (No space left on device); training goes on") == 1
+
+
 def test_other_files_of_a_run_directory_stay(news, tmp_path):
     out = tmp_path / "run"
     trained(news, out, "--doc-topics", "parquet")

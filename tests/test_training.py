@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import os
 import re
 import textwrap
 from collections.abc import Callable
@@ -511,6 +512,23 @@ def test_json_lines_are_the_history(tmp_path):
     model = GSM(2, epochs=3, device="cpu").fit(np.eye(6), callbacks=[JsonLines(tmp_path / "log.jsonl")])
     lines = (tmp_path / "log.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == model.history_
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of a file's size")
+def test_rows_are_written_whole_or_not_at_all(tmp_path):
+    import resource
+
+    log = JsonLines(tmp_path / "log.jsonl")
+    log.on_epoch({"epoch": 1})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))  # in the middle of the next row
+        with pytest.raises(OSError, match=r"log\.jsonl"):
+            log.on_epoch({"epoch": 2})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    log.on_epoch({"epoch": 3})
+    assert log.path.read_text() == '{"epoch": 1}\n{"epoch": 3}\n'
 
 
 def test_the_progress_bar_keeps_the_last_loss():

@@ -64,6 +64,11 @@ class SavedFileError(InputError):
         return cls(f"{path} {problem}; {cls.advice}")
 
     @classmethod
+    def unreadable(cls, path: str | PathLike[str], fault: OSError) -> Self:
+        """Return the error that the system does not let the file be read, which says nothing about its content."""
+        return cls(f"{path} cannot be read ({fault.strerror or fault}); correct that, and try again")
+
+    @classmethod
     def newer(cls, path: str | PathLike[str]) -> Self:
         """Return the error that the file at `path` has a newer format."""
         return cls(f"{path} was written by a newer version of topicloom; install that version")

@@ -116,6 +116,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             stop(on_command_line(str(error), options), 1)
         except LostRankError as error:
             stop(on_command_line(str(error), options), 1)
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            reason = "".join(f" ({line})" for line in str(error).splitlines()[:1])
+            stop(f"there is too little memory{reason}; give less at once, or run it where there is more memory", 1)
         except TrainingInterrupted as stopped:
             stop(str(stopped), 128 + stopped.signal)
         except KeyboardInterrupt as interrupted:
@@ -129,6 +134,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
     return app.command(cls=_Command)(run)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether Python, NumPy or PyTorch, which is not imported here, ran out of memory."""
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error) or "out of memory" in str(error)
 
 
 class _Command(TyperCommand):

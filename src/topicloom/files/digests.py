@@ -103,7 +103,7 @@ def check_digests(
             try:
                 found = file_digest(path)
             except OSError as fault:
-                raise error.of(path, f"cannot be read ({fault.strerror})") from None
+                raise error.unreadable(path, fault) from None
             if found != digest:
                 raise error.of(path, "is damaged: its content has changed since it was written")
 
@@ -122,7 +122,7 @@ def plain_file(folder: Path, name: str, error: type[SavedFileError]) -> Path:
     except FileNotFoundError:
         raise error.of(path, "is missing") from None
     except OSError as fault:
-        raise error.of(path, f"cannot be read ({fault.strerror})") from None
+        raise error.unreadable(path, fault) from None
     if not stat.S_ISREG(mode):
         raise error.of(path, "is not a file")
     if path.is_symlink() and os.path.dirname(os.path.realpath(path)) != os.path.realpath(folder):

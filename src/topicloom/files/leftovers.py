@@ -14,11 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 
 _DAY = 86_400  # seconds
+_marks_here: set[str] = set()  # in the names that this process has made
 
 
 def temporary_name(path: Path) -> Path:
     """Return a new hidden name beside `path`, with its suffix. It says which process made it."""
-    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
+    mark = secrets.token_hex(4)
+    _marks_here.add(mark)
+    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{mark}{path.suffix}")
 
 
 def moved_aside(temporary: Path) -> Path:
@@ -53,9 +56,9 @@ def _abandoned(path: Path) -> list[tuple[Path, bool]]:
     except OSError:  # it does not exist, or it may not be listed
         return []
     start, end = re.escape(f".{path.name}."), re.escape(path.suffix)
-    temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-[0-9a-f]{{8}}{end}(\.old)?")
+    temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-([0-9a-f]{{8}}){end}(\.old)?")
     found = [(path.with_name(name), each) for name in names if (each := temporary.fullmatch(name))]
-    return [(place, each[3] is not None) for place, each in found if _is_abandoned(place, each[1], int(each[2]))]
+    return [(place, each[4] is not None) for place, each in found if _is_abandoned(place, *each.group(1, 2, 3))]
 
 
 @functools.cache
@@ -68,7 +71,10 @@ def _machine() -> str:
     return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:6]
 
 
-def _is_abandoned(leftover: Path, machine: str, process: int) -> bool:
+def _is_abandoned(leftover: Path, machine: str, number: str, mark: str) -> bool:
+    process = int(number)
+    if machine == _machine() and process == os.getpid():  # in a container that was started again, numbers return
+        return mark not in _marks_here
     if machine == _machine() and os.name != "nt":  # on Windows, this way of asking for a process would end it
         return not _is_alive(process)
     try:  # processes elsewhere cannot be looked up, so their files count as abandoned after a day

@@ -99,7 +99,9 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
     kind = _saved_class(folder, config, allowed)
     try:
         tensors = load_file(folder / WEIGHTS)
-    except (OSError, SafetensorError) as error:
+    except OSError as error:
+        raise ModelFileError.unreadable(folder / WEIGHTS, error) from None
+    except SafetensorError as error:
         raise _damaged(folder / WEIGHTS, error) from error
     words = read_vocabulary(folder)
     config["settings"]["device"] = device

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,20 +53,35 @@ def write_edited(run: Path, out: Path, topics: Topics, options: RunOptions | Non
         options: what is written; None is what `run` has.
     """
     about = read_metrics(run)
-    log = run / LOG
-    if log.is_file() and out.resolve() != run.resolve():
-        out.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(log, out / (NEW_LOG if (out / "model").exists() else LOG))
     seconds = about.get("training_seconds")
-    return write(
-        out,
-        topics.model,
-        topics.corpus,
-        topics.documents,
-        float(seconds) if isinstance(seconds, int | float) else 0.0,
-        options or options_of(run),
-        about.get("source"),
-    )
+    with _log_of(run, out):
+        return write(
+            out,
+            topics.model,
+            topics.corpus,
+            topics.documents,
+            float(seconds) if isinstance(seconds, int | float) else 0.0,
+            options or options_of(run),
+            about.get("source"),
+        )
+
+
+@contextmanager
+def _log_of(run: Path, out: Path) -> Iterator[None]:
+    """Put the log of a run where `write` looks for it, and remove it again on an exception."""
+    if not (run / LOG).is_file() or out.resolve() == run.resolve():
+        yield
+        return
+    log = out / (NEW_LOG if (out / "model").exists() else LOG)
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.copyfile(run / LOG, log)
+        yield
+    except BaseException:
+        log.unlink(missing_ok=True)
+        with suppress(OSError):
+            out.rmdir()  # unless it holds something
+        raise
 
 
 def options_of(run: Path) -> RunOptions:

@@ -24,7 +24,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -44,7 +44,7 @@ from ..topics.saved import EDITS
 from ..topics.stored import is_too_large, write_stored
 from ..topics.tables import describe, write_documents, write_topics
 from ..topics.view import Topics
-from ..training.callbacks import JsonLines
+from ..training.callbacks import JsonLines, RunState
 from ..training.checkpoints import Checkpoints
 from ..training.surroundings import machine, versions
 from .explorer import PageOptions, write_page
@@ -225,6 +225,7 @@ class _Log(JsonLines):
     def __init__(self, folder: Path, checkpoints: Checkpoints | None) -> None:
         super().__init__(folder / (NEW_LOG if (folder / "model").exists() else LOG))
         self.checkpoints = checkpoints
+        self._waiting: list[dict[str, Any]] = []  # rows that are not written yet
 
     def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
         """Begin the log with the epochs that were trained before a checkpoint."""
@@ -233,6 +234,23 @@ class _Log(JsonLines):
         if self.checkpoints is not None and self.checkpoints.resumed_from is not None:
             for row in self.checkpoints.resumed_from.history:
                 self.on_epoch(row)
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        """Write a row. If it cannot be written, training goes on, and the next call tries again."""
+        had_failed = bool(self._waiting)
+        self._waiting.append(row)
+        try:
+            self.append(self._waiting)
+            self._waiting = []
+        except OSError as error:
+            if not had_failed:
+                logger.warning("%s cannot be written (%s); training goes on without it", self.path, error.strerror)
+
+    def on_finish(self, state: RunState) -> None:
+        """Write the rows that could not be written before."""
+        with suppress(OSError):
+            self.append(self._waiting)
+            self._waiting = []
 
 
 @contextmanager

@@ -179,12 +179,14 @@ def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
     """Read a .npy file, which cannot contain objects.
 
     Raises:
-        CorpusFileError: the file is missing, cut short or of another format.
+        CorpusFileError: the file is missing, cut short or of another format, or the system does not let it be read.
     """
     plain_file(path.parent, path.name, CorpusFileError)
     try:
         loaded = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
-    except (OSError, ValueError, EOFError, TypeError, OverflowError, MemoryError, SyntaxError, LookupError):
+    except OSError as error:  # such as too many open files
+        raise CorpusFileError.unreadable(path, error) from None
+    except (ValueError, EOFError, TypeError, OverflowError, MemoryError, SyntaxError, LookupError):
         raise damaged(path) from None  # a damaged header is evaluated as a literal, which can raise any of these
     if not isinstance(loaded, np.ndarray) or not loaded.dtype.isnative:
         raise damaged(path)

@@ -158,7 +158,9 @@ def read_topics(directory: str | Path) -> SavedTopics:
     try:
         with safe_open(folder / WEIGHTS, framework="numpy") as file:
             components, counts = file.get_tensor(COMPONENTS), file.get_tensor("word_counts_")
-    except (OSError, SafetensorError) as error:
+    except OSError as error:
+        raise ModelFileError.unreadable(folder / WEIGHTS, error) from None
+    except SafetensorError as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ModelFileError.of(folder / WEIGHTS, f"is damaged: {reason}") from None
     words = read_vocabulary(folder)

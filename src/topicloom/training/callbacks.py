@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -176,5 +178,17 @@ class JsonLines(Callback):
         self.path = path
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        with full_disk_names(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        self.append([row])
+
+    def append(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Write rows at the end of the file: all of them or none.
+
+        Raises:
+            OSError: the file cannot be written, for example because the disk is full. The error names the file.
+        """
+        lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        with full_disk_names(self.path), self.path.open("ab", buffering=0) as file:
+            end = file.tell()
+            if file.write(lines) < len(lines):
+                file.truncate(end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -155,8 +155,11 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
     Raises:
         ModelFileError: the file is missing or damaged, or a newer version wrote it.
+        OSError: the system does not let the file be read, which says nothing about its content.
     """
     try:
+        with path.open("rb"):  # because safetensors calls a file missing that may not be opened
+            pass
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -171,7 +174,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
         return Checkpoint(Identity(**content["identity"]), snapshot, content["finished"], content["seconds"])
     except FileNotFoundError:
         raise ModelFileError(f"{path} does not exist; check the path") from None
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise OSError(f"{path} cannot be read ({error.strerror or error}); correct that, and try again") from None
+    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, ModelFileError):
             raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
