@@ -92,6 +92,19 @@ def test_chinese_is_found():
 CHINESE = ["北京大学的新闻", "经济增长与利率", "天气预报说明天有雨"] * 5
 
 
+@pytest.mark.parametrize("language", ["auto", "en", "de"])
+def test_many_texts_that_are_not_split_are_a_warning(caplog, language):
+    english = ["the bank raised the interest rates of the loans again this year"] * 90
+    Corpus.from_texts([*english, *["央行宣布加息，股市大跌"] * 10], language=language, max_df=1.0)
+    remarks = [each for each in caplog.messages if "split" in each]
+    assert len(remarks) == 1
+    assert remarks[0].startswith("10 of the first 100 texts look Chinese (zh), and are not split into words with")
+    caplog.clear()
+    Corpus.from_texts([*english, *["央行宣布加息，股市大跌"] * 3], language=language, max_df=1.0)
+    Corpus.from_texts([*english, *["央行宣布加息，股市大跌"] * 10], language="zh", max_df=1.0)
+    assert not [each for each in caplog.messages if "split" in each]
+
+
 def test_texts_in_another_language_than_the_one_that_was_named(caplog):
     sentence = r'the texts look Chinese \(zh\), but `language="en"` was given; .*`language="zh"`$'
     with pytest.raises(InputError, match=f"^{sentence}"):

@@ -284,6 +284,12 @@ def test_mistakes_are_one_sentence(model, edit, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_name_given_twice_is_reported_with_the_numbers_of_the_edits(model):
+    edits = [{"merge": [0, 1]}, {"drop": 2}, {"rename": {4: "x", 5: "x"}}]
+    with pytest.raises(tl.InputError, match="the name 'x' would be that of topics 4 and 5"):
+        model.apply(edits)
+
+
 def test_later_edits_know_of_earlier_ones(model):
     with pytest.raises(tl.InputError, match="topic 3 was dropped by an earlier edit"):
         model.apply([{"drop": 3}, {"rename": {3: "x"}}])

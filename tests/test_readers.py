@@ -65,6 +65,19 @@ def test_json_lines(write):
     assert texts(write("a.ndjson", '{"text": "a"}')) == ["a"]
 
 
+def test_a_record_without_a_text_is_an_empty_document(write, caplog):
+    path = write("a.jsonl", '{"id": 1}\n{"text": "a", "id": 2}\n{"text": null, "id": 3}\n{"id": 4}\n')
+    assert list(read(path)) == [Document("", "1"), Document("a", "2"), Document("", "3"), Document("", "4")]
+    assert "2 of 4 records of" in caplog.text
+    assert "have no 'text'; they are empty documents" in caplog.text
+
+
+def test_a_wrong_name_of_the_text_is_reported_before_all_records_are_read(write):
+    path = write("a.jsonl", '{"body": "x"}\n' * 1000 + "broken\n")
+    with pytest.raises(InputError, match=r"a.jsonl, line 1 has no column 'text'; its columns are body; name"):
+        next(iter(read(path)))
+
+
 def test_parquet(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet

@@ -71,6 +71,18 @@ export class Edits {
     return this.merges.find((group) => group.includes(topic)) ?? null;
   }
 
+  /** The groups of topics that would have the same name, which the package refuses. */
+  twins(): number[][] {
+    const renamed = this.list().find((edit) => "rename" in edit)?.rename as Record<number, string> | undefined;
+    const topics = new Map<string, number[]>();
+    for (let k = 0; k < this.core.n_topics; k++) {
+      const kept = !this.drops.includes(k) && !this.groupOf(k); // what a merged topic is called is not known here
+      const name = renamed?.[k] ?? (kept ? this.core.names[k] : undefined);
+      if (name !== undefined) topics.set(name, [...(topics.get(name) ?? []), k]);
+    }
+    return [...topics.values()].filter((group) => group.some((k) => renamed && k in renamed) && group.length > 1);
+  }
+
   clear(): void {
     [this.names, this.merges, this.drops] = [{}, [], []];
     this.keep();

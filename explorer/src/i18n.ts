@@ -90,6 +90,7 @@ const en = {
   editRenamed: (k: number, name: string) => `Topic ${k} is named “${name}”`,
   editMerged: (topics: string) => `Topics ${topics} are merged`,
   editDropped: (topics: string) => `Topic ${topics} is dropped`,
+  sameName: (topics: string) => `Topics ${topics} have the same name. Give each a name of its own, or merge them.`,
   undo: "Undo", undoAll: "Undo all", saveEdits: "Save as YAML", saveService: "Save in the service", saved: "Saved.",
   close: "Close", details: "Details",
 };
@@ -183,6 +184,7 @@ const zh: Messages = {
   editRenamed: (k, name) => `主题 ${k} 命名为“${name}”`,
   editMerged: (topics) => `合并主题 ${topics}`,
   editDropped: (topics) => `删除主题 ${topics}`,
+  sameName: (topics) => `主题 ${topics} 同名。请给它们起不同的名称，或将它们合并。`,
   undo: "撤销", undoAll: "全部撤销", saveEdits: "保存为 YAML", saveService: "保存到服务", saved: "已保存。",
   close: "关闭", details: "详情",
 };

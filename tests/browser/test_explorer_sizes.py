@@ -81,3 +81,38 @@ def test_names_at_the_edge_of_the_map_are_moved_inside(browser, tmp_path):
         return [boxes.length, boxes.filter((b) => b.left < map.left || b.right > map.right).length];
     """
     assert browser.run(outside) == [5, 0]
+
+
+def test_topics_with_the_same_name_cannot_be_saved(browser, tmp_path):
+    texts = [f"w{i % 9} w{i * 7 % 9} w{i * i % 9}" for i in range(80)]
+    corpus = tl.Corpus.from_texts(texts, language="en", min_df=1)
+    model = tl.LDA(n_topics=5, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html")
+    for topic in (1, 3):
+        field = browser.find(f"#content tbody input[aria-label='Name of topic {topic}']")
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(Keys.NULL, "ships", Keys.ENTER)
+    browser.find("button[aria-controls=edits]").click()
+    assert browser.find("#edits [role=alert]").text.startswith("Topics 1, 3 have the same name.")
+    assert not browser.find("#edits button.primary").is_enabled()
+    browser.all("#edits ul button")[1].click()  # undo one of the names
+    assert browser.find("#edits button.primary").is_enabled()
+    assert not browser.all("#edits [role=alert]")
+    browser.run("localStorage.clear()")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_beside_the_tree_fit(browser, tmp_path, width):
+    words = ["algorithm", "recommendation", "representation", "mmmmmmmmmmm", "wwwwwwwwwwww"]
+    corpus = tl.Corpus.from_texts([" ".join(words[i % 5 :] + words[:2]) for i in range(60)], language="en", max_df=1.0)
+    model = tl.LDA(n_topics=4, epochs=1, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "similarity", width=width)
+    browser.until("document.querySelectorAll('#content svg text').length === 4")
+    beyond = browser.run(
+        "return [...document.querySelectorAll('#content svg text')].filter((text) => "
+        "text.getBoundingClientRect().right > text.closest('svg').getBoundingClientRect().right + 1)"
+        ".map((text) => text.textContent)"
+    )
+    assert beyond == []

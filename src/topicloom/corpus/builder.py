@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.chunks import chunked, count_chunks
 from ..text.counting import Counts, Text
-from ..text.languages import can_split, mismatch, other_language
+from ..text.languages import can_split, mismatch, other_language, unsplit
 from ..text.storage import TextWriter
 from ..text.tokenizers import resolve_stop_words
 from .fields import numbers
@@ -104,6 +104,8 @@ def choose_tokenizer(
         if not can_split(made.language, other):
             raise InputError(mismatch(made.language, other))
         logger.warning("%s", mismatch(made.language, other))
+    if remark := unsplit(made.language, texts):
+        logger.warning("%s", remark)
     return made, documents
 
 

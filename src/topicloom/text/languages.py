@@ -51,6 +51,7 @@ _NAMES = {
     "th": "Thai", "zh": "Chinese",
 }  # fmt: skip
 _SAMPLE_CHARACTERS = 300  # of each text; enough to recognise a script
+_FEW_UNSPLIT, _SHARE_UNSPLIT = 5, 0.05  # fewer texts, or a smaller share of them, need no remark
 
 
 def languages() -> list[str]:
@@ -114,6 +115,26 @@ def other_language(language: str, sample: Iterable[str]) -> str | None:
     if agrees or 2 * n_votes <= len(texts) or found != detect_language(texts):
         return None
     return found
+
+
+def unsplit(language: str, sample: Iterable[str]) -> str | None:
+    """Return a sentence about texts that the tokenizer of a language does not split into words, if they are many.
+
+    Args:
+        language: the code of the tokenizer's language.
+        sample: the first texts.
+    """
+    texts = [text[:_SAMPLE_CHARACTERS] for text in sample if text.strip()]
+    found = Counter(detect_language([text]) for text in texts if UNSPACED.search(text))
+    votes = [(code, n) for code, n in found.most_common() if code != language and not can_split(language, code)]
+    n_texts = sum(n for _, n in votes)
+    if n_texts < max(_FEW_UNSPLIT, _SHARE_UNSPLIT * len(texts)):
+        return None
+    other = votes[0][0]
+    return (
+        f"{n_texts} of the first {len(texts)} texts look {_NAMES[other]} ({other}), and are not split into words with "
+        f'`language="{language}"`; `language="{other}"` splits them, and keeps the words of the other texts'
+    )
 
 
 def can_split(language: str, other: str) -> bool:

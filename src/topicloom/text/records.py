@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import reprlib
 from collections.abc import Iterable, Iterator
 from itertools import count
@@ -10,6 +11,10 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, MissingExtraError, nearest
 from .opening import Input, opened
+
+logger = logging.getLogger("topicloom")
+
+_MOST_WITHOUT_TEXT = 1_000  # records at the start of a file; if none of them has the text, its name is wrong
 
 
 class Document(NamedTuple):
@@ -49,13 +54,45 @@ class Layout(NamedTuple):
 def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
     """Read one JSON object from each line; blank lines are skipped.
 
-    A record may lack any column but the text.
+    A record may lack any column. One without a text is an empty document.
 
     Raises:
         InputError: a line cannot be read, or no record has a column that was asked for.
     """
-    asked = {name: role for role, name in layout.columns._asdict().items() if name is not None}
+    text = layout.columns.text
+    asked = {name: role for role, name in layout.columns._asdict().items() if name not in (None, text)}
+    waiting: list[Document] = []  # until a record has a text: a wrong name should be reported before all are read
+    first: tuple[str, dict[str, Any]] | None = None
+    n_records = n_without = 0
     record: dict[str, Any] = {}
+    for where, record in _json_objects(given):
+        n_records += 1
+        if asked:
+            asked = {name: role for name, role in asked.items() if name not in record}
+        lacks = text not in record
+        if lacks:
+            n_without += 1
+            first = first or (where, record)
+        found = {**record, text: None} if lacks else record
+        waiting.append(_document(found, resolve_columns(layout.columns, found, where, optional=True), where))
+        if n_without < n_records:
+            yield from waiting
+            waiting.clear()
+        elif n_without == _MOST_WITHOUT_TEXT:
+            break
+    if first and n_without == n_records:
+        resolve_columns(layout.columns, first[1], first[0], optional=True)  # raises the error
+    if record and asked:
+        name, role = next(iter(asked.items()))
+        raise InputError(f"no record of {given.name} has {name!r}, the column of `{role}`; {nearest(name, record)}")
+    if n_without:
+        logger.warning(
+            "%d of %d records of %s have no %r; they are empty documents", n_without, n_records, given.name, text
+        )
+
+
+def _json_objects(given: Input) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the object on each line, with its place for messages."""
     with opened(given) as file:
         for number, line in enumerate(file, 1):
             where = f"{given.name}, line {number}"
@@ -71,12 +108,7 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
                 raise InputError(f"{where}: the JSON has a number with too many digits; correct the line") from None
             if not isinstance(record, dict):
                 raise InputError(f'{where}: not a JSON object; each line must be one, such as {{"text": "..."}}')
-            if asked:
-                asked = {name: role for name, role in asked.items() if name not in record}
-            yield _document(record, resolve_columns(layout.columns, record, where, optional=True), where)
-    if record and asked:
-        name, role = next(iter(asked.items()))
-        raise InputError(f"no record of {given.name} has {name!r}, the column of `{role}`; {nearest(name, record)}")
+            yield where, record
 
 
 def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:

@@ -268,8 +268,6 @@ def renamed(names: Mapping[int, str], new: Mapping[int, str | None], numbering: 
     for column, name in result.items():
         twin = next((other for other, its in result.items() if its == name and other != column), None)
         if twin is not None:
-            raise InputError(
-                f"the name {name!r} would be that of topics {min(column, twin)} and {max(column, twin)}; give each "
-                "topic a name of its own"
-            )
+            both = listed(sorted(numbering.numbers[each] for each in (column, twin)))
+            raise InputError(f"the name {name!r} would be that of topics {both}; give each topic a name of its own")
     return result
