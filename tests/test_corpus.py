@@ -124,6 +124,31 @@ def test_texts_in_another_language_than_the_one_that_was_named(caplog):
     assert not caplog.messages
 
 
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["中国经济发展与市场改革", "iPhone 手机 新闻", "北京 上海 广州"], ""),
+        (["這個國家的經濟發展", "里程與時間", "中国"], "look like traditional Chinese"),
+        (["这 个 国 家 的 经 济 发 展 ， 与 市 场", "北京"], "stand alone between blanks"),
+    ],
+)
+def test_chinese_texts_in_which_words_are_not_found_well(texts, says, caplog):
+    pytest.importorskip("rjieba", reason="needs rjieba, of the extra zh")
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        Corpus.from_texts(texts, language="zh", **OPEN)
+    found = [message for message in caplog.messages if "Chinese" in message]
+    assert len(found) == bool(says)
+    assert all(says in message for message in found)
+
+
+def test_a_dictionary_of_traditional_words_is_trusted(tmp_path, caplog):
+    pytest.importorskip("jieba", reason="needs jieba, of the extra zh")
+    (tmp_path / "own.txt").write_text("經濟發展\n", encoding="utf-8")
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        Corpus.from_texts(["這個國家的經濟發展"], language="zh", user_dictionary=tmp_path / "own.txt", **OPEN)
+    assert not caplog.messages
+
+
 def test_stop_words_are_added_or_replaced(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text("cat\nsat\n")

@@ -186,7 +186,8 @@ def test_encodings(write):
     path = write("b.txt", b"good\nfine\n bad \xff\n")
     with pytest.raises(
         InputError,
-        match=r'b.txt, line 3, byte 16: not utf-8 \(byte 0xff\); .*`encoding="gb18030"`.*or give `errors="replace"` to',
+        match=r"b.txt, line 3, byte 16: not utf-8 \(byte 0xff\); "
+        r'.*`encoding="gb18030"`.*`encoding="big5"` for traditional Chinese.*or give `errors="replace"` to',
     ):
         texts(path)
     path = write("d.txt", "好\n骉㐂\n".encode("gb18030"))

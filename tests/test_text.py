@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import pickle
 import sys
 import time
@@ -85,6 +86,21 @@ def test_user_dictionary(tmp_path):
     again = tokenizer_from_settings(json.loads(json.dumps(tokenizer.model_dump(mode="json"))))
     assert again("石墨烯电池") == ["石墨烯电池"]
     assert words("石墨烯电池", "zh") != ["石墨烯电池"]
+
+
+def test_words_of_a_user_dictionary_that_are_never_found(tmp_path, caplog):
+    pytest.importorskip("jieba", reason="needs jieba, of the extra zh")
+    path = tmp_path / "own.txt"
+    path.write_text("石墨烯电池 100 n\nB站 5\nC++\n", encoding="utf-8")
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        make_tokenizer("zh", None, path)
+        assert not caplog.messages
+        path.write_text("石墨烯电池 100 n\n马克·吐温 3\niPhone 手机\n元宇宙,100\n", encoding="utf-8")
+        tokenizer = make_tokenizer("zh", None, path)
+    assert tokenizer("马克·吐温谈iPhone 手机") == ["马克", "吐温", "iphone", "手机"]
+    assert len(caplog.messages) == 1
+    assert "3 of 4 words are never found" in caplog.messages[0]
+    assert "the first one is '马克·吐温'" in caplog.messages[0]
 
 
 @needs_icu
@@ -181,8 +197,8 @@ def test_stop_words_of_the_user_are_added_to_the_language(tmp_path):
 
 def test_languages():
     assert {"en", "zh", "ja", "th", "lo", "km", "my", "it", "ko"} <= set(languages())
-    assert [language_code(name) for name in ("zh-CN", "zh_TW", "en-US", "Chinese", "english", "no")] == [
-        *("zh", "zh", "en", "zh", "en", "nb")
+    assert [language_code(name) for name in ("zh-CN", "zh_TW", "cn", "en-US", "Chinese", "english", "no")] == [
+        *("zh", "zh", "zh", "en", "zh", "en", "nb")
     ]  # fmt: skip
     with pytest.raises(SettingError, match=r"`language='klingon'` is not known; .*auto"):
         make_tokenizer("klingon")

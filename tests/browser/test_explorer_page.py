@@ -225,6 +225,9 @@ def test_chinese_and_english(browser, tmp_path):
     assert "最长匹配" in browser.find("#content").text
     theta, words = infer(browser, "湖人队和火箭队的比赛，央行")
     assert words
+    shown = browser.find("#content").text
+    assert f"文中有 {len(words)} 个词表中的词。" in shown
+    assert "模型认识" not in shown  # words that are not in the vocabulary are not recognised, and cannot be counted
     expected = model.transform([[model.vocabulary_[word] for word in words]])[0]
     np.testing.assert_allclose(theta, expected, atol=0.01)
     for view in ("topics", "documents", "words", "similarity", "quality"):

@@ -154,7 +154,9 @@ class Preparing(Reading):
     ] = None
     tokenizer: Annotated[
         str | None,
-        _words(metavar="MODULE:FUNCTION", help="Your own function from a text to its tokens, such as jieba:lcut."),
+        _words(
+            metavar="MODULE:FUNCTION", help="Your own function from a text to its tokens, such as my_tokenizer:split."
+        ),
     ] = None
     n_jobs: Annotated[
         int | None,

@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.chunks import chunked, count_chunks
 from ..text.counting import Counts, Text
-from ..text.languages import can_split, mismatch, other_language, unsplit
+from ..text.languages import can_split, is_spaced_out, is_traditional, mismatch, other_language, unsplit
 from ..text.storage import TextWriter
 from ..text.tokenizers import resolve_stop_words
 from .fields import numbers
@@ -106,7 +106,24 @@ def choose_tokenizer(
         logger.warning("%s", mismatch(made.language, other))
     if remark := unsplit(made.language, texts):
         logger.warning("%s", remark)
+    if made.language == "zh":
+        _check_chinese(texts, made)
     return made, documents
+
+
+def _check_chinese(texts: list[str], tokenizer: Tokenizer) -> None:
+    """Warn of Chinese texts in which the segmenter finds no words, or wrong ones."""
+    if is_spaced_out(texts):
+        logger.warning(
+            "most Chinese characters in the texts stand alone between blanks, so that they form no words; remove the "
+            "blanks"
+        )
+    if is_traditional(texts) and not tokenizer.user_dictionary:
+        logger.warning(
+            "the texts look like traditional Chinese, but the segmenter knows simplified words, and splits many others "
+            "wrongly; convert the texts to simplified Chinese first, for example with OpenCC, or give a "
+            "`user_dictionary` of traditional words"
+        )
 
 
 def build(

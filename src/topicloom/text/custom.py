@@ -51,7 +51,7 @@ class CustomTokenizer(BaseModel):
 
     @classmethod
     def named(cls, path: str, stop_words: Iterable[str] = ()) -> CustomTokenizer:
-        """Import the function that "module:function" names, such as "jieba:lcut".
+        """Import the function that "module:function" names, such as "my_tokenizer:split".
 
         Raises:
             InputError: there is no such module, or no such function in it.

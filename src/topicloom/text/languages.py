@@ -11,8 +11,8 @@ from .stopwords import listed_languages
 
 ICU_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th"})
 _ALIASES = {
-    "chinese": "zh", "cmn": "zh", "english": "en", "french": "fr", "german": "de", "italian": "it", "japanese": "ja",
-    "korean": "ko", "no": "nb", "portuguese": "pt", "russian": "ru", "spanish": "es", "thai": "th",
+    "chinese": "zh", "cmn": "zh", "cn": "zh", "english": "en", "french": "fr", "german": "de", "italian": "it",
+    "japanese": "ja", "korean": "ko", "no": "nb", "portuguese": "pt", "russian": "ru", "spanish": "es", "thai": "th",
 }  # fmt: skip
 
 _SCRIPTS = {
@@ -52,6 +52,10 @@ _NAMES = {
 }  # fmt: skip
 _SAMPLE_CHARACTERS = 300  # of each text; enough to recognise a script
 _FEW_UNSPLIT, _SHARE_UNSPLIT = 5, 0.05  # fewer texts, or a smaller share of them, need no remark
+# Frequent characters that are written only in traditional or only in simplified Chinese, in the same order.
+_TRADITIONAL = frozenset("們個國來說時為會這學對發經過與後還沒點開關裡體實現動種問從當長無進機讓見門東車電話買賣義業書")
+_SIMPLIFIED = frozenset("们个国来说时为会这学对发经过与后还没点开关里体实现动种问从当长无进机让见门东车电话买卖义业书")
+_ALONE = re.compile(rf"(?<!\S)[{_SCRIPTS['han']}](?!\S)")  # a Chinese character between blanks
 
 
 def languages() -> list[str]:
@@ -135,6 +139,19 @@ def unsplit(language: str, sample: Iterable[str]) -> str | None:
         f"{n_texts} of the first {len(texts)} texts look {_NAMES[other]} ({other}), and are not split into words with "
         f'`language="{language}"`; `language="{other}"` splits them, and keeps the words of the other texts'
     )
+
+
+def is_traditional(sample: Iterable[str]) -> bool:
+    """Whether texts are in traditional Chinese rather than simplified Chinese."""
+    text = " ".join(entry[:_SAMPLE_CHARACTERS] for entry in sample)
+    return sum(map(_TRADITIONAL.__contains__, text)) > sum(map(_SIMPLIFIED.__contains__, text))
+
+
+def is_spaced_out(sample: Iterable[str]) -> bool:
+    """Whether most Chinese characters of texts stand alone between blanks."""
+    text = " ".join(entry[:_SAMPLE_CHARACTERS] for entry in sample)
+    n_characters = len(re.findall(f"[{_SCRIPTS['han']}]", text))
+    return 2 * len(_ALONE.findall(text)) > n_characters
 
 
 def can_split(language: str, other: str) -> bool:

@@ -128,8 +128,8 @@ def _advice(given: Input, codec: str | None) -> str:
     if given.encoding != "utf-8-sig":
         return f"give its encoding by `encoding`, or {replace}"
     return (
-        'give its encoding, such as `encoding="gb18030"` for Chinese or `encoding="cp1252"` for Western European text, '
-        f"or {replace}"
+        'give its encoding, such as `encoding="gb18030"` for simplified Chinese, `encoding="big5"` for traditional '
+        f'Chinese or `encoding="cp1252"` for Western European text, or {replace}'
     )
 
 

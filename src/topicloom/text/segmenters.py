@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -11,7 +12,13 @@ from functools import lru_cache
 from ..errors import InputError, MissingExtraError
 from .languages import ICU_LANGUAGES
 
+logger = logging.getLogger("topicloom")
+
 Segmenter = Callable[[str], Iterable[str]]
+
+# As in jieba: an entry of a user dictionary, and the characters that its words can have.
+_ENTRY = re.compile("(.+?)(?: [0-9]+)?(?: [a-z]+)?")
+_WORD = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%-]+")
 
 
 @lru_cache(maxsize=8)
@@ -42,6 +49,19 @@ def segmenter(language: str, user_dictionary: tuple[str, ...]) -> Segmenter | No
             raise MissingExtraError.of(f"text in language {language!r}", "icu4py", "intl") from None
         return lambda text: WordBreaker(text, language)
     return None
+
+
+def check_dictionary(lines: Iterable[str]) -> None:
+    """Warn of the entries of a user dictionary that jieba reads, but finds in no text."""
+    entries = [entry[1] for entry in map(_ENTRY.fullmatch, lines) if entry]
+    if lost := [word for word in entries if not _WORD.fullmatch(word)]:
+        logger.warning(
+            "`user_dictionary`: %d of %d words are never found, because a blank or another character in them separates "
+            "words; the first one is %r. A line is a word, which its frequency and its tag may follow after blanks",
+            len(lost),
+            len(entries),
+            lost[0],
+        )
 
 
 def _jieba_with(user_dictionary: tuple[str, ...]) -> Segmenter:

@@ -24,7 +24,7 @@ from .custom import CustomTokenizer, Pretokenized
 from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code
 from .markup import strip_html as without_html
 from .pieces import BOUNDARY, Cache, in_blocks, inner_characters, join_runs, joined, spaced_pieces
-from .segmenters import Segmenter, segmenter
+from .segmenters import Segmenter, check_dictionary, segmenter
 from .stopwords import read_words, stop_words
 
 _ELIDING_LANGUAGES = frozenset({"ca", "fr", "it", "lij"})  # l'homme is two words, don't is one
@@ -193,6 +193,7 @@ def make_tokenizer(
         if code != "zh":
             raise InputError(f"`user_dictionary` is for Chinese, and the language is {code!r}; leave it out")
         lines = tuple(normalise(line) for line in _read_list(user_dictionary, "`user_dictionary`", _A_FILE))
+        check_dictionary(lines)
     tokenizer = Tokenizer(
         language=code,
         stop_words=resolve_stop_words(stop_words, code, replace_stop_words),
