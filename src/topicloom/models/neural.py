@@ -235,6 +235,9 @@ class NeuralTopicModel(Published, TopicModel):
             plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after, cycle_end=None)
             stages[-1] = replace(stages[-1], plan=plan)
         reader, held_out = self._readers(corpus, validation, state)
+        state.fields = reader.digests()
+        if validation is not None and held_out is not None:
+            state.fields |= {f"{name} (validation)": digest for name, digest in held_out.digests().items()}
         watch = self.collapse_watch(reader)
         spare = self.build_spare_topics(reader)
         if spare is not None:
