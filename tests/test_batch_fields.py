@@ -11,6 +11,7 @@ from torch import Tensor
 
 from topicloom import Corpus, NeuralTopicModel
 from topicloom.errors import InputError
+from topicloom.experiments.protocol import require_same_documents, split_documents
 from topicloom.models.words import Words
 from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import FreeTopics, MixtureDecoder
@@ -89,3 +90,28 @@ def test_readers_keep_fields_through_splits_and_samples():
     for part in (kept, validation):
         for batch in [*part, *part.chunks(), part.sample(5)]:
             np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS[batch.rows.numpy()])
+
+
+def test_a_fit_goes_on_with_the_fields_that_it_had(tmp_path):
+    model, source = VectorTM(n_topics=3, epochs=2, random_state=0), {"source": ["web", "print"] * 45}
+    whole, other = (corpus(vectors=vectors, covariates=source) for vectors in (VECTORS, -VECTORS))
+    for _ in range(2):
+        model.fit(whole, validation=whole[:9], checkpoint=tmp_path / "fit")
+    for documents, validation in ((other, whole[:9]), (whole, other[:9])):
+        with pytest.raises(InputError, match="other values of the documents' field 'vectors"):
+            model.fit(documents, validation=validation, checkpoint=tmp_path / "fit")
+
+
+@pytest.mark.parametrize("split", [None, "source", "parts"])
+def test_comparisons_go_on_with_the_fields_that_they_had(split):
+    plans = []
+    for vectors, price in ((VECTORS, 1), (-VECTORS, 1), (VECTORS, 2)):
+        covariates = {"source": ["train", "test", "validation"] * (N_DOCS // 3), "price": [price] * N_DOCS}
+        made = corpus(vectors=vectors, covariates=covariates)
+        plans.append(split_documents(made, (made[:50], made[50:70], made[70:]) if split == "parts" else split)[1])
+    first, *others = plans
+    require_same_documents(first, first, "runs/compare has a comparison")
+    require_same_documents({"corpus": first["corpus"], "split": first["split"]}, first, "of an earlier version")
+    for other in others:
+        with pytest.raises(InputError, match="runs/compare has a comparison with other vectors"):
+            require_same_documents(first, other, "runs/compare has a comparison")

@@ -14,6 +14,7 @@ from scipy import sparse
 from topicloom.corpus import Corpus
 from topicloom.errors import CorpusFileError, InputError, SettingError
 from topicloom.files import write_manifest
+from topicloom.metrics import document_npmi
 from topicloom.text import (
     CustomTokenizer,
     Pretokenized,
@@ -437,6 +438,16 @@ def test_from_counts_mends_a_copy():
     assert given.indices.tolist() == [2, 1, 0, 2]
 
 
+MAPPINGS = [{"c": 2, "a": 0, "b": 1}, {2: "c", 0: "a", 1: "b"}, {"c": np.int64(2), "a": 0, "b": 1}]
+
+
+@pytest.mark.parametrize("vocabulary", MAPPINGS)
+def test_a_mapping_as_vocabulary_has_the_order_of_its_numbers(vocabulary):
+    assert Corpus.from_counts([[1, 2, 3]], vocabulary).vocabulary == ["a", "b", "c"]
+    counts = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    assert document_npmi([["a", "b"]], counts, vocabulary=vocabulary) == pytest.approx(1)
+
+
 @pytest.mark.parametrize(
     ("counts", "options", "message"),
     [
@@ -454,6 +465,9 @@ def test_from_counts_mends_a_copy():
         ([["a"]], {}, "counts are of type <U1; give numbers"),
         ([[1, 2]], {"vocabulary": ["a"]}, "the vocabulary has 1 words, and the counts have 2 columns"),
         ([[1, 2, 3]], {"vocabulary": ["a", "b", "a"]}, "the vocabulary contains 'a' twice"),
+        ([[1, 2]], {"vocabulary": {"a", "b"}}, "is a set, which has no order"),
+        ([[1, 2]], {"vocabulary": {"a": 3, "b": 5}}, "mapping that does not number the columns"),
+        ([[1, 2]], {"vocabulary": {"a": 0, "b": 0}}, "mapping that does not number the columns"),
         ([[1]], {"vocabulary": ["a\n"]}, "blank or contains a line break"),
         ([[1]], {"texts": []}, "there are 0 texts and 1 documents; give one for each"),
         ([[1]], {"ids": "ab"}, "there are 2 ids and 1 documents; give one for each"),

@@ -28,7 +28,7 @@ SNIPPETS = [pytest.param(snippet, id=place) for snippet, place in FOUND.items()]
 @pytest.mark.parametrize("snippet", SNIPPETS)
 def test_python_snippets_run(snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(snippet, "snippet", "exec"), {"__name__": "__main__"})
+    exec(compile(snippet, "snippet", "exec", dont_inherit=True), {"__name__": "__main__"})
 
 
 def test_the_commands_of_the_first_example_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

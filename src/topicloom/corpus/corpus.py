@@ -247,7 +247,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
 
         Args:
             counts: (n_docs, n_words) sparse or dense, or a data frame; whole numbers from 0.
-            vocabulary: the word of each column. None is the columns of a data frame, or else word0, word1 and so on.
+            vocabulary: the words by column, a list or a mapping. None is a data frame's columns, or word0, word1, ...
             texts: the raw texts of the rows.
             ids, labels, timestamps, vectors, covariates: as for `from_texts`.
             fractional: whether counts may be fractions.

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from ..display import counted
 from ..errors import InputError
+from ..metrics.vocabularies import words_by_column
 from ..text.characters import brief
 from ..text.counting import Counts, refuse_line_breaks
 from .mapped import pieces
@@ -156,16 +157,20 @@ def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[s
     """Return the word of each column.
 
     Args:
-        vocabulary: the words; None stands for "word0", "word1", ...
+        vocabulary: the words, as `words_by_column` reads them; None stands for "word0", "word1", ...
         n_words: the number of columns.
 
     Raises:
-        InputError: the number of words is not the number of columns, or a word occurs twice, is blank, or contains a
-            line break.
+        InputError: the number of words is not the number of columns, their order is not known, or a word occurs twice,
+            is blank, or contains a line break.
     """
     if isinstance(vocabulary, str) or not isinstance(vocabulary, Iterable | None):
         raise InputError(f"`vocabulary` is {brief(vocabulary)}; give a list with the word of each column")
-    words = [f"word{i}" for i in range(n_words)] if vocabulary is None else [str(word) for word in vocabulary]
+    words = (
+        [f"word{i}" for i in range(n_words)]
+        if vocabulary is None
+        else [str(word) for word in words_by_column(vocabulary)]
+    )
     if len(words) != n_words:
         raise InputError(f"the vocabulary has {len(words)} words, and the counts have {n_words} columns")
     if len(set(words)) < n_words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ from .missing import are_marked_numbers, is_mark, is_missing
 from .times import Times, parse_times
 
 MOST_IN_A_LIST = 1 << 16  # ids or labels; more are kept as bytes, which take a third of the memory
+_HASHED_ROWS = 1 << 14
 
 Rows: TypeAlias = npt.NDArray[np.intp]
 
@@ -138,6 +140,19 @@ class Fields:
             f"the model reads the field {name!r} of each document, which these documents do not have; give it when the "
             "corpus is made (`vectors`, `timestamps` or `covariates`)"
         )
+
+    def digests(self) -> dict[str, str]:
+        """Return a digest of each field that `array` returns, by its name."""
+        names = [name for name in ("vectors", "times") if getattr(self, name) is not None]
+        return {name: array_digest(self.array(name)) for name in (*names, *self.covariates)}
+
+
+def array_digest(array: npt.NDArray[Any]) -> str:
+    """Return a short digest of the numbers and the shape of an array."""
+    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
+    for start in range(0, len(array), _HASHED_ROWS):  # an array on disk need not fit in memory
+        digest.update(np.ascontiguousarray(array[start : start + _HASHED_ROWS]).data)
+    return digest.hexdigest()[:16]
 
 
 class WithFields:

@@ -40,7 +40,7 @@ from ..text.storage import load_array
 from . import jobs as resumable
 from .comparison import Array, Comparison, job_name
 from .fitting import FittingWork, SavedParts
-from .protocol import HELD_OUT, Parts, split_documents
+from .protocol import HELD_OUT, Parts, require_same_documents, split_documents
 from .workers import Job, Row
 
 logger = logging.getLogger("topicloom")
@@ -203,9 +203,7 @@ def _prepare(folder: Path, divided: dict[str, Any], models: Mapping[str, TopicMo
     file = folder / "comparison.json"
     if file.exists():
         before = read_json(file)
-        for name, value in divided.items():
-            if before.get(name) != value:
-                raise InputError(f"{folder} has a comparison with another {name}; give another directory")
+        require_same_documents(before, divided, f"{folder} has a comparison")
         for name, known in before["models"].items():
             if settings.setdefault(name, known) != known:
                 raise InputError(f"{folder} has {name} with other settings; give another directory")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..corpus import Corpus
@@ -56,17 +56,41 @@ def split_documents(
     """
     if parts is not None and not isinstance(parts, str):
         found = _own_parts(parts)
-        return found, {"corpus": _digest(found), "split": "own parts"}
+        return found, {"corpus": _digest(found), "split": "own parts", **_fields_of(found)}
     corpus = documents if isinstance(documents, Corpus) else corpus_of(documents)
     if parts is None:
         drawn = split_at_random(corpus, validation, test)
-        return drawn, {"corpus": corpus.digest, "split": {"validation": validation, "test": test}}
+        return drawn, {"corpus": corpus.digest, "split": {"validation": validation, "test": test}, **_fields_of(drawn)}
     found = _parts_of_column(corpus, parts)
-    return found, {"corpus": corpus.digest, "split": {"column": parts, "digest": _digest(found)}}
+    return found, {"corpus": corpus.digest, "split": {"column": parts, "digest": _digest(found)}, **_fields_of(found)}
 
 
 def _digest(parts: Split) -> str:
     return hashlib.sha256(" ".join(part.digest for part in parts).encode()).hexdigest()[:16]
+
+
+def _fields_of(parts: Split) -> dict[str, Any]:
+    """Return, for a plan, digests of the fields of the documents that a model can read, if there are any."""
+    fields = {name: digests for name, part in parts._asdict().items() if (digests := part.fields.digests())}
+    return {"fields": fields} if fields else {}
+
+
+def require_same_documents(before: Mapping[str, Any], divided: Mapping[str, Any], kept: str) -> None:
+    """Check that a directory has the documents that `split_documents` divided.
+
+    Args:
+        before: the plan in the directory. Those of earlier versions do not have the fields of the documents.
+        divided: what `split_documents` says about the documents.
+        kept: the directory and what it has, as the beginning of a message.
+
+    Raises:
+        InputError: it has other documents, or divided them differently.
+    """
+    for name, value in divided.items():
+        if name == "fields" and before.get(name, value) != value:
+            raise InputError(f"{kept} with other vectors, times or covariates of the documents; give another directory")
+        if name != "fields" and before.get(name) != value:
+            raise InputError(f"{kept} with another {name}; give another directory")
 
 
 def _own_parts(parts: Sequence[Any]) -> Split:

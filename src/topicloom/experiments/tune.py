@@ -36,7 +36,7 @@ from ..processes.cluster import connected
 from ..settings import check_settings, describe_value, refuse_unknown, settings_as_text
 from .compare import estimator
 from .fitting import SavedParts
-from .protocol import Evaluator, Parts, split_documents
+from .protocol import Evaluator, Parts, require_same_documents, split_documents
 from .search import Objective, Search, TrialWork
 from .study import Sampler, ask, open_study, rows_of
 
@@ -175,7 +175,7 @@ def tune(
     with TemporaryDirectory(prefix="topicloom-") as temporary:
         folder = Path(temporary, "tuning") if out is None else Path(out)
         with lock_directory(folder):
-            _claim(folder, plan)
+            _claim(folder, plan, divided)
             saved = None
             if at_once > 1 or cluster is not None:
                 saved = SavedParts.of(parts, folder / "corpus")
@@ -238,13 +238,14 @@ def _space(base: TopicModel, space: Space, given: bool) -> dict[str, Sequence[An
     return kept
 
 
-def _claim(folder: Path, plan: dict[str, Any]) -> None:
+def _claim(folder: Path, plan: dict[str, Any], divided: Mapping[str, Any]) -> None:
     """Write the plan of the search, or check that it is the one that is there."""
     file = folder / "tuning.json"
     if file.exists():
         before = {"at_once": 1} | read_json(file)
+        require_same_documents(before, divided, f"{folder} has a search")
         for name, value in plan.items():
-            if before.get(name) != value:
+            if name not in divided and before.get(name) != value:
                 raise InputError(f"{folder} has a search with another {name}; give another directory")
         return
     folder.mkdir(parents=True, exist_ok=True)

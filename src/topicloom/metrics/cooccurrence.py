@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from ..errors import InputError
 from .bitsets import bits_are_faster, documents_at_once, joint_document_counts
 from .intervals import intervals_of, overlap_sums
+from .vocabularies import words_by_column
 
 Counting: TypeAlias = Literal["gensim", "exact"]
 Ints: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -331,7 +332,7 @@ def _contains(codes: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64]) -> boo
 def _numbered(vocabulary: Sequence[str] | None) -> dict[Hashable, int] | None:
     if vocabulary is None:
         return None
-    numbers: dict[Hashable, int] = {word: number for number, word in enumerate(vocabulary)}
+    numbers: dict[Hashable, int] = {word: number for number, word in enumerate(words_by_column(vocabulary))}
     if len(numbers) < len(vocabulary):
         raise InputError("the vocabulary contains a word twice; every id needs a word of its own")
     return numbers

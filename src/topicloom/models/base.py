@@ -151,7 +151,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         Args:
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (D, V), sparse or dense.
             y: not used; it is there for scikit-learn.
-            vocabulary: the V words of the columns, if X is a matrix.
+            vocabulary: the V words of the columns, if X is a matrix; a list, or a mapping from words to columns.
             callbacks: objects that watch the training; see `topicloom.Callback`.
             monitor: measures of the topics that become columns of `history_`, taken on the documents of X. Any of
                 "document_npmi", "u_mass", "topic_uniqueness", "inverted_rbo" and "redundancy"; with texts or lists of

@@ -186,15 +186,10 @@ class NeuralTopicModel(Published, TopicModel):
 
     def training_plan(self) -> TrainingPlan:
         """Return the plan of the last stage of training, which the settings describe."""
-        return TrainingPlan(
-            epochs=self.n_history_rows,
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            weight_decay=self.weight_decay,
-            beta1=self.beta1,
-            kl_weight=self.divergence_weight,
-            patience=self.patience,
-        )
+        same = {
+            name: getattr(self, name) for name in ("learning_rate", "schedule", "weight_decay", "beta1", "patience")
+        }
+        return TrainingPlan(epochs=self.n_history_rows, kl_weight=self.divergence_weight, **same)
 
     def stream_plan(self, epochs: int) -> TrainingPlan:
         """Return the plan of `partial_fit`, which has seen its documents for so many epochs at its end."""
@@ -239,6 +234,9 @@ class NeuralTopicModel(Published, TopicModel):
             plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after, cycle_end=None)
             stages[-1] = replace(stages[-1], plan=plan)
         reader, held_out = self._readers(corpus, validation, state)
+        state.fields = reader.digests()
+        if validation is not None and held_out is not None:
+            state.fields |= {f"{name} (validation)": digest for name, digest in held_out.digests().items()}
         watch = self.collapse_watch(reader)
         spare = self.build_spare_topics(reader)
         if spare is not None:

@@ -94,12 +94,20 @@ class BagEncoder(nn.Module):
             batch: B documents.
             generator: draws the dropout; None, as outside training, turns dropout off.
         """
+        f = _ACTIVATIONS[self.activation]
+        h = f(self.first_sums(batch, generator))  # (B, H)
+        return dropout(f(self.hidden(h)), self.output_dropout, generator)
+
+    def first_sums(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
+        """Return W x + b, (B, H). An encoder that reads more than words overrides this, and adds to it.
+
+        Args:
+            batch, generator: as for `forward`.
+        """
         lengths = batch.counts.offsets.diff()  # (B,)
         values = encoder_values(batch.counts, self.input, self.idf)  # (N,)
         values = dropout(values, self.input_dropout, generator, lengths)
-        f = _ACTIVATIONS[self.activation]
-        h = f(bag_product(self.weight, values, batch.counts) + self.bias)  # (B, H)
-        return dropout(f(self.hidden(h)), self.output_dropout, generator)
+        return bag_product(self.weight, values, batch.counts) + self.bias
 
 
 class GaussianHead(nn.Module):

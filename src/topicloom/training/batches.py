@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from ..corpus import Corpus
+from ..corpus.fields import array_digest
 from ..corpus.mapped import release
 from ..distributed.ranks import current
 from ..errors import InputError
@@ -123,6 +124,10 @@ class BatchReader:
     def n_words(self) -> int:
         """The size of the vocabulary V."""
         return int(self.counts.shape[1])
+
+    def digests(self) -> dict[str, str]:
+        """Return a digest of each field, by its name."""
+        return {name: array_digest(field) for name, field in self.fields.items()}
 
     def __len__(self) -> int:
         """Return the number of batches in one pass."""

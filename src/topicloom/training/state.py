@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..distributed.ranks import current
-from ..errors import SettingError
+from ..errors import InputError, SettingError
 from ..nn.network import TopicNetwork
 from .adam import Adam
 
@@ -133,6 +133,7 @@ class TrainingState:
     best_loss: float = math.inf
     best_weights: dict[str, Tensor] | None = None
     stale_epochs: int = 0
+    fields: dict[str, str] = field(default_factory=dict)  # digests of the documents' fields that the network reads
     n_topics: int = 0  # of the network at present, which can have spare topics; 0 if it has none
     before_snapshot: Callable[[], None] | None = None  # raises an error if values are not finite
     _first_shuffle: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.uint8))  # at the start of a stage
@@ -243,6 +244,7 @@ class TrainingState:
                 "has_best": self.best_weights is not None,
                 "sums": {name: n_docs for name, (_, n_docs) in self.sums.items()},
                 "network": values,
+                "fields": self.fields,
             },
         )
 
@@ -252,8 +254,18 @@ class TrainingState:
         Args:
             snapshot: the snapshot.
             plan: the plan of the stage in which it was taken.
+
+        Raises:
+            InputError: the network reads a field of the documents, and its values were others then.
         """
         tensors, values = snapshot.tensors, snapshot.values
+        before = values.get("fields", self.fields)  # earlier versions did not note them
+        for name, digest in self.fields.items():
+            if before.get(name) != digest:
+                raise InputError(
+                    f"the fit to go on from had other values of the documents' field {name!r}, which the model reads; "
+                    "give the same ones, or begin a new fit with another place for its checkpoints"
+                )
         for name in _COUNTERS:
             setattr(self, name, values[name])
         self.plan = plan
