@@ -7,7 +7,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - z has one dimension for each topic, and W is a learned multiple of the identity (latent_size=L has a matrix).
 - Topics are deviations from the word frequencies of the corpus (background=False).
 - theta = softmax(W z + b) with learned shares b (learn_shares=False), which have a prior (shares_prior=0), and training
-  starts with more topics than requested (spare_topics=0), so that topics can be of different sizes.
+  starts with spare topics (spare_topics=0), so that topics can be of different sizes.
 - The mean and the log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden from
   the encoder during training (input_dropout=0). Both improve the topics and the inference on new text.
 - The weight of the divergence rises to 1 in the first three quarters of the epochs (kl_warmup=0).
