@@ -7,7 +7,7 @@ there are five estimators of the gradient, all of them in nn/dirichlet.py:
 - "implicit": exact draws and their implicit gradient (Figurnov et al. 2018);
 - "rsvi": exact draws by a rejection sampler, with a correction of their gradient (Naesseth et al. 2017);
 - "icdf": an approximate inverse of the gamma's distribution function (Joo et al. 2019). The divergence is that of the
-  Dirichlet and not that of these draws, so that the bound is not strict;
+  Dirichlet and not that of these draws, so that the loss is not minus a bound;
 - "weibull": Weibull variables in place of gamma variables, with parameters of their own (Zhang et al. 2018);
 - "laplace": a logistic normal, with a prior that is approximated as well (Srivastava & Sutton 2017).
 With `sparsity`, theta is proportional to b times the draw, where b_k ~ Bernoulli(sparsity) determines whether topic k
@@ -27,7 +27,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   (min_diversity=0).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0).
 - With `sparsity`, the divergence includes the weights of absent topics. It is that of the discrete b, although a
-  relaxed b is drawn, so that it is not a strict bound (Maddison et al. 2017, appendix C.3).
+  relaxed b is drawn, so that the loss is not minus a bound (Maddison et al. 2017, appendix C.3).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from .layers import normal_like
 from .posteriors import Draw, SampledPosterior
 from .priors import NormalPrior
 
+_ABSENT = -1e4  # added to the log weight of a topic that is not in a document
 _SMALL_LOG = -15.0  # below exp(this), a gamma's distribution function equals the first term of its series
 
 
@@ -44,6 +45,9 @@ class SimplexPosterior(SampledPosterior):
     @abstractmethod
     def log_point(self) -> Tensor:
         """Return log weights that represent the posterior, (B, K)."""
+
+    def exact(self) -> SimplexPosterior:
+        return self
 
     def sample(self, generator: torch.Generator) -> Draw:
         log_weights, missed = self.draw(generator)
@@ -171,12 +175,15 @@ class InverseDirichlet(_GammaPosterior):
     """The inverse of the gamma's distribution function near zero: g = (u a Gamma(a))^(1/a) (Joo et al. 2019).
 
     The approximation is good for shapes below 1. Above 1 it is biased, because it cuts off the upper tail. The
-    divergence is that of the Dirichlet, so a bound with these draws can be above the log likelihood.
+    divergence is that of the Dirichlet, so a loss with these draws can be below minus the log likelihood.
     """
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
         u = open_uniform(self.alpha.shape, self.alpha, generator)  # (B, K)
         return (u.log() + torch.lgamma(self.alpha + 1)) / self.alpha, None
+
+    def exact(self) -> ImplicitDirichlet:
+        return ImplicitDirichlet(self.alpha, self.prior, of_gammas=self.of_gammas)
 
 
 @dataclass(frozen=True)
@@ -217,7 +224,8 @@ class SparsePosterior(SimplexPosterior):
     """theta proportional to b times the weights of another posterior, where b_k = 1 if topic k is in the document.
 
     b is drawn from the binary concrete distribution (Maddison, Mnih & Teh 2017). At a low temperature this is nearly a
-    Bernoulli distribution, whose divergence has a closed form and is used. `point` uses the probabilities of b.
+    Bernoulli distribution, whose divergence has a closed form and is used; a temperature of 0 draws from it. If no
+    topic is in a document, theta is the weights of all. `point` uses the probabilities of b.
     """
 
     weights: SimplexPosterior
@@ -229,7 +237,13 @@ class SparsePosterior(SimplexPosterior):
         log_weights, missed = self.weights.draw(generator)
         u = open_uniform(self.logits.shape, self.logits, generator)
         noise = u.log() - torch.log1p(-u)  # logistic
-        return log_weights + F.logsigmoid((self.logits + noise) / self.temperature), missed
+        log_odds = self.logits + noise
+        if not self.temperature:
+            return log_weights + _ABSENT * (log_odds < 0), missed
+        return log_weights + F.logsigmoid(log_odds / self.temperature), missed
+
+    def exact(self) -> SparsePosterior:
+        return replace(self, weights=self.weights.exact(), temperature=0.0)
 
     def log_point(self) -> Tensor:
         return self.weights.log_point() + F.logsigmoid(self.logits)

@@ -329,7 +329,7 @@ class VariationalNetwork(AutoencoderNetwork):
         return self.regularisation(theta, batch)
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        loss, _ = self._free_energy(self.posterior(batch), batch.counts, generator)
+        loss, _ = self._free_energy(self.posterior(batch).exact(), batch.counts, generator)
         return -loss.total()
 
     def _free_energy(

@@ -97,6 +97,10 @@ class SampledPosterior(Posterior):
     def sample(self, generator: torch.Generator) -> Draw:
         """Draw one theta for each document."""
 
+    def exact(self) -> SampledPosterior:
+        """Return the posterior whose divergence is counted, which a bound needs. Draws with gradients may differ."""
+        return self
+
 
 @dataclass(frozen=True)
 class GaussianPosterior(SampledPosterior):
