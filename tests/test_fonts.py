@@ -12,6 +12,7 @@ from matplotlib import font_manager
 
 from topicloom.errors import InputError
 from topicloom.reports import figures, fonts
+from topicloom.reports.figures.saving import save
 
 SHIPPED = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 STIX = str(SHIPPED / "STIXGeneral.ttf")
@@ -63,6 +64,13 @@ def test_pictures_show_no_boxes_once_a_font_is_installed(known_fonts, tmp_path):
         warnings.simplefilter("error")  # matplotlib warns of each box
         (page,) = figures.topic_pages([[ONLY_STIX, "word"]], [[2, 1]])
         page.savefig(tmp_path / "signs.png")
+
+
+def test_a_pdf_has_no_type_3_fonts(tmp_path):
+    save(figures.topic_pages([["word", "text"]], [[2, 1]])[0], tmp_path / "words.pdf")
+    written = (tmp_path / "words.pdf").read_bytes()
+    assert b"/TrueType" in written or b"/CIDFontType2" in written
+    assert b"/Type3" not in written
 
 
 def test_chinese_words_get_a_font_that_has_them(monkeypatch, tmp_path):

@@ -228,7 +228,7 @@ def test_documents(client, run):
         ("/api/documents?limit=100000", 422, "limit: it should be less than or equal to 200"),
         ("/api/documents?after=1e999:1", 422, "after should be the value of next in an earlier answer"),
         ("/api/documents?after=x", 422, "after should be the value of next in an earlier answer"),
-        ("/api/documents?q=" + "a" * 2000, 422, "q: String should have at most 1000 characters"),
+        ("/api/documents?q=" + "a" * 2000, 422, "q: it should have at most 1000 characters"),
         ("/api/documents?label=tech", 422, "there is no parameter 'label'; choose one of after, id, limit, q, topic"),
         ("/api/documents?topc=1", 422, "there is no parameter 'topc'; did you mean topic?"),
         ("/api/topics?limit=1", 422, "there is no parameter 'limit'; /docs"),
@@ -253,7 +253,7 @@ def test_mistakes_get_one_sentence(client, path, status, message):
         (b'{"texts": ["a"', 422, "the body is not JSON"),
         (b"[" * 19_000, 400, "the body is not JSON"),
         (b'{"texts": ["\xff"]}', 400, "the body is not JSON"),
-        (b"", 422, "body: Field required"),
+        (b"", 422, "body: it is missing"),
         (b'{"texts": "a"}', 422, "texts: give a list of texts"),
         (b'{"texts": [1]}', 422, "texts: text 0 should be a string"),
         (b'{"texts": [], "file": "/etc/passwd"}', 422, "body: there is no entry 'file'"),
@@ -457,6 +457,22 @@ def test_a_page_that_takes_long(run, monkeypatch):
         slow.set()
         while "part-core" not in client.get("/").text:
             time.sleep(0.05)
+    opened.close()
+
+
+def test_a_page_that_could_not_be_made_is_made_again(run, monkeypatch):
+    opened, made, tries = Live.open(run), static_module.explorer_page, []
+
+    def make(*arguments: Any) -> str:
+        tries.append(arguments)
+        if len(tries) == 1:
+            raise MemoryError
+        return made(*arguments)
+
+    monkeypatch.setattr(static_module, "explorer_page", make)
+    with TestClient(make_app(opened), base_url="http://localhost", raise_server_exceptions=False) as client:
+        assert client.get("/").status_code >= 500
+        assert "part-core" in client.get("/").text
     opened.close()
 
 

@@ -37,7 +37,8 @@ def printable(text: str) -> str:
 
 def plain_reason(message: str) -> str:
     """Return in plain words why a value is refused, which Pydantic says in terms of Python."""
-    message = message.removeprefix("Value error, ").replace("Input should ", "it should ", 1)
+    message = message.removeprefix("Value error, ").replace("Field required", "it is missing")
+    message = re.sub(r"^(Input|String|List) should ", "it should ", message)
     message = re.sub(r"a valid integer\b.*", "a whole number", message)
     return re.sub(r"a valid (number|float)\b.*", "a number", message)
 

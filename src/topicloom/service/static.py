@@ -87,7 +87,7 @@ class _Explorer:
     async def page(self) -> tuple[bytes, str]:
         """Return the page and its Content-Security-Policy."""
         now = self.live.snapshot
-        if self._made is None or self._made[0] is not now:
+        if self._made is None or self._made[0] is not now or _has_failed(self._made[1]):
             self._made = now, self._maker.submit(self._make, now)
         made = asyncio.wrap_future(self._made[1])
         try:
@@ -104,6 +104,10 @@ class _Explorer:
         found = _POLICY.search(page)
         policy = NO_SOURCES if found is None else f"{found[1]}; frame-ancestors 'none'"
         return page.encode("utf-8", "replace"), policy
+
+
+def _has_failed(future: Future[tuple[bytes, str]]) -> bool:
+    return future.done() and future.exception() is not None
 
 
 def _plain(title: str, now: Snapshot) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from ...files import atomic_file
@@ -21,7 +22,8 @@ _LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
 def save(figure: Figure, path: Path) -> None:
     """Write a picture, completely or not at all, in the format that the suffix of `path` names."""
     dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
-    with atomic_file(path) as temporary, warnings.catch_warnings():
+    # Type 3 fonts, matplotlib's default, are refused by some publishers; 42 embeds TrueType fonts.
+    with atomic_file(path) as temporary, warnings.catch_warnings(), rc_context({"pdf.fonttype": 42}):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has warned already
         figure.savefig(temporary, dpi=dpi, metadata=_UNDATED.get(path.suffix.lower()))
 
