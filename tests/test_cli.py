@@ -1,10 +1,12 @@
 """The command line, as a user meets it: what it writes, what it prints, and one line for every mistake."""
 
 import csv
+import errno
 import json
 import os
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -693,6 +695,12 @@ def test_too_little_memory_is_told_in_one_line(data, tmp_path, monkeypatch, erro
 
     monkeypatch.setattr(tl.Corpus, "from_file", fails)
     refused("prepare", data / "pets.txt", "--out", tmp_path / "corpus", code=1, says=[says])
+
+
+def test_output_without_space_is_told_in_words(data, tmp_path, monkeypatch):
+    full = OSError(errno.ENOSPC, "No space left on device")  # as of the standard output, which has no name
+    monkeypatch.setattr(tl.Corpus, "from_file", Mock(side_effect=full))
+    refused("prepare", data / "pets.txt", "--out", tmp_path / "corpus", says=["the output has no space left"])
 
 
 def test_other_errors_keep_their_traceback(data, tmp_path, monkeypatch):

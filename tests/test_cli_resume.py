@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import signal
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 import topicloom as tl
 from test_cli import MONEY, PETS, call, refused
+from topicloom.reports import run
 from topicloom.training.checkpoints import Checkpoints
 
 FAST = ("--model", "gsm", "--topics", 2, "--epochs", 6, "--set", "hidden_size=8", "--set", "kl_warmup=0", "--min-df", 1)
@@ -42,6 +45,21 @@ def stop_after(monkeypatch):
         monkeypatch.setattr(Checkpoints, "on_state", on_state)
 
     return arrange
+
+
+def test_a_run_that_cannot_be_written_is_written_by_resume(texts, tmp_path, monkeypatch):
+    out, written = tmp_path / "run", run.write
+    full = OSError(errno.ENOSPC, "No space left on device", str(out / "model"))
+    monkeypatch.setattr(run, "write", Mock(side_effect=full))
+    says = [
+        f"{out / 'model'}: No space left on device",
+        "training has ended",
+        "same command with --resume writes the run",
+    ]
+    refused("train", texts, *FAST, *EVERY, "--out", out, says=says)
+    monkeypatch.setattr(run, "write", written)
+    assert call("train", texts, *FAST, *EVERY, "--out", out, "--resume").exit_code == 0
+    assert epochs_in(out) == [1, 2, 3, 4, 5, 6]
 
 
 def weights(run: Path) -> bytes:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, TrainingInterrupted
 from ..training.intervals import read_interval
 from .options import DocTopics
-from .shell import print_json, show_topics
+from .shell import print_json, reason_of, show_topics
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
@@ -127,7 +127,15 @@ def train_run(
             outcome.doc_topics.value, outcome.texts, outcome.documents, outcome.excel, outcome.explorer, outcome.font
         )
         state = None if checkpoints is None else checkpoints.finished_file
-        measured = run.write(out, model, corpus, documents, seconds, options, source, state)
+        try:
+            measured = run.write(out, model, corpus, documents, seconds, options, source, state)
+        except (InputError, OSError) as error:
+            if state is None or not state.exists():
+                raise
+            raise InputError(
+                f"{reason_of(error)}; training has ended, and {state} has its result: once there is room, the same "
+                "command with --resume writes the run"
+            ) from None
     if outcome.as_json:
         print_json(
             {

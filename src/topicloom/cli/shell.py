@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import functools
 import inspect
 import io
@@ -128,12 +129,21 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             raise  # a pipe such as `| head` is no mistake, and typer then ends quietly
         except OSError as error:
-            place = error.filename2 or error.filename  # of a copy, the file that is written
-            stop(f"{place}: {error.strerror}" if place else str(error), 2)
+            stop(reason_of(error), 2)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
     return app.command(cls=_Command)(run)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what an error says, without the number of an error of the system."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    if place := error.filename2 or error.filename:  # of a copy, the file that is written
+        return f"{place}: {error.strerror}"
+    # The standard output has no name.
+    return "the output has no space left" if error.errno == errno.ENOSPC else error.strerror
 
 
 def _is_out_of_memory(error: Exception) -> bool:
