@@ -8,8 +8,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The prior is the Laplace approximation of a Dirichlet and not N(0, I) (prior="standard").
 - Topics are deviations from the background word frequencies (background=False).
 - A term of the loss keeps topics apart (min_diversity=0).
-- Shares of topics are learned, theta = softmax(z + b) (learn_shares=False), and have a prior (shares_prior=0), and
-  training starts with spare topics (spare_topics=0).
+- Shares of topics are learned, theta = softmax(z + b) (learn_shares=False), and training starts with spare topics
+  (spare_topics=0).
 - The weight of the divergence rises to 1 in the first three quarters of the epochs (kl_warmup=0).
 - The encoder receives log(1 + x) and not x / sum x (encoder_input="l1"). It has 128 softplus units and not 800 ReLU
   units, its mean and log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden
@@ -34,7 +34,7 @@ from ..errors import SettingError
 from ..nn.decoders import EmbeddedTopics, MixtureDecoder
 from ..nn.network import TopicNetwork
 from ..nn.priors import laplace_dirichlet, standard_normal
-from ..settings import NotNegative, Positive
+from ..settings import Positive
 from .embedded import EmbeddedTopicModel
 from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
@@ -77,7 +77,6 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
     }
 
     topic_gain: Positive = 0.2
-    shares_prior: NotNegative = 3.0
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.3
 
