@@ -6,15 +6,15 @@ document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(W z) and p(w | theta)
 The defaults depart from the paper as follows; the settings in parentheses are the paper's, which `as_published` has:
 - z has one dimension for each topic, and W is a learned multiple of the identity (latent_size=L has a matrix).
 - Topics are deviations from the word frequencies of the corpus (background=False).
-- theta = softmax(W z + b) with learned shares b (learn_shares=False), which have a prior (shares_prior=0), and training
-  starts with spare topics (spare_topics=0), so that topics can be of different sizes.
+- theta = softmax(W z + b) with learned shares b (learn_shares=False), and training starts with spare topics
+  (spare_topics=0), so that topics can be of different sizes.
 - The mean and the log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden from
   the encoder during training (input_dropout=0). Both improve the topics and the inference on new text.
 - The weight of the divergence rises to 1 in the first three quarters of the epochs (kl_warmup=0).
 - A term of the loss keeps topics apart (min_diversity=0).
 - Topics are learned ten times as fast as the encoder (topic_gain=1), which receives log(1 + x) (encoder_input="l1"),
   and Adam's learning rate goes through one cycle (schedule="constant").
-With prior="laplace", or with an alpha, it is the same model as NVLDA, whose shares have no prior (shares_prior=0).
+With prior="laplace", or with an alpha, it is the same model as NVLDA.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..errors import SettingError
 from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
 from ..nn.layers import linear
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
-from ..settings import AtLeastOne, NotNegative, Positive
+from ..settings import AtLeastOne, Positive
 from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
@@ -97,7 +97,6 @@ class GSM(VariationalTopicModel):
         "epochs": 200,
     }
 
-    shares_prior: NotNegative = 3.0
     prior: Literal["laplace", "standard"] | None = None
     alpha: Positive | None = None
     latent_size: Annotated[int, Field(ge=2)] | None = None
