@@ -421,12 +421,12 @@ If the classes of 20ng follow Zipf's law (K=20, held-out documents), NMI is .444
 The planted correlation of corpora with 60 and 300 tokens (seeds 0 and 1) is .981 / .967 in GSM (twelve corpora; 0 / 1 of 86
 topics are not found) and .945 / .935 in ETM (ten; none more is lost).
 
-After these figures, 3 was the default of GSM and ETM for an hour. On test documents, GSM gained on 20ng (K=50, three seeds;
+After these figures, 3 was to become the default of GSM and ETM. On test documents, GSM gained on 20ng (K=50, three seeds;
 two before): NMI .535 / .569, purity .553 / .616, accuracy .651 / .675, perplexity 1485 / 1460. With K=20, NMI was .527 /
 .557, accuracy .567 / .594, and NPMI .6 .350 / .318. On 20news-avitm, all 50 topics were in use, of which ETM used 48 with
 each seed (45 and 39 before). NMI of GSM was then no lower than with even shares on any corpus with classes; if these were
 of unequal sizes, it was .009 lower on 20ng (ten seeds, standard error .006; without the prior .026) and .024 higher on
-bbc-news. But in corpora on which the weight was not chosen, very unequal shares were lost. In GSM, the correlation fell from
+bbc-news. But in corpora on which the weight was not chosen, very unequal shares became far too equal. In GSM, the correlation fell from
 .991 to .489 (5 topics, 60 tokens, seed 2) and from .988 to .842 (20 topics), and its mean over the 27 planted corpora from
 .98 to .95; in those of [other_shares.md](other_shares.md) from .99 to .97. In ETM, it fell from .975 to .198 there ("steep",
 seed 0) and from .992 to .677 ("mixed lengths", seed 1). So the default is no prior. With a weight of 1, the two corpora of
