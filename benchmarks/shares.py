@@ -402,7 +402,8 @@ pretrained stay divided (correlation .76 on six planted topics with shares from 
 is above .99.
 
 A prior of learned shares that favours equal ones adds s (1 - 20 / L) KL(u || p) to each document's loss (`shares_prior`, s;
-L is the mean number of tokens). Held-out training documents with s = 0 (the default) / 3, means of the seeds:
+L is the mean number of tokens). Held-out training documents with s = 0 (the default) / 3, means of the seeds
+(`python benchmarks/validate.py GSM --set shares_prior=0/3`):
 
 | model | corpus, K | seeds | NPMI .6 | TD .6 | NMI | accuracy | perplexity | topics in use |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
