@@ -336,7 +336,7 @@ def test_the_prior_of_shares_is_a_dirichlet():
     def log_prior(p):
         with torch.no_grad():
             shares.logits.copy_(torch.from_numpy(np.log(p)))
-            return -float(shares.inequality())
+            return -float(shares.negative_log_prior())
 
     density = dirichlet(np.full(3, 1 + strength / 3)).logpdf
     assert log_prior(first) - log_prior(second) == pytest.approx(density(first) - density(second), abs=1e-5)

@@ -186,10 +186,10 @@ class NeuralTopicModel(Published, TopicModel):
 
     def training_plan(self) -> TrainingPlan:
         """Return the plan of the last stage of training, which the settings describe."""
-        same = {
-            name: getattr(self, name) for name in ("learning_rate", "schedule", "weight_decay", "beta1", "patience")
-        }
-        return TrainingPlan(epochs=self.n_history_rows, kl_weight=self.divergence_weight, **same)
+        return TrainingPlan(
+            epochs=self.n_history_rows, learning_rate=self.learning_rate, schedule=self.schedule,
+            weight_decay=self.weight_decay, beta1=self.beta1, kl_weight=self.divergence_weight, patience=self.patience,
+        )  # fmt: skip
 
     def stream_plan(self, epochs: int) -> TrainingPlan:
         """Return the plan of `partial_fit`, which has seen its documents for so many epochs at its end."""

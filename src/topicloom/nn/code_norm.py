@@ -141,7 +141,7 @@ class TopicShares(nn.Module):
         """Return the shares, (K,), with the sum 1."""
         return torch.softmax(self.logits, dim=0)
 
-    def inequality(self) -> Tensor:
+    def negative_log_prior(self) -> Tensor:
         """Return minus the log prior of the shares for each document, up to a constant: s KL(u || p), ()."""
         return -self.prior * (torch.log_softmax(self.logits, dim=0).mean() + math.log(len(self.logits)))
 

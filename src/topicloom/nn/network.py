@@ -265,7 +265,7 @@ class AutoencoderNetwork(TopicNetwork):
             shares = step().mean(theta.detach())  # (K,)
             terms["separation"] = self.separation(self.decoder.beta_t(), shares, batch.counts.totals)
         if self.shares is not None and self.shares.prior > 0:
-            terms["shares_prior"] = self.shares.inequality().expand(len(theta))
+            terms["shares_prior"] = self.shares.negative_log_prior().expand(len(theta))
         return terms
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
