@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import topicloom as tl
 from topicloom import Corpus, NeuralTopicModel
 from topicloom.errors import InputError
 from topicloom.experiments.protocol import require_same_documents, split_documents
@@ -37,7 +38,8 @@ class VectorNetwork(AutoencoderNetwork):
         topics = FreeTopics(settings.background_logits(words), settings.n_topics, generator)
         encoder = settings.build_encoder(words, generator)
         super().__init__(MixtureDecoder(topics), encoder, settings.build_separation_term(words))
-        self.head = linear(3, settings.n_topics, generator)
+        self.head = linear(words.field_size("vectors"), settings.n_topics, generator)
+        self.n_sources = words.field_size("source")
         self.seen: list[Batch] = []
 
     def posterior(self, batch: Batch) -> PointPosterior:
@@ -81,6 +83,81 @@ def test_a_network_reads_the_fields_that_it_names():
 def test_documents_without_such_a_field_are_refused(fields):
     with pytest.raises(InputError, match=r"reads the field '(vectors|source)'"):
         VectorTM(n_topics=3, epochs=1).fit(corpus(**fields))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> VectorTM:
+    covariates = {"source": ["web", "print", "radio"] * 30}
+    return VectorTM(n_topics=3, epochs=30, batch_size=30, random_state=0).fit(
+        corpus(vectors=VECTORS, covariates=covariates)
+    )
+
+
+def codes_in(model: VectorTM, documents: Corpus) -> list[int]:
+    """Return the codes of the sources that the network reads in inference."""
+    model.network_.seen.clear()
+    model.transform(documents)
+    return torch.cat([batch.fields["source"] for batch in model.network_.seen]).tolist()
+
+
+def test_new_documents_have_the_codes_of_the_training_documents(fitted, caplog, tmp_path):
+    assert fitted.network_.n_sources == 3
+    new = corpus(vectors=VECTORS, covariates={"source": ["web", "radio", None] * 30})  # "print" does not occur
+    fitted.save(tmp_path / "model")
+    for model in (fitted, tl.load(tmp_path / "model", allow=[__name__])):
+        assert codes_in(model, new) == [2, 1, -1] * 30
+    assert codes_in(fitted, new[[1, 2]]) == [1, -1]
+    assert codes_in(fitted, corpus(vectors=VECTORS, covariates={"source": [None] * N_DOCS})) == [-1] * N_DOCS
+    assert not caplog.messages
+    assert codes_in(fitted, corpus(vectors=VECTORS, covariates={"source": ["blog", "web"] * 45})) == [-1, 2] * 45
+    message = (
+        "the covariate 'source' has values that no training document has, which the model takes as unknown: 'blog'"
+    )
+    assert caplog.messages == [message]
+
+
+def test_validation_has_the_codes_of_the_training_documents():
+    whole = corpus(vectors=VECTORS, covariates={"source": ["print", "web"] * 45})
+    model = VectorTM(n_topics=3, epochs=1, random_state=0)
+    model.fit(whole, validation=corpus(vectors=VECTORS, covariates={"source": ["web"] * N_DOCS}))
+    codes = [batch.fields["source"].tolist() for batch in model.network_.seen if not model.network_.training]
+    assert sum(len(part) for part in codes if 0 not in part) == N_DOCS
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"vectors": VECTORS[:, :2], "covariates": {"source": ["web"] * N_DOCS}},
+            "have 2 numbers, and those of the tr",
+        ),
+        ({"vectors": VECTORS, "covariates": {"source": [1.5] * N_DOCS}}, "'source' has numbers, and categories in the"),
+    ],
+)
+def test_documents_with_fields_of_another_kind_are_refused(fitted, fields, message):
+    with pytest.raises(InputError, match=message):
+        fitted.transform(corpus(**fields))
+
+
+def test_categories_in_place_of_numbers_are_refused():
+    model = VectorTM(n_topics=3, epochs=1).fit(corpus(vectors=VECTORS, covariates={"source": [1.5] * N_DOCS}))
+    assert model.network_.n_sources == 1
+    with pytest.raises(InputError, match="'source' has categories, and numbers in the training documents"):
+        model.transform(corpus(vectors=VECTORS, covariates={"source": ["web"] * N_DOCS}))
+
+
+@pytest.mark.parametrize("needs_words", [True, False])
+def test_a_network_can_infer_documents_without_words(fitted, needs_words, monkeypatch):
+    monkeypatch.setattr(fitted.network_, "needs_words", needs_words)
+    covariates = {"source": ["web", "print", "radio"] * 30}
+    whole = corpus(vectors=VECTORS, covariates=covariates)
+    theta = fitted.transform(whole)
+    found = fitted.infer(Corpus.from_counts(0 * COUNTS, vectors=VECTORS, covariates=covariates))
+    expected = np.full_like(theta, 1 / 3) if needs_words else theta
+    np.testing.assert_allclose(found.theta, expected, rtol=1e-6)
+    assert found.empty.all() == needs_words == found.empty.any()
+    merged = fitted.merge([0, 1]).infer(Corpus.from_counts(0 * COUNTS, vectors=VECTORS, covariates=covariates))
+    np.testing.assert_allclose(merged.theta[:, 0], expected[:, :2].sum(1), rtol=1e-5)
 
 
 def test_readers_keep_fields_through_splits_and_samples():

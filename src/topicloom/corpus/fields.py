@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
@@ -18,10 +19,16 @@ from .covariates import Categories, Covariate, covariates_of
 from .missing import are_marked_numbers, is_mark, is_missing
 from .times import Times, parse_times
 
+logger = logging.getLogger("topicloom")
+
 MOST_IN_A_LIST = 1 << 16  # ids or labels; more are kept as bytes, which take a third of the memory
 _HASHED_ROWS = 1 << 14
 
+_NAMED = 5  # values in a message
+
 Rows: TypeAlias = npt.NDArray[np.intp]
+# What a network knows of a field before it reads a document: how many numbers a document has, or the categories' names.
+FieldKind: TypeAlias = int | tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,38 +120,82 @@ class Fields:
         columns |= {name: compact(columns[name]) for name in ("ids", "labels") if columns[name] is not None}
         return Fields(**columns, covariates=covariates)
 
-    def array(self, name: str) -> npt.NDArray[Any]:
+    def kinds(self) -> dict[str, FieldKind]:
+        """Return the kind of each field that `array` returns, by its name.
+
+        Returns:
+            vectors: the length E of a vector; times and covariates of numbers: 1; categories: their names.
+        """
+        found: dict[str, FieldKind] = {} if self.vectors is None else {"vectors": self.vectors.shape[1]}
+        found |= {} if self.times is None else {"times": 1}
+        return found | {
+            name: each.names if isinstance(each, Categories) else 1 for name, each in self.covariates.items()
+        }
+
+    def array(self, name: str, kind: FieldKind | None = None) -> npt.NDArray[Any]:
         """Return a field as numbers that a network can read.
 
         Args:
             name: "vectors", "times", or the name of a covariate.
+            kind: the kind that it has in the documents of training; None if these are those.
 
         Returns:
             vectors: (n_docs, E) float32; times: (n_docs,) float32, in days since 1970; a covariate: (n_docs,) float32,
-            or int64 codes if it is categorical.
+            or int64 codes if it is categorical, which are positions among the categories of training.
 
         Raises:
-            InputError: the documents do not have this field.
+            InputError: the documents do not have this field, or it is of another kind.
         """
         if name == "vectors" and self.vectors is not None:
+            if kind not in (None, self.vectors.shape[1]):
+                raise InputError(
+                    f"the vectors of these documents have {self.vectors.shape[1]} numbers, and those of the training "
+                    f"documents {kind}; make both with the same model"
+                )
             return self.vectors
         if name == "times" and self.times is not None:
             days = (self.times - np.datetime64(0, "us")) / np.timedelta64(1, "D")
             return np.asarray(days, np.float32)
         if name in self.covariates:
-            covariate = self.covariates[name]
-            return (
-                covariate.codes.astype(np.int64) if isinstance(covariate, Categories) else covariate.astype(np.float32)
-            )
-        raise InputError(
-            f"the model reads the field {name!r} of each document, which these documents do not have; give it when the "
-            "corpus is made (`vectors`, `timestamps` or `covariates`)"
-        )
+            return _numbers(name, self.covariates[name], kind)
+        raise no_field(name)
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each field that `array` returns, by its name."""
         names = [name for name in ("vectors", "times") if getattr(self, name) is not None]
         return {name: array_digest(self.array(name)) for name in (*names, *self.covariates)}
+
+
+def no_field(name: str) -> InputError:
+    """Return the error that says that documents lack a field."""
+    return InputError(
+        f"the model reads the field {name!r} of each document, which these documents do not have; give it when the "
+        "corpus is made (`vectors`, `timestamps` or `covariates`)"
+    )
+
+
+def _numbers(name: str, covariate: Covariate, kind: FieldKind | None) -> npt.NDArray[Any]:
+    """Return a covariate as `Fields.array` does."""
+    if not isinstance(covariate, Categories):
+        if not isinstance(kind, tuple):
+            return covariate.astype(np.float32)
+        if np.isnan(covariate).all():  # a column without a value is taken as one of numbers
+            return np.full(len(covariate), -1, np.int64)
+        raise InputError(f"the covariate {name!r} has numbers, and categories in the training documents; give these")
+    if kind is None or kind == covariate.names:
+        return covariate.codes.astype(np.int64)
+    if not isinstance(kind, tuple):
+        raise InputError(f"the covariate {name!r} has categories, and numbers in the training documents; give these")
+    places = {value: code for code, value in enumerate(kind)}
+    codes = np.array([*(places.get(value, -1) for value in covariate.names), -1], np.int64)  # the last: not known
+    used = set(covariate.codes.tolist())
+    if new := [repr(value) for code, value in enumerate(covariate.names) if codes[code] < 0 and code in used]:
+        logger.warning(
+            "the covariate %r has values that no training document has, which the model takes as unknown: %s%s",
+            name, ", ".join(new[:_NAMED]), " and more" if len(new) > _NAMED else "",
+        )  # fmt: skip
+    chosen: npt.NDArray[Any] = codes[covariate.codes]
+    return chosen
 
 
 def array_digest(array: npt.NDArray[Any]) -> str:

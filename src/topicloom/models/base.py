@@ -266,7 +266,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         self.tokenizer_: AnyTokenizer = corpus.tokenizer
         corpus = own_part(corpus)
         self.word_counts_, self.document_counts_, self.n_documents_ = totals(corpus)
-        self.n_features_in_ = corpus.n_words
+        self.n_features_in_, self.fields_ = corpus.n_words, corpus.fields.kinds()
         self.history_: list[dict[str, Any]] = []
         self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
         return corpus
@@ -302,7 +302,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         log_frequency = (counts / counts.sum()).log().float()
         sizes = self.n_documents_, float(self.word_counts_.sum())
         seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics)
-        return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, *sizes, seeds)
+        return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, *sizes, seeds, self.fields_)
 
     def draw_seed(self) -> int:
         """Return a seed that `random_state` determines. The global random state is not read."""

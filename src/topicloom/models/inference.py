@@ -91,7 +91,8 @@ def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference 
         posterior: a function that returns q(theta | x) of a batch; by default that of the network.
     """
     infer = posterior or network.posterior
-    theta, done, empty = None, 0, corpus.is_empty
+    theta, done = None, 0
+    empty = corpus.is_empty if network.needs_words else np.zeros(corpus.n_docs, np.bool_)
     for shares in each_batch(network, corpus, lambda batch: infer(batch).point()):
         theta = np.empty((corpus.n_docs, shares.shape[1]), np.float32) if theta is None else theta
         theta[done : done + len(shares)] = shares

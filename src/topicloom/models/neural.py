@@ -29,7 +29,7 @@ from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingSt
 from .base import TopicModel
 from .published import Published
 from .spare_topics import SpareTopics, build_wide, n_spare
-from .words import Words
+from .words import Words, with_fields
 
 logger = logging.getLogger("topicloom")
 
@@ -322,7 +322,8 @@ class NeuralTopicModel(Published, TopicModel):
         device = choose_device(self.device)
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
-        network = build(self.word_statistics(), torch.Generator().manual_seed(seed))
+        words = self.word_statistics()
+        network = with_fields(build(words, torch.Generator().manual_seed(seed)), words)
         self.set_loss(network)
         state = TrainingState.start(network, self.training_stages()[0].plan, seed, device)
         if current().size > 1:

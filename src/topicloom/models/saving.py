@@ -19,12 +19,14 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from ..corpus.fields import FieldKind
 from ..files import write_lines, write_manifest
 from ..nn.gradients import full_precision
 from ..settings import check_settings, from_text, path_settings
 from ..text import tokenizer_from_settings
 from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, VOCABULARY, WEIGHTS
 from ..training.batches import choose_device
+from .words import with_fields
 
 if TYPE_CHECKING:
     from .base import TopicModel
@@ -52,6 +54,8 @@ def save_into(model: TopicModel, folder: Path) -> None:
         "history": model.history_,
         "named_columns": hasattr(model, "feature_names_in_"),
     }
+    if isinstance(model.network_.fields, Mapping):
+        config["fields"] = {name: kind for name, kind in model.network_.fields.items() if kind is not None}
     write_manifest(folder / CONFIG, config | model.further_config(), (WEIGHTS, VOCABULARY))
 
 
@@ -82,12 +86,14 @@ def restore(kind: type[Model], config: dict[str, Any], vocabulary: list[str], te
     if model.n_documents_ < max(1, int(tensors["document_counts_"].max())):
         raise ValueError(f"{CONFIG} says that there were {model.n_documents_} documents, and {WEIGHTS} counts more")
     model.history_ = config["history"]
+    model.fields_ = {name: _kind(kind) for name, kind in config.get("fields", {}).items()}
     if config["named_columns"]:
         model.feature_names_in_ = np.array(vocabulary, dtype=object)  # a data frame's columns are checked again
     for name in COUNTS:
         setattr(model, name, tensors.pop(name).numpy())
     tensors.pop(COMPONENTS)  # it is computed from the weights
-    network = model.build_network(model.word_statistics(), torch.Generator().manual_seed(0))
+    words = model.word_statistics()
+    network = with_fields(model.build_network(words, torch.Generator().manual_seed(0)), words)
     try:
         network.load_state_dict(tensors)
     except RuntimeError as error:
@@ -104,6 +110,15 @@ def _refuse_paths(kind: type[TopicModel], settings: Mapping[str, Any]) -> None:
     for name in path_settings(kind) if kind.__module__.split(".")[0] == "topicloom" else ():
         if settings.get(name) is not None:
             raise ValueError(f"the setting {name!r} is {settings[name]!r:.60}, and a saved model reads no other file")
+
+
+def _kind(kind: Any) -> FieldKind:
+    """Return the kind of a field that JSON has: a number, or the list of the categories' names."""
+    if isinstance(kind, list) and all(isinstance(name, str) for name in kind):
+        return tuple(kind)
+    if isinstance(kind, int) and kind > 0:
+        return kind
+    raise ValueError(f"{CONFIG} says that a field of the documents is {kind!r:.60}, not a size or names")
 
 
 def _check_vocabulary(vocabulary: Sequence[str]) -> None:

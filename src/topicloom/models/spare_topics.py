@@ -161,7 +161,7 @@ class SpareTopics:
         new.load_run_state(*old.run_state())
         self.model.set_loss(new)
         new.begin_stage(self.stages[state.stage].name)
-        new.generator = old.generator
+        new.generator, new.fields = old.generator, old.fields
         state.narrow(new, which)
         self._mark(new, len(kept))
 

@@ -1,14 +1,16 @@
-"""The vocabulary as a network knows it before training: word frequencies, and the words that users give to topics."""
+"""What a network knows before training: word frequencies, seed words of topics, and the kinds of documents' fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from ..corpus.fields import FieldKind, no_field
 from ..errors import SettingError, similar
+from ..nn.network import TopicNetwork
 
 SEED_STRENGTH = 4.0  # nats; a seed word starts about 50 times as likely in its topic as in others
 _NAMED = 5  # words in a message
@@ -24,6 +26,8 @@ class Words:
         names: the words.
         n_docs, n_tokens: the number of documents, and of the tokens in all of them.
         seeds: (V, K) what seed words add to the log weights of their topics, or None if there are no seed words.
+        fields: what is known of each document besides its words. By the name of the field, it has the length of
+            "vectors", 1 for "times" and a covariate of numbers, and the names of a covariate's categories.
     """
 
     log_frequency: Tensor
@@ -32,14 +36,33 @@ class Words:
     n_docs: int
     n_tokens: float
     seeds: Tensor | None = None
+    fields: Mapping[str, FieldKind] = field(default_factory=dict)
 
     @property
     def mean_length(self) -> float:
         """The mean number of tokens in a document."""
         return self.n_tokens / self.n_docs
 
+    def field_size(self, name: str) -> int:
+        """Return the length of the documents' vectors ("vectors"), the number of a covariate's categories, or 1.
+
+        Raises:
+            InputError: the documents of training do not have this field.
+        """
+        if name not in self.fields:
+            raise no_field(name)
+        kind = self.fields[name]
+        return len(kind) if isinstance(kind, tuple) else kind
+
     def __len__(self) -> int:
         return len(self.log_frequency)
+
+
+def with_fields(network: TopicNetwork, words: Words) -> TopicNetwork:
+    """Return the network, which then knows the kinds of the fields that it reads, so that documents can be checked."""
+    if network.fields:
+        network.fields = {name: words.fields.get(name) for name in network.fields}
+    return network
 
 
 def seed_weights(

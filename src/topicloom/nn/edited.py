@@ -175,7 +175,7 @@ class EditedNetwork(TopicNetwork):
         super().__init__()
         self.base = base
         self.steps = nn.ModuleList(steps)
-        self.fields = base.fields
+        self.fields, self.needs_words = base.fields, base.needs_words
         with full_precision(), torch.inference_mode(False), torch.no_grad():
             if stages is None:
                 topics, average = base.topic_word().float().clone(), base.prior_theta().float().clone()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -80,14 +80,17 @@ class TopicNetwork(nn.Module, ABC):
 
     Attributes:
         generator: the only source of randomness, so that the state of a run can be saved. `on` sets it.
-        fields: the names of the documents' fields that batches must contain.
+        fields: the names of the documents' fields that batches must contain. When the network is built into a model,
+            this becomes a mapping from the names to what the fields are in the documents of training (`Words.fields`).
+        needs_words: whether documents without a known word get `prior_theta`; otherwise they get their posterior, too.
         has_spare_topics: whether some of the topics will be removed while it is trained.
         keeps_apart: whether the loss may move topics apart, which it does not while many of them will be removed.
         criterion: the likelihood in the loss and in the bound.
     """
 
     generator: torch.Generator
-    fields: tuple[str, ...] = ()
+    fields: Collection[str] = ()
+    needs_words: bool = True
     has_spare_topics: bool = False
     keeps_apart: bool = True
     criterion: Criterion = "cross_entropy"

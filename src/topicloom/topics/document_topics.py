@@ -29,7 +29,7 @@ class DocumentTopics(WithFields):
 
     Attributes:
         theta: (n_docs, K) float32, rows sum to 1. A document without a known word has the model's average shares.
-        empty: (n_docs,) True for a document without a known word.
+        empty: (n_docs,) True for a document without a known word. A model that needs no words has none.
         fields: what is known of the documents; `ids`, `labels`, `times` and `texts` are its parts.
     """
 

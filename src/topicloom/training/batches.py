@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -76,18 +76,21 @@ class BatchReader:
         self._whole: list[Batch] = []  # the batch of all documents once it is read; `with_batches_of` shares the list
 
     @classmethod
-    def of(cls, corpus: Corpus, batch_size: int, device: torch.device, fields: Iterable[str] = ()) -> BatchReader:
+    def of(cls, corpus: Corpus, batch_size: int, device: torch.device, fields: Collection[str] = ()) -> BatchReader:
         """Return a reader of all documents of a corpus.
 
         Args:
             corpus: the documents.
             batch_size, device: as above.
-            fields: the names of the fields that batches should contain (see `Fields.array`).
+            fields: the names of the fields that batches should contain, or a mapping from these to their kinds in the
+                documents of training (see `Fields.array`).
 
         Raises:
-            InputError: the corpus has no such field.
+            InputError: the corpus has no such field, or it is of another kind.
         """
-        return cls(corpus.counts, batch_size, device, fields={name: corpus.fields.array(name) for name in fields})
+        kinds = fields if isinstance(fields, Mapping) else dict.fromkeys(fields)
+        arrays = {name: corpus.fields.array(name, kind) for name, kind in kinds.items()}
+        return cls(corpus.counts, batch_size, device, fields=arrays)
 
     @property
     def n_docs(self) -> int:
