@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime
 import gzip
@@ -410,10 +411,40 @@ def test_markdown_is_one_document(write):
     assert list(read(write("a.md", "# Title\n\nText\n"))) == [Document("# Title\n\nText\n", "a.md")]
 
 
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "gb18030"])
+def test_a_mark_of_utf16_is_recognised(write, monkeypatch, mark, encoding):
+    content = mark + "好\nthere\n".encode("utf-16-le" if mark == codecs.BOM_UTF16_LE else "utf-16-be")
+    assert texts(write("a.txt", content), encoding=encoding) == ["好", "there"]
+    assert texts(write("b.txt.gz", gzip.compress(content)), encoding=encoding) == ["好", "there"]
+    for buffer in (io.BytesIO(content), io.BufferedReader(Pipe(content))):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(buffer))
+        assert texts("-", encoding=encoding) == ["好", "there"]
+
+
+class Pipe(io.RawIOBase):
+    """Bytes that can only be read on."""
+
+    def __init__(self, content: bytes) -> None:
+        self._rest = io.BytesIO(content)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:
+        return self._rest.readinto(buffer)
+
+
+def test_a_folder_of_utf8_and_utf16(write, tmp_path):
+    (tmp_path / "folder").mkdir()
+    write("folder/a.txt", "one\n")
+    write("folder/b.txt", "two\n".encode("utf-16"))
+    assert texts(tmp_path / "folder") == ["one\n", "two\n"]
+
+
 @pytest.mark.parametrize(
     ("content", "encoding", "advice"),
     [
-        ("hello\n".encode("utf-16"), "utf-8", r'give `encoding="utf-16"`$'),
         (
             "hello\nthere\n".encode("utf-16-le"),
             "utf-8",

@@ -74,6 +74,7 @@ def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
     """
     try:
         with _open(given, newline) as file:
+            given = given._replace(encoding=file.encoding)
             yield Lines(file, given)
     except UnicodeDecodeError as error:
         raise _undecodable(given, error) from None
@@ -87,12 +88,24 @@ def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
 
 
 def _open(given: Input, newline: str | None) -> TextIO:
-    if given.path is not None:
-        return io.TextIOWrapper(_open_binary(given.path), given.encoding, given.errors, newline)
-    buffer = getattr(sys.stdin, "buffer", None)
+    buffer = getattr(sys.stdin, "buffer", None) if given.path is None else _open_binary(given.path)
     if buffer is None or buffer.closed:
         raise InputError("standard input is closed; give a file")
-    return io.TextIOWrapper(buffer, given.encoding, given.errors, newline)
+    return io.TextIOWrapper(buffer, _marked(buffer) or given.encoding, given.errors, newline)
+
+
+def _marked(file: Any) -> str | None:
+    """Return "utf-16" if a file begins with the mark of this encoding, whose bytes begin no text in UTF-8.
+
+    Excel's "Unicode text" and some editors on Windows write such files. The file is not read on.
+    """
+    if file.seekable():
+        start = file.tell()
+        head = file.read(2)
+        file.seek(start)
+    else:
+        head = file.peek(2) if hasattr(file, "peek") else b""
+    return "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else None
 
 
 def _open_binary(path: Path) -> IO[bytes]:

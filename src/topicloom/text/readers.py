@@ -70,7 +70,7 @@ def read(
         timestamp: the column with the documents' times, likewise.
         format: "txt", "md", "csv", "tsv", "xlsx", "jsonl" or "parquet", where the file's name does not show it. It
             does not apply to a folder.
-        encoding: the encoding of text files. A UTF-8 byte order mark is skipped.
+        encoding: the encoding of text files. A mark at the beginning is skipped, and that of UTF-16 is recognised.
         errors: what to do with bytes that cannot be decoded: "strict", "replace" or "ignore".
         delimiter: the character between the fields of a .csv or .tsv file. None recognises a comma, semicolon, tab or
             vertical bar in .csv files.
