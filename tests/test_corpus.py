@@ -252,6 +252,18 @@ def test_own_tokenizer():
         Corpus.from_texts(TEXTS, tokenizer=str.split, user_dictionary="own.txt")
 
 
+def test_a_language_without_effect_is_reported(caplog):
+    for texts, options, why in (
+        (TEXTS, {"tokenizer": str.split}, "`tokenizer` splits the texts"),
+        ([["cat", "dog"], ["cat"]], {}, "the documents are lists of tokens"),
+    ):
+        Corpus.from_texts(texts, min_df=1, max_df=1.0, **options)
+        assert not caplog.messages
+        Corpus.from_texts(texts, min_df=1, max_df=1.0, language="en", **options)
+        assert caplog.messages == [f"`language` has no effect, because {why}; leave it out"]
+        caplog.clear()
+
+
 def test_workers_change_nothing(monkeypatch):
     monkeypatch.setattr(chunks, "_CHUNK_DOCUMENTS", 7)
     texts = [f"w{i % 13} v{i % 5} v{i % 5} u{i}" for i in range(100)]

@@ -113,6 +113,7 @@ def test_an_interpolation_of_chosen_documents(topics):
     figures.draw(topics, "interpolation")
     for wrong, says in (
         (["d0", "d900"], "there is no document with the id 'd900'; did you mean"),
+        (["x", "d0"], "there is no document with the id 'x'; choose one of d0, d1, d10, d11, d12 and 86 more$"),
         ([0, 91], "there is no document 91; the rows are 0 to 90"),
         (["d0"], "should name two documents"),
         (["odd", "d0"], "document odd contains no word that the model knows, .* name another one in `documents`"),

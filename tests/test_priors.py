@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from topicloom.nn import divergences
+from topicloom.nn import divergences, samplers
 from topicloom.nn.decoders import FreeTopics
 from topicloom.nn.discrepancies import diffusion_kernel, mmd
 from topicloom.nn.divergences import topic_information
@@ -161,6 +161,18 @@ def test_a_fitted_mixture_follows_the_codes():
     assert torch.allclose(fitted.means, centres, atol=0.3)
     assert torch.allclose(fitted.vars, torch.full((3, 3), 0.25), atol=0.1)
     assert torch.allclose(fitted.weights, torch.full((3,), 1 / 3), atol=0.1)
+
+
+def test_a_fitted_mixture_follows_the_codes_in_parts(monkeypatch):
+    whole, parts = FittedMixture(7, 3.0), FittedMixture(7, 3.0)
+    for n_codes in (50, 30):
+        codes = torch.randn(n_codes, 7, generator=seeded(n_codes))
+        whole.update(codes)
+        with monkeypatch.context() as context:
+            context.setattr(samplers, "_MOST_AT_ONCE", 3 * codes.numel())
+            parts.update(codes)
+    for name, tensor in whole.state_dict().items():
+        torch.testing.assert_close(parts.state_dict()[name], tensor)
 
 
 def test_a_log_ratio_decoder_reads_theta_as_the_code_that_it_came_from():

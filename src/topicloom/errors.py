@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from os import PathLike
 from typing import ClassVar, Self
 
+_LISTED = 100  # names in a message
+
 
 class InputError(ValueError):
     """An input cannot be used. The command line prints the message and exits with code 2."""
@@ -119,20 +121,21 @@ class TrainingInterrupted(KeyboardInterrupt):
         self.signal = signal
 
 
-def nearest(name: str, names: Iterable[str], shown: Iterable[str] | None = None) -> str:
-    """Return a clause that offers the names most like `name`, or lists up to a hundred if none is similar.
+def nearest(name: str, names: Iterable[str], shown: Iterable[str] | None = None, most: int = _LISTED) -> str:
+    """Return a clause that offers the names most like `name`, or lists the first ones if none is similar.
 
     Args:
         name: what was given.
         names: the names that there are.
         shown: how the message writes each of them, in this order; None writes the names themselves, sorted.
+        most: the number of names in a list.
     """
     known = sorted(names) if shown is None else list(names)
     written = dict(zip(known, known if shown is None else shown, strict=True))
     if close := _close(name, known):
         return f"did you mean {' or '.join(written[each] for each in close)}?"
-    more = f" and {len(written) - _LISTED:,} more" if len(written) > _LISTED else ""
-    return f"choose one of {', '.join(list(written.values())[:_LISTED])}{more}"
+    more = f" and {len(written) - most:,} more" if len(written) > most else ""
+    return f"choose one of {', '.join(list(written.values())[:most])}{more}"
 
 
 def similar(name: str, names: Iterable[str]) -> str:
@@ -159,7 +162,6 @@ _RENAMED = {
     "top_n": "words",
     "every": "checkpoint_every",
 }
-_LISTED = 100  # names in a message
 _ARGUMENT = re.compile(r"`([A-Za-z_]\w*)(?:=([^`]+))?`")
 
 

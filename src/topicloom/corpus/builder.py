@@ -84,6 +84,9 @@ def choose_tokenizer(
             "leave one of them out"
         )
     texts = [document.text for document in first if isinstance(document.text, str)]
+    if language != "auto" and (tokenizer is not None or not texts):
+        why = "the documents are lists of tokens" if tokenizer is None else "`tokenizer` splits the texts"
+        logger.warning("`language` has no effect, because %s; leave it out", why)
     if isinstance(tokenizer, (Tokenizer, CustomTokenizer, Pretokenized)):
         if replace_stop_words or not (isinstance(stop_words, str) and stop_words == "auto"):
             raise InputError("`tokenizer` has its own stop words; leave `stop_words` and `replace_stop_words` out")

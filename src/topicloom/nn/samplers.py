@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from .dirichlet import log_gamma_draws
 
 _RATE = 0.05  # the weight of a batch in running statistics
+_MOST_AT_ONCE = 1 << 24  # numbers
 _CORNER_DISTANCE, _CORNER_DEVIATION = 20.0, 4.0  # those of the prior "gmm-std" of zll17's Neural_Topic_Models
 
 
@@ -143,8 +144,14 @@ class FittedMixture(GaussianMixtureSampler):
         self.floor = (0.1 * spread) ** 2
 
     def update(self, codes: Tensor) -> None:
-        gap = (codes[:, None] - self.means) ** 2  # (B, K, K)
-        log_density = -0.5 * (gap / self.vars + self.vars.log()).sum(2) + self.weights.log()  # (B, K)
+        def gap(part: slice) -> Tensor:
+            return (codes[:, None] - self.means[part]) ** 2  # (B, C, K)
+
+        # All components at once would take memory in proportion to B K^2.
+        n_at_once = max(1, _MOST_AT_ONCE // codes.numel())
+        parts = [slice(start, start + n_at_once) for start in range(0, len(self.weights), n_at_once)]
+        distances = [(gap(part) / self.vars[part] + self.vars[part].log()).sum(2) for part in parts]  # (B, C)
+        log_density = -0.5 * torch.cat(distances, dim=1) + self.weights.log()  # (B, K)
         eta = torch.softmax(log_density, dim=1)  # (B, K)
         mass = eta.sum(0)  # (K,)
         # A component moves in proportion to its documents. One without documents stays, and may get some later.
@@ -152,7 +159,8 @@ class FittedMixture(GaussianMixtureSampler):
         share = (eta / mass.clamp_min(1e-8)).mT  # (K, B)
         centre = share @ codes  # (K, K)
         about_new = step * (2 - step) * (centre - self.means) ** 2  # (K, K)
-        spread = torch.einsum("kb,bkl->kl", share, gap) - about_new  # (K, K)
+        spreads = [torch.einsum("kb,bkl->kl", share[part], gap(part)) for part in parts]  # (C, K)
+        spread = torch.cat(spreads) - about_new  # (K, K)
         self.means.lerp_(centre, step)
         self.vars.lerp_(spread, step).clamp_(min=self.floor)
         self.weights.lerp_(mass / len(codes), _RATE).clamp_(min=1e-3 / len(mass))

@@ -34,6 +34,7 @@ _METHODS = {
     "pca": "a principal component analysis, which shows the two directions in which they differ most",
 }
 _MOST_DOCUMENTS = 5_000  # in a map
+_SEARCHED, _OFFERED = 10_000, 5  # ids of documents, for a message
 _WORDS_OF_MAP = 240  # in all topics together
 _BAR_WORDS, _CLOUD_WORDS = 10, 40  # of a topic
 
@@ -245,7 +246,8 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
     for name in chosen:
         if isinstance(name, str):
             if name not in documents.ids:
-                raise InputError(f"there is no document with the id {name!r}; {nearest(name, documents.ids[:10_000])}")
+                advice = nearest(name, documents.ids[:_SEARCHED], most=_OFFERED)
+                raise InputError(f"there is no document with the id {name!r}; {advice}")
             rows.append(documents.ids.index(name))
         elif 0 <= name < len(documents):
             rows.append(int(name))
