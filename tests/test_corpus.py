@@ -254,7 +254,7 @@ def test_own_tokenizer():
 
 def test_a_language_without_effect_is_reported(caplog):
     for texts, options, why in (
-        (TEXTS, {"tokenizer": str.split}, "`tokenizer` splits the texts"),
+        (["a cat", "a dog"], {"tokenizer": str.split}, "`tokenizer` splits the texts"),
         ([["cat", "dog"], ["cat"]], {}, "the documents are lists of tokens"),
     ):
         Corpus.from_texts(texts, min_df=1, max_df=1.0, **options)
