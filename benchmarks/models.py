@@ -59,10 +59,6 @@ documents. However, test figures of Loom and NVDM were read between rounds of th
 - duplicates: pairs of topics that share 8 of their 10 top words (relevance .6).
 - active: topics that are the main topic of some training document.
 
-The bounds of "DirichletVAE icdf" and "DirichletVAE sparse" on 20ng and 20news-avitm are older. They were computed with
-the draws of training, which are not from the posterior whose divergence is counted. Such bounds were 1 to 2 % too low
-on bbc-news, and 2 to 15 % on titles.
-
 Rows of GaussianBATM are older, except seeds 1 and 2 of bbc-news with K=20. Since then, the critic no longer moves the
 shares of topics.
 
