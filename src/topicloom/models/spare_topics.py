@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 
 # The least and the most spare topics. With few topics, a large one needs many parts before rare ones find a place.
 MIN_SPARE, MAX_SPARE = 12, 50
-# Chosen on held-out documents; benchmarks/shares.md has what else was tried.
+# Chosen on held-out documents; benchmarks/shares_tried.md has what else was tried.
 _MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, as many each time
 _LAST = 0.75  # the share of the epochs after which the last ones are removed, while others may still become unused
 _SMALL_SHARE = 0.2  # a topic with less than this share of 1 / K counts for less

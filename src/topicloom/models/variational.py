@@ -43,7 +43,7 @@ class VariationalTopicModel(NeuralTopicModel):
     @property
     def warmup_share(self) -> float:
         """The share of the epochs in which the divergence's weight rises by default."""
-        return 0.75  # benchmarks/shares.md has what it changes
+        return 0.75  # benchmarks/shares_tried.md has what it changes
 
     @property
     def has_constant_divergence(self) -> bool:

@@ -13,7 +13,7 @@ from .layers import BatchNorm
 CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
 PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its outputs are not scaled to the prior
 _GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
-_LEAST_SCALE, _LEAST_SPREAD = 0.75, 0.05  # of the mean and the log-variance; benchmarks/shares.md has what they change
+_LEAST_SCALE, _LEAST_SPREAD = 0.75, 0.05  # of the mean and the log-variance; benchmarks/shares_tried.md has others
 _NEAR_ONE = -3.0  # where a bounded scale starts, as least_scale ** .05, because .05 is its logistic function
 _UNINFORMATIVE = 20.0  # tokens; beside what shorter documents say about shares, a prior of them would decide
 _EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses

@@ -20,7 +20,7 @@ Target = Literal["counts", "tfidf"]
 Activation = Literal["softplus", "relu", "tanh"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
-_DIRICHLET_SCALE = 2.0  # of normalised logits; benchmarks/shares.md has what it changes
+_DIRICHLET_SCALE = 2.0  # of normalised logits; benchmarks/shares_tried.md has what it changes
 _SHAPE_SCALE = 0.3  # of normalised logarithms of Weibull shapes, which so stay near those of gamma variables
 
 

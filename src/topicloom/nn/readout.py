@@ -12,7 +12,7 @@ from torch import Tensor
 from .sparse import TINY, SparseCounts
 
 _EM_STEPS = 30
-_PRIOR_TOKENS = 2.0  # with the average shares, added to each document; benchmarks/shares.md has others
+_PRIOR_TOKENS = 2.0  # with the average shares, added to each document; benchmarks/shares_tried.md has others
 _LEAST_SHARE = 1e-3  # of these tokens, so that no document has exactly nothing of a topic
 _FIT_STEPS, _TOLERANCE = 100, 1e-7
 
