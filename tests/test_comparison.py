@@ -297,6 +297,22 @@ def test_tests_are_corrected_for_their_number():
     assert "95 % interval" in text
 
 
+def test_the_best_is_compared_over_the_same_numbers_of_topics():
+    values = {
+        ("a", 5): [200.0],
+        ("a", 50): [100.0],
+        ("b", 5): [210.0],
+        ("b", 50): [110.0],
+        ("c", 5): [None],
+        ("c", 50): [120.0],
+    }
+    assert made(values).best("perplexity_completion") == "a"  # c has only the easier number of topics
+    assert (
+        made({("a", 5): [200.0], ("a", 50): [None], ("b", 5): [None], ("b", 50): [100.0]}).best("perplexity_completion")
+        == "b"
+    )  # no number in common
+
+
 def test_the_best_of_equal_models_is_seldom_better():
     random, false = np.random.default_rng(0), 0
     for _ in range(200):

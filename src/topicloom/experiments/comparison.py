@@ -182,12 +182,18 @@ class Comparison:
     def best(self, measure: str, on: str = "validation") -> str | None:
         """Return the model with the best mean of a measure over all numbers of topics, or None if no fit has it.
 
+        If all fits of a model with some number of topics failed, that number is left out for every model.
+
         Raises:
             SettingError: an unknown measure or part.
         """
+        fits = {(model, k): self.values(measure, model, k, on) for model in self.models for k in self.n_topics}
+        known = {fit: values for fit, values in fits.items() if np.isfinite(values).any()}
+        able = list(dict.fromkeys(model for model, _ in known))
+        common = [k for k in self.n_topics if all((model, k) in known for model in able)] or self.n_topics
         means = {}
-        for model in self.models:
-            values = np.concatenate([self.values(measure, model, k, on) for k in self.n_topics])
+        for model in able:
+            values = np.concatenate([fits[model, k] for k in common])
             if np.isfinite(values).any():
                 means[model] = float(np.nanmean(values)) * CATALOGUE[measure].better
         return max(means, key=lambda name: means[name]) if means else None
