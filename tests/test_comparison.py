@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from topicloom import __version__, metrics
 from topicloom.corpus import Corpus
@@ -27,6 +29,7 @@ from topicloom.experiments.compare import DEFAULT_MODELS, compare, estimators, s
 from topicloom.experiments.comparison import Comparison
 from topicloom.experiments.protocol import Evaluator
 from topicloom.metrics.catalogue import measures_of
+from topicloom.metrics.correction import holm
 from topicloom.models import GSM, LDA
 from topicloom.models.persistence import estimator_named
 from topicloom.reports.comparison_page import csv_lines, page
@@ -281,13 +284,65 @@ def test_tests_are_corrected_for_their_number():
         ("d", 5): [9.0, None, 9.0],
     }
     rows = {row["model"]: row for row in made(values).paired("perplexity_completion", "a")}
-    assert rows["b"]["p_holm"] == pytest.approx(3 * rows["b"]["p"])
-    assert rows["c"]["p_holm"] == pytest.approx(max(rows["c"]["p"], 2 * rows["d"]["p"]))
+    series = [np.array(each, float) for each in values.values()]
+    pairs = [ttest_rel(one, other, nan_policy="omit").pvalue for one, other in combinations(series, 2)]
+    p = dict(zip(["b", "c", "d", "bc", "bd", "cd"], holm(pairs), strict=True))
+    for model, row in rows.items():
+        assert row["p_holm"] == pytest.approx(p[model])
+    assert rows["b"]["p_holm"] > 3 * rows["b"]["p"]  # six tests, and not the three of this call
     assert rows["b"]["low"] < rows["b"]["difference"] < rows["b"]["high"]
     text = page(made(values))
     assert "p, Holm" in text
     assert "after Holm" in text
     assert "95 % interval" in text
+
+
+def test_the_best_is_compared_over_the_same_numbers_of_topics():
+    values = {
+        ("a", 5): [200.0],
+        ("a", 50): [100.0],
+        ("b", 5): [210.0],
+        ("b", 50): [110.0],
+        ("c", 5): [None],
+        ("c", 50): [120.0],
+    }
+    assert made(values).best("perplexity_completion") == "a"  # c has only the easier number of topics
+    assert (
+        made({("a", 5): [200.0], ("a", 50): [None], ("b", 5): [None], ("b", 50): [100.0]}).best("perplexity_completion")
+        == "b"
+    )  # no number in common
+
+
+def test_the_best_of_equal_models_is_seldom_better():
+    random, false = np.random.default_rng(0), 0
+    for _ in range(200):
+        fits = random.normal(100, 1, (8, 4))
+        found = made({(str(model), 5): each.tolist() for model, each in enumerate(fits)})
+        rows = found.paired("perplexity_completion", found.best("perplexity_completion"))
+        false += min(row["p_holm"] for row in rows) < 0.05
+    assert false <= 10  # 5 % of 200; with the correction for seven tests there are 14
+
+
+def test_values_that_share_seeds_have_no_test():
+    found = made({("a", 5): [0.2, 0.3, 0.25], ("b", 5): [0.4, 0.41, 0.43]}, "topic_distance")
+    (row,) = found.paired("topic_distance", "a")
+    assert row["difference"] == pytest.approx(0.49 / 3)
+    assert (row["low"], row["high"], row["p"], row["p_holm"], row["pairs"]) == (None, None, None, None, 3)
+
+
+def test_standard_errors_of_values_that_share_seeds_are_those_of_the_jackknife():
+    from topicloom.reports.n_topics_curve import _means_and_errors
+
+    n = 5
+    distances = np.random.default_rng(0).random((n, n))
+    distances += distances.T
+    np.fill_diagonal(distances, 0)
+    without = [np.delete(np.delete(distances, seed, 0), seed, 1).sum() / ((n - 1) * (n - 2)) for seed in range(n)]
+    expected = np.sqrt((n - 1) * np.var(without))
+    means, errors = _means_and_errors((distances.sum(axis=1) / (n - 1))[None], of_pairs=True)
+    assert (means[0], errors[0]) == (pytest.approx(np.mean(without)), pytest.approx(expected))
+    assert _means_and_errors(np.array([[0.3, 0.3]]), of_pairs=True)[1].tolist() == [0]  # not known for two seeds
+    assert _means_and_errors(np.array([[0.3, 0.4]]))[1] == pytest.approx([0.05])
 
 
 def test_fits_of_several_versions_are_marked(tmp_path, caplog):

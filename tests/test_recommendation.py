@@ -57,6 +57,19 @@ def test_a_compromise_where_the_measures_disagree():
     assert "completion perplexity is best with 50 topics (100) and NPMI is best with 5 topics (0.300)" in found.reason
 
 
+def test_a_standard_error_of_a_single_fit_is_not_known():
+    values = {5: [120.0], 20: [100.0], 50: [101.0]}
+    found = recommend(fits(perplexity_completion=values))
+    assert found.n_topics == 20
+    said = "The standard error counts as 0, because the best number has a single fit; try several seeds."
+    assert said in found.reason
+    disagree = fits(perplexity_completion=values, document_npmi={5: [0.3], 20: [0.2], 50: [0.1]})
+    assert "compromise" in recommend(disagree).reason
+    assert said in recommend(disagree).reason
+    twice = recommend(fits(perplexity_completion={k: each * 2 for k, each in values.items()}))
+    assert "single fit" not in twice.reason
+
+
 def test_the_edge_of_what_was_tried_is_said():
     found = recommend(fits(perplexity_completion={5: [200.0], 50: [100.0]}, document_npmi={5: [0.1], 50: [0.2]}))
     assert found.n_topics == 50

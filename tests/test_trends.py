@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.stats import bootstrap, kruskal
+from scipy.stats import bootstrap, kendalltau, kruskal, kstat, norm
 
 from topicloom.corpus.fields import Fields
 from topicloom.errors import InputError, SettingError
 from topicloom.topics.groups import by_group, groups_of, quantile_groups
 from topicloom.topics.periods import period_name, periods_of
 from topicloom.topics.shares import distinctive_words, group_shares, group_word_counts, words_of_groups
-from topicloom.topics.trends import over_time, topic_trends
+from topicloom.topics.trends import corrected_for_skewness, over_time, topic_trends
 
 
 def days(*texts: str) -> np.ndarray:
@@ -80,8 +80,43 @@ def test_intervals_are_those_of_scipy():
     for topic in range(3):
         peer = bootstrap((theta[:, topic],), np.mean, n_resamples=20_000, method="percentile", random_state=1)
         wider = np.sqrt(80 / 79)
-        expected = theta[:, topic].mean() + wider * (np.array(peer.confidence_interval) - theta[:, topic].mean())
+        low, high = theta[:, topic].mean() + wider * (np.array(peer.confidence_interval) - theta[:, topic].mean())
+        one, other = scores([theta[:, topic]])[0]
+        expected = [min(low, one), max(high, other)]
         np.testing.assert_allclose([found.low[0, topic], found.high[0, topic]], expected, atol=0.003)
+
+
+def scores(groups: list[np.ndarray]) -> list[list[float]]:
+    """The score interval of each group's mean of one topic, as the roots of (mean - m)^2 = z^2 phi m (1 - m) / n."""
+    between = sum(len(x) ** 2 / (len(x) - 1) * ((x - x.mean()) ** 2).mean() for x in groups)
+    phi = between / (between + sum((x - x**2).sum() for x in groups))
+    widths = [norm.ppf(0.975) ** 2 * phi / len(x) for x in groups]
+    found = [np.roots([1 + w, -2 * x.mean() - w, x.mean() ** 2]) for w, x in zip(widths, groups, strict=True)]
+    return [sorted(each.real.tolist()) for each in found]
+
+
+def test_small_groups_have_the_score_interval():
+    random = np.random.default_rng(3)
+    theta, groups = random.dirichlet(np.full(10, 0.05), 30), np.repeat([0, 1, 2], [3, 7, 20])
+    theta[:3] = np.eye(10)[0]  # nothing varies among them, so that a bootstrap interval would have no length
+    found = group_shares(theta, groups, 3)
+    for topic in range(1, 10):
+        low, high = scores([theta[groups == group, topic] for group in range(3)])[0]
+        assert found.mean[0, topic] == 0
+        assert (found.low[0, topic], found.high[0, topic]) == (pytest.approx(low, abs=1e-9), pytest.approx(high))
+
+
+def test_intervals_contain_the_share_of_rare_topics():
+    random = np.random.default_rng(0)
+    hits = {3: [], 8: [], 20: [], 50: []}
+    codes = np.repeat(np.arange(12), [3, 8, 20, 50] * 3)
+    for seed in range(20):
+        theta = random.dirichlet(np.full(50, 0.02), len(codes))
+        found = group_shares(theta, codes, 12, n_samples=100, random_state=seed)
+        for group, n_docs in enumerate(found.n_docs.tolist()):
+            hits[n_docs].append((found.low[group] <= 0.02) & (found.high[group] >= 0.02))
+    # Bootstrap intervals contain it in 20 % (3 documents) to 78 % (50 documents).
+    assert all(np.mean(each) > 0.94 for each in hits.values())
 
 
 @pytest.mark.parametrize("n_docs", [12, 60])
@@ -145,6 +180,54 @@ def test_without_a_trend_few_runs_name_any_topic():
         uncorrected += any(trend.p is not None and trend.p < 0.05 for trend in trends)
     assert uncorrected > 150  # with so many topics, a test without a correction nearly always finds something
     assert false <= 18  # 5 % of 200, with three standard deviations
+
+
+def test_more_documents_are_no_trend():
+    random = np.random.default_rng(0)
+    sizes = np.round(np.geomspace(5, 100, 24)).astype(int)
+    codes = np.repeat(np.arange(24), sizes)
+    false, by_shares = 0, 0
+    for _ in range(40):
+        theta = random.dirichlet(np.full(50, 0.02), len(codes))
+        shares = np.stack([theta[codes == period].mean(axis=0) for period in range(24)])
+        corrected = corrected_for_skewness(theta, codes, shares)
+        false += any(trend.direction != "steady" for trend in topic_trends(shares, corrected=corrected))
+        by_shares += any(trend.direction == "rising" for trend in topic_trends(shares))
+    assert by_shares > 30  # the mean of few documents is usually below the expected share of a rare topic
+    assert false <= 6  # 5 % of 40, with three standard deviations
+
+
+def test_shares_are_tested_with_and_without_a_correction():
+    random = np.random.default_rng(1)
+    theta, codes = random.dirichlet(np.full(3, 0.2), 90), random.integers(-1, 8, 90)
+    codes[codes == 4] = 5  # a period without documents
+    times = np.where(codes < 0, np.datetime64("NaT"), np.datetime64("2024-01-01") + codes)
+    found = over_time(theta, times, "day", n_samples=20)
+    corrected = corrected_for_skewness(theta, codes, found.shares.mean)
+    assert np.isnan(corrected[4]).all()
+    full = [0, 1, 2, 3, 5, 6, 7]
+    for topic, trend in enumerate(found.trends):
+        one, other = (kendalltau(full, each[full, topic]) for each in (found.shares.mean, corrected))
+        together = max(one.pvalue, other.pvalue) if one.statistic * other.statistic > 0 else 1.0
+        assert (trend.p, trend.tau) == (pytest.approx(together), pytest.approx(one.statistic))
+    rising = np.arange(10.0)[:, None]
+    assert topic_trends(rising, corrected=-rising)[0].p == 1.0
+    assert topic_trends(rising, corrected=rising)[0].direction == "rising"
+
+
+def test_the_correction_is_johnsons():
+    x = np.random.default_rng(0).exponential(size=40)
+    shares = np.array([[x.mean()]])
+    expected = x.mean() + kstat(x, 3) / (6 * kstat(x, 2) * 40)
+    assert corrected_for_skewness(x[:, None], np.zeros(40, int), shares) == pytest.approx(expected)
+    pair = np.array([[0.1], [0.4]])  # too few to estimate a third cumulant
+    assert corrected_for_skewness(pair, np.zeros(2, int), np.array([[0.25]])) == pytest.approx(0.25)
+
+
+def test_of_equal_numbers_of_documents_the_shares_alone_are_tested():
+    theta, codes = np.random.default_rng(0).dirichlet(np.full(30, 0.05), 240), np.repeat(np.arange(12), 20)
+    found = over_time(theta, np.datetime64("2024-01-01") + codes, "day", n_samples=20)
+    assert found.trends == topic_trends(found.shares.mean, 1 - 0.95)
 
 
 def planted(n_months: int = 18, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -269,7 +269,7 @@ def test_numbers_beside_an_axis_have_no_zeros_at_their_ends(browser, page, view)
 
 def test_a_line_on_a_bar_is_called_a_line(browser, page):
     browser.open(page, "classes")
-    assert "The line on a bar is a 95 % bootstrap interval." in browser.find("#content").text
+    assert "The line on a bar is a 95 % interval." in browser.find("#content").text
 
 
 @pytest.mark.parametrize("dark", [False, True])

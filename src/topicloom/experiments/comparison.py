@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -145,19 +145,20 @@ class Comparison:
         """Compare every other model with one model, over pairs of fits with the same seed and number of topics.
 
         With few pairs, only large differences are significant. Of many tests, some have p below .05 by chance, so rely
-        on p_holm.
+        on p_holm. It is corrected for the tests of all pairs of models, because `against` is usually the best model,
+        and chosen by the same fits: the best of nine equal models is better than the others by chance.
 
         Args:
             measure: its name.
-            against: the model that the others are compared with. If it is the best one, choose it on validation
-                documents (`best`) and test on test documents.
+            against: the model that the others are compared with, such as the best one on validation documents (`best`).
             on: "validation" or "test".
 
         Returns:
             a row for each other model: model, against, difference (its own mean minus that of `against`), low and high
-            (the 95 % confidence interval of this difference), pairs (their number), p (two-sided, of the paired
-            t-test) and p_holm (p corrected after Holm for the tests of this call). Interval and p are None if there are
-            fewer than two pairs or all differences are the same.
+            (the 95 % confidence interval of this difference alone), pairs (their number), p (two-sided, of the paired
+            t-test) and p_holm (p corrected after Holm for the tests of all pairs of models). Interval and p are None if
+            there are fewer than two pairs or all differences are the same, and for a measure such as topic_distance,
+            whose values of different seeds are not independent of each other.
 
         Raises:
             SettingError: an unknown measure, model or part.
@@ -165,26 +166,34 @@ class Comparison:
         if against not in self.models:
             raise SettingError(f"`against` should be one of {', '.join(self.models)}; it is {against!r}")
 
-        def fits(model: str) -> Array:
-            return np.concatenate([self.values(measure, model, k, on) for k in self.n_topics])
-
+        fits = {
+            model: np.concatenate([self.values(measure, model, k, on) for k in self.n_topics]) for model in self.models
+        }
+        others = [model for model in self.models if model != against]
         rows: list[Row] = [
-            {"model": model, "against": against, **paired_difference(fits(model), fits(against))}
-            for model in self.models
-            if model != against
+            {"model": model, "against": against, **paired_difference(fits[model], fits[against])} for model in others
         ]
-        adjusted = holm([row["p"] for row in rows])
-        return [row | {"p_holm": p} for row, p in zip(rows, adjusted, strict=True)]
+        if "other runs" in CATALOGUE[measure].needs:  # every value is shared with the other seeds
+            return [row | {"low": None, "high": None, "p": None, "p_holm": None} for row in rows]
+        rest = [paired_difference(fits[one], fits[other])["p"] for one, other in combinations(others, 2)]
+        adjusted = holm([*(row["p"] for row in rows), *rest])
+        return [row | {"p_holm": p} for row, p in zip(rows, adjusted, strict=False)]
 
     def best(self, measure: str, on: str = "validation") -> str | None:
         """Return the model with the best mean of a measure over all numbers of topics, or None if no fit has it.
 
+        If all fits of a model with some number of topics failed, that number is left out for every model.
+
         Raises:
             SettingError: an unknown measure or part.
         """
+        fits = {(model, k): self.values(measure, model, k, on) for model in self.models for k in self.n_topics}
+        known = {fit: values for fit, values in fits.items() if np.isfinite(values).any()}
+        able = list(dict.fromkeys(model for model, _ in known))
+        common = [k for k in self.n_topics if all((model, k) in known for model in able)] or self.n_topics
         means = {}
-        for model in self.models:
-            values = np.concatenate([self.values(measure, model, k, on) for k in self.n_topics])
+        for model in able:
+            values = np.concatenate([fits[model, k] for k in common])
             if np.isfinite(values).any():
                 means[model] = float(np.nanmean(values)) * CATALOGUE[measure].better
         return max(means, key=lambda name: means[name]) if means else None

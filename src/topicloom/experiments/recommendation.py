@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..metrics.catalogue import CATALOGUE
 
 MEASURES = ("perplexity_completion", "document_npmi")
+_ONE_FIT = " The standard error counts as 0, because the best number has a single fit; try several seeds."
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,14 @@ def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommend
     """
     scored: dict[str, dict[int, float]] = {}  # higher is better
     good: dict[str, set[int]] = {}
+    of_one_fit = False
     for name, by_size in values.items():
         known = {k: each[np.isfinite(each)] * CATALOGUE[name].better for k, each in by_size.items()}
         means = {k: float(each.mean()) for k, each in known.items() if len(each)}
         if means:
             top = known[max(means, key=lambda k: means[k])]
             error = float(top.std(ddof=1) / np.sqrt(len(top))) if len(top) > 1 else 0.0
+            of_one_fit |= len(top) == 1
             scored[name] = means
             good[name] = {k for k, mean in means.items() if mean >= top.mean() - error}
     complete = sorted(
@@ -78,7 +81,7 @@ def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommend
         loss = {k: max(_loss(means, k) for means in scored.values()) for k in complete}
         chosen = min(complete, key=lambda k: loss[k])
         said = _compromise(chosen, scored, best)
-    return Recommendation(chosen, said + _edge(chosen, tried))
+    return Recommendation(chosen, said + (_ONE_FIT if of_one_fit else "") + _edge(chosen, tried))
 
 
 def _loss(means: Mapping[int, float], k: int) -> float:

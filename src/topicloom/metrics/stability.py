@@ -43,7 +43,8 @@ class Stability:
         threshold, top_n: the settings of these two shares.
         runs: the number of runs.
         topics: the number of topics in the largest run.
-        pair_distances: the mean distance for each pair of runs (0, 1), (0, 2), ...; their spread is the uncertainty.
+        pair_distances: the mean distance for each pair of runs (0, 1), (0, 2), ... Pairs with a run in common are not
+            independent, so that their spread is no standard error of `distance`.
     """
 
     distance: float

@@ -204,7 +204,8 @@ def _paired(found: Comparison) -> list[str]:
         "For each measure, the model that is best on the validation documents is compared with every other model on "
         "the test documents. Fits with the same seed and number of topics are paired. The interval is that of the mean "
         "difference, by Student's t, and p is that of a two-sided paired t-test. The last column corrects p after Holm "
-        "for the tests of the same measure; rely on it. With few pairs, only large differences are significant."
+        "for the tests of all pairs of models by the same measure, because the best model is chosen by the same fits; "
+        "rely on it. With few pairs, only large differences are significant."
     )
     return ["<h2>Paired tests</h2>", f'<p class="note">{note}</p>', _scrolled(head, rows)]
 

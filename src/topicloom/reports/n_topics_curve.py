@@ -40,7 +40,7 @@ def n_topics_curve(
         axes.set_visible(False)
     for axes, (name, by_model) in zip(all_axes, values.items(), strict=False):
         for number, (model, of_fits) in enumerate(by_model.items()):
-            means, errors = _means_and_errors(of_fits[order])
+            means, errors = _means_and_errors(of_fits[order], "other runs" in CATALOGUE[name].needs)
             colour = f"C{number % 10}"
             axes.errorbar(sizes, means, yerr=errors, color=colour, marker="o", markersize=4, capsize=3, label=model)
             if model in recommended:
@@ -60,14 +60,22 @@ def n_topics_curve(
 
 
 def _means_and_errors(
-    of_fits: npt.NDArray[np.float64],
+    of_fits: npt.NDArray[np.float64], of_pairs: bool = False
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the mean and the standard error of each row; NaN and 0 where there is no value or only one."""
+    """Return the mean and the standard error of each row; NaN and 0 where they are not known.
+
+    Args:
+        of_fits: (n_sizes, n_seeds) values, which may be NaN.
+        of_pairs: whether the value of a seed is a mean over the pairs that it forms with the other seeds. The mean of
+            all pairs is then a U-statistic. Its standard error by the jackknife (Arvesen 1969) is 2 (n - 1) / (n - 2)
+            times that of n independent values, and not known for two seeds.
+    """
     means, errors = np.full(len(of_fits), np.nan), np.zeros(len(of_fits))
     for row, values in enumerate(of_fits):
         known = values[np.isfinite(values)]
         if len(known):
             means[row] = known.mean()
-        if len(known) > 1:
-            errors[row] = known.std(ddof=1) / np.sqrt(len(known))
+        n = len(known)
+        if n > 1 + of_pairs:
+            errors[row] = known.std(ddof=1) / np.sqrt(n) * (2 * (n - 1) / (n - 2) if of_pairs else 1)
     return means, errors

@@ -48,7 +48,7 @@ class Analyses(View):
     def over_time(
         self, period: str = "auto", *, level: float = 0.95, n_samples: int = 1000, random_state: int = 0
     ) -> OverTime:
-        """Return the shares of topics by period with bootstrap intervals, and the topics that rise or fall.
+        """Return the shares of topics by period with intervals, and the topics that rise or fall.
 
         Args:
             period: "day", "week", "month", "quarter" or "year"; "auto" gives at most 40 periods.
@@ -83,7 +83,7 @@ class Analyses(View):
         return self._words_by(topic, "period", codes, [period_name(start, period) for start in starts], n_words)
 
     def by_class(self, **options: Any) -> ByGroup:
-        """Return the shares of topics by class with bootstrap intervals; `options` as for `by`.
+        """Return the shares of topics by class with intervals; `options` as for `by`.
 
         Raises:
             InputError: no document has a class.
@@ -99,7 +99,7 @@ class Analyses(View):
         n_samples: int = 1000,
         random_state: int = 0,
     ) -> ByGroup:
-        """Return the shares of topics by a covariate with bootstrap intervals, and how topics differ.
+        """Return the shares of topics by a covariate with intervals, and how topics differ.
 
         Args:
             covariate: its name, or "class" for the documents' labels.

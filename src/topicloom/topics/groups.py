@@ -29,7 +29,7 @@ class Difference:
         topic: its number.
         highest, lowest: the groups with the largest and the smallest share, among groups with documents.
         difference: between these two shares.
-        p: of the Kruskal-Wallis test that all groups are alike; None where it is not defined.
+        p: of the Kruskal-Wallis test that theta has the same distribution in all groups; None where it is not defined.
         p_holm: p corrected after Holm (1979) for the tests of all topics.
     """
 
@@ -121,8 +121,9 @@ def by_group(
 ) -> ByGroup:
     """Return the shares of topics by group, and how topics differ between groups.
 
-    The Kruskal-Wallis test compares the theta of all documents, and takes documents to be independent of each other.
-    The p-values of all topics are corrected after Holm.
+    The Kruskal-Wallis test compares the ranks of all documents by their theta, and takes documents to be independent of
+    each other. It also finds groups of equal means whose theta is spread differently, such as that of short documents,
+    which is nearer to the average. The p-values of all topics are corrected after Holm.
 
     Args:
         theta: (n_docs, K) topic shares.

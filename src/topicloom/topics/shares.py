@@ -1,4 +1,4 @@
-"""Shares of topics in groups of documents, with bootstrap intervals, and the words that a group uses for a topic."""
+"""Shares of topics in groups of documents, with intervals, and the words that a group uses for a topic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GroupShares(NamedTuple):
 
     Attributes:
         mean: (G, K) the mean of theta over the documents of a group; NaN where a group has no document.
-        low, high: (G, K) the bootstrap interval of this mean; NaN where a group has fewer than two documents.
+        low, high: (G, K) the interval of this mean; NaN where a group has fewer than two documents.
         n_docs: (G,) the number of documents.
     """
 
@@ -43,9 +43,14 @@ def group_shares(
 ) -> GroupShares:
     """Return the shares of topics in groups of documents.
 
-    Documents are drawn with replacement from each group `n_samples` times. The interval contains the middle part of the
-    means. Deviations from the mean of n documents are multiplied by sqrt(n / (n - 1)), without which the intervals of
-    small groups would be even narrower (Hesterberg 2015). Those of fewer than 20 documents are still too narrow.
+    Documents are drawn with replacement from each group `n_samples` times. The bootstrap interval contains the middle
+    part of the means. Deviations from the mean of n documents are multiplied by sqrt(n / (n - 1)), without which the
+    intervals of small groups would be narrower (Hesterberg 2015).
+
+    Most documents have little of a topic and a few have much, so that a small group often has none of the latter and a
+    bootstrap interval that is far too narrow. The interval is therefore the smallest one that contains the bootstrap
+    interval and the score interval (Wilson 1927) of n / phi documents. The dispersion phi of a topic is the variance of
+    its theta within groups, as a share of m (1 - m), where m is the mean. All groups together estimate it.
 
     Args:
         theta: (n_docs, K) topic shares.
@@ -68,6 +73,7 @@ def group_shares(
     mean, low, high = (np.full((n_groups, n_topics), np.nan) for _ in range(3))
     order = np.argsort(groups, kind="stable")
     bounds = np.searchsorted(groups[order], np.arange(n_groups + 1))
+    variance, rest = np.zeros(n_topics), np.zeros(n_topics)
     for group, (start, end) in enumerate(pairwise(bounds)):
         if end == start:
             continue
@@ -77,7 +83,13 @@ def group_shares(
             deviations = _bootstrap_deviations(rows, n_samples, random)  # (n_samples, K)
             ends = np.quantile(deviations, [(1 - level) / 2, (1 + level) / 2], axis=0)
             low[group], high[group] = np.clip(mean[group] + ends, 0, 1)
-    return GroupShares(mean, low, high, np.diff(bounds))
+            variance += len(rows) * rows.var(axis=0, ddof=1)
+            rest += (rows * (1 - rows)).sum(axis=0)
+    n_docs = np.diff(bounds)
+    # The expectations of these sums are phi and 1 - phi times the sum of m (1 - m), with m the true means.
+    dispersion = np.divide(variance, variance + rest, out=np.zeros(n_topics), where=variance > 0)
+    score_low, score_high = _score_interval(mean, dispersion / np.maximum(n_docs, 1)[:, None], level)
+    return GroupShares(mean, np.minimum(low, score_low), np.maximum(high, score_high), n_docs)
 
 
 def share_cells(shares: GroupShares, group: int, topic: int, names: Sequence[str]) -> dict[str, Any]:
@@ -86,6 +98,16 @@ def share_cells(shares: GroupShares, group: int, topic: int, names: Sequence[str
     known = {"share": mean, "low": low, "high": high}
     cells = {name: None if np.isnan(value) else value for name, value in known.items()}
     return {"topic": topic, "name": names[topic], **cells, "documents": int(shares.n_docs[group])}
+
+
+def _score_interval(mean: Array, scale: Array, level: float) -> tuple[Array, Array]:
+    """Return the m for which the variance scale * m (1 - m) makes a mean of a group probable enough (Wilson 1927)."""
+    from scipy.special import ndtri
+
+    square = float(ndtri((1 + level) / 2)) ** 2 * scale
+    middle = mean + square / 2
+    margin = np.sqrt(square * np.maximum(mean * (1 - mean), 0) + square**2 / 4)
+    return (middle - margin) / (1 + square), (middle + margin) / (1 + square)
 
 
 def _bootstrap_deviations(rows: Array, n_samples: int, random: np.random.Generator) -> Array:
@@ -173,7 +195,8 @@ def words_of_groups(
             returned, with their tokens as the score.
         vocabulary: the V words.
         top_n: the number of words for each group; a group has fewer if it uses fewer words more than the others.
-        least_score: a word with a smaller score is left out, because the difference may be due to chance.
+        least_score: a word with a smaller score is left out. The scores are not corrected for the number of words, so
+            that with thousands of words, some are above 3 by chance.
     """
     total = np.asarray(group_counts.sum(axis=0)).ravel()
     found = []

@@ -30,7 +30,8 @@ class Trend:
         topic: its number.
         slope: the median change of its share per period (Theil & Sen); None with fewer than two periods.
         tau: Kendall's rank correlation of share and time, from -1 to 1; None where it is not defined.
-        p: of the Mann-Kendall test that the periods are in no order, two-sided; None where it is not defined.
+        p: of the Mann-Kendall test that the periods are in no order, two-sided (see `topic_trends`); None where it is
+            not defined.
         p_holm: p corrected after Holm (1979) for the tests of all topics.
         direction: "rising" or "falling" if `p_holm` is below the level of the test, and else "steady".
     """
@@ -161,18 +162,23 @@ def over_time(
     if empty is not None:
         codes = np.where(empty, -1, codes)
     shares = group_shares(theta, codes, len(starts), level=level, n_samples=n_samples, random_state=random_state)
-    found = topic_trends(shares.mean, 1 - level)
+    found = topic_trends(shares.mean, 1 - level, corrected_for_skewness(theta, codes, shares.mean))
     return OverTime(period, starts, shares, names_or_numbers(names, theta.shape[1]), found, int((codes < 0).sum()))
 
 
-def topic_trends(shares: Array, level: float = 0.05) -> list[Trend]:
+def topic_trends(shares: Array, level: float = 0.05, corrected: Array | None = None) -> list[Trend]:
     """Test which topics rise or fall.
 
     The Mann-Kendall test compares the shares of all pairs of periods. It counts periods and not documents, because the
     documents of one period are not independent of each other: they are about the same events. Periods without
     documents are left out. The p-values of all topics are corrected after Holm, so that with no trend in any topic, the
-    chance that even one is called rising or falling is at most `level`. With fewer than 5 periods, all topics are
+    chance that even one is called rising or falling is about `level` at most. With fewer than 5 periods, all topics are
     steady.
+
+    The share of a rare topic is a mean of few large and many small numbers. With few documents it is usually below its
+    expectation, so that most topics seem to rise where the number of documents grows. If shares that are corrected for
+    this are given, they are tested too, and p is the larger of both p-values, or 1 if both change in different
+    directions. If all periods have the same number of documents, both tests are the same.
 
     The test assumes that periods are independent. If topics come in waves that are longer than a period, it finds too
     many trends; choose a longer period.
@@ -180,11 +186,14 @@ def topic_trends(shares: Array, level: float = 0.05) -> list[Trend]:
     Args:
         shares: (P, K) shares by period; NaN where a period has no documents.
         level: the chance of any false positive.
+        corrected: (P, K) as `corrected_for_skewness` returns them; None tests the shares alone.
     """
     place = np.flatnonzero(np.isfinite(shares).all(axis=1))
     series = shares[place].T  # (K, n)
     tested = len(place) >= FEWEST_PERIODS
     tau, p = zip(*(_kendall(place, each) if tested else (None, None) for each in series), strict=True)
+    if corrected is not None and tested:
+        p = tuple(_larger(p[k], tau[k], *_kendall(place, each)) for k, each in enumerate(corrected[place].T))
     slopes = [_slope(place, each) for each in series]
     trends = []
     for topic, adjusted in enumerate(holm(p)):
@@ -193,6 +202,43 @@ def topic_trends(shares: Array, level: float = 0.05) -> list[Trend]:
             direction = "rising" if (tau[topic] or 0) > 0 else "falling"
         trends.append(Trend(topic, slopes[topic], tau[topic], p[topic], adjusted, direction))
     return trends
+
+
+def corrected_for_skewness(theta: Array, codes: Array, shares: Array) -> Array:
+    """Return shares by period that are as often above as below their expectations, whatever the number of documents.
+
+    The median of a mean of n numbers is below its expectation by about k3 / (6 k2 n) (Johnson 1978), where k2 and k3
+    are the variance and the third cumulant of the numbers, here those of all documents around the means of their
+    periods.
+
+    Args:
+        theta: (n_docs, K) topic shares.
+        codes: (n_docs,) the period of each document, from 0 to P - 1; -1 for a document in none.
+        shares: (P, K) means by period; NaN where a period has no documents.
+
+    Returns:
+        (P, K) shares plus k3 / (6 k2 n).
+    """
+    inside = np.flatnonzero(codes >= 0)
+    periods = codes[inside]
+    n_docs = np.bincount(periods, minlength=len(shares))
+    n = n_docs[n_docs > 0].astype(np.float64)
+    of_second, of_third = (n - 1).sum(), ((n - 1) * (n - 2) / n).sum()
+    corrected = shares.copy()
+    for topic in range(theta.shape[1]):
+        deviations = theta[inside, topic] - shares[periods, topic]
+        square = float((deviations**2).sum())
+        if of_third > 0 and square > 0:
+            third, second = float((deviations**3).sum()) / of_third, square / of_second
+            corrected[:, topic] += third / (6 * second * np.maximum(n_docs, 1))
+    return corrected
+
+
+def _larger(p: float | None, tau: float | None, other_tau: float | None, other_p: float | None) -> float | None:
+    """Return the p-value of both tests together, or None where one of them is not defined."""
+    if p is None or tau is None or other_p is None or other_tau is None:
+        return None
+    return max(p, other_p) if tau * other_tau > 0 else 1.0
 
 
 def _kendall(place: Array, series: Array) -> tuple[float | None, float | None]:

@@ -281,7 +281,7 @@ def _time(topics: Topics, options: Options) -> list[Figure]:
     note = f"Share of each topic in the documents of each {found.period}."
     if options.stream:
         return [trend_stream(found.starts, mean, _names(topics), note=note, font=options.font)]
-    note += " The band is a 95 % bootstrap interval."
+    note += " The band is a 95 % interval."
     return trend_lines(found.starts, mean, _names(topics), low=low, high=high, note=note, font=options.font)
 
 
