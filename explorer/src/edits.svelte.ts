@@ -18,6 +18,12 @@ export class Edits {
 
   constructor(private readonly core: Core) {
     this.place = `edits-${core.key}`;
+    this.read();
+    // Another tab with this page has changed its edits, which are those of this tab too; neither may overwrite the other's.
+    addEventListener("storage", () => this.read());
+  }
+
+  private read(): void {
     try {
       const kept = JSON.parse(remembered(this.place) ?? "null") as Kept | null;
       if (kept) [this.names, this.merges, this.drops] = [kept.names, kept.merges, kept.drops];
