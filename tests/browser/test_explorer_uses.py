@@ -168,3 +168,20 @@ def test_long_names_stay_in_the_view_by_class(browser, page):
     scroll = "const box = document.querySelector('#content .scroll'); return [box.scrollWidth, box.clientWidth]"
     needed, there = browser.run(scroll)
     assert needed <= there
+
+
+def test_the_list_of_edits_has_the_names_that_are_saved(browser, page):
+    browser.open(page)
+    browser.run("localStorage.clear()")
+    browser.open(page)
+    for topic in (0, 1, 2):
+        rename(browser, topic, f"name {topic}")
+    for topic in (0, 1):
+        browser.find(f"#content input[value='{topic}']").click()
+    next(each for each in browser.all("#content button") if each.text == "Merge").click()
+    button = browser.find("button[aria-controls=edits]")
+    button.click()
+    listed = [each.text for each in browser.all("#edits li span")]
+    assert listed == ["Topics 0, 1 are merged", "Topic 0 is named “name 0”", "Topic 2 is named “name 2”"]
+    assert button.text.split()[-1] == "3"
+    browser.run("localStorage.clear()")

@@ -173,15 +173,11 @@ class ServiceSource implements Source {
     const words = (query.text ?? "").replace(/["“”]/g, " ").trim(); // the service finds whole words only
     if (words) asked.set("q", words);
     if (query.after) asked.set("after", query.after);
+    if (query.label) asked.set("label", (await this.store.documents()).labelNames[query.label - 1]);
     asked.set("limit", String(query.limit ?? 20));
     const answer = await this.ask<{ documents: ServedDocument[]; total: number; next: string | null }>(`documents?${asked}`);
     await this.known();
-    let documents = answer.documents.map((each) => this.read(each));
-    if (query.label) {
-      const name = (await this.store.documents()).labelNames[query.label - 1];
-      documents = documents.filter((each) => each.label === name);
-    }
-    return { documents, total: answer.total, next: answer.next };
+    return { documents: answer.documents.map((each) => this.read(each)), total: answer.total, next: answer.next };
   }
 
   async document(place: number): Promise<Found> {
