@@ -196,6 +196,21 @@ def test_pages_have_every_document_once(client, run, query):
         assert rows == sorted(expected, key=lambda row: (-theta[row, 1], row))
 
 
+@pytest.mark.parametrize("query", ["", "&q=dog", "&topic=1", "&q=dog&topic=1"])
+def test_documents_of_a_class(client, run, query):
+    documents = tl.Topics.from_run(run).documents
+    labels, texts = documents.labels, tl.Topics.from_run(run).corpus.texts
+    wanted = [n for n in range(62) if labels[n] == "class 0" and not (documents.empty[n] and query)]
+    if "q=" in query:
+        wanted = [n for n in wanted if "dog" in texts[n]]
+    first = client.get(f"/api/documents?label=class%200{query}&limit=5").json()
+    rest = client.get(f"/api/documents?label=class%200{query}&limit=100&after={first['next']}").json()
+    assert sorted(each["row"] for each in first["documents"] + rest["documents"]) == wanted
+    assert first["total"] == rest["total"] == len(wanted)
+    assert {each["label"] for each in rest["documents"]} == {"class 0"}
+    assert client.get(f"/api/documents?label=class%201{query}&after={first['next']}").status_code == 422
+
+
 def test_documents(client, run):
     page = client.get("/api/documents?limit=1").json()["documents"]
     assert page[0]["id"] == "d0"
@@ -211,6 +226,9 @@ def test_documents(client, run):
     assert client.get("/api/documents/60").json()["topics"] == []
     assert [each["row"] for each in client.get("/api/documents?id=d7").json()["documents"]] == [7]
     assert client.get("/api/documents?q=zebra").json()["documents"] == []
+    assert client.get("/api/documents?label=none").json() | {"version": ""} == {
+        "total": 0, "next": None, "words": None, "version": "", "documents": [],
+    }  # fmt: skip
     assert client.get("/api/documents?q=%20%00%22*").json()["total"] == 0
     assert client.get("/api/documents?q=dog%20OR%20bank").json()["words"] == ["dog", "bank"]
 
@@ -229,7 +247,7 @@ def test_documents(client, run):
         ("/api/documents?after=1e999:1", 422, "after should be the value of next in an earlier answer"),
         ("/api/documents?after=x", 422, "after should be the value of next in an earlier answer"),
         ("/api/documents?q=" + "a" * 2000, 422, "q: it should have at most 1000 characters"),
-        ("/api/documents?label=tech", 422, "there is no parameter 'label'; choose one of after, id, limit, q, topic"),
+        ("/api/documents?class=tech", 422, "there is no parameter 'class'; choose one of after, id, label, limit"),
         ("/api/documents?topc=1", 422, "there is no parameter 'topc'; did you mean topic?"),
         ("/api/topics?limit=1", 422, "there is no parameter 'limit'; /docs"),
         ("/nothing", 404, "there is no such path"),

@@ -13,11 +13,19 @@ export class Edits {
   names = $state<Record<number, string>>({});
   merges = $state<number[][]>([]);
   drops = $state<number[]>([]);
-  readonly size = $derived(Object.keys(this.names).length + this.merges.length + this.drops.length);
+  // A merged topic may be named by any of its numbers, and has one name; a dropped one has none.
+  readonly named = $derived(Object.fromEntries(Object.entries(this.names).filter(([key]) => this.isNamed(Number(key)))));
+  readonly size = $derived(Object.keys(this.named).length + this.merges.length + this.drops.length);
   private readonly place: string;
 
   constructor(private readonly core: Core) {
     this.place = `edits-${core.key}`;
+    this.read();
+    // Another tab with this page has changed its edits, which are those of this tab too; neither may overwrite the other's.
+    addEventListener("storage", () => this.read());
+  }
+
+  private read(): void {
     try {
       const kept = JSON.parse(remembered(this.place) ?? "null") as Kept | null;
       if (kept) [this.names, this.merges, this.drops] = [kept.names, kept.merges, kept.drops];
@@ -91,15 +99,13 @@ export class Edits {
   list(): Edit[] {
     const found: Edit[] = this.merges.map((merge) => ({ merge: [...merge] }));
     if (this.drops.length) found.push({ drop: [...this.drops] });
-    // A merged topic may be named by any of its numbers, and has one name.
-    const named: Record<number, string> = {};
-    for (const [key, name] of Object.entries(this.names)) {
-      const topic = Number(key);
-      const group = this.groupOf(topic);
-      if (!this.drops.includes(topic) && (!group || !group.some((k) => k < topic && k in this.names))) named[topic] = name;
-    }
-    if (Object.keys(named).length) found.push({ rename: named });
+    if (Object.keys(this.named).length) found.push({ rename: { ...this.named } });
     return found;
+  }
+
+  private isNamed(topic: number): boolean {
+    const group = this.groupOf(topic);
+    return !this.drops.includes(topic) && (!group || !group.some((k) => k < topic && k in this.names));
   }
 
   /** The file of edits. A string of JSON is one of YAML as well, so that no name can change the rest of the file. */

@@ -42,7 +42,6 @@ export class State {
     this.source = sourceOf(this.store);
     this.edits = new Edits(core);
     this.order = [...shares.keys()].sort((a, b) => shares[b] - shares[a] || a - b);
-    this.topic = this.order[0] ?? 0;
     this.language = remembered("language") === "zh" || (!remembered("language") && navigator.language.startsWith("zh")) ? "zh" : "en";
     const theme = remembered("theme");
     if (theme === "light" || theme === "dark") this.theme = theme;
@@ -110,9 +109,9 @@ export class State {
 
   private read(): void {
     const [view, topic] = location.hash.slice(1).split("/");
-    if (this.views.includes(view as View)) this.view = view as View;
-    const number = Number(topic);
-    if (topic && Number.isInteger(number) && number >= 0 && number < this.core.n_topics) this.topic = number;
+    this.view = this.views.includes(view as View) ? (view as View) : "topics"; // the address without a view is the first one
+    const number = topic ? Number(topic) : NaN;
+    this.topic = Number.isInteger(number) && number >= 0 && number < this.core.n_topics ? number : (this.order[0] ?? 0);
   }
 }
 

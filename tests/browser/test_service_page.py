@@ -25,7 +25,8 @@ HOSTILE = "<script>document.title = 'hacked'</script> the cat and the dog"
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pets = [f"the cat and the dog play with a ball number{n % 5}" for n in range(60)]
     banks = [f"the bank lent money at a rate number{n % 5}" for n in range(60)]
-    corpus = tl.Corpus.from_texts([*pets, *banks, HOSTILE], language="en", min_df=2)
+    labels = ["pets"] * 60 + ["banks & <loans>"] * 60 + ["pets"]
+    corpus = tl.Corpus.from_texts([*pets, *banks, HOSTILE], language="en", min_df=2, labels=labels)
     model = tl.GSM(4, epochs=5, random_state=0, verbose=False)
     seconds = runs.fit(model, corpus)
     path = tmp_path_factory.mktemp("served") / "run"
@@ -79,6 +80,25 @@ def test_the_page_reads_from_the_service_and_saves_edits(browser, run, url):
     assert max(row["share"] for row in topics) == pytest.approx(merged, abs=1e-5)
     console, _ = browser.logs()
     assert console == []
+
+
+def test_the_page_lists_the_documents_of_a_class(browser, url):
+    browser.driver.get(url)
+    browser.until("document.documentElement.dataset.ready")
+    browser.view("documents")
+    browser.until("document.body.innerText.includes('121 documents')")
+    choice = "[...document.querySelectorAll('#content option')].find((each) => each.textContent.startsWith('banks'))"
+    browser.run(
+        f"const choice = {choice}; choice.selected = true;"
+        "choice.parentElement.dispatchEvent(new Event('change', {bubbles: true}));"
+    )
+    browser.until(
+        "document.querySelector('#content section:last-of-type [role=status]').textContent === '60 documents'"
+    )
+    assert len(browser.all("#content section:last-of-type article")) == 20
+    browser.until("document.querySelector('#content section:last-of-type > button')").click()
+    browser.until("document.querySelectorAll('#content section:last-of-type article').length === 60")
+    assert browser.logs()[0] == []
 
 
 def press(browser, label: str) -> None:

@@ -38,6 +38,15 @@ export interface Inferred {
   words: number[]; // the numbers of the known ones
 }
 
+/** What a document has to contain; `has` says whether a text has it as a word. */
+interface Part {
+  text: string;
+  has: ((text: string) => boolean) | null;
+}
+
+// eslint-disable-next-line no-control-regex
+const UNUSUAL = /[^\x00-\x7f]|&/;
+
 export interface Source {
   find(query: Query): Promise<Result>;
   document(place: number): Promise<Found>;
@@ -64,14 +73,14 @@ class PageSource implements Source {
     const documents = await this.store.documents();
     const texts = await this.store.texts();
     const wanted = (query.text ?? "").trim().toLowerCase();
-    const words = wanted.split(/\s+/);
+    const parts = await this.partsOf(query.text ?? "");
     if (wanted && texts) this.lower ??= texts.map((text) => text.toLowerCase());
     const { label = null, topic = null } = query;
     const found: number[] = [];
     for (let place = 0; place < documents.size; place++) {
       if (label && documents.labels?.[place] !== label) continue;
       if (topic !== null && documents.share(place, topic) === 0) continue;
-      if (wanted && !this.matches(documents, place, wanted, words)) continue;
+      if (wanted && !this.matches(documents, texts, place, wanted, parts)) continue;
       found.push(place);
     }
     const places = Uint32Array.from(found);
@@ -103,11 +112,28 @@ class PageSource implements Source {
     return { theta: [...theta], known: words.length, tokens: tokens.length, words };
   }
 
-  /** Whether a document has the id `wanted`, or each of the words in its text or its class. */
-  private matches(documents: Documents, place: number, wanted: string, words: string[]): boolean {
+  /** The parts of a search: what stands in quotation marks is a word of the vocabulary, or else a part of the text. */
+  private async partsOf(text: string): Promise<Part[]> {
+    const parts: Part[] = [];
+    for (const [found, quoted] of text.matchAll(/["“”]([^"“”]+)["“”]|\S+/g)) {
+      const tokenizer = quoted ? await this.store.tokenizer() : null;
+      const number = tokenizer?.numberOf(quoted.trim()) ?? -1;
+      const has = number < 0 ? null : (text: string) => tokenizer!.tokens(text).some(({ word }) => word === number);
+      parts.push({ text: (quoted ?? found).trim().toLowerCase(), has });
+    }
+    return parts;
+  }
+
+  /** Whether a document has the id `wanted`, or each of the parts in its text or its class; a word of the vocabulary has to be in its text. */
+  private matches(documents: Documents, texts: string[] | null, place: number, wanted: string, parts: Part[]): boolean {
     if (documents.id(place).toLowerCase() === wanted) return true;
     const label = documents.label(place).toLowerCase();
-    return words.every((word) => (this.lower?.[place].includes(word) ?? false) || label.includes(word));
+    return parts.every(({ text, has }) => {
+      const lower = this.lower?.[place] ?? "";
+      if (!has) return lower.includes(text) || label.includes(text);
+      // The tokens are found where the word can be one: in other letters it may be written differently.
+      return texts !== null && (lower.includes(text) || UNUSUAL.test(lower)) && has(texts[place]);
+    });
   }
 
   private read(documents: Documents, texts: string[] | null, place: number): Found {
@@ -144,17 +170,14 @@ class ServiceSource implements Source {
   async find(query: Query): Promise<Result> {
     const asked = new URLSearchParams();
     if (query.topic !== null && query.topic !== undefined) asked.set("topic", String(query.topic));
-    if (query.text?.trim()) asked.set("q", query.text.trim());
+    const words = (query.text ?? "").replace(/["“”]/g, " ").trim(); // the service finds whole words only
+    if (words) asked.set("q", words);
     if (query.after) asked.set("after", query.after);
+    if (query.label) asked.set("label", (await this.store.documents()).labelNames[query.label - 1]);
     asked.set("limit", String(query.limit ?? 20));
     const answer = await this.ask<{ documents: ServedDocument[]; total: number; next: string | null }>(`documents?${asked}`);
     await this.known();
-    let documents = answer.documents.map((each) => this.read(each));
-    if (query.label) {
-      const name = (await this.store.documents()).labelNames[query.label - 1];
-      documents = documents.filter((each) => each.label === name);
-    }
-    return { documents, total: answer.total, next: answer.next };
+    return { documents: answer.documents.map((each) => this.read(each)), total: answer.total, next: answer.next };
   }
 
   async document(place: number): Promise<Found> {

@@ -119,13 +119,14 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         topic: Annotated[int | None, Query(description="Sort by the share of this topic, largest first.")] = None,
         q: Annotated[str | None, Query(max_length=1000, description="Only documents with all of these words.")] = None,
         id: Annotated[str | None, Query(max_length=1000, description="Only documents with this id.")] = None,
+        label: Annotated[str | None, Query(max_length=1000, description="Only documents of this class.")] = None,
         after: Annotated[
             str | None, Query(max_length=100, description="`next` of the page before; the rest stays the same.")
         ] = None,
         limit: Annotated[int, Query(ge=1, le=limits.documents, description="Documents on a page.")] = 20,
     ) -> Response:
         """Return a page of documents, sorted by their share of a topic, by how well they match a query, or by row."""
-        return await in_thread(lambda: as_json(live.documents(topic, q, id, after, limit)))
+        return await in_thread(lambda: as_json(live.documents(topic, q, id, after, limit, label)))
 
     @app.get("/api/documents/{row}", tags=["documents"], summary="One document", response_model=WholeDocument)
     async def document(

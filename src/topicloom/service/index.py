@@ -85,6 +85,10 @@ class DocumentIndex:
         """Return the rows of all documents that have an id, in ascending order."""
         return self._rows("SELECT row FROM documents WHERE id = ? ORDER BY row", id)
 
+    def having_label(self, label: str) -> npt.NDArray[np.intp]:
+        """Return the rows of all documents of a class, in ascending order."""
+        return self._rows("SELECT row FROM documents WHERE label = ? ORDER BY row", label)
+
     def matching(self, words: Sequence[str]) -> npt.NDArray[np.intp]:
         """Return the rows of all documents that have all words, in ascending order."""
         return self._rows("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", match(words))

@@ -157,7 +157,7 @@ class Live:
         return {"n_topics": now.n_topics, "version": now.version, "documents": documents}
 
     def documents(
-        self, topic: int | None, query: str | None, id: str | None, after: str | None, n: int
+        self, topic: int | None, query: str | None, id: str | None, after: str | None, n: int, label: str | None = None
     ) -> dict[str, Any]:
         """Return a page of documents.
 
@@ -168,8 +168,9 @@ class Live:
             topic: the number of a topic.
             query: words that each document has.
             id: the id that each document has.
-            after: where the page begins: `next` of an earlier page of the same topic, query and id.
+            after: where the page begins: `next` of an earlier page of the same topic, query, id and label.
             n: the most documents on the page.
+            label: the class that each document has.
 
         Raises:
             NotKeptError: the run keeps no documents.
@@ -178,17 +179,19 @@ class Live:
         now, index = self.snapshot, self._documents()
         k = None if topic is None else now.topics.number_of(topic)
         words = None if query is None else query_words(query, _tokenize(now.model.tokenizer_))
-        question = (k, words, id)
+        question = (k, words, id, label)
         key = None if after is None else Key.parse(after, question)
         most = n + 1  # one more than is shown, to know whether there is another page
         if words == []:
             keys, total = [], 0
-        elif words is not None and k is None and id is None:
+        elif words is not None and k is None and id is None and label is None:
             keys, total = [Key(*each) for each in index.ranked(words, key, most)], index.count(words)
         else:
             rows = np.arange(len(now.theta)) if k is None else now.rows
             if id is not None:
                 rows = np.intersect1d(rows, index.having_id(id), assume_unique=True)
+            if label is not None:
+                rows = np.intersect1d(rows, index.having_label(label), assume_unique=True)
             if words is not None:
                 rows = np.intersect1d(rows, index.matching(words), assume_unique=True)
             keys = following(rows, key, most) if k is None else largest(now.theta[rows, k], rows, key, most)
