@@ -14,7 +14,7 @@ from ..text.characters import brief
 from ..text.chunks import counts_of
 from .corpus import Corpus
 from .fields import Fields
-from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, texts_of
+from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, refuse_bags, texts_of
 
 Kind = Literal["corpus", "counts", "frame", "texts"]
 
@@ -36,6 +36,7 @@ def kind_of(X: Any) -> Kind:
     _refuse_table_of_texts(X)
     if is_arrow_column(X) and any(isinstance(value, str | list) for value in X.to_pylist()):
         return "texts"
+    refuse_bags(X)
     if _is_matrix(X):
         _refuse_flat(X)
         return "counts"
@@ -181,7 +182,8 @@ def _is_matrix(X: Any) -> bool:
         return not (kind in "OUST" and any(x is None or isinstance(x, str | list | tuple) for x in X))
     if isinstance(X, list | tuple) and X:
         first = X[0]
-        tokens = isinstance(first, list | tuple) and all(isinstance(word, str) for word in first)
+        # Tokens of which one is not a string are refused as such.
+        tokens = isinstance(first, list | tuple) and (not first or any(isinstance(word, str) for word in first))
         return not (first is None or isinstance(first, str) or tokens)
     return hasattr(X, "__array__")
 
