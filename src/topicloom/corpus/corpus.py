@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..files import as_path, atomic_directory, lock_directory, require_free
+from ..metrics.vocabularies import Vocabulary
 from ..text import AnyTokenizer, Document, Pretokenized, read
 from ..text.chunks import counts_of
 from ..text.counting import Counts, Text, columns_of, remap
@@ -226,7 +227,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
     def from_counts(
         cls,
         counts: Any,
-        vocabulary: Iterable[str] | None = None,
+        vocabulary: Vocabulary | None = None,
         texts: Sequence[str] | None = None,
         ids: Iterable[Any] | None = None,
         labels: Iterable[Any] | None = None,
@@ -302,14 +303,14 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         chosen = np.atleast_1d(np.arange(self.n_docs)[rows])
         return replace(self, counts=rows_of(self.counts, chosen), fields=self.fields.take(chosen))
 
-    def over(self, vocabulary: Iterable[Any]) -> Corpus:
+    def over(self, vocabulary: Vocabulary) -> Corpus:
         """Return the same documents over another vocabulary. Words that are not in it are left out.
 
         Args:
             vocabulary: the words by column, a list or a mapping, as for `from_counts`.
 
         Raises:
-            InputError: a word occurs twice, or the order of the words is not known.
+            InputError: a word occurs twice, or their order is not known.
         """
         if vocabulary is self.vocabulary or (words := wanted_words(vocabulary)) == self.vocabulary:
             return self  # no copy, because the counts may be memory-mapped
@@ -320,10 +321,8 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
     def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
         """Count the words of n new texts, which are split as those of this corpus were: (n, n_words) CSR, float32.
 
-        Words that are not in the vocabulary are left out. `n_jobs` is as for `from_texts`.
-
-        Raises:
-            InputError: a document is not text.
+        Words that are not in the vocabulary are left out. `n_jobs` is as for `from_texts`. Raises InputError if a
+        document is not text.
         """
         return counts_of(given_texts(texts), self.vocabulary, self.tokenizer, n_jobs)
 

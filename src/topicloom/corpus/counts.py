@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..display import counted
 from ..errors import InputError
-from ..metrics.vocabularies import words_by_column
+from ..metrics.vocabularies import Vocabulary, words_by_column
 from ..text.characters import brief
 from ..text.counting import Counts, refuse_line_breaks
 from .frames import refuse_bags
@@ -156,7 +156,7 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
     return sparse.csr_array(arrays, shape=matrix.shape)
 
 
-def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[str]:
+def checked_vocabulary(vocabulary: Vocabulary | None, n_words: int) -> list[str]:
     """Return the word of each column.
 
     Args:
@@ -181,7 +181,7 @@ def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[s
     return words
 
 
-def wanted_words(vocabulary: Iterable[Any]) -> list[Any]:
+def wanted_words(vocabulary: Vocabulary) -> list[Any]:
     """Return the words of a vocabulary over which documents are to be counted, by column.
 
     Raises:

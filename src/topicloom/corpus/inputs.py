@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import InputError
+from ..metrics.vocabularies import Vocabulary
 from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.characters import brief
 from ..text.chunks import counts_of
@@ -49,7 +50,7 @@ def kind_of(X: Any) -> Kind:
 
 def corpus_of(
     X: Any,
-    vocabulary: Sequence[str] | None = None,
+    vocabulary: Vocabulary | None = None,
     *,
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
@@ -82,7 +83,7 @@ def corpus_over(
     X: Any,
     words: Sequence[str],
     tokenizer: AnyTokenizer,
-    vocabulary: Sequence[str] | None = None,
+    vocabulary: Vocabulary | None = None,
     *,
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
@@ -220,7 +221,7 @@ def _refuse_flat(X: Any) -> None:
     raise InputError(f"document 0 is {shown}, which is neither a text nor a row of counts; {advice}")
 
 
-def _refuse_vocabulary(vocabulary: Sequence[str] | None) -> None:
+def _refuse_vocabulary(vocabulary: Vocabulary | None) -> None:
     if vocabulary is not None:
         raise InputError(
             "`vocabulary` names the columns of a matrix of counts; leave it out for a Corpus, texts or a data frame"
