@@ -503,6 +503,7 @@ def test_topic_shares_may_be_a_data_frame():
     frame = pandas.DataFrame(theta, index=range(100, 120))
     assert cross_validated_accuracy(frame, labels) == cross_validated_accuracy(theta, labels) == 1
     assert classification_accuracy(frame, labels, frame, labels) == 1
+    assert active_topics(frame) == active_topics(theta) == 2
     for wrong in (theta.argmax(axis=1), theta * np.nan, labels):
         with pytest.raises(InputError, match=r"`theta` should be a \(D, K\) matrix"):
             cross_validated_accuracy(wrong, labels)
