@@ -967,3 +967,19 @@ def test_a_model_that_begins_with_a_stream_learns_different_topics(kind):
     for _ in range(3):
         model.partial_fit(CORPUS)
     assert float(np.ptp(model.components_, axis=0).max()) > 1e-3
+
+
+def test_a_fit_goes_on_from_a_state_or_a_directory(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is a file; give a directory for the checkpoints"):
+        GSM(2).fit(np.ones((4, 3)), checkpoint=tmp_path / "file")
+    with pytest.raises(SettingError, match=r"`resume_from` should be what `state\.snapshot\(\)` returned; it is 3"):
+        GSM(2).fit(np.ones((4, 3)), resume_from=3)
+
+
+def test_the_sampler_is_imported_where_warnings_are_errors() -> None:
+    code = "import topicloom as tl; tl.LDA(2, method='gibbs', epochs=2).fit([[1, 0], [0, 2], [1, 1]])"
+    pytest.importorskip("tomotopy")
+    command = [sys.executable, "-W", "error::DeprecationWarning", "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr

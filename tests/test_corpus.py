@@ -9,6 +9,7 @@ import tempfile
 
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 
 from topicloom.corpus import Corpus
@@ -549,3 +550,61 @@ def test_a_wrong_date_is_found_before_texts_are_counted(tmp_path):
     with pytest.raises(InputError, match="the timestamp of document 250 is 'soon', which cannot be read as a date"):
         Corpus.from_file(tmp_path / "a.csv", tokenizer=tokens)
     assert len(counted) < 300
+
+
+def test_another_vocabulary_is_by_column():
+    corpus = Corpus.from_texts([["cat", "dog", "cat"], ["dog"]], **OPEN)
+    found = corpus.over({"cat": 1, "dog": 0})
+    assert found.vocabulary == ["dog", "cat"]
+    assert found.counts.toarray().tolist() == [[1, 2], [1, 0]]
+    for vocabulary, said in (("cat", "a list of words"), (["cat", "cat", "dog"], "twice"), ({"cat", "dog"}, "order")):
+        with pytest.raises(InputError, match=said):
+            corpus.over(vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"first": "a cat", "second": "a dog"}, r"list\(texts\.values\(\)\)"),
+        (np.ones((2, 3)), "Corpus.from_counts"),
+        (sparse.csr_array(np.ones((2, 3))), "Corpus.from_counts"),
+        ([[], [(0, 2), (1, 1)]], r"corpus2csc\(bags"),
+    ],
+)
+def test_what_has_documents_and_is_no_list_of_texts(texts, said):
+    with pytest.raises(InputError, match=said):
+        Corpus.from_texts(texts, **OPEN)
+
+
+def test_new_texts_are_those_that_a_corpus_is_made_of():
+    corpus = Corpus.from_texts(TEXTS, **OPEN)
+    with pytest.raises(InputError, match="single string"):
+        corpus.encode("the cat")
+    assert corpus.encode(np.array(["a cat", None], object)).sum() == 1  # a missing value of a column is no text
+
+
+def test_a_second_index_is_not_left_out_in_silence():
+    corpus = Corpus.from_texts(TEXTS, **OPEN)
+    assert corpus[[1, 2], ...].ids == corpus[[1, 2], :].ids == ["1", "2"]
+    for rows in ((1, 2), (slice(2), 0), ()):
+        with pytest.raises(IndexError, match=r"corpus\[\[1, 2\]\]"):
+            corpus[rows]
+
+
+def test_tensors_are_labels_and_covariates():
+    classes = torch.tensor([0, 1])
+    corpus = Corpus.from_counts(np.ones((2, 2)), ids=classes, labels=classes, covariates={"class": classes})
+    assert corpus.ids == corpus.labels == ["0", "1"]
+    assert corpus.covariates["class"].tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("word", [None, float("nan")])
+def test_every_column_has_a_word(word):
+    with pytest.raises(InputError, match="the word of column 1 in `vocabulary` is"):
+        Corpus.from_counts(np.ones((2, 2)), ["cat", word])
+
+
+@pytest.mark.parametrize("n_jobs", ["two", True, 1.5])
+def test_a_number_of_workers_is_whole(n_jobs):
+    with pytest.raises(SettingError, match="n_jobs"):
+        Corpus.from_texts(TEXTS, **OPEN, n_jobs=n_jobs)

@@ -485,3 +485,9 @@ def test_training_documents_that_are_no_longer_there(run, tmp_path):
     refused("evaluate", run, says=["train.jsonl does not exist"])
     (run / "metrics.json").write_text("[]")
     refused("evaluate", run, says=["metrics.json is damaged"])
+
+
+@pytest.mark.parametrize("vectors", [3, "vectors.txt"])
+def test_vectors_that_are_none(model, vectors):
+    with pytest.raises(tl.InputError, match=r"`vectors` should be WordVectors or a mapping.*read_word_vectors"):
+        tl.evaluate(model, [["w1", "w2"]], vectors=vectors)

@@ -326,3 +326,26 @@ def test_tensors_that_numpy_cannot_read_are_refused_in_a_sentence(change):
     for call in (tl.GSM(2, epochs=1).fit, model.transform):
         with pytest.raises(tl.InputError, match="read as a matrix"):
             call(change(counts.clone()))
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        ([[(0, 2), (3, 1)], [(1, 1)]], "gensim.matutils.corpus2csc"),
+        ([[], [(0, 2), (3, 1)]], "gensim.matutils.corpus2csc"),
+        ([["cat", 1], ["dog"]], "expected tokens that are strings, got an int: 1"),
+    ],
+)
+def test_documents_of_other_libraries_are_named(model, X, said):
+    for use in (model.transform, tl.GSM(n_topics=2).fit):
+        with pytest.raises(InputError, match=said):
+            use(X)
+
+
+def test_the_advice_on_bags_of_words_is_followed():
+    corpora, matutils = (pytest.importorskip(f"gensim.{name}") for name in ("corpora", "matutils"))
+    tokens = [["cat", "dog", "cat"], ["bank"], ["dog", "bank"]]
+    dictionary = corpora.Dictionary(tokens)
+    bags = [dictionary.doc2bow(each) for each in tokens]
+    corpus = Corpus.from_counts(matutils.corpus2csc(bags, num_terms=len(dictionary)).T, vocabulary=dictionary)
+    assert corpus.over(["cat", "dog", "bank"]).counts.toarray().tolist() == [[2, 1, 0], [0, 0, 1], [0, 1, 1]]

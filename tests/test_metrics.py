@@ -20,6 +20,7 @@ from topicloom.metrics import (
     active_units_by_divergence,
     active_units_by_variance,
     adjusted_rand_index,
+    c_npmi,
     classification_accuracy,
     completion_split,
     cross_validated_accuracy,
@@ -36,6 +37,7 @@ from topicloom.metrics import (
     redundancy,
     topic_diversity,
     topic_uniqueness,
+    u_mass,
 )
 from topicloom.ranking import top_words, word_scores
 
@@ -235,7 +237,7 @@ def test_embedding_diversity():
 
 @pytest.mark.parametrize("word", [3, -1, "east", 0.0])
 def test_rows_of_vectors_are_found_by_word_ids(word):
-    with pytest.raises(InputError, match="is no row of 3 vectors; give word ids"):
+    with pytest.raises(InputError, match=r"is no row of 3 vectors; give word ids|neither a word nor the number of one"):
         embedding_diversity([[0], [word]], np.eye(3))
 
 
@@ -470,3 +472,38 @@ def test_an_infinite_perplexity_is_reported(caplog):
     caplog.clear()
     assert np.isfinite(perplexity([-10.0], [2.0]))
     assert not caplog.records
+
+
+@pytest.mark.parametrize("measure", [topic_diversity, inverted_rbo, lambda topics: c_npmi(topics, [["cat", "dog"]])])
+@pytest.mark.parametrize(
+    "topics",
+    [
+        np.array([[0.75, 0.25], [0.5, 0.5]], np.float32),  # the probabilities of words
+        [("cat", 0.3), ("dog", 0.2)],
+        [[("cat", 0.3), ("dog", 0.2)], [("cat", 0.1)]],  # what gensim's show_topics returns
+        [[(0.3, "cat")]],
+    ],
+)
+def test_topics_with_probabilities_are_refused(measure, topics):
+    with pytest.raises(InputError, match=r"topic 0 contains .*neither a word nor the number of one.*model\.topics\(\)"):
+        measure(topics)
+
+
+@pytest.mark.parametrize("measure", [c_npmi, document_npmi, u_mass])
+def test_a_reference_that_was_read_before_is_refused(measure):
+    documents = iter([["cat", "dog"]])
+    measure([["cat", "dog"]], documents)
+    with pytest.raises(InputError, match="an iterator without documents, which may have been read before"):
+        measure([["cat", "dog"]], documents)
+
+
+def test_topic_shares_may_be_a_data_frame():
+    pandas = pytest.importorskip("pandas")
+    theta, labels = np.eye(2)[[0, 1] * 10], ["a", "b"] * 10
+    frame = pandas.DataFrame(theta, index=range(100, 120))
+    assert cross_validated_accuracy(frame, labels) == cross_validated_accuracy(theta, labels) == 1
+    assert classification_accuracy(frame, labels, frame, labels) == 1
+    assert active_topics(frame) == active_topics(theta) == 2
+    for wrong in (theta.argmax(axis=1), theta * np.nan, labels):
+        with pytest.raises(InputError, match=r"`theta` should be a \(D, K\) matrix"):
+            cross_validated_accuracy(wrong, labels)

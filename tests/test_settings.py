@@ -270,3 +270,10 @@ def test_seeds_are_refused_in_plain_words(seed):
             call()
     with pytest.raises(SettingError, match=r"`random_state.* whole number"):
         checked_edits([{"split": 1, "random_state": seed}])
+
+
+def test_a_generator_is_no_seed_and_gives_one():
+    generator = np.random.default_rng(0)
+    with pytest.raises(SettingError, match=r"draw one from it, as int\(generator\.integers\(2\*\*32\)\)$"):
+        GSM(random_state=generator).fit([["cat", "dog"]])
+    GSM(2, epochs=1, random_state=int(generator.integers(2**32))).fit(np.ones((4, 3)))

@@ -116,3 +116,10 @@ def test_top_words_are_those_of_the_runs():
             stability([TOPICS, TOPICS], top_words)
     with pytest.raises(InputError, match="`top_n=0` leaves no word"):
         stability([TOPICS, TOPICS], top_n=0)
+
+
+@pytest.mark.parametrize("run", [object(), [["cat", "dog"]], [[1.0, 2.0], [1.0]]])
+def test_runs_that_are_no_matrices_are_refused(run):
+    for use in (lambda: stability([run, run]), lambda: match_topics(run, run)):
+        with pytest.raises(InputError, match="such as `components_` of a model"):
+            use()

@@ -14,7 +14,7 @@ import yaml
 from topicloom.corpus import Corpus
 from topicloom.corpus.split import split
 from topicloom.datasets import synthetic_lda
-from topicloom.errors import InputError, MissingExtraError
+from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.experiments.protocol import Evaluator
 from topicloom.experiments.tune import OBJECTIVE, SPACE, tune
 from topicloom.files import lock_directory
@@ -240,3 +240,25 @@ def test_a_model_by_its_name_with_settings():
     assert estimator_named("lda:alpha=1e+0+epochs=5").get_params()["alpha"] == 1.0
     assert estimator_named("lda:alpha=1e+0+epochs=5").get_params()["epochs"] == 5
     assert estimator_named("GSM").get_params() == GSM().get_params()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"space": ["learning_rate"]}, "`space` should be a dictionary"),
+        ({"space": {"learning_rate": 0.1}}, r"the space of learning_rate should be a range \(low, high\)"),
+        ({"space": {"learning_rate": (0.1,)}}, r"the space of learning_rate should be a range \(low, high\)"),
+        ({"space": {"learning_rate": (0.1, 0.2, "linear")}}, r"the space of learning_rate should be a range"),
+        ({"random_state": np.random.RandomState(0)}, "`random_state.* should be a whole number"),
+        ({"validation": Corpus.from_counts([[1, 1]])}, "give documents of your own as `split`"),
+    ],
+)
+def test_arguments_that_cannot_be_searched_with(wrong, said):
+    with pytest.raises(SettingError, match=said):
+        tune(Corpus.from_counts(np.ones((20, 3))), GSM(), n_topics=2, trials=1, **wrong)
+
+
+def test_a_file_is_no_place_for_a_search(tmp_path):
+    (tmp_path / "search").touch()
+    with pytest.raises(InputError, match="is a file, but a directory is to be written there"):
+        tune(Corpus.from_counts(np.ones((20, 3))), GSM(), n_topics=2, trials=1, out=tmp_path / "search")

@@ -11,16 +11,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import InputError
 from ..files import as_path, atomic_directory, lock_directory, require_free
+from ..metrics.vocabularies import Vocabulary
 from ..text import AnyTokenizer, Document, Pretokenized, read
 from ..text.chunks import counts_of
 from ..text.counting import Counts, Text, columns_of, remap
 from .builder import Built, TokenizerLike, build, choose_tokenizer
-from .counts import CountedDocuments, checked_counts, checked_vocabulary
+from .counts import CountedDocuments, checked_counts, checked_vocabulary, wanted_words
 from .fields import Fields, WithFields
-from .frames import check_options, is_frame, read_frame, texts_of, words_of
-from .mapped import rows_of
+from .frames import check_options, given_texts, read_frame, words_of
+from .mapped import asked_rows, rows_of
 from .order import WithOrder
 from .remarks import warn_of_empty, warn_of_ids
 from .saving import load_parts, save_into
@@ -102,13 +102,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
             SettingError: the language is not known, or a filter has a value that it cannot have.
             MissingExtraError: the language's segmenter is not installed.
         """
-        if isinstance(texts, str | bytes):
-            raise InputError("`texts` is a single string; give a list with a string for each document")
-        if is_frame(texts):
-            raise InputError("`texts` is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
-        if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
-            raise InputError(f"`texts` is {texts!r:.60}; give a list with a string for each document")
-        texts = texts_of(texts)
+        texts = given_texts(texts)
         documents: Iterator[Document] = map(Document, cast(Any, texts))
         filters = Filters(min_df, max_df, max_features, remove_top)
         chosen, documents = choose_tokenizer(
@@ -233,7 +227,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
     def from_counts(
         cls,
         counts: Any,
-        vocabulary: Iterable[str] | None = None,
+        vocabulary: Vocabulary | None = None,
         texts: Sequence[str] | None = None,
         ids: Iterable[Any] | None = None,
         labels: Iterable[Any] | None = None,
@@ -281,7 +275,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         return corpus
 
     def __getitem__(self, rows: Any) -> Corpus:
-        return self.subset(rows[0] if isinstance(rows, tuple) else rows)  # scikit-learn asks for [rows, ...]
+        return self.subset(asked_rows(rows))
 
     @cached_property
     def digest(self) -> str:
@@ -309,9 +303,16 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
         chosen = np.atleast_1d(np.arange(self.n_docs)[rows])
         return replace(self, counts=rows_of(self.counts, chosen), fields=self.fields.take(chosen))
 
-    def over(self, vocabulary: Iterable[str]) -> Corpus:
-        """Return the same documents over another vocabulary. Words that are not in it are left out."""
-        if vocabulary is self.vocabulary or (words := list(vocabulary)) == self.vocabulary:
+    def over(self, vocabulary: Vocabulary) -> Corpus:
+        """Return the same documents over another vocabulary. Words that are not in it are left out.
+
+        Args:
+            vocabulary: the words by column, a list or a mapping, as for `from_counts`.
+
+        Raises:
+            InputError: a word occurs twice, or their order is not known.
+        """
+        if vocabulary is self.vocabulary or (words := wanted_words(vocabulary)) == self.vocabulary:
             return self  # no copy, because the counts may be memory-mapped
         places = {word: column for column, word in enumerate(words)}
         counts = remap(self.counts, columns_of(self.vocabulary, places), len(places))
@@ -320,15 +321,13 @@ class Corpus(CountedDocuments, WithFields, WithOrder):
     def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
         """Count the words of n new texts, which are split as those of this corpus were: (n, n_words) CSR, float32.
 
-        Words that are not in the vocabulary are left out.
-
-        Raises:
-            InputError: a document is not text.
+        Words that are not in the vocabulary are left out. `n_jobs` is as for `from_texts`. Raises InputError if a
+        document is not text.
         """
-        return counts_of(texts, self.vocabulary, self.tokenizer, n_jobs)
+        return counts_of(given_texts(texts), self.vocabulary, self.tokenizer, n_jobs)
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
-        """Write the corpus to a directory.
+        """Write the corpus to a directory, from which `load` reads it.
 
         Raises:
             InputError: the directory is not empty, and `overwrite` is not set.

@@ -14,10 +14,12 @@ from scipy import sparse
 
 from ..display import counted
 from ..errors import InputError
-from ..metrics.vocabularies import words_by_column
+from ..metrics.vocabularies import Vocabulary, words_by_column
 from ..text.characters import brief
 from ..text.counting import Counts, refuse_line_breaks
+from .frames import refuse_bags
 from .mapped import pieces
+from .missing import is_missing
 from .vocabulary import index_type
 
 
@@ -122,6 +124,7 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
         InputError: the shape, the type, an index or a count is not allowed; the message names its place.
     """
     if not sparse.issparse(counts):
+        refuse_bags(counts)
         try:
             counts = np.asarray(counts)
         except (TypeError, ValueError, RuntimeError):  # lists of several lengths, or a tensor that NumPy cannot read
@@ -153,7 +156,7 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
     return sparse.csr_array(arrays, shape=matrix.shape)
 
 
-def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[str]:
+def checked_vocabulary(vocabulary: Vocabulary | None, n_words: int) -> list[str]:
     """Return the word of each column.
 
     Args:
@@ -166,19 +169,36 @@ def checked_vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> list[s
     """
     if isinstance(vocabulary, str) or not isinstance(vocabulary, Iterable | None):
         raise InputError(f"`vocabulary` is {brief(vocabulary)}; give a list with the word of each column")
-    words = (
-        [f"word{i}" for i in range(n_words)]
-        if vocabulary is None
-        else [str(word) for word in words_by_column(vocabulary)]
-    )
+    given = [f"word{i}" for i in range(n_words)] if vocabulary is None else words_by_column(vocabulary)
+    unknown = next((column for column, word in enumerate(given) if is_missing(word)), None)
+    if unknown is not None:
+        raise InputError(f"the word of column {unknown} in `vocabulary` is {given[unknown]}; give every column a word")
+    words = [str(word) for word in given]
     if len(words) != n_words:
         raise InputError(f"the vocabulary has {len(words)} words, and the counts have {n_words} columns")
-    if len(set(words)) < n_words:
-        seen: set[str] = set()
-        twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
-        raise InputError(f"the vocabulary contains {twice!r} twice; every column needs a word of its own")
+    _refuse_repeated(words)
     refuse_line_breaks(words)
     return words
+
+
+def wanted_words(vocabulary: Vocabulary) -> list[Any]:
+    """Return the words of a vocabulary over which documents are to be counted, by column.
+
+    Raises:
+        InputError: it is a single string, its order is not known, or a word occurs twice.
+    """
+    if isinstance(vocabulary, str) or not isinstance(vocabulary, Iterable):
+        raise InputError(f"`vocabulary` is {brief(vocabulary)}; give a list of words")
+    words = words_by_column(vocabulary)
+    _refuse_repeated(words)
+    return words
+
+
+def _refuse_repeated(words: list[Any]) -> None:
+    if len(set(words)) < len(words):
+        seen: set[Any] = set()
+        twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+        raise InputError(f"the vocabulary contains {twice!r} twice; every column needs a word of its own")
 
 
 def _as_csr(counts: Any) -> Counts:

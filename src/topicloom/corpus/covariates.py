@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..text.characters import brief, replace_surrogates
-from .missing import are_marked_numbers, as_number, is_mark, is_missing
+from .missing import are_marked_numbers, as_number, is_mark, is_missing, values_of
 
 logger = logging.getLogger("topicloom")
 
@@ -67,7 +67,7 @@ def _covariate(name: str, values: Iterable[Any]) -> Covariate:
         return values
     if not isinstance(values, Iterable):
         raise InputError(f"the covariate {name!r} is {brief(values)}; give a list with one value for each document")
-    column = list(values)
+    column = list(values_of(values))
     known = [value for value in column if not is_missing(value)]
     if any(isinstance(value, list | tuple | dict | np.ndarray) for value in known):
         raise InputError(

@@ -16,7 +16,7 @@ from ..text.characters import brief, replace_surrogates
 from ..text.storage import StoredTexts, TextWriter
 from ..text.strings import RowNumbers, Strings
 from .covariates import Categories, Covariate, covariates_of
-from .missing import are_marked_numbers, is_mark, is_missing
+from .missing import are_marked_numbers, is_mark, is_missing, values_of
 from .times import Times, parse_times
 
 logger = logging.getLogger("topicloom")
@@ -268,7 +268,7 @@ def _strings(name: str, values: Iterable[Any]) -> Sequence[str]:
         raise InputError(f"`{name}` is {brief(values)}; give a list with one value for each document")
     if isinstance(values, Strings):
         return compact(values)
-    return compact(["" if is_missing(value) else replace_surrogates(str(value)) for value in values])
+    return compact(["" if is_missing(value) else replace_surrogates(str(value)) for value in values_of(values)])
 
 
 def _labels(values: Iterable[Any]) -> Sequence[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import takewhile
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -51,6 +53,41 @@ def texts_of(texts: Iterable[Any]) -> Iterable[Any]:
     values = list(cast(Any, texts).to_pylist() if is_arrow_column(texts) else texts)
     are_tokens = any(isinstance(value, list | tuple) for value in values)
     return [([] if are_tokens else "") if is_missing(value) else value for value in values]
+
+
+def given_texts(texts: Any) -> Iterable[Any]:
+    """Return the argument `texts` as `texts_of` does.
+
+    Raises:
+        InputError: it is not an iterable of documents.
+    """
+    advice = "give a list with a string for each document"
+    if isinstance(texts, str | bytes):
+        raise InputError(f"`texts` is a single string; {advice}")
+    if is_frame(texts):
+        raise InputError("`texts` is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
+    if isinstance(texts, Mapping):
+        raise InputError(f"`texts` is a mapping; {advice}, such as list(texts.values()), and its keys as `ids`")
+    if getattr(texts, "ndim", 1) == 2:
+        raise InputError(f"`texts` has shape {texts.shape}; {advice}, or counts to Corpus.from_counts")
+    if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) != 1:
+        raise InputError(f"`texts` is {texts!r:.60}; {advice}")
+    refuse_bags(texts)
+    return texts_of(texts)
+
+
+def refuse_bags(documents: Any) -> None:
+    """Raise InputError if documents are lists of pairs of a word's number and its count, as gensim has them."""
+    if not isinstance(documents, list | tuple):
+        return
+    lists = takewhile(lambda document: isinstance(document, list | tuple), documents)
+    first: Sequence[Any] = next((document for document in lists if document), ())
+    pairs = [each for each in first if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], Integral)]
+    if pairs and len(pairs) == len(first):
+        raise InputError(
+            f"the documents are lists of pairs such as {first[0]}, as bags of words of gensim are; give "
+            "gensim.matutils.corpus2csc(bags, num_terms=len(dictionary)).T, with `vocabulary=dictionary`"
+        )
 
 
 def check_options(options: Iterable[str], function: Callable[..., Any], caller: str) -> None:

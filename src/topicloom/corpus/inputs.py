@@ -9,12 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import InputError
+from ..metrics.vocabularies import Vocabulary
 from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.characters import brief
 from ..text.chunks import counts_of
 from .corpus import Corpus
 from .fields import Fields
-from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, texts_of
+from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, refuse_bags, texts_of
 
 Kind = Literal["corpus", "counts", "frame", "texts"]
 
@@ -36,6 +37,7 @@ def kind_of(X: Any) -> Kind:
     _refuse_table_of_texts(X)
     if is_arrow_column(X) and any(isinstance(value, str | list) for value in X.to_pylist()):
         return "texts"
+    refuse_bags(X)
     if _is_matrix(X):
         _refuse_flat(X)
         return "counts"
@@ -48,7 +50,7 @@ def kind_of(X: Any) -> Kind:
 
 def corpus_of(
     X: Any,
-    vocabulary: Sequence[str] | None = None,
+    vocabulary: Vocabulary | None = None,
     *,
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
@@ -81,7 +83,7 @@ def corpus_over(
     X: Any,
     words: Sequence[str],
     tokenizer: AnyTokenizer,
-    vocabulary: Sequence[str] | None = None,
+    vocabulary: Vocabulary | None = None,
     *,
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
@@ -181,7 +183,8 @@ def _is_matrix(X: Any) -> bool:
         return not (kind in "OUST" and any(x is None or isinstance(x, str | list | tuple) for x in X))
     if isinstance(X, list | tuple) and X:
         first = X[0]
-        tokens = isinstance(first, list | tuple) and all(isinstance(word, str) for word in first)
+        # Tokens of which one is not a string are refused as such.
+        tokens = isinstance(first, list | tuple) and (not first or any(isinstance(word, str) for word in first))
         return not (first is None or isinstance(first, str) or tokens)
     return hasattr(X, "__array__")
 
@@ -218,7 +221,7 @@ def _refuse_flat(X: Any) -> None:
     raise InputError(f"document 0 is {shown}, which is neither a text nor a row of counts; {advice}")
 
 
-def _refuse_vocabulary(vocabulary: Sequence[str] | None) -> None:
+def _refuse_vocabulary(vocabulary: Vocabulary | None) -> None:
     if vocabulary is not None:
         raise InputError(
             "`vocabulary` names the columns of a matrix of counts; leave it out for a Corpus, texts or a data frame"

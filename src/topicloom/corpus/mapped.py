@@ -35,6 +35,22 @@ def _mapping_of(array: npt.NDArray[Any]) -> mmap.mmap | None:
     return base if isinstance(base, mmap.mmap) else None
 
 
+def asked_rows(rows: Any) -> Any:
+    """Return the rows in the brackets after a corpus, for which scikit-learn writes [rows, ...].
+
+    Raises:
+        IndexError: there is another second index, such as that of a word.
+    """
+    if not isinstance(rows, tuple):
+        return rows
+    if len(rows) == 2 and (rows[1] is Ellipsis or rows[1] == slice(None)):
+        return rows[0]
+    raise IndexError(
+        "a corpus is indexed by its documents alone; give a list for several, such as corpus[[1, 2]], and select words "
+        "with `over`"
+    )
+
+
 def rows_of(counts: sparse.csr_array, rows: npt.NDArray[np.intp]) -> sparse.csr_array:
     """Return some rows of counts. Consecutive rows of memory-mapped counts stay on disk."""
     if len(rows) == 0 or (np.diff(rows) != 1).any() or _mapping_of(counts.indices) is None:

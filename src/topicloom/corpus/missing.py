@@ -27,6 +27,11 @@ def is_missing(value: Any) -> bool:
         return False
 
 
+def values_of(column: Iterable[Any]) -> Iterable[Any]:
+    """Return a column; of a tensor of PyTorch, its numbers, as its elements are written tensor(3)."""
+    return column.tolist() if hasattr(column, "tolist") and hasattr(column, "requires_grad") else column
+
+
 def is_mark(value: Any) -> bool:
     """Return whether a value is one of the usual marks of a missing value in tables, such as "N/A" or an empty cell.
 

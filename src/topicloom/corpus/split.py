@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import InputError, SettingError
 from ..settings import require_seed
+from ..text.characters import brief
 from .corpus import Corpus
 
 _SPLIT_SEED = 0
@@ -34,9 +36,12 @@ def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_sta
         InputError: a part would be empty.
         SettingError: a share is not above 0, both together leave nothing for training, or `random_state` is no seed.
     """
-    if not (validation > 0 and test > 0 and validation + test < 1):
+    are_shares = isinstance(validation, Real) and isinstance(test, Real)
+    if not (are_shares and validation > 0 and test > 0 and validation + test < 1):
+        own = "" if are_shares else "; give documents of your own as `split`"
         raise SettingError(
-            f"`validation` and `test` should be shares above 0, and together below 1; they are {validation} and {test}"
+            "`validation` and `test` should be shares above 0, and together below 1; they are "
+            f"{brief(validation)} and {brief(test)}{own}"
         )
     require_seed(random_state)
     rows = np.random.default_rng(random_state).permutation(np.flatnonzero(~corpus.is_empty))

@@ -13,6 +13,7 @@ from ..errors import InputError, SettingError
 from ..metrics import Reference
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models.base import TopicModel
+from ..text.characters import brief
 from .inputs import Documents, GivenReference, ModelInputs
 from .result import Evaluation
 
@@ -97,6 +98,11 @@ def _inputs(
         against = GivenReference(reference)
     elif reference is not None:
         against = Documents.of(model, reference, None, "the reference").reference
+    if vectors is not None and (isinstance(vectors, str) or not hasattr(vectors, "__contains__")):
+        raise SettingError(
+            "`vectors` should be WordVectors or a mapping from words to vectors; "
+            f"it is {brief(vectors)} (topicloom.read_word_vectors reads a file)"
+        )
     return ModelInputs(model, given, against, trained, vectors, top_n, relevance)
 
 

@@ -33,7 +33,7 @@ from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models.base import TopicModel
 from ..models.registry import REGISTRY
 from ..processes.cluster import connected
-from ..settings import check_settings, describe_value, refuse_unknown, settings_as_text
+from ..settings import check_settings, describe_value, refuse_unknown, require_seed, settings_as_text
 from .compare import estimator
 from .fitting import SavedParts
 from .protocol import Evaluator, Parts, require_same_documents, split_documents
@@ -153,6 +153,7 @@ def tune(
     weights = _objective(OBJECTIVE if objective is None else objective)
     base = clone(estimator(model)).set_params(n_topics=n_topics, random_state=random_state)
     check_settings(base)
+    require_seed(random_state)  # a RandomState of NumPy is no seed of a search that can go on
     searched = _space(base, SPACE if space is None else space, given=space is not None)
     if sampler not in ("tpe", "random"):
         raise SettingError(f'`sampler` should be "tpe" or "random"; it is {sampler!r}')
@@ -225,6 +226,15 @@ def _objective(weights: Mapping[str, float]) -> dict[str, float]:
 def _space(base: TopicModel, space: Space, given: bool) -> dict[str, Sequence[Any]]:
     """Return the part of the space that the model has, after a check of its values."""
     own = base.get_params(deep=False)
+    if not isinstance(space, Mapping):
+        raise SettingError(f'`space` should be a dictionary, such as {{"alpha": (0.01, 1.0)}}; it is {space!r:.80}')
+    for name, values in space.items():
+        is_range = isinstance(values, tuple) and len(values) > 1 and values[2:] in ((), ("log",))
+        if not (is_range or isinstance(values, list)):
+            raise SettingError(
+                f'the space of {name} should be a range (low, high) or (low, high, "log"), or a list of choices; it is '
+                f"{values!r:.80}"
+            )
     if given:
         refuse_unknown(type(base), list(space))
     kept: dict[str, Any] = {name: values for name, values in space.items() if name in own}

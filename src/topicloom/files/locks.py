@@ -28,9 +28,11 @@ def lock_directory(path: str | Path) -> Iterator[None]:
     or cannot be written, only the threads of one process exclude each other.
 
     Raises:
-        InputError: another process, or another thread of this one, is writing to the directory.
+        InputError: another process, or another thread of this one, is writing to the directory; or it is a file.
     """
     place = Path(os.path.realpath(path))
+    if place.is_file():
+        raise InputError(f"{path} is a file, but a directory is to be written there; give another place")
     with _list_lock:
         if place in _locked_here:
             raise InputError(f"{path} is being written by another thread of this process; give another place")

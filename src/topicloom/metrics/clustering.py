@@ -79,8 +79,10 @@ def classification_accuracy(
         Measured, with the numbers of documents on both sides in its settings; 0 if either side has no documents.
 
     Raises:
-        InputError: there are not as many labels as rows of theta, or a document has no class (None or NaN).
+        InputError: there are not as many labels as rows of theta, a document has no class (None or NaN), or theta is
+            not a matrix of finite numbers.
     """
+    theta_train, theta_test = _shares(theta_train, "theta_train"), _shares(theta_test, "theta_test")
     train = _one_for_each(labels_train, "labels_train", len(theta_train))
     test = _one_for_each(labels_test, "labels_test", len(theta_test))
     settings: dict[str, Any] = {
@@ -116,6 +118,7 @@ def cross_validated_accuracy(
     """
     from sklearn.model_selection import StratifiedKFold
 
+    theta = _shares(theta, "theta")
     classes = _one_for_each(labels, "labels", len(theta))
     most = int(np.unique(classes, return_counts=True)[1].max(initial=0))
     folds = min(n_folds, most)
@@ -164,6 +167,18 @@ def _contingency(labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Array:
     groups, of_group = np.unique(found, return_inverse=True)
     table = np.bincount(of_class * len(groups) + of_group, minlength=len(classes) * len(groups))
     return table.reshape(len(classes), len(groups))
+
+
+def _shares(given: npt.ArrayLike, name: str) -> Array:
+    """Return topic shares, which may be a data frame, as an array.
+
+    Raises:
+        InputError: they are not a matrix of finite numbers.
+    """
+    theta = np.asarray(given)
+    if theta.ndim != 2 or theta.dtype.kind not in "biuf" or not np.isfinite(theta).all():
+        raise InputError(f"`{name}` should be a (D, K) matrix of finite numbers, such as model.transform(documents)")
+    return theta
 
 
 def _one_for_each(given: npt.ArrayLike, name: str, n_docs: int | None = None) -> Array:

@@ -58,6 +58,7 @@ def active_topics(theta: Array) -> Measured:
     Args:
         theta: (D, K) topic shares of the documents.
     """
+    theta = np.asarray(theta)  # which may be a data frame
     active = len(np.unique(theta.argmax(axis=1))) if len(theta) else 0
     return Measured(active, topics=theta.shape[1])
 

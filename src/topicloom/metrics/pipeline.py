@@ -114,7 +114,7 @@ def first_words(topics: Topics, top_n: int) -> list[list[Hashable]]:
     """Return the first `top_n` words of each topic.
 
     Raises:
-        InputError: `top_n` is below 1, or topics or a topic are not a list.
+        InputError: `top_n` is below 1, topics or a topic are not a list, or a topic contains numbers that are no ids.
     """
     check_top_n(top_n)
     if not isinstance(topics, Iterable):
@@ -124,6 +124,12 @@ def first_words(topics: Topics, top_n: int) -> list[list[Hashable]]:
         if isinstance(topic, str) or not isinstance(topic, Iterable):
             raise InputError(f"{topic!r} is not a topic; give a list of topics, each a list of words or of word ids")
         cut.append(list(islice(topic, top_n)))
+        for word in cut[-1]:
+            if any(isinstance(part, float | np.floating) for part in (word if isinstance(word, tuple) else (word,))):
+                raise InputError(
+                    f"topic {len(cut) - 1} contains {word!r}, which is neither a word nor the number of one; give the "
+                    "words alone, such as model.topics()"
+                )
     return cut
 
 
@@ -137,7 +143,8 @@ def reference_from(given: Any, vocabulary: Sequence[str] | None = None, *, order
         ordered: whether the order of words is needed.
 
     Raises:
-        InputError: `given` is something else, or the order of words is needed and not known.
+        InputError: `given` is something else, or an iterator that was read before; or the order of words is needed and
+            not known.
     """
     if isinstance(given, Reference):
         return given
@@ -157,4 +164,7 @@ def reference_from(given: Any, vocabulary: Sequence[str] | None = None, *, order
     if isinstance(given, Mapping | bytes) or not isinstance(given, Iterable):
         kind = type(given).__name__
         raise InputError(f"the reference corpus is of type {kind}; give a Corpus, a Reference or a list of token lists")
-    return Reference.from_tokens(given)
+    read = Reference.from_tokens(given)
+    if isinstance(given, Iterator) and not read.n_documents:
+        raise InputError("the reference corpus is an iterator without documents, which may have been read before")
+    return read

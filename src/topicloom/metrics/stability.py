@@ -135,9 +135,10 @@ def stability(
 
     Source: after Hoyle et al. 2022, who match the topics of all pairs of runs.
     """
+    runs = [_numbers(run) for run in runs]
     if len(runs) < 2:
         raise InputError(f"stability compares two runs or more; {len(runs)} given")
-    if not all(len(run) for run in runs):
+    if not all(run.size for run in runs):
         raise InputError("a run without topics cannot be compared")
     check_top_n(top_n)
     if top_words is None:
@@ -166,8 +167,18 @@ def stability(
     )
 
 
+def _numbers(matrix: Any) -> Array:
+    try:
+        return np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"topics should be a (K, V) matrix of numbers, such as `components_` of a model; these are of type "
+            f"{type(matrix).__name__}"
+        ) from None
+
+
 def _distributions(matrix: Array) -> Array:
-    matrix = np.asarray(matrix, dtype=np.float64)
+    matrix = _numbers(matrix)
     if matrix.ndim != 2 or not np.isfinite(matrix).all() or (matrix < 0).any():
         raise InputError("topics should be a (K, V) matrix of finite numbers that are not negative")
     totals = matrix.sum(axis=1, keepdims=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import InputError
+
+Vocabulary: TypeAlias = Iterable[str] | Mapping[int, str]  # the forms that `words_by_column` reads
 
 
 def words_by_column(vocabulary: Iterable[Any]) -> list[Any]:

@@ -23,12 +23,13 @@ from ..corpus.parts import own_part, sum_of_ranks, totals
 from ..corpus.reference import CorpusReference
 from ..distributed.ranks import current
 from ..errors import InputError, SettingError
+from ..metrics.vocabularies import Vocabulary
 from ..nn.network import TopicNetwork
 from ..settings import ReadableSettings, settle_settings
 from ..text import AnyTokenizer
 from ..training.batches import BatchReader
 from ..training.callbacks import Callback, check_callbacks
-from ..training.checkpoints import Checkpoints
+from ..training.checkpoints import Checkpoints, check_start
 from ..training.collapse import CollapseWatch
 from ..training.loop import Monitor, evaluated
 from ..training.monitors import TopicMonitor, check_monitors
@@ -138,7 +139,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         X: Any,
         y: Any = None,
         *,
-        vocabulary: Sequence[str] | None = None,
+        vocabulary: Vocabulary | None = None,
         callbacks: Sequence[Callback] = (),
         monitor: Iterable[str] = (),
         monitor_every: int = 5,
@@ -177,8 +178,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
             TrainingInterrupted: a signal stopped the training, and there is a checkpoint.
         """
         check_callbacks(callbacks)
-        if checkpoint is not None and resume_from is not None:
-            raise SettingError("a fit goes on from `checkpoint` or from `resume_from`; give one of them")
+        check_start(checkpoint, resume_from)
         names = check_monitors(monitor, monitor_every)
         with ExitStack() as stack:
             with self._kept_on_mistakes():
@@ -199,7 +199,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
             self.fit_corpus(corpus, callbacks, [topic_monitor] if names else [], snapshot, held_out)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Sequence[str] | None = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Vocabulary | None = None) -> Self:
         """Learn from more documents in one pass.
 
         The first call determines the vocabulary. Later calls use only the words in it. `history_` gets a row for each
@@ -246,7 +246,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
             self.__dict__ = before
             raise
 
-    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+    def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         """Check the settings, discard an earlier fit, and return X as a corpus whose words are noted."""
         settle_settings(self)
         self.check_combinations()
@@ -271,7 +271,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
         return corpus
 
-    def _held_out(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+    def _held_out(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         """Return documents for validation as a corpus over the words of training."""
         if not self.uses_validation:
             raise SettingError(f"{type(self).__name__} has no loss by epoch, so `validation` should be None")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -16,6 +15,7 @@ from ..corpus import Corpus
 from ..embeddings.inputs import KeyedVectors, as_word_vectors
 from ..embeddings.word_vectors import Floats, WordVectors
 from ..errors import SettingError
+from ..metrics.vocabularies import Vocabulary
 from ..nn.decoders import EmbeddedTopics
 from ..nn.gaussian_topics import GaussianTopics
 from ..nn.network import TopicNetwork
@@ -104,7 +104,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
         self._start_vectors.append(placed)
         return placed
 
-    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+    def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         if self.fixed_word_vectors and self.word_vectors is None:
             raise SettingError(
                 "`fixed_word_vectors=True` keeps the given word vectors as they are, but none are given; give "

@@ -23,6 +23,7 @@ from ..corpus.frames import is_frame, named_columns
 from ..corpus.inputs import corpus_over
 from ..errors import InputError, SettingError
 from ..files import as_path, atomic_directory
+from ..metrics.vocabularies import Vocabulary
 from ..nn.network import TopicNetwork
 from ..text import AnyTokenizer
 from ..topics.document_topics import DocumentTopics, empty_warning
@@ -91,7 +92,7 @@ class FittedTopics(InNotebook, Editable, Transformer):
                 "Corpus.from_counts(frame), whose words are found by their names"
             )
 
-    def documents(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
+    def documents(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
         """Return X as a corpus over the model's words.
 
         Args:
@@ -101,7 +102,7 @@ class FittedTopics(InNotebook, Editable, Transformer):
         check_is_fitted(self, "components_")
         return self._over_words(X, vocabulary)
 
-    def _over_words(self, X: Any, vocabulary: Sequence[str] | None = None) -> Corpus:
+    def _over_words(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
         return corpus_over(
             X,
             self.vocabulary_,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
@@ -14,6 +14,10 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: i
     """What scikit-learn asks of a transformer besides `fit` and `transform`, for documents in all their forms."""
 
     components_: Array
+
+    if TYPE_CHECKING:  # a method of scikit-learn, which has no types
+
+        def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self: ...
 
     @property
     def _n_features_out(self) -> int:

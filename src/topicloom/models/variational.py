@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..corpus import Corpus
+from ..metrics.vocabularies import Vocabulary
 from ..settings import AtLeastOne, NotNegative
 from ..training.state import TrainingPlan
 from .neural import NeuralTopicModel
@@ -63,7 +63,7 @@ class VariationalTopicModel(NeuralTopicModel):
     def stream_plan(self, epochs: int) -> TrainingPlan:
         return replace(super().stream_plan(epochs), kl_warmup=self.kl_warmup or 0.0)
 
-    def _begin(self, X: Any, vocabulary: Sequence[str] | None) -> Corpus:
+    def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
         if self.has_constant_divergence and (self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0):
             logger.warning(

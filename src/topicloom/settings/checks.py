@@ -8,9 +8,10 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_type_hints
 
 import numpy as np
+from numpy.random import Generator
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 
 from ..errors import SettingError, nearest
@@ -49,6 +50,11 @@ class ReadableSettings:
         refuse_unknown(cls, list(settings))
         return super().__new__(cls)
 
+    if TYPE_CHECKING:  # methods of scikit-learn, which has no types
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **settings: Any) -> Self: ...
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = inspect.get_annotations(cls)
@@ -76,7 +82,8 @@ def check_settings(estimator: Any) -> None:
             wanted = _IN_WORDS.get(name, wanted.replace(" or should be ", " or "))
             shown = repr(value)
             shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
-            raise SettingError(f"`{name}` of {type(estimator).__name__} {wanted}; it is {shown}") from None
+            seed = "; draw one from it, as int(generator.integers(2**32))" if isinstance(value, Generator) else ""
+            raise SettingError(f"`{name}` of {type(estimator).__name__} {wanted}; it is {shown}{seed}") from None
 
 
 def settle_settings(estimator: Any) -> None:

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
 from itertools import islice
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,10 +116,12 @@ def count_chunks(
         InputError: the tokenizer does not take a document, and the message names its row; or worker processes are
             killed again and again; or there is no such cluster.
         MissingExtraError: Ray is not installed.
-        SettingError: `n_jobs` is 0.
+        SettingError: `n_jobs` is 0, or not a whole number.
     """
-    if n_jobs == 0:
-        raise SettingError("`n_jobs=0` is not possible; give 1 for this process alone, or -1 for all cores")
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise SettingError(
+            f"`n_jobs={n_jobs!r:.60}` is not possible; give 1 for this process alone, or -1 for all cores"
+        )
     if isinstance(tokenizer, Pretokenized):
         n_jobs, cluster = 1, None  # sending tokens to a worker takes longer than counting them
     if cluster is not None:

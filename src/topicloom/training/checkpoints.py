@@ -109,6 +109,8 @@ class Checkpoints(Callback):
         """
         self._ranks = current()
         self._own = self.directory if self._ranks.is_first else self.directory / f"rank-{self._ranks.rank}"
+        if self._own.is_file():
+            raise InputError(f"{self._own} is a file; give a directory for the checkpoints")
         with lock_directory(self._own / "checkpoint"):
             self._identity = Identity.of(model, corpus, validation)
             found = self._newest()
@@ -266,6 +268,14 @@ class Checkpoints(Callback):
         finally:
             for number in ours:
                 signal.signal(number, usual[number])
+
+
+def check_start(checkpoint: object, resume_from: object) -> None:
+    """Raise SettingError if `fit` cannot go on from these arguments."""
+    if checkpoint is not None and resume_from is not None:
+        raise SettingError("a fit goes on from `checkpoint` or from `resume_from`; give one of them")
+    if not isinstance(resume_from, Snapshot | None):
+        raise SettingError(f"`resume_from` should be what `state.snapshot()` returned; it is {resume_from!r:.80}")
 
 
 def require_same_fit(file: Path, model: Any, corpus: Corpus, advice: str) -> None:

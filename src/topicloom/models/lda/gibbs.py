@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +47,11 @@ class GibbsRun:
         pseudo_counts: Array | None,
     ) -> None:
         try:
+            if "tomotopy" not in sys.modules:
+                with warnings.catch_warnings():
+                    # Where warnings are errors, its compiled module could not be imported.
+                    warnings.filterwarnings("ignore", "builtin type", DeprecationWarning)
+                    import tomotopy
             import tomotopy
         except ImportError:
             raise MissingExtraError.of('LDA(method="gibbs")', "tomotopy", "eval") from None
