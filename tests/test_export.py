@@ -345,6 +345,36 @@ def test_tables_of_words_and_documents(view, plain):
     assert list(plain.document_table(texts=True).columns) == ["id", "topic", "share", "topic_0", "topic_1", "topic_2"]
 
 
+def test_tables_of_documents_have_the_covariates(tmp_path):
+    covariates = {
+        "year": [2021, None, 2023, 2024] * 8,
+        "price": [1.5, 2, None, 4] * 8,
+        "source": ["web", None, "=print", "web"] * 8,
+        "topic": [None, *range(31)],  # a name that another column has
+        "=x": [None] * 31 + [0.5],
+    }
+    corpus = Corpus.from_texts(TEXTS, language="en", min_df=4, max_df=1.0, covariates=covariates)
+    model = tl.LDA(n_topics=2, epochs=2, random_state=0).fit(corpus)
+    names = ["id", "year", "price", "source", "topic (covariate)", "=x", "topic"]
+    table = tl.Topics(model, corpus).document_table()
+    assert list(table.columns)[:7] == names
+    assert [table[name][1] for name in names[1:4]] == [None, 2, None]
+    assert str(table["year"][0]) == "2021"  # and not 2021.0
+    found = model.infer(corpus)
+    write_documents(tmp_path / "a.csv", found.parts(5), model)
+    first, second, *_ = csv.reader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[1:])
+    assert first[:6] == ["0", "2021", "1.5", "web", "", ""]
+    assert second[:5] == ["1", "", "2.0", "", "0"]
+    write_documents(tmp_path / "b.csv", [found], model, excel=True)
+    (head, *rows) = csv.reader((tmp_path / "b.csv").read_text(encoding="utf-8-sig").splitlines())
+    assert (head[5], rows[2][3]) == ("'=x", "'=print")
+    write_documents(tmp_path / "a.parquet", found.parts(5), model)  # some parts have no value of "=x"
+    read = pyarrow.parquet.read_table(tmp_path / "a.parquet")
+    assert read["=x"].to_pylist() == [None] * 31 + [0.5]
+    assert read["source"].to_pylist() == covariates["source"]
+    assert read["year"].to_pylist() == covariates["year"]
+
+
 def test_a_text_that_looks_like_a_formula_stays_a_text(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     text = '=HYPERLINK("http://127.0.0.1","x")'
