@@ -375,6 +375,15 @@ def test_tables_of_documents_have_the_covariates(tmp_path):
     assert read["year"].to_pylist() == covariates["year"]
 
 
+def test_long_texts_are_broken_into_lines_in_latex():
+    short, long = "x" * 60, "x " * 31
+    one = Table({"topic": [0, 1], "words": [short, long.split()]})
+    assert one.to_latex().startswith(r"\begin{tabular}{rp{0.6\linewidth}}")
+    two = Table({"a": [long, "y"], "n": [1, 2], "b": ["y", long], "c": [short, "y"]})
+    assert two.to_latex().startswith(r"\begin{tabular}{p{0.3\linewidth}rp{0.3\linewidth}l}")
+    assert Table({"a": [], "b": []}).to_latex().startswith(r"\begin{tabular}{ll}")
+
+
 def test_a_text_that_looks_like_a_formula_stays_a_text(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     text = '=HYPERLINK("http://127.0.0.1","x")'
