@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -28,6 +29,7 @@ RUN_FILES = {
     "doc_topics.csv",
     "metrics.json",
     "log.jsonl",
+    "train.yaml",
     "explorer.html",
 }
 PICTURES = {"loss.png", "collapse.png", "quality.png", "topics.png"}
@@ -319,6 +321,35 @@ def test_a_file_may_name_several_covariates(data, tmp_path, written, names):
     config.write_text(f"model: gsm\ntopics: 2\nepochs: 1\nmin_df: 1\nexplorer: false\ncovariate: {written}\n")
     assert call("train", data / "pets.jsonl", "--config", config, "--out", out).exit_code == 0
     assert list(tl.Corpus.load(out / "documents").covariates) == names
+
+
+def test_the_options_of_a_run_repeat_it(data, tmp_path, monkeypatch):
+    rows = "".join(f"{text}\t{n}\tno\n" for n, text in enumerate([PETS, MONEY] * 30))
+    (tmp_path / "a.tsv").write_text(rows, encoding="utf-8")
+    (tmp_path / "stop.txt").write_text("cat\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    words = ("--min-df", "0.1", "--max-df", "1.0", "--stop-words", "stop.txt", "--remove-top", 2, "--language", "en")
+    reading = ("--no-header", "--text", "1", "--id", "2", "--covariate", "3", "--no-quoting")
+    settings = ("--set", 'seed_words={"1": ["dog"]}', "--set", "learning_rate=1e-4")
+    fast = ("--topics", 2, "--epochs", 2, "--no-explorer", "--quiet")
+    first = call("train", "a.tsv", *reading, *words, "--model", "gsm", "--seed", 7, *settings, *fast)
+    assert first.exit_code == 0, first.output
+    run, written = Path("runs/a"), Path("runs/a/train.yaml").read_text(encoding="utf-8")
+    assert written.startswith(f"# topicloom {tl.__version__}")
+    assert f"stop_words: {tmp_path / 'stop.txt'}" in written
+    assert "max_df: 1.0" in written
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = call("train", "--config", tmp_path / run / "train.yaml", "--out", "again", "--no-explorer", "--quiet")
+    assert again.exit_code == 0, again.output
+    one, two = (json.loads((folder / "metrics.json").read_text()) for folder in (tmp_path / run, Path("again")))
+    assert (one["fingerprint"], one["digest"]) == (two["fingerprint"], two["digest"])
+    assert Path("again/train.yaml").read_text(encoding="utf-8") == written
+    assert call("prepare", data / "pets.txt", "--out", "corpus", "--quiet").exit_code == 0
+    prepared = call("train", "corpus", "--model", "etm", "--recipe", "published", *fast, "--out", "run")
+    assert prepared.exit_code == 0, prepared.output
+    assert "min_df" not in Path("run/train.yaml").read_text(encoding="utf-8")
+    assert call("train", "--config", "run/train.yaml", "--out", "run2", "--quiet").exit_code == 0
 
 
 def test_seed_words_on_the_command_line(data, tmp_path):

@@ -345,6 +345,45 @@ def test_tables_of_words_and_documents(view, plain):
     assert list(plain.document_table(texts=True).columns) == ["id", "topic", "share", "topic_0", "topic_1", "topic_2"]
 
 
+def test_tables_of_documents_have_the_covariates(tmp_path):
+    covariates = {
+        "year": [2021, None, 2023, 2024] * 8,
+        "price": [1.5, 2, None, 4] * 8,
+        "source": ["web", None, "=print", "web"] * 8,
+        "topic": [None, *range(31)],  # a name that another column has
+        "=x": [None] * 31 + [0.5],
+    }
+    corpus = Corpus.from_texts(TEXTS, language="en", min_df=4, max_df=1.0, covariates=covariates)
+    model = tl.LDA(n_topics=2, epochs=2, random_state=0).fit(corpus)
+    names = ["id", "year", "price", "source", "topic (covariate)", "=x", "topic"]
+    table = tl.Topics(model, corpus).document_table()
+    assert list(table.columns)[:7] == names
+    assert [table[name][1] for name in names[1:4]] == [None, 2, None]
+    assert str(table["year"][0]) == "2021"  # and not 2021.0
+    found = model.infer(corpus)
+    write_documents(tmp_path / "a.csv", found.parts(5), model)
+    first, second, *_ = csv.reader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[1:])
+    assert first[:6] == ["0", "2021", "1.5", "web", "", ""]
+    assert second[:5] == ["1", "", "2.0", "", "0"]
+    write_documents(tmp_path / "b.csv", [found], model, excel=True)
+    (head, *rows) = csv.reader((tmp_path / "b.csv").read_text(encoding="utf-8-sig").splitlines())
+    assert (head[5], rows[2][3]) == ("'=x", "'=print")
+    write_documents(tmp_path / "a.parquet", found.parts(5), model)  # some parts have no value of "=x"
+    read = pyarrow.parquet.read_table(tmp_path / "a.parquet")
+    assert read["=x"].to_pylist() == [None] * 31 + [0.5]
+    assert read["source"].to_pylist() == covariates["source"]
+    assert read["year"].to_pylist() == covariates["year"]
+
+
+def test_long_texts_are_broken_into_lines_in_latex():
+    short, long = "x" * 60, "x " * 31
+    one = Table({"topic": [0, 1], "words": [short, long.split()]})
+    assert one.to_latex().startswith(r"\begin{tabular}{rp{0.6\linewidth}}")
+    two = Table({"a": [long, "y"], "n": [1, 2], "b": ["y", long], "c": [short, "y"]})
+    assert two.to_latex().startswith(r"\begin{tabular}{p{0.3\linewidth}rp{0.3\linewidth}l}")
+    assert Table({"a": [], "b": []}).to_latex().startswith(r"\begin{tabular}{ll}")
+
+
 def test_a_text_that_looks_like_a_formula_stays_a_text(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     text = '=HYPERLINK("http://127.0.0.1","x")'

@@ -392,3 +392,9 @@ def test_groups_without_a_comparison():
     single = by_group(np.random.default_rng(0).dirichlet(np.ones(2), 3), np.array([0, 0, 2]), ["a", "nobody", "b"])
     assert next(single.table().rows())["documents"] == 2
     assert list(single.table([0]).rows())[1]["share"] is None
+
+
+def test_several_covariates_at_once_are_refused_with_advice():
+    fields = Fields.of(2, covariates={"a": [1, 2], "b": [3, 4]})
+    with pytest.raises(SettingError, match=r"name of one covariate; it is \['a', 'b'\].*document_table"):
+        groups_of(fields, ["a", "b"])

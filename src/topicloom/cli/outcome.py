@@ -93,6 +93,7 @@ def train_run(
     monitor: Sequence[str] = (MONITORED,),
     monitor_every: int = 5,
     more_epochs: int | None = None,
+    again: str | None = None,
 ) -> None:
     """Train a model, write its run, and show its topics.
 
@@ -100,6 +101,7 @@ def train_run(
         source: what the run notes about where the documents are from.
         monitor, monitor_every: as for `TopicModel.fit`.
         more_epochs: the epochs that are added to a finished run; None trains as the settings say.
+        again: the content of the run's train.yaml, with which it can be repeated; None writes none.
     """
     from ..distributed import current
     from ..reports import run
@@ -128,7 +130,7 @@ def train_run(
         )
         state = None if checkpoints is None else checkpoints.finished_file
         try:
-            measured = run.write(out, model, corpus, documents, seconds, options, source, state)
+            measured = run.write(out, model, corpus, documents, seconds, options, source, state, again)
         except (InputError, OSError) as error:
             if state is None or not state.exists():
                 raise

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._version import __version__
 from ..errors import InputError
 from .continuing import continue_run
 from .corpora import check_source, need_order, open_corpus, with_covariates
@@ -35,6 +36,7 @@ from .options import (
     read_setting,
 )
 from .outcome import MONITORED, Outcome, train_run
+from .repeating import repeating
 from .shell import command, print_json
 from .together import are_several, together
 
@@ -215,7 +217,8 @@ def train(
         corpus = add(open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts))
         logger.info("%s", corpus)
         read_from = None if source == "-" else {"path": str(Path(source).resolve()), "reading": reading_of(options)}
-        train_run(chosen, corpus, outcome, read_from, monitored, monitor_every)
+        again = repeating(source, options, covariate or [], model, chosen, __version__)
+        train_run(chosen, corpus, outcome, read_from, monitored, monitor_every, again=again)
 
 
 def reading_of(options: Reading) -> dict[str, Any]:

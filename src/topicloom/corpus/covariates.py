@@ -18,6 +18,9 @@ from .missing import are_marked_numbers, as_number, is_mark, is_missing, values_
 logger = logging.getLogger("topicloom")
 
 
+_EXACT = 2**53  # up to here, a float64 holds every whole number
+
+
 @dataclass(frozen=True, eq=False)
 class Categories:
     """A categorical covariate.
@@ -53,6 +56,18 @@ def covariates_of(given: Mapping[str, Iterable[Any]] | None) -> dict[str, Covari
         raise InputError(f'`covariates` is a {type(given).__name__}; give a dictionary such as {{"price": [1.5, 2.0]}}')
     names = {name: replace_surrogates(str(name)) for name in given or {}}
     return {names[name]: _covariate(names[name], values) for name, values in (given or {}).items()}
+
+
+def plain_values(covariate: Covariate) -> list[str | None] | list[float | None]:
+    """Return the value of each document as plain Python; None if it is unknown.
+
+    If all numbers are whole, as years are, they are integers.
+    """
+    if isinstance(covariate, Categories):
+        return covariate.values()
+    known = covariate[~np.isnan(covariate)]
+    whole = bool((np.abs(known) < _EXACT).all() and (known == np.floor(known)).all())
+    return [None if math.isnan(value) else int(value) if whole else value for value in covariate.tolist()]
 
 
 def spelled_numbers(values: Sequence[str | None]) -> Sequence[str | float | None]:

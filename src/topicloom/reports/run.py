@@ -7,6 +7,7 @@
     explorer.html     the topics and documents as one page, for a browser
     metrics.json      sizes, times, measures, shares, settings, seed, digests, versions, the machine and the source;
                       `evaluate` adds what it finds
+    train.yaml        the options of the training, with which `train --config` repeats it
     log.jsonl         a line for each epoch, written while training
     checkpoints/      the state of training, from which a run that was stopped goes on; only until it is complete
     state.safetensors the state at the end of training, from which `train --continue` goes on
@@ -48,7 +49,7 @@ from ..training.callbacks import JsonLines, RunState
 from ..training.checkpoints import Checkpoints
 from ..training.surroundings import machine, versions
 from .explorer import PageOptions, write_page
-from .place import LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, STATE, is_run_file
+from .place import LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, REPEATED, STATE, is_run_file
 
 logger = logging.getLogger("topicloom")
 
@@ -120,6 +121,7 @@ def write(
     options: RunOptions | None = None,
     source: dict[str, Any] | None = None,
     state: Path | None = None,
+    again: str | None = None,
 ) -> dict[str, Any]:
     """Write the run of a model, and return the contents of metrics.json.
 
@@ -128,6 +130,7 @@ def write(
         documents: the documents of the corpus with their topics.
         source: the "path" that the corpus was read from, and how ("reading"), so that it can be read again.
         state: a file with the final state of training, which the run keeps.
+        again: the content of train.yaml; None writes none.
     """
     options = options or RunOptions()
     measured = measure(model, corpus, seconds) | {"source": source}
@@ -144,6 +147,8 @@ def write(
         _draw(staged, topics, options.font)
         if state is not None:
             link_or_copy(state, staged / STATE)
+        if again is not None:
+            (staged / REPEATED).write_text(again, encoding="utf-8", newline="\n")
         if options.explorer:
             _write_page(staged, folder.resolve().name, topics, options, measured)
     _set_edits_aside(folder, model)

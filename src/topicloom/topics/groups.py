@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..corpus.covariates import Categories
 from ..corpus.fields import Fields
-from ..errors import InputError, nearest
+from ..errors import InputError, SettingError, nearest
 from ..metrics.correction import holm
 from ..settings import require_whole
 from .shares import GroupShares, group_shares, share_cells
@@ -168,9 +168,14 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt
 
     Raises:
         InputError: the documents have no classes or no such covariate, or no document has a value.
-        SettingError: `n_groups` is not a whole number from 2.
+        SettingError: `n_groups` is not a whole number from 2, or `by` is not one name.
     """
     require_whole("n_groups", n_groups, 2)
+    if not isinstance(by, str):
+        raise SettingError(
+            f"`covariate` should be the name of one covariate; it is {by!r:.60}. For several, give a covariate that "
+            "holds their combinations, or regress the shares in `document_table()` on them"
+        )
     if by in fields.covariates:
         values = fields.covariates[by]
         groups = (

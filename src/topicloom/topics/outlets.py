@@ -18,6 +18,7 @@ from .base import View
 from .hierarchy import topic_distances
 from .similarity import distributional_vectors, free_names, most_similar, nearest_of
 from .table import Table
+from .tables import plain_column, with_covariates
 
 Array = npt.NDArray[Any]
 
@@ -37,8 +38,8 @@ class Outlets(View):
     def document_table(self, *, texts: bool = False) -> Table:
         """Return a row for each document.
 
-        The columns are id; label and time (where they are known); topic, the largest; its share; and theta as topic_0,
-        topic_1, ...
+        The columns are id; label, time and the covariates (where they are known); topic, the largest; its share; and
+        theta as topic_0, topic_1, ... A document without a known word has no topic.
 
         Args:
             texts: whether the last column has the texts, if they are known.
@@ -54,7 +55,8 @@ class Outlets(View):
         }
         known |= {f"topic_{k}": column.astype(float).tolist() for k, column in enumerate(documents.theta.T)}
         known["text"] = documents.texts if texts else None
-        return Table({name: column for name, column in known.items() if column is not None}, "Topics of the documents")
+        columns = with_covariates({name: column for name, column in known.items() if column is not None}, documents)
+        return Table({name: plain_column(column) for name, column in columns.items()}, "Topics of the documents")
 
     def to_pyldavis(self) -> dict[str, Any]:
         """Return the arguments of pyLDAvis: `pyLDAvis.prepare(**topics.to_pyldavis())`.

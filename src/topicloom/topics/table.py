@@ -16,6 +16,7 @@ from ..errors import InputError, MissingExtraError
 from ..files import atomic_file
 from .spreadsheets import BOM, as_text_cell
 
+_LONG_CELL = 60  # characters; a longer cell is broken into lines in LaTeX
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
@@ -115,13 +116,20 @@ class Table:
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""Return a LaTeX table, which needs \usepackage{booktabs}.
 
+        Long texts are broken into lines: their columns share .6 of the width of the line.
+
         Args:
             caption: the caption; with it or a label, the table floats.
             label: the name by which \ref finds the table.
         """
-        rows = [_line(line, _LATEX, " & ") + r" \\" for line in (list(self.columns), *self.lines())]
+        lines = self.lines()
+        rows = [_line(line, _LATEX, " & ") + r" \\" for line in (list(self.columns), *lines)]
+        lengths = [max(map(len, column)) for column in zip(*lines, strict=True)] or [0] * len(self.columns)
+        long = [length > _LONG_CELL for length in lengths]
+        wide = rf"p{{{0.6 / max(1, sum(long)):.2g}\linewidth}}"
+        sides = "".join(wide if is_long else side for is_long, side in zip(long, self._sides(), strict=True))
         body = [
-            rf"\begin{{tabular}}{{{''.join(self._sides())}}}", r"\toprule", rows[0], r"\midrule", *rows[1:],
+            rf"\begin{{tabular}}{{{sides}}}", r"\toprule", rows[0], r"\midrule", *rows[1:],
             r"\bottomrule", r"\end{tabular}",
         ]  # fmt: skip
         if caption is None and label is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypedDict
 
 import numpy as np
 
+from ..corpus.covariates import Categories, Covariate, plain_values
 from ..errors import MissingExtraError
 from ..files import atomic_file
 from .spreadsheets import BOM, as_text_cell
@@ -39,6 +40,20 @@ class Topic(TypedDict):
     name: str | None  # None if nobody named it
     share: float | None  # the mean of theta over the documents; None if it is not known
     words: list[str]
+
+
+def with_covariates(columns: Mapping[str, Any], documents: DocumentTopics) -> dict[str, Any]:
+    """Return the columns of a table of documents, with the covariates before the column "topic".
+
+    A covariate with the name of another column has " (covariate)" after its name.
+    """
+    names = list(columns)
+    place = names.index("topic")
+    covariates: dict[str, Covariate] = {
+        f"{name} (covariate)" if name in columns else name: values for name, values in documents.covariates.items()
+    }
+    first, rest = ({name: columns[name] for name in part} for part in (names[:place], names[place:]))
+    return first | covariates | rest
 
 
 def describe(
@@ -86,9 +101,9 @@ def write_documents(
 ) -> None:
     """Write documents with their topics, part by part.
 
-    The columns are id; label, timestamp (where they are known); topic, the main topic; its name, if any topic was given
-    one; its words; the share of each topic; and text (where it is known). A document without a known word has no main
-    topic.
+    The columns are id; label, timestamp and the covariates (where they are known); topic, the main topic; its name, if
+    any topic was given one; its words; the share of each topic; and text (where it is known). A document without a
+    known word has no main topic.
 
     Args:
         target: a file, .parquet or else CSV; or an open stream, for CSV.
@@ -116,7 +131,8 @@ class _Rows:
         self.words, self.texts = [" ".join(topic) for topic in words], texts
         self.names = [name or "" for name in names] if any(names) else None
 
-    def columns(self, part: DocumentTopics) -> dict[str, Sequence[Any]]:
+    def columns(self, part: DocumentTopics) -> dict[str, Any]:
+        """Return a list of values for each column, and a covariate as it is."""
         main = part.main_topics
         times = None if part.times is None else np.datetime_as_string(part.times, "s").tolist()
         known: dict[str, Sequence[Any] | None] = {
@@ -130,7 +146,7 @@ class _Rows:
         shares = part.theta.astype(np.float64).round(6)
         known |= {f"topic_{k}": column.tolist() for k, column in enumerate(shares.T)}
         known["text"] = part.texts if self.texts else None
-        return {name: column for name, column in known.items() if column is not None}
+        return with_covariates({name: column for name, column in known.items() if column is not None}, part)
 
 
 def _write_csv(file: IO[str], parts: Iterable[DocumentTopics], rows: _Rows, excel: bool) -> None:
@@ -139,9 +155,22 @@ def _write_csv(file: IO[str], parts: Iterable[DocumentTopics], rows: _Rows, exce
     for number, part in enumerate(parts):
         columns = rows.columns(part)
         if number == 0:
-            table.writerow(columns)
-        cells = (map(as_text_cell, column) if excel else column for column in columns.values())
+            table.writerow(map(as_text_cell, columns) if excel else columns)
+        plain = map(plain_column, columns.values())
+        cells = (map(as_text_cell, column) if excel else column for column in plain)
         table.writerows(zip(*cells, strict=True))
+
+
+def plain_column(column: Any) -> Sequence[Any]:
+    """Return the values of a column of `with_covariates`."""
+    return plain_values(column) if isinstance(column, Categories | np.ndarray) else column
+
+
+def _arrow_type(pyarrow: Any, column: Any) -> Any:
+    """Return the type of a covariate, which may have no value in a part; None finds it by the values."""
+    if isinstance(column, Categories):
+        return pyarrow.string()
+    return pyarrow.float64() if isinstance(column, np.ndarray) else None
 
 
 def _write_parquet(path: Path, parts: Iterable[DocumentTopics], rows: _Rows) -> None:
@@ -154,7 +183,10 @@ def _write_parquet(path: Path, parts: Iterable[DocumentTopics], rows: _Rows) -> 
     with atomic_file(path) as temporary, ExitStack() as stack:
         for part in parts:
             columns = rows.columns(part)
-            arrays = {name: pyarrow.array(list(column)) for name, column in columns.items()}
+            arrays = {
+                name: pyarrow.array(list(plain_column(column)), _arrow_type(pyarrow, column))
+                for name, column in columns.items()
+            }
             arrays["topic"] = pyarrow.array(part.main_topics, pyarrow.int32())
             for k, column in enumerate(part.theta.T):
                 arrays[f"topic_{k}"] = pyarrow.array(column)
