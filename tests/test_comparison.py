@@ -106,6 +106,14 @@ def test_seeds_differ_and_are_what_random_state_says():
     parts = split(CORPUS)
     alone = GSM(3, epochs=2, random_state=1).fit(parts.train)
     assert second == pytest.approx(alone.perplexity(parts.test))
+    measured = found.rows[1]["measures"]
+    assert measured["validation"]["perplexity_completion"] == pytest.approx(alone.perplexity(parts.validation))
+    coherence = metrics.document_npmi(alone.topics(), parts.train)
+    theta, learned = alone.transform(parts.test), alone.transform(parts.train)
+    accuracy = metrics.classification_accuracy(learned, parts.train.labels, theta, parts.test.labels)
+    nmi = metrics.normalised_mutual_information(parts.test.labels, theta.argmax(axis=1))
+    for name, expected in (("document_npmi", coherence), ("accuracy", accuracy), ("nmi", nmi)):
+        assert measured["test"][name] == pytest.approx(float(expected))
 
 
 def test_a_finished_fit_is_not_made_again(tmp_path):

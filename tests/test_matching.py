@@ -44,6 +44,9 @@ def test_new_topics_and_topics_that_are_gone():
     found = match(beta[[0, 1, 2, 3]], words, beta[[3, 2, 6]], words, names=list("abcd"), old_names=list("xyz"))
     assert [pair.old for pair in found.pairs] == [None, None, 1, 0]
     assert (found.new, found.gone) == ([0, 1], [2])
+    nearest = found.similarity.argmax(axis=1)
+    assert [pair.nearest for pair in found.pairs] == nearest.tolist()
+    assert [pair.similarity for pair in found.pairs] == found.similarity[range(4), nearest].tolist()
     rows = list(found.table().rows())
     assert [row["status"] for row in rows] == ["new", "new", "matched", "matched", "gone"]
     assert rows[2]["old_name"] == "y"
