@@ -14,11 +14,12 @@ from scipy import sparse
 
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, on_command_line
-from topicloom.metrics import duplicate_topics
+from topicloom.metrics import duplicate_topics, topic_diversity
 from topicloom.metrics.catalogue import CATALOGUE, measures_of
 from topicloom.models import GSM, LDA, NVDM, ProdLDA
 from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
+from topicloom.ranking import top_words, word_scores
 from topicloom.training.batches import BatchReader
 from topicloom.training.collapse import CollapseWatch
 from topicloom.training.loop import evaluated
@@ -82,6 +83,20 @@ def test_figures_by_hand():
         "duplicate_topics": 1,
         "frequent_mass": pytest.approx(2 / 3),
     }
+
+
+def test_the_lowest_diversity_is_that_of_two_rankings():
+    random = np.random.default_rng(0)
+    word_counts, lower = random.geometric(0.01, 60), set()
+    for _ in range(20):
+        topics = random.dirichlet(np.full(60, 0.3), 3).astype(np.float32)
+        own, relevant = (
+            topic_diversity(top_words(word_scores(topics, word_counts, relevance), 25)) for relevance in (None, 0.6)
+        )
+        found = watch(word_counts=word_counts)(Given(np.eye(3), topics, np.zeros((3, 0))))
+        assert (found["topic_diversity"], found["lowest_topic_diversity"]) == (own, min(own, relevant))
+        lower.add(own < relevant if own != relevant else None)
+    assert lower >= {True, False}
 
 
 def test_a_posterior_without_a_divergence_has_no_units():

@@ -288,6 +288,7 @@ def test_a_body_without_a_length_is_limited_too(client):
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),  # another name of the same domain
         ({"origin": "http://localhost:8000", "sec-fetch-site": "same-origin"}, 200),
         ({"host": "evil.example"}, 400),
         ({"host": "localhost.evil.example"}, 400),

@@ -266,6 +266,21 @@ def test_the_words_of_a_document_are_those_that_are_typical_of_the_topic(topic, 
     assert tl.Topics(model, corpus).documents_of(topic)["words"] == [words]
 
 
+def test_words_of_a_topic_are_those_that_a_group_or_a_period_uses_more():
+    counts, years = np.array([[50, 10, 3], [10, 50, 3]] * 10), ["2020", "2022"] * 10
+    corpus = tl.Corpus.from_counts(counts, ["a", "b", "c"], labels=["one", "other"] * 10, timestamps=years)
+    theta, beta = np.tile([0.25, 0.75], (20, 1)), np.array([[0.1, 0.0, 0.9], [0.5, 0.5, 0.0]])
+    topics = tl.Topics(Fixed(beta, theta, corpus.vocabulary), corpus)
+    of_a = 0.75 * 0.5 / (0.75 * 0.5 + 0.25 * 0.1)  # the part of the tokens of "a" that topic 1 has; of "b" it has all
+    for column, table, names in (
+        ("group", topics.words_by(1), ["one", "other"]),
+        ("period", topics.words_over_time(1, "year"), ["2020", "2022"]),
+    ):
+        found = [(row[column], row["word"], row["tokens"]) for row in table.rows()]
+        assert found == [(names[0], "a", pytest.approx(500 * of_a)), (names[1], "b", pytest.approx(500))]
+        assert min(table["score"]) >= 1.96
+
+
 def test_the_table_has_coherence_exclusivity_and_representative_documents():
     topics = small_view(THETA)
     table = topics.topic_table()
@@ -414,6 +429,7 @@ def test_excerpts_show_the_passage_with_the_words():
 
     text = "word " * 100 + "the bank raised its rates " + "word " * 100
     assert "bank raised its rates" in excerpt(text, ["bank", "rates"], 60)
+    assert "bank raised its rates" in excerpt(f"bank {text} rates", ["bank", "rates"], 60)  # not the first or the last
     assert len(excerpt(text, ["bank"], 60)) <= 62
     assert excerpt("short", [], 60) == "short"
     assert excerpt("", ["x"], 60) == ""
