@@ -240,6 +240,13 @@ def test_one_pair_more_is_one_topic_less():
         assert f"`n_topics={n_topics}`" in said
 
 
+@pytest.mark.parametrize(("mass", "warns"), [(0.67, False), (0.69, True)])
+def test_frequent_words_are_too_many_half_way_between_the_corpus_and_all(mass, warns):
+    usual = sum(range(201, 251)) / sum(range(1, 251))  # of the 50 most frequent words: .359
+    assert (1 + usual) / 2 == pytest.approx(0.68, abs=0.001)
+    assert bool(advice(GSM(5), frequent_mass=mass)) == warns
+
+
 def test_training_keeps_topics_as_diverse_as_requested():
     corpus = synthetic_lda(n_docs=400, n_topics=4, n_words=1000, doc_length=40, random_state=1).corpus
     ends = {}

@@ -69,6 +69,11 @@ def test_the_parts_are_apart_and_whole():
     assert sorted(id for part in parts for id in part.ids) == sorted(CORPUS.ids)
     again = split(CORPUS, 0.1, 0.2)
     assert again.test.ids == parts.test.ids
+    sparse_rows = CORPUS.counts.toarray()
+    sparse_rows[::4] = 0  # documents without a word are in no part
+    some = Corpus.from_counts(sparse_rows, CORPUS.vocabulary)
+    kept = [id for row, id in enumerate(some.ids) if row % 4]
+    assert sorted(id for part in split(some) for id in part.ids) == sorted(kept)
     with pytest.raises(SettingError, match="together below 1"):
         split(CORPUS, 0.5, 0.5)
     with pytest.raises(InputError, match="too few"):

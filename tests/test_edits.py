@@ -15,8 +15,8 @@ import torch
 import topicloom as tl
 from topicloom.nn.edited import Regroup, topic_counts
 from topicloom.topics.edit_files import read_edits, write_edits
-from topicloom.topics.edits import checked_edits
-from topicloom.topics.translating import translated
+from topicloom.topics.edits import Numbering, checked_edits
+from topicloom.topics.translating import numbers_in, translated
 from topicloom.training.batches import sparse_batch
 
 K = 6
@@ -217,6 +217,21 @@ def test_a_merged_topic_is_dropped_by_all_its_numbers(model):
     assert edited.edits[2:] == [{"merge": [0, 6]}, {"drop": [0, 6, 1, 3]}]
     again = model.apply(edited.edits, CORPUS)
     np.testing.assert_array_equal(again.components_, edited.components_)
+
+
+def test_parts_of_several_splits_have_numbers_of_their_own():
+    twice = Numbering.start(3).after_split(into=3).after_split(into=2)
+    assert (twice.numbers, twice.parts) == ((0, 1, 2, 3, 4, 5), 3)
+    assert [twice.column(number) for number in range(6)] == list(range(6))
+    merged = twice.regrouped(twice.merged([1, 5]))
+    assert [merged.column(number) for number in range(6)] == [0, 1, 2, 3, 4, 1]
+    assert merged.numbers == (0, 1, 2, 3, 4)
+
+
+def test_all_edits_name_topics():
+    edits = [{"merge": [0, 1]}, {"drop": [2]}, {"rename": {3: "a"}}, {"split": 4}, {"reduce_to": 2, "groups": [[5, 6]]}]
+    assert numbers_in(checked_edits(edits)) == set(range(7))
+    assert numbers_in(checked_edits([{"reduce_to": 2}])) == set()
 
 
 def test_one_list_has_the_numbers_before_its_edits(model):

@@ -97,6 +97,19 @@ def test_few_shared_words_are_a_warning(caplog, n_shared, warns):
     assert bool(caplog.records) == warns
 
 
+def test_runs_are_about_different_things_if_one_of_them_hardly_has_the_shared_words():
+    old, words = np.full((2, 40), 1 / 40), [f"w{n}" for n in range(40)]
+    for n_shared in (3, 5):
+        new = np.full((2, n_shared), 1 / n_shared)
+        found = match(new, words[:n_shared], old, words)
+        assert found.shared_probability == pytest.approx((1, n_shared / 40))
+        if n_shared == 3:
+            with pytest.raises(InputError, match=r"have only 3 words in common, with 100 % .* and 8 % in the old ones"):
+                found.require_shared()
+        else:
+            found.require_shared()
+
+
 def test_words_that_one_run_lacks_count_as_differences():
     beta, words = topics()
     mixed = 0.01 * beta + 0.99 * np.roll(beta, 30, axis=1)
