@@ -96,6 +96,11 @@ def test_intervals_contain_the_share_as_often_as_they_say(n_docs):
     assert 0.9 < np.mean(hits) < 0.975
 
 
+def test_intervals_do_not_leave_the_range_of_shares():
+    found = group_shares(np.array([[0.0, 1.0], [0.0, 1.0], [0.6, 0.4]]), np.zeros(3, int), 1)
+    assert (found.low[0, 0], found.high[0, 1]) == (0, 1)
+
+
 def test_large_groups_are_resampled_in_parts():
     theta = np.random.default_rng(0).dirichlet(np.full(2, 0.5), 30_001)
     found = group_shares(theta, np.zeros(30_001, int), 1)
