@@ -80,6 +80,20 @@ def test_the_last_two_are_kept_and_the_fit_goes_on(tmp_path):
     assert names(folder) == ["checkpoint-3.safetensors", "checkpoint-4.safetensors"]
 
 
+def test_a_checkpoint_after_every_second_epoch(tmp_path):
+    folder = stopped(tmp_path, 28, "2 epochs", epochs=6)  # in the sixth epoch
+    assert names(folder) == ["checkpoint-1.safetensors", "checkpoint-2.safetensors"]
+    assert [read_checkpoint(folder / name).epoch for name in names(folder)] == [2, 4]
+
+
+def test_the_time_of_training_is_that_of_all_its_parts(tmp_path, monkeypatch):
+    """With a clock that counts its calls, two epochs take longer than the one after them."""
+    clock = iter(range(100_000))
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: next(clock))
+    seconds = [read_checkpoint(max(stopped(tmp_path, batches).iterdir())).seconds for batches in (12, 6)]
+    assert 0 < seconds[0] < seconds[1]
+
+
 def test_a_checkpoint_within_an_epoch(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "_GREATEST_COST", 1e9)
     folder = stopped(tmp_path, 12, "0.000001s")

@@ -14,11 +14,12 @@ from scipy import sparse
 
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, on_command_line
-from topicloom.metrics import duplicate_topics
+from topicloom.metrics import duplicate_topics, topic_diversity
 from topicloom.metrics.catalogue import CATALOGUE, measures_of
 from topicloom.models import GSM, LDA, NVDM, ProdLDA
 from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
+from topicloom.ranking import top_words, word_scores
 from topicloom.training.batches import BatchReader
 from topicloom.training.collapse import CollapseWatch
 from topicloom.training.loop import evaluated
@@ -82,6 +83,20 @@ def test_figures_by_hand():
         "duplicate_topics": 1,
         "frequent_mass": pytest.approx(2 / 3),
     }
+
+
+def test_the_lowest_diversity_is_that_of_two_rankings():
+    random = np.random.default_rng(0)
+    word_counts, lower = random.geometric(0.01, 60), set()
+    for _ in range(20):
+        topics = random.dirichlet(np.full(60, 0.3), 3).astype(np.float32)
+        own, relevant = (
+            topic_diversity(top_words(word_scores(topics, word_counts, relevance), 25)) for relevance in (None, 0.6)
+        )
+        found = watch(word_counts=word_counts)(Given(np.eye(3), topics, np.zeros((3, 0))))
+        assert (found["topic_diversity"], found["lowest_topic_diversity"]) == (own, min(own, relevant))
+        lower.add(own < relevant if own != relevant else None)
+    assert lower >= {True, False}
 
 
 def test_a_posterior_without_a_divergence_has_no_units():
@@ -223,6 +238,13 @@ def test_one_pair_more_is_one_topic_less():
         row = HEALTHY | {"active_topics": 20, "duplicate_topics": pairs}
         (said,) = watch(n_docs=100, n_words=250, n_topics=20).advice(LDA(20), row)
         assert f"`n_topics={n_topics}`" in said
+
+
+@pytest.mark.parametrize(("mass", "warns"), [(0.67, False), (0.69, True)])
+def test_frequent_words_are_too_many_half_way_between_the_corpus_and_all(mass, warns):
+    usual = sum(range(201, 251)) / sum(range(1, 251))  # of the 50 most frequent words: .359
+    assert (1 + usual) / 2 == pytest.approx(0.68, abs=0.001)
+    assert bool(advice(GSM(5), frequent_mass=mass)) == warns
 
 
 def test_training_keeps_topics_as_diverse_as_requested():

@@ -72,6 +72,11 @@ def test_the_parts_are_apart_and_whole():
     assert sorted(id for part in parts for id in part.ids) == sorted(CORPUS.ids)
     again = split(CORPUS, 0.1, 0.2)
     assert again.test.ids == parts.test.ids
+    sparse_rows = CORPUS.counts.toarray()
+    sparse_rows[::4] = 0  # documents without a word are in no part
+    some = Corpus.from_counts(sparse_rows, CORPUS.vocabulary)
+    kept = [id for row, id in enumerate(some.ids) if row % 4]
+    assert sorted(id for part in split(some) for id in part.ids) == sorted(kept)
     with pytest.raises(SettingError, match="together below 1"):
         split(CORPUS, 0.5, 0.5)
     with pytest.raises(InputError, match="too few"):
@@ -109,6 +114,14 @@ def test_seeds_differ_and_are_what_random_state_says():
     parts = split(CORPUS)
     alone = GSM(3, epochs=2, random_state=1).fit(parts.train)
     assert second == pytest.approx(alone.perplexity(parts.test))
+    measured = found.rows[1]["measures"]
+    assert measured["validation"]["perplexity_completion"] == pytest.approx(alone.perplexity(parts.validation))
+    coherence = metrics.document_npmi(alone.topics(), parts.train)
+    theta, learned = alone.transform(parts.test), alone.transform(parts.train)
+    accuracy = metrics.classification_accuracy(learned, parts.train.labels, theta, parts.test.labels)
+    nmi = metrics.normalised_mutual_information(parts.test.labels, theta.argmax(axis=1))
+    for name, expected in (("document_npmi", coherence), ("accuracy", accuracy), ("nmi", nmi)):
+        assert measured["test"][name] == pytest.approx(float(expected))
 
 
 def test_a_finished_fit_is_not_made_again(tmp_path):

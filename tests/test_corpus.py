@@ -186,6 +186,19 @@ def test_filters():
     assert vocabulary(min_df=np.int64(2)) == ["a", "b"]
 
 
+def test_by_default_words_of_five_documents_to_half_of_them_are_kept():
+    times = {"four": 4, "five": 5, "half": 6, "most": 7}
+    documents = [[word for word, often in times.items() if row < often] for row in range(12)]
+    assert Corpus.from_texts(documents).vocabulary == ["half", "five"]
+
+
+def test_one_document_may_have_thousands_of_words():
+    words = [f"w{number:05}" for number in range(10_000)]
+    corpus = Corpus.from_texts([words, words[:5] * 2], **OPEN)
+    assert corpus.vocabulary == words
+    assert corpus.counts.sum(axis=0).tolist() == [3] * 5 + [1] * 9_995
+
+
 @pytest.mark.parametrize(
     "filters",
     [

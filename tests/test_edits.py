@@ -5,15 +5,19 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import topicloom as tl
+from topicloom.nn.edited import Regroup, topic_counts
 from topicloom.topics.edit_files import read_edits, write_edits
-from topicloom.topics.edits import checked_edits
-from topicloom.topics.translating import translated
+from topicloom.topics.edits import Numbering, checked_edits
+from topicloom.topics.translating import numbers_in, translated
+from topicloom.training.batches import sparse_batch
 
 K = 6
 PLANTED = tl.datasets.synthetic_lda(n_docs=300, n_topics=K, n_words=90, doc_length=50, random_state=1)
@@ -63,6 +67,9 @@ def test_documents_without_known_words_weight_no_words(model):
     expected = model.merge([0, 2]).components_
     for documents in ([], [["nothing", "known"]]):
         close(model.merge([0, 2], documents).components_, expected)
+    some = CORPUS.counts[[4, 5, 6]].toarray()
+    with_empty = np.concatenate([some, np.zeros((9, some.shape[1]))])
+    close(model.merge([0, 2], with_empty).components_, model.merge([0, 2], some).components_)
 
 
 def test_a_drop_normalises_the_rest(model, theta):
@@ -119,6 +126,64 @@ def test_a_split_finds_the_topics_that_were_merged(model):
     )
 
 
+def test_the_parts_of_a_topic_add_up_to_it(model):
+    """Their mean by their shares is the topic, and their shares have the sum of its share."""
+    before = model.network_.prior_theta().detach().numpy()
+    parts = model.split(2, into=3, documents=CORPUS)
+    shares, places = parts.network_.prior_theta().numpy(), [2, K, K + 1]
+    close(shares[places].sum(), before[2])
+    close(np.delete(shares, places), np.delete(before, 2))
+    close(shares[places] @ parts.components_[places] / before[2], model.components_[2], 1e-4)
+    assert sorted(shares[places], reverse=True) == shares[places].tolist()  # the largest part comes first
+
+
+def test_what_a_topic_has_of_a_count_is_that_of_a_loop():
+    random = np.random.default_rng(0)
+    counts = CORPUS.counts[:7]
+    theta, beta = random.dirichlet(np.ones(4), 7), random.dirichlet(np.ones(counts.shape[1]), 4)
+    expected = []
+    for d in range(7):
+        for place in range(counts.indptr[d], counts.indptr[d + 1]):
+            given_word = theta[d] * beta[:, counts.indices[place]]
+            expected.append(counts.data[place] * given_word[2] / given_word.sum())
+    batch = sparse_batch(counts, np.arange(7), torch.device("cpu"))
+    tensors = (torch.from_numpy(each).float().contiguous() for each in (theta, beta.T))
+    close(topic_counts(2, *tensors, batch.counts), expected)
+
+
+def test_topics_without_documents_can_be_merged(model):
+    """Their words then weigh the same; so do topics that are left of a model without any share."""
+    step = Regroup(torch.tensor([0, 0, 1]), torch.zeros(3))
+    topics = torch.tensor([[0.8, 0.2, 0.0], [0.2, 0.2, 0.6], [0.0, 0.5, 0.5]])
+    close(step.words(topics), [[0.5, 0.2, 0.3], [0.0, 0.5, 0.5]])
+    close(step.average(torch.zeros(3)), [0.5, 0.5])
+
+
+def test_a_document_keeps_small_shares_after_a_drop():
+    """One in a hundred is enough to go by; less is taken for noise."""
+    step = Regroup(torch.tensor([0, 1, -1]), torch.full((3,), 1 / 3))
+    theta = torch.tensor([[0.015, 0.005, 0.98], [0.004, 0.001, 0.995]])
+    close(step.theta(theta, torch.tensor([0.4, 0.6])), [[0.75, 0.25], [0.4, 0.6]])
+
+
+def test_a_merged_topic_has_the_first_of_two_names(model):
+    named = model.rename({4: "later", 2: "sooner"})
+    assert named.merge([4, 2]).given_names == [None, None, "sooner", None, None]
+    assert named.split(2, into=2, documents=CORPUS).given_names == [None, None, None, None, "later", None, None]
+
+
+def test_reduce_to_merges_topics_that_share_documents(model):
+    """Without documents, it merges the two that are nearest by their words."""
+    (by_words,) = model.reduce_to(K - 1).edits[-1]["groups"]
+    others = [k for k in range(K) if k not in by_words]
+    together = [by_words[0], others[0]]
+    theta = np.eye(K, dtype=np.float32)[np.arange(len(CORPUS)) % K]
+    theta[:, together] = theta[:, together].mean(axis=1, keepdims=True)  # these two are in the same documents
+    documents = replace(model.infer(CORPUS), theta=theta)
+    reduced, _ = model.apply_with([{"reduce_to": K - 1}], CORPUS, documents)
+    assert reduced.edits[-1]["groups"] == [sorted(together)]
+
+
 def test_reduce_to_merges_similar_topics(model):
     twin = model.split(0, into=2, documents=CORPUS)
     reduced = twin.reduce_to(3, documents=CORPUS)
@@ -154,6 +219,21 @@ def test_a_merged_topic_is_dropped_by_all_its_numbers(model):
     np.testing.assert_array_equal(again.components_, edited.components_)
 
 
+def test_parts_of_several_splits_have_numbers_of_their_own():
+    twice = Numbering.start(3).after_split(into=3).after_split(into=2)
+    assert (twice.numbers, twice.parts) == ((0, 1, 2, 3, 4, 5), 3)
+    assert [twice.column(number) for number in range(6)] == list(range(6))
+    merged = twice.regrouped(twice.merged([1, 5]))
+    assert [merged.column(number) for number in range(6)] == [0, 1, 2, 3, 4, 1]
+    assert merged.numbers == (0, 1, 2, 3, 4)
+
+
+def test_all_edits_name_topics():
+    edits = [{"merge": [0, 1]}, {"drop": [2]}, {"rename": {3: "a"}}, {"split": 4}, {"reduce_to": 2, "groups": [[5, 6]]}]
+    assert numbers_in(checked_edits(edits)) == set(range(7))
+    assert numbers_in(checked_edits([{"reduce_to": 2}])) == set()
+
+
 def test_one_list_has_the_numbers_before_its_edits(model):
     once = model.apply([{"merge": [1, 3]}, {"drop": 5}, {"rename": {3: "one and three", 4: "four"}}])
     assert once.given_names == [None, "one and three", None, "four"]
@@ -179,7 +259,8 @@ def test_an_edited_model_is_saved_used_and_copied_as_any_model(name, tmp_path):
             edited.fingerprint,
         )
     assert loaded.base_.fingerprint == trained.fingerprint
-    assert loaded.drop(1).n_topics == 3
+    assert loaded.drop(1).edits == edited.drop(1).edits
+    close(loaded.drop(1).components_, edited.drop(1).components_)
     assert type(loaded.base_) is kind
     found = tl.evaluate(loaded, CORPUS)
     assert found["perplexity_completion"] > 1
@@ -191,6 +272,16 @@ def test_an_edited_model_is_saved_used_and_copied_as_any_model(name, tmp_path):
     assert saved.names == ["a", None, None, None]
     first, last = loaded.interpolate(CORPUS[0], CORPUS[1], steps=3).theta[[0, -1]]
     close([first, last], expected[[0, 1]], 1e-4)
+
+
+def test_edits_of_a_loaded_model_keep_the_tokenizer_that_it_was_given(tmp_path):
+    def split(text):
+        return text.split()
+
+    corpus = tl.Corpus.from_texts(["A b c", "c d A", "b d"] * 5, tokenizer=split, min_df=1, max_df=1.0)
+    tl.GSM(3, epochs=1, hidden_size=4, random_state=0, device="cpu").fit(corpus).drop(0).save(tmp_path / "model")
+    loaded = tl.load(tmp_path / "model", tokenizer=split)
+    close(loaded.rename({0: "x"}).transform(["A b"]), loaded.transform([["A", "b"]]))
 
 
 def test_an_edited_model_is_not_trained(model):
@@ -261,7 +352,7 @@ def test_empty_documents_have_the_average_shares_after_edits(model):
         ({"merge": []}, "`merge` names no topic"),
         ({"drop": 6}, "there is no topic 6; the topics are 0 to 5"),
         ({"drop": -1}, "`drop` needs whole numbers from 0; -1 is not one"),
-        ({"drop": True}, "`drop` names|`drop` needs"),
+        ({"drop": True}, "`drop` needs whole numbers from 0; True is not one"),
         ({"drop": list(range(K))}, "dropping these topics would leave no topic of 6"),
         ({"drop": list(range(1, K))}, "would leave one topic of 6; at least 2"),
         ({"rename": {2: "  "}}, r"the name of topic 2 is empty; give it a name, or None \(null in"),
@@ -275,7 +366,7 @@ def test_empty_documents_have_the_average_shares_after_edits(model):
         ({"split": 2, "into": 2}, "topic 2 can be split only with documents"),
         ({"split": 2, "onto": 2}, "has no entry 'onto'; did you mean into"),
         ({"melt": 2}, "edit 0 has the entries 'melt'; give each edit one of merge"),
-        ("merge", "`edits` should be a list|edit 0 should be a dictionary"),
+        ("merge", "edit 0 should be a dictionary such as .*; it is 'merge'"),
     ],
 )
 def test_mistakes_are_one_sentence(model, edit, message):

@@ -107,6 +107,15 @@ def test_what_a_model_says_of_each_document(model):
         model.perplexity(TEST, average="word")
 
 
+def test_completion_scores_the_tokens_that_theta_was_not_inferred_from(model):
+    observed, scored = (half.toarray() for half in metrics.completion_split(model.encode(TEST)))
+    theta = model.transform(observed)
+    expected = (scored * np.log(theta @ model.components_)).sum(axis=1)
+    logs, tokens = model.log_likelihood(TEST)
+    np.testing.assert_allclose(logs, expected, rtol=1e-4)
+    np.testing.assert_array_equal(tokens, scored.sum(axis=1))
+
+
 def test_what_coherence_is_measured_against(model):
     given, trained, other = (
         tl.evaluate(model, TEST, measures=["document_npmi", "c_v", "perplexity_bound"], **corpora)

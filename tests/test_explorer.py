@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -24,6 +26,7 @@ from topicloom.reports.explorer import PageOptions, explorer_page, write_page
 from topicloom.reports.explorer.packing import pack, unpack
 from topicloom.reports.explorer.payload import largest_shares
 from topicloom.reports.explorer.positions import document_positions, topic_positions
+from topicloom.reports.explorer.relations import class_shares, period_shares
 from topicloom.topics.view import Topics
 
 HOSTILE = "<script>alert(1)</script> </script><img src=x onerror=alert(2)> \u202eevil\u202c \x00 cat dog"
@@ -148,6 +151,47 @@ def test_numbers_of_topics_are_the_columns_of_theta(page, topics):
     beta = words_arrays["parts"].astype(np.float64) * words_arrays["largest"][:, None]
     np.testing.assert_allclose(beta.T, topics.components, rtol=2e-3, atol=1e-5)
     assert words["vocabulary"] == topics.vocabulary
+
+
+def test_documents_have_their_own_classes_times_and_lengths(page, topics, corpus):
+    parts = parts_of(page)
+    values, arrays = parts["documents"]
+    assert ["", *values["labels"]] == ["", "<b>banks</b>", "pets"]
+    assert [["", *values["labels"]][code] for code in arrays["labels"]] == corpus.labels
+    times = [time.item().replace(tzinfo=datetime.UTC).timestamp() for time in corpus.times[:-1]]
+    assert arrays["times"].tolist()[:-1] == times
+    assert np.isnan(arrays["times"][-1])
+    assert arrays["tokens"].tolist() == corpus.counts.sum(axis=1).tolist()
+    mains = [main for main in topics.documents.main_topics if main is not None]
+    assert parts["core"][1]["main"].tolist() == [mains.count(k) for k in range(4)]
+
+
+def test_shares_of_periods_and_classes_are_those_of_the_view(page, topics):
+    core, _ = parts_of(page)["core"]
+    by_time, by_class = topics.over_time(), topics.by_class()
+    assert core["periods"]["names"] == by_time.period_names
+    assert [each["direction"] for each in core["periods"]["trends"]] == [each.direction for each in by_time.trends]
+    for shown, shares in ((core["periods"], by_time.shares), (core["classes"], by_class.shares)):
+        for name in ("mean", "low", "high"):
+            rows = [[np.nan] * 4 if row is None else row for row in shown[name]]  # without documents, or only one
+            np.testing.assert_allclose(rows, getattr(shares, name), atol=1e-5)
+        assert shown["documents"] == shares.n_docs.tolist()
+    banks, pets = core["classes"]["words"]
+    assert {"bank", "loan"} <= set(banks)
+    assert {"cat", "dog"} <= set(pets)
+    assert not set(banks) & set(pets)
+
+
+def test_documents_without_a_word_are_in_no_period(topics, corpus):
+    times = np.full(122, np.datetime64("2024-05-03", "us"))
+    timed = replace(corpus, fields=replace(corpus.fields, times=times))
+    assert period_shares(Topics(topics.model, timed))["documents"] == [121]
+
+
+def test_of_many_classes_the_largest_are_shown(topics, monkeypatch):
+    monkeypatch.setattr("topicloom.reports.explorer.relations._MOST_CLASSES", 1)
+    found = class_shares(topics)
+    assert (found["names"], found["documents"]) == (["pets"], [60])  # of its 61 documents, one has no word
 
 
 PORTABLE: list[tuple[str, dict]] = [

@@ -205,7 +205,10 @@ def test_pyldavis(view):
     assert data["doc_lengths"].tolist() == view.corpus.counts.sum(axis=1)[~view.corpus.is_empty].tolist()
     assert (data["doc_lengths"] > 0).all()
     np.testing.assert_allclose(data["topic_term_dists"].sum(axis=1), 1)
+    np.testing.assert_allclose(data["topic_term_dists"], view.components, rtol=1e-4)
     np.testing.assert_allclose(data["doc_topic_dists"].sum(axis=1), 1)
+    np.testing.assert_allclose(data["doc_topic_dists"], view.documents.theta[~view.corpus.is_empty], rtol=1e-4)
+    assert data["term_frequency"].tolist() == view.corpus.counts.sum(axis=0).tolist()
     assert data["vocab"] == view.vocabulary
     assert (data["sort_topics"], data["start_index"]) == (False, 0)
     nothing = view.corpus[view.corpus.is_empty]
@@ -216,8 +219,9 @@ def test_pyldavis(view):
 def test_topicwizard(view, plain):
     data = view.to_topicwizard()
     assert data["corpus"] == list(view.corpus.texts)
-    assert data["document_topic_matrix"].shape == (35, 3)
-    assert data["topic_term_matrix"].shape == (3, len(view.vocabulary))
+    np.testing.assert_array_equal(data["document_topic_matrix"], view.documents.theta)
+    np.testing.assert_array_equal(data["topic_term_matrix"], view.components)
+    assert data["vocab"].tolist() == view.vocabulary
     assert (data["document_term_matrix"] != view.corpus.counts).nnz == 0
     assert isinstance(data["document_term_matrix"], sp.csr_matrix)
     np.testing.assert_allclose(data["transform"](["cat"]), view.model.transform(["cat"]))
@@ -237,7 +241,9 @@ def test_datamapplot(view):
     assert data["hover_text"][34] == f"cat {HOSTILE}"
     places = np.random.default_rng(0).random((35, 2))
     np.testing.assert_allclose(view.to_datamapplot(places)["coordinates"], places, rtol=1e-6)
-    assert set(view.to_datamapplot(places, least_share=1.1)["labels"]) == {"Unlabelled"}
+    least = float(np.median(view.documents.theta.max(axis=1)))
+    labelled = view.to_datamapplot(places, least_share=least)["topics"] >= 0
+    assert labelled.tolist() == ((view.documents.theta.max(axis=1) >= least) & ~view.documents.empty).tolist()
     with pytest.raises(SettingError, match="35 finite pairs"):
         view.to_datamapplot(places[:3])
     with pytest.raises(SettingError, match="tsne or pca"):
@@ -294,10 +300,11 @@ def test_vectors_of_an_etm_are_its_embedding(view, tmp_path):
 
 def test_vectors_of_other_models_are_the_topics_of_words():
     components = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.1, 0.4, 0.5]])
-    shares, tokens = np.array([0.5, 0.5]), np.array([1e6, 1e6, 1e6, 1.0])
+    shares, tokens = np.array([0.25, 0.75]), np.array([1e6, 1e6, 1e6, 1.0])
     words, topics = distributional_vectors(components, shares, tokens)
     np.testing.assert_allclose(np.linalg.norm(words, axis=1), 1, rtol=1e-6)
-    np.testing.assert_allclose(words[1] ** 2, [5 / 6, 1 / 6], atol=1e-4)
+    np.testing.assert_allclose(words[1] ** 2, [5 / 8, 3 / 8], atol=1e-4)  # .25 * .5 to .75 * .1
+    np.testing.assert_allclose(words[3] ** 2, [50 * 0.25 / 51, (50 * 0.75 + 1) / 51], rtol=1e-5)
     assert [word for word, _ in nearest_of(words, topics[1], 4)] == [2, 3, 1, 0]  # the rare word 3 is not the first
     assert nearest_of(words, words[0], 1, without=0)[0][0] == 1
 

@@ -100,6 +100,10 @@ def test_times_in_many_forms():
     ]  # fmt: skip
     days = parse_times(given).astype("datetime64[D]")
     assert set(days.tolist()) == {datetime.date(2021, 5, 3)}
+    assert parse_times(["2021/5/3 10:20:30", "2021.5.3 10:20", 1620037230.5, 1620037230500]).tolist() == [
+        datetime.datetime(2021, 5, 3, 10, 20, 30), datetime.datetime(2021, 5, 3, 10, 20),
+        *[datetime.datetime(2021, 5, 3, 10, 20, 30, 500_000)] * 2,
+    ]  # fmt: skip
     assert [str(day)[:7] for day in parse_times(["2021", 2021, "2021-12", "2021年12月", "1850"])] == [
         "2021-01", "2021-01", "2021-12", "2021-12", "1850-01",
     ]  # fmt: skip

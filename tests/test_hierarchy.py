@@ -75,6 +75,24 @@ def test_families_are_found_and_named():
     assert sorted(rows[-1]["topics"]) == list(range(6))
 
 
+def test_a_node_has_the_words_of_its_topics_by_their_shares():
+    components = np.array([[0.6, 0.4, 0.0], [0.0, 0.35, 0.65]])
+    tree = hierarchy(components, np.tile([0.9, 0.1], (4, 1)), np.full(3, 100.0), ["a", "b", "c"])
+    assert tree.words[2] == ["a", "b", "c"]  # .54, .395 and .065
+    even = hierarchy(components, np.tile([0.5, 0.5], (4, 1)), np.full(3, 100.0), ["a", "b", "c"])
+    assert even.words[2] == ["b", "c", "a"]  # .375, .325 and .3
+
+
+def test_documents_without_a_word_say_nothing():
+    components, theta = random_topics()
+    empty = np.arange(200) % 3 == 0
+    theta[empty] = np.eye(12)[0]
+    found = hierarchy(components, theta, COUNTS, WORDS, empty=empty)
+    rest = hierarchy(components, theta[~empty], COUNTS, WORDS)
+    np.testing.assert_allclose(found.distances, rest.distances)
+    np.testing.assert_allclose(found.shares, rest.shares)
+
+
 def test_the_tree_as_text():
     tree = in_families()
     lines = tree.tree().splitlines()

@@ -44,6 +44,9 @@ def test_new_topics_and_topics_that_are_gone():
     found = match(beta[[0, 1, 2, 3]], words, beta[[3, 2, 6]], words, names=list("abcd"), old_names=list("xyz"))
     assert [pair.old for pair in found.pairs] == [None, None, 1, 0]
     assert (found.new, found.gone) == ([0, 1], [2])
+    nearest = found.similarity.argmax(axis=1)
+    assert [pair.nearest for pair in found.pairs] == nearest.tolist()
+    assert [pair.similarity for pair in found.pairs] == found.similarity[range(4), nearest].tolist()
     rows = list(found.table().rows())
     assert [row["status"] for row in rows] == ["new", "new", "matched", "matched", "gone"]
     assert rows[2]["old_name"] == "y"
@@ -92,6 +95,19 @@ def test_few_shared_words_are_a_warning(caplog, n_shared, warns):
     assert found.n_shared == n_shared
     assert ("only 20 words in common, with 33 % of the probability in the new topics" in caplog.text) == warns
     assert bool(caplog.records) == warns
+
+
+def test_runs_are_about_different_things_if_one_of_them_hardly_has_the_shared_words():
+    old, words = np.full((2, 40), 1 / 40), [f"w{n}" for n in range(40)]
+    for n_shared in (3, 5):
+        new = np.full((2, n_shared), 1 / n_shared)
+        found = match(new, words[:n_shared], old, words)
+        assert found.shared_probability == pytest.approx((1, n_shared / 40))
+        if n_shared == 3:
+            with pytest.raises(InputError, match=r"have only 3 words in common, with 100 % .* and 8 % in the old ones"):
+                found.require_shared()
+        else:
+            found.require_shared()
 
 
 def test_words_that_one_run_lacks_count_as_differences():

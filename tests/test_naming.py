@@ -10,10 +10,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import topicloom as tl
-from topicloom.topics.naming import distinct, phrases_of
+from topicloom.topics.naming import distinct, names_by_phrase, names_by_words, phrases_of
 
 TEXTS = {
     "bank": "The Central Bank of England raised interest rates, said the governor of the central bank",
@@ -43,6 +44,19 @@ def test_words_that_other_topics_have_little_of_are_names(topics):
         TEXTS["virus"].lower().replace(",", "").split()
     )
     assert named.model.edits[-1]["rename"][0] == named.names[0]
+
+
+def test_a_word_of_all_topics_or_a_rare_one_is_in_no_name():
+    components = np.array([[0.4, 0.3, 0.25, 0.05, 0.0], [0.5, 0.0, 0.0, 0.0, 0.5]])
+    names = names_by_words(components, [[0, 3, 2, 1], [0, 4]], ["both", "own", "next", "rare", "other"], n=2)
+    assert names == ["own, next", "other, both"]
+
+
+def test_a_phrase_of_all_topics_or_of_two_documents_is_no_name():
+    release, bank, club = ((tuple(form.split()), form) for form in ("press release", "central bank", "football club"))
+    titled = (bank[0], "Central Bank")
+    documents = [[[release, bank], [release, titled], [release, titled], [release]], [[release]] * 2 + [[club]] * 2]
+    assert names_by_phrase(documents, ["first", "second"]) == ["Central Bank", "second"]
 
 
 def test_phrases_are_names_as_they_are_written(topics):

@@ -13,7 +13,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 from torch import nn
-from torch.distributions import Bernoulli, Dirichlet, Normal, kl_divergence
+from torch.distributions import Bernoulli, Normal, kl_divergence
 
 from topicloom.models import GSM, LDA
 from topicloom.nn import mean_field
@@ -25,7 +25,7 @@ from topicloom.nn.decoders import (
     MLPDecoder,
     ProductDecoder,
 )
-from topicloom.nn.divergences import kl_dirichlet, kl_normal
+from topicloom.nn.divergences import kl_normal
 from topicloom.nn.encoders import encoder_values
 from topicloom.nn.layers import BatchNorm, dropout
 from topicloom.nn.posteriors import DirichletPosterior, GaussianPosterior
@@ -255,12 +255,6 @@ def test_kl_normal():
     prior_mean, prior_var = uniform(3, seed=2), 0.1 + uniform(3, seed=3)
     reference = kl_divergence(Normal(mean, (0.5 * log_var).exp()), Normal(prior_mean, prior_var.sqrt()))
     torch.testing.assert_close(kl_normal(mean, log_var, prior_mean, prior_var), reference)
-
-
-def test_kl_dirichlet():
-    alpha, prior = 0.05 + 5 * uniform(5, 4), 0.05 + uniform(4, seed=1)
-    reference = kl_divergence(Dirichlet(alpha), Dirichlet(prior.expand_as(alpha)))
-    torch.testing.assert_close(kl_dirichlet(alpha, prior).sum(1), reference)
 
 
 def test_laplace_dirichlet_by_hand():

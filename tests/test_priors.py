@@ -14,7 +14,7 @@ from topicloom.nn.discrepancies import diffusion_kernel, mmd
 from topicloom.nn.divergences import topic_information
 from topicloom.nn.log_ratio import LogRatioDecoder
 from topicloom.nn.priors import MixturePrior
-from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture
+from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler
 from topicloom.nn.separation import SeparationTerm
 
 
@@ -129,6 +129,33 @@ def test_the_push_follows_the_diversity():
     assert copy.adapt(0.5, 5, 200) == term.adapt(0.5, 5, 200)
 
 
+def test_the_push_is_the_information_of_all_tokens_times_its_weight():
+    term, beta_t = SeparationTerm(0.8, n_topics=3, n_words=1000), simplex(3, 6).T.contiguous()
+    shares, totals = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64), torch.tensor([7.0, 0.0, 20.0])
+    mixed = beta_t @ shares
+    by_hand = float((shares * beta_t * (beta_t / mixed[:, None]).log()).sum())
+    weight = float(term.weight)
+    assert term(beta_t, shares, totals).tolist() == pytest.approx([-weight * by_hand * n for n in (7, 0, 20)])
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "error"),
+    [
+        (0.70, 0.72, -0.02),  # it rose by .02, and is at .82 after five such epochs
+        (0.85, 0.79, 0.01),  # it fell, which is not taken to go on
+        (0.20, 0.20, 0.1),  # a larger error counts as .1
+    ],
+)
+def test_the_weight_of_the_push_by_hand(before, now, error):
+    term = SeparationTerm(0.8, n_topics=5, n_words=1000)
+    started = float(term.weight)
+    term.last_diversity.fill_(before)
+    assert term.adapt(now, active=5, epoch=2)["separation_weight"] == pytest.approx(started * math.exp(3 * error))
+    for epoch in range(3, 200):
+        term.adapt(0.1, active=5, epoch=epoch)
+    assert float(term.weight) == pytest.approx(0.3)
+
+
 def test_few_words_are_asked_for_less_diversity():
     assert SeparationTerm(0.8, n_topics=5, n_words=1000).target == 0.8
     assert SeparationTerm(0.8, n_topics=20, n_words=250).target == pytest.approx(0.6 * 250 / 500)
@@ -149,6 +176,37 @@ def test_samplers_draw_what_they_say():
     assert float(corners.max(1).values.mean()) > 0.95
     for sampler in (prior, CornerMixture(4), FittedMixture(4, 3.0)):
         assert torch.allclose(sampler.mean().sum(), torch.tensor(1.0))
+
+
+@pytest.mark.parametrize("kind", [DirichletSampler, CornerMixture])
+def test_samplers_follow_the_shares_of_documents(kind):
+    """Each batch has a twentieth of the weight, and no topic less than a thousandth of an even share."""
+    more = {"alpha": 0.5} if kind is DirichletSampler else {}
+    follower, other = kind(3, **more, follows=True), kind(3, **more)
+    even, shares = follower.mean(), torch.tensor([0.7, 0.3, 0.0])
+    for each in (follower, other):
+        each.update(100 * torch.tensor([[1.0, 0.0, 0.0]] * 7 + [[0.0, 1.0, 0.0]] * 3))
+    torch.testing.assert_close(other.mean(), even)
+    held = follower.shares if kind is DirichletSampler else follower.weights
+    torch.testing.assert_close(held, 0.95 * even + 0.05 * shares.clamp_min(1e-3 / 3))
+
+
+def test_the_centre_of_a_gaussian_follows_the_codes():
+    follower, other = GaussianSampler(3, follows=True), GaussianSampler(3)
+    for each in (follower, other):
+        each.update(torch.tensor([[4.0, 1.0, 1.0], [2.0, 0.0, 4.0]]))
+    torch.testing.assert_close(follower.means, 0.05 * torch.tensor([[1.0, -1.5, 0.5]]))  # about the mean of 2
+    assert not other.means.any()
+
+
+def test_the_components_of_a_mixture_prior_follow_their_documents():
+    prior = MixturePrior(3, 2)
+    prior.set(torch.tensor([0.5, 0.3, 0.2]), torch.zeros(3, 2), torch.ones(2))
+    prior.follow(torch.tensor([0.9, 0.1, 0.0]))
+    torch.testing.assert_close(prior.log_pi.exp(), torch.tensor([0.52, 0.29, 0.19]))
+    for _ in range(400):
+        prior.follow(torch.tensor([0.9, 0.1, 0.0]))
+    torch.testing.assert_close(prior.log_pi.exp()[2], torch.tensor(1e-3 / 3), rtol=0.01, atol=0)  # it is not lost
 
 
 def test_a_fitted_mixture_follows_the_codes():

@@ -306,6 +306,7 @@ def test_a_body_without_a_length_is_limited_too(client):
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),  # another name of the same domain
         ({"origin": "http://localhost:8000", "sec-fetch-site": "same-origin"}, 200),
         ({"host": "evil.example"}, 400),
         ({"host": "localhost.evil.example"}, 400),
@@ -798,6 +799,53 @@ def test_documents_with_the_same_id_are_all_found(live, tmp_path):
     assert [each["row"] for each in page["documents"] + rest["documents"]] == list(range(62))
     assert rest["next"] is None
     opened.close()
+
+
+def test_a_list_has_the_beginning_of_long_texts(live, tmp_path):
+    corpus = live.snapshot.topics.corpus
+    texts = ["a" * 300, "b" * 301, *corpus.texts[2:]]
+    build_index(tmp_path / "long.sqlite", "", replace(corpus, fields=replace(corpus.fields, texts=texts)), None)
+    opened = Live(live.run, live.snapshot, DocumentIndex(tmp_path / "long.sqlite"), LIMITS)
+    first, second = opened.documents(None, None, None, None, 2)["documents"]
+    assert (first["text"], first["cut"]) == ("a" * 300, False)
+    assert (second["text"], second["cut"]) == ("b" * 300, True)
+    whole = opened.document(1)
+    assert (whole["text"], whole["cut"]) == ("b" * 301, False)
+    opened.close()
+
+
+def test_the_index_keeps_fields_and_puts_the_best_documents_first(tmp_path):
+    texts = ["the dog met a cat and a bird near the old bank", "dog dog dog", "loan", "dog cat", "money", "bank loan"]
+    corpus = tl.Corpus.from_texts(
+        texts, language="en", min_df=1, max_df=1.0, ids="uvwxyz", labels=["pets", *[""] * 5],
+        timestamps=["2024-05-01T10:20:30", *[None] * 5],
+    )  # fmt: skip
+    build_index(tmp_path / "index.sqlite", "these", corpus, corpus.tokenizer)
+    index = DocumentIndex(tmp_path / "index.sqlite")
+    last, first = index.documents([5, 0])
+    assert (last.row, last.id, last.label, last.time, last.text) == (5, "z", None, None, "bank loan")
+    assert (first.row, first.id, first.label, first.time, first.text) == (
+        0,
+        "u",
+        "pets",
+        "2024-05-01T10:20:30",
+        texts[0],
+    )
+    ranked = index.ranked(["dog"], None, 9)
+    assert [row for _, row in ranked] == [1, 3, 0]  # three times in three words, once in two, once in more
+    assert index.ranked(["dog"], ranked[0], 9) == ranked[1:]
+    index.close()
+
+
+def test_a_damaged_index_is_not_current(tmp_path):
+    corpus = tl.Corpus.from_texts(["dog cat", "bank loan"], language="en", min_df=1, max_df=1.0)
+    path = tmp_path / "index.sqlite"
+    build_index(path, "these", corpus, None)
+    assert is_current(path, "these")
+    content = path.read_bytes()
+    for damaged in (content.replace(b"bank loan", b"bonk loan"), content[:-1] + b"x", content + b"x", content[:90]):
+        path.write_bytes(damaged)
+        assert not is_current(path, "these")
 
 
 def test_many_requests_do_not_wait_for_a_long_one(server):

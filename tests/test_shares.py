@@ -14,10 +14,12 @@ from sklearn.base import clone
 
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
+from topicloom.metrics import document_npmi
 from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
 from topicloom.models.persistence import load
 from topicloom.models.spare_topics import SpareTopics, choose_distinct
 from topicloom.nn.code_norm import TopicShares, norm_of_mean, norm_of_spread
+from topicloom.ranking import top_words, word_scores
 from topicloom.training.batches import BatchReader, sparse_batch
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import TrainingState
@@ -304,6 +306,33 @@ def test_an_interrupted_fit_has_the_topics_that_were_requested(tmp_path):
     assert model.components_.shape == (4, SMALL.n_words)
     model.save(tmp_path / "model")
     np.testing.assert_allclose(load(tmp_path / "model").transform(SMALL), model.transform(SMALL), atol=1e-6)
+
+
+def test_removed_topics_leave_their_shares_and_seeded_ones_keep_their_numbers(monkeypatch):
+    seeded = {3: SMALL.vocabulary[:2]}
+    _, state, spare = wide_state(GSM, spare_topics=1.0, seed_words=seeded)
+    heirs, seen = np.array([5, 8, 9, 3] * 4), {}
+    heirs[[3, 5, 8, 9]] = [3, 5, 8, 9]
+
+    def choose(topic_word, shares, n_topics, coherence, protected, unused):
+        seen.update(topics=topic_word, shares=shares, coherence=coherence, protected=protected)
+        return np.array([3, 5, 8, 9]), heirs
+
+    monkeypatch.setattr("topicloom.models.spare_topics.choose_distinct", choose)
+    with torch.no_grad():
+        state.network.shares.logits.normal_(generator=torch.Generator().manual_seed(1))
+        before = state.network.shares().numpy()
+        spare.remove(state, 4)
+        left = np.bincount(heirs, before)
+        np.testing.assert_allclose(state.network.shares(), left[[5, 8, 9, 3]], rtol=1e-5)
+        np.testing.assert_allclose(state.network.topic_word(), seen["topics"][[5, 8, 9, 3]], rtol=1e-4)
+    assert seen["protected"].tolist() == [topic == 3 for topic in range(16)]
+    counts = np.asarray(SMALL.counts.sum(axis=0)).ravel()
+    by_hand = [
+        document_npmi(top_words(word_scores(seen["topics"], counts, relevance), 10), SMALL.counts).per_topic
+        for relevance in (1.0, 0.6)
+    ]
+    np.testing.assert_allclose(seen["coherence"], np.mean(by_hand, axis=0))
 
 
 def test_seed_words_keep_their_topics():

@@ -57,6 +57,7 @@ def test_english(text, expected):
 def test_numbers_and_length_are_settings():
     assert words("in 2024 a b", keep_numbers=True) == ["in", "2024"]
     assert words("in a bit", min_length=3) == ["bit"]
+    assert words("x2 x-y x23", min_length=3) == ["x-y", "x23"]
 
 
 def test_spaced_scripts_keep_their_marks_and_elision_splits():
@@ -79,8 +80,9 @@ def test_chinese_keeps_english_words_whole():
 def test_user_dictionary(tmp_path):
     pytest.importorskip("jieba", reason="needs jieba, of the extra zh")
     path = tmp_path / "own.txt"
-    path.write_text("# own words\n石墨烯电池 100 n\niPhone手机\n", encoding="utf-8")
+    path.write_text("# own words\n石墨烯电池 100 n\niPhone手机\nＡＢ芯片组\n", encoding="utf-8")
     tokenizer = make_tokenizer("zh", None, path)
+    assert tokenizer("AB芯片组") == tokenizer("ＡＢ芯片组") == ["ab芯片组"]
     assert tokenizer("石墨烯电池和iPhone手机") == ["石墨烯电池", "iphone手机"]
     path.unlink()  # its contents, not its path, are in the settings
     again = tokenizer_from_settings(json.loads(json.dumps(tokenizer.model_dump(mode="json"))))
@@ -187,10 +189,11 @@ def test_stop_words_of_the_user_are_added_to_the_language(tmp_path):
     path = tmp_path / "stop.txt"
     path.write_text("CAT\n# no\n\ndog\n", encoding="utf-8")
     assert words("the cat dog sat", stop_words=path) == ["sat"]
-    assert words("the cat sat", stop_words=np.array(["Sat"])) == ["cat"]
+    assert words("the cat sat", stop_words=np.array(["Sat"])) == words("the cat sat", stop_words=["ＳＡＴ"]) == ["cat"]
     assert words("一个新闻的公司 and the system", "zh", ["公司"]) == ["新闻", "system"]
     assert words("the cat dog sat", stop_words=path, replace_stop_words=True) == ["the", "sat"]
     assert words("the cat", stop_words=None, replace_stop_words=True) == ["the", "cat"]
+    assert words("一个新闻 and the system", "zh", ["新闻"], replace_stop_words=True) == ["一个", "and", "the", "system"]
     with pytest.raises(SettingError, match=r"`replace_stop_words=True` needs the words"):
         words("", stop_words="auto", replace_stop_words=True)
 

@@ -52,6 +52,7 @@ def test_a_run_keeps_its_documents(run):
     assert topics.documents.empty.tolist() == [False] * 60 + [True]
     model = tl.load(run)
     np.testing.assert_allclose(topics.documents.theta, model.transform(topics.corpus), atol=1e-6)
+    np.testing.assert_allclose(topics.shares, topics.documents.theta[:60].mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(topics.components, model.components_, atol=1e-7)
     assert topics.model.topics() == model.topics()
 
@@ -192,9 +193,13 @@ def test_documents_of_a_topic_have_text_and_words(run):
 
 def test_recent_documents_are_the_last(run):
     topics = tl.Topics.from_run(run)
-    topic = int(topics.documents.theta[0].argmax())
-    times = topics.documents_of(topic, n=6, kind="recent")["time"]
-    assert list(times) == sorted(times, reverse=True)
+    mains = topics.documents.theta.argmax(axis=1)
+    topic = int(mains[0])
+    found = topics.documents_of(topic, n=6, kind="recent")
+    assert set(mains[list(found["document"])]) == {topic}
+    times = found["time"]
+    latest = sorted((topics.documents.times[row].item() for row in range(60) if mains[row] == topic), reverse=True)
+    assert list(times) == latest[:6]
     assert times[0].month == 9
     assert times[0].year == 2021
     bare = tl.Topics(topics.model, [PETS, MONEY])
@@ -238,6 +243,42 @@ def test_short_documents_are_less_typical_and_diverse_ones_differ():
     assert len(topics.documents_of(1)) == 0  # nobody has more of it than an equal share
     assert list(topics.documents_of(1).columns) == ["document", "id", "share", "label", "time", "words", "text"]
     assert topics.documents_of(1, kind="diverse").to_dicts() == []
+
+
+def test_typical_documents_have_the_largest_shares():
+    topics = small_view([THETA[2], THETA[1], THETA[0], *THETA[3:]])
+    assert topics.documents_of(0, n=3)["document"] == [2, 1, 0]
+    assert topics.documents_of(0, n=2, kind="diverse")["document"] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("topic", "counts", "theta", "words"),
+    [
+        (0, [4, 4, 0, 0], [0.8, 0.1, 0.1], ["a", "b"]),  # both are more frequent in the topic than usual, a the most
+        (0, [1, 9, 0, 0], [0.8, 0.1, 0.1], ["b", "a"]),  # many tokens are more typical than one
+        (0, [0, 4, 4, 0], [0.6, 0.0, 0.4], ["c", "b"]),  # both alike in the topic, but b is another topic's as well
+        (2, [4, 4, 0, 0], [0.1, 0.0, 0.9], ["b"]),  # a is rarer in the topic than usual
+    ],
+)
+def test_the_words_of_a_document_are_those_that_are_typical_of_the_topic(topic, counts, theta, words):
+    corpus = tl.Corpus.from_counts([counts], ["a", "b", "c", "d"])
+    model = Fixed([[0.4, 0.3, 0.3, 0], [0, 0, 0, 1], [0.1, 0.4, 0.2, 0.3]], [theta], corpus.vocabulary)
+    assert tl.Topics(model, corpus).documents_of(topic)["words"] == [words]
+
+
+def test_words_of_a_topic_are_those_that_a_group_or_a_period_uses_more():
+    counts, years = np.array([[50, 10, 3], [10, 50, 3]] * 10), ["2020", "2022"] * 10
+    corpus = tl.Corpus.from_counts(counts, ["a", "b", "c"], labels=["one", "other"] * 10, timestamps=years)
+    theta, beta = np.tile([0.25, 0.75], (20, 1)), np.array([[0.1, 0.0, 0.9], [0.5, 0.5, 0.0]])
+    topics = tl.Topics(Fixed(beta, theta, corpus.vocabulary), corpus)
+    of_a = 0.75 * 0.5 / (0.75 * 0.5 + 0.25 * 0.1)  # the part of the tokens of "a" that topic 1 has; of "b" it has all
+    for column, table, names in (
+        ("group", topics.words_by(1), ["one", "other"]),
+        ("period", topics.words_over_time(1, "year"), ["2020", "2022"]),
+    ):
+        found = [(row[column], row["word"], row["tokens"]) for row in table.rows()]
+        assert found == [(names[0], "a", pytest.approx(500 * of_a)), (names[1], "b", pytest.approx(500))]
+        assert min(table["score"]) >= 1.96
 
 
 def test_the_table_has_coherence_exclusivity_and_representative_documents():
@@ -388,6 +429,7 @@ def test_excerpts_show_the_passage_with_the_words():
 
     text = "word " * 100 + "the bank raised its rates " + "word " * 100
     assert "bank raised its rates" in excerpt(text, ["bank", "rates"], 60)
+    assert "bank raised its rates" in excerpt(f"bank {text} rates", ["bank", "rates"], 60)  # not the first or the last
     assert len(excerpt(text, ["bank"], 60)) <= 62
     assert excerpt("short", [], 60) == "short"
     assert excerpt("", ["x"], 60) == ""

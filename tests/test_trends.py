@@ -131,6 +131,11 @@ def test_intervals_contain_the_share_as_often_as_they_say(n_docs):
     assert 0.9 < np.mean(hits) < 0.975
 
 
+def test_intervals_do_not_leave_the_range_of_shares():
+    found = group_shares(np.array([[0.0, 1.0], [0.0, 1.0], [0.6, 0.4]]), np.zeros(3, int), 1)
+    assert (found.low[0, 0], found.high[0, 1]) == (0, 1)
+
+
 def test_large_groups_are_resampled_in_parts():
     theta = np.random.default_rng(0).dirichlet(np.full(2, 0.5), 30_001)
     found = group_shares(theta, np.zeros(30_001, int), 1)
@@ -166,6 +171,7 @@ def test_slopes():
     place = np.arange(400)
     trends = topic_trends(np.stack([0.1 + 0.001 * place, 0.5 - 0.001 * place], axis=1))
     assert [trend.slope for trend in trends] == pytest.approx([0.001, -0.001])
+    assert [trend.tau for trend in trends] == pytest.approx([1, -1])
     short = np.array([[0.1], [np.nan], [0.3], [0.4]])
     assert topic_trends(short)[0].slope == pytest.approx(0.1)  # an empty period keeps its place
     assert topic_trends(short)[0].direction == "steady"
@@ -260,6 +266,19 @@ def test_planted_trends_are_found():
         found.table(topics=[10])
 
 
+def test_topics_are_ranked_by_how_much_they_rise():
+    month = np.arange(6)
+    theta = np.stack([0.1 + 0.02 * month, 0.1 + 0.05 * month, 0.5 - 0.07 * month, np.full(6, 0.3)], axis=1)
+    times = np.datetime64("2023-01", "M") + month
+    found = over_time(theta, times.astype("M8[us]"), "month")
+    assert (found.rising, found.falling) == ([1, 0], [2])
+    assert [row["topic"] for row in found.trend_table().rows()] == [1, 0, 2, 3]
+    # Of the 720 orders of six months, two are as extreme. Three topics are tested, as one does not change.
+    assert [trend.p_holm for trend in found.trends[:3]] == pytest.approx([3 * 2 / 720] * 3)
+    assert found.trends[3].p_holm is None
+    assert over_time(theta, times.astype("M8[us]"), "month", level=0.995).rising == []
+
+
 def test_documents_are_left_out_and_counted():
     theta, times = planted()
     times[:5] = np.datetime64("NaT")
@@ -339,6 +358,11 @@ def test_quantiles_of_few_numbers(values, groups, names):
     assert (found[0].tolist(), found[1]) == (groups, names)
 
 
+def test_names_of_quantiles_have_the_digits_that_tell_them_apart():
+    _, names = quantile_groups(1_000_000.0 + np.arange(40), 4)
+    assert len(set(names)) == 4
+
+
 def fields() -> Fields:
     return Fields.of(
         4, labels=["b", "a", "", "b"], covariates={"price": [1.0, 2.0, 3.0, 4.0], "kind": ["x", None, "y", "x"]}
@@ -376,12 +400,25 @@ def test_topics_that_differ_between_groups():
     theta = np.stack([random.dirichlet(alpha[group]) for group in groups])
     found = by_group(theta, groups, ["a", "b", "c"], "section")
     assert found.differences[4].highest == "b"
+    means = [theta[groups == group].mean(axis=0) for group in range(3)]
+    assert [each.lowest for each in found.differences] == ["abc"[k] for k in np.argmin(means, axis=0)]
+    np.testing.assert_allclose([each.difference for each in found.differences], np.ptp(means, axis=0))
     peer = kruskal(*(theta[groups == group, 4] for group in range(3))).pvalue
     assert found.differences[4].p == pytest.approx(peer)
     assert found.differences[4].p_holm == pytest.approx(6 * peer)
     assert next(found.difference_table().rows())["topic"] == 4
     assert [row["section"] for row in found.table([4]).rows()] == ["a", "b", "c"]
     assert "3 groups by section" in repr(found)
+
+
+def test_documents_without_a_word_are_in_no_group():
+    theta = np.random.default_rng(0).dirichlet(np.ones(3), 12)
+    groups, empty = np.arange(12) % 2, np.arange(12) < 3
+    found = by_group(theta, groups, ["a", "b"], empty=empty)
+    rest = by_group(theta[3:], groups[3:], ["a", "b"])
+    np.testing.assert_array_equal(found.shares.mean, rest.shares.mean)
+    assert (found.shares.n_docs.tolist(), found.n_unknown) == ([4, 5], 3)
+    assert found.differences == rest.differences
 
 
 def test_groups_without_a_comparison():

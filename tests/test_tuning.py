@@ -105,6 +105,9 @@ def test_the_best_model_is_kept(tmp_path, monkeypatch):
     parts = split(PLANTED)
     alone = GSM(3, epochs=2, random_state=0, **found.best).fit(parts.train)
     np.testing.assert_array_equal(alone.components_, found.best_model.components_)
+    measures = max(found.trials, key=lambda trial: trial["value"])["measures"]
+    by_words = np.log(alone.perplexity(parts.validation)) / np.log(PLANTED.n_words)
+    assert measures["log_perplexity"] == pytest.approx(by_words)
     assert load(tmp_path / "best_model").topics(5) == found.best_model.topics(5)
     again = tune(PLANTED, MODEL, 3, trials=3, out=tmp_path)  # no fit is needed
     np.testing.assert_array_equal(again.best_model.components_, alone.components_)
