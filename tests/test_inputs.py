@@ -145,7 +145,7 @@ def test_columns_of_arrow_that_are_no_texts_and_lazy_frames_are_refused(model, r
 @pytest.mark.parametrize("first", [[], [(0, 2), (1, 1)]])
 def test_pairs_of_words_and_counts_are_refused_with_advice(first):
     documents = [first, [(1, 3)], [(0, 1), (2, 1)]]
-    with pytest.raises(InputError, match=r"pairs such as \(\d, \d\), as gensim's doc2bow .*corpus2csc"):
+    with pytest.raises(InputError, match=r"pairs such as \(\d, \d\), as bags of words of gensim .*corpus2csc"):
         tl.LDA(n_topics=2).fit(documents)
     counts = tl.LDA(n_topics=2, epochs=1, random_state=0).fit([[2, 1, 0], [0, 3, 1]] * 3)  # rows of counts are no pairs
     assert counts.components_.shape == (2, 3)

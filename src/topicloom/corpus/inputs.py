@@ -35,7 +35,6 @@ def kind_of(X: Any) -> Kind:
     if is_frame(X):
         return "counts" if is_numeric(X) else "frame"
     _refuse_table_of_texts(X)
-    _refuse_pairs(X)
     if is_arrow_column(X) and any(isinstance(value, str | list) for value in X.to_pylist()):
         return "texts"
     refuse_bags(X)
@@ -199,18 +198,6 @@ def _refuse_table_of_texts(X: Any) -> None:
         if X.ndim == 0
         else f"texts should be a list or an array of one axis, and these have {X.ndim} axes; give one column, X[:, 0]"
     )
-
-
-def _refuse_pairs(X: Any) -> None:
-    """Raise InputError if X is a list of documents as pairs of a word's number and its count, which gensim uses."""
-    if not isinstance(X, list | tuple):
-        return
-    first = next((document for document in X if not isinstance(document, list | tuple) or document), None)
-    if isinstance(first, list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in first):
-        raise InputError(
-            f"a document is a list of pairs such as {first[0]}, as gensim's doc2bow returns; give lists of tokens, or "
-            "gensim.matutils.corpus2csc(documents, num_terms=len(dictionary)).T with `vocabulary=dictionary`"
-        )
 
 
 def _refuse_flat(X: Any) -> None:
