@@ -19,6 +19,7 @@ from .table import Table
 from .words import chosen_topics, names_or_numbers
 
 Array = npt.NDArray[Any]
+_PLAIN = 1e9  # from here on, whole numbers are written like others
 
 
 @dataclass(frozen=True)
@@ -218,15 +219,18 @@ def quantile_groups(values: Array, n_groups: int = 4) -> tuple[npt.NDArray[np.in
     distinct = np.unique(values[known])
     if len(distinct) <= n_groups:
         codes[known] = np.searchsorted(distinct, values[known])
-        return codes, [f"{value:g}" for value in distinct]
+        return codes, [_written(value, 6) for value in distinct]
     inner = np.unique(np.quantile(values[known], np.arange(1, n_groups) / n_groups))
     codes[known] = np.unique(np.searchsorted(inner, values[known], side="left"), return_inverse=True)[1]
     members = [values[codes == group] for group in range(codes.max() + 1)]
-    digits = next((d for d in (4, 6, 9) if len({f"{m.max():.{d}g}" for m in members}) == len(members)), 17)
-    return codes, [
-        f"{m.min():.{digits}g}" if m.min() == m.max() else f"{m.min():.{digits}g} to {m.max():.{digits}g}"
-        for m in members
-    ]
+    digits = next((d for d in (4, 6, 9) if len({_written(m.max(), d) for m in members}) == len(members)), 17)
+    ends = [(_written(m.min(), digits), _written(m.max(), digits)) for m in members]
+    return codes, [low if low == high else f"{low} to {high}" for low, high in ends]
+
+
+def _written(value: float, digits: int) -> str:
+    """Return a number with so many significant digits; a whole number with all of them, unless it is very large."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < _PLAIN else f"{value:.{digits}g}"
 
 
 def _kruskal(column: Array, codes: Array) -> float | None:
