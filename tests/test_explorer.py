@@ -385,7 +385,10 @@ def test_the_command_writes_a_page_of_a_run(tmp_path, topics, corpus):
 def test_epochs_without_a_measurement_have_no_value_in_the_page(tmp_path, corpus):
     model = tl.Loom(3, epochs=20, hidden_size=8, random_state=0).fit(corpus)
     write_page(tmp_path / "page.html", Topics(model, corpus))
-    history = parts_of((tmp_path / "page.html").read_text())["core"][0]["quality"]["history"]
+    quality = parts_of((tmp_path / "page.html").read_text())["core"][0]["quality"]
+    first = next(number for number, row in enumerate(model.history_) if "concentration" in row)
+    assert quality["stages"] == [["pretraining", "counting", first]]
+    history = quality["history"]
     assert history["active_topics"] == [row.get("active_topics") for row in model.history_]
     assert None in history["active_topics"]
     assert "kl_per_dimension" not in history  # a list for each epoch

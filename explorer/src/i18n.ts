@@ -73,6 +73,8 @@ const en = {
   noStability: "Stability compares several runs and is not known for a single one. The command “topicloom compare … --seeds 3” measures it.",
   noMeasures: "No measures are known. The command “topicloom evaluate” computes them.",
   training: "During training",
+  stages: {} as Record<string, string>, // the English names are those of the model
+  stagesHint: (names: string[]) => `Dashed lines separate the stages of training: ${names.join(", ")}. The losses of different stages cannot be compared.`,
   higher: "higher is better", lower: "lower is better",
   textHint: "Paste a text to see its topics. It stays in this page.",
   textHintService: "Paste a text to see its topics. It is sent to the service that this page came from.",
@@ -92,7 +94,7 @@ const en = {
   editMerged: (topics: string) => `Topics ${topics} are merged`,
   editDropped: (topics: string) => `Topic ${topics} is dropped`,
   sameName: (topics: string) => `Topics ${topics} have the same name. Give each a name of its own, or merge them.`,
-  undo: "Undo", undoAll: "Undo all", saveEdits: "Save as YAML", saveService: "Save in the service", saved: "Saved.",
+  undo: "Undo", undoThis: (edit: string) => `Undo: ${edit}`, undoAll: "Undo all", saveEdits: "Save as YAML", saveService: "Save in the service", saved: "Saved.",
   close: "Close", details: "Details",
 };
 
@@ -168,6 +170,8 @@ const zh: Messages = {
   noStability: "稳定性要比较多次训练，单次训练无法得知。可用命令“topicloom compare … --seeds 3”计算。",
   noMeasures: "没有指标。可用命令“topicloom evaluate”计算。",
   training: "训练过程",
+  stages: { pretraining: "预训练", counting: "计数", sampling: "采样", training: "训练" },
+  stagesHint: (names: string[]) => `虚线分隔训练的各个阶段：${names.join("、")}。不同阶段的损失不能相互比较。`,
   higher: "越高越好", lower: "越低越好",
   textHint: "粘贴一段文字，查看它的主题。文字不会离开本页。",
   textHintService: "粘贴一段文字，查看它的主题。文字会发送到提供本页的服务。",
@@ -187,7 +191,7 @@ const zh: Messages = {
   editMerged: (topics) => `合并主题 ${topics}`,
   editDropped: (topics) => `删除主题 ${topics}`,
   sameName: (topics) => `主题 ${topics} 同名。请给它们起不同的名称，或将它们合并。`,
-  undo: "撤销", undoAll: "全部撤销", saveEdits: "保存为 YAML", saveService: "保存到服务", saved: "已保存。",
+  undo: "撤销", undoThis: (edit: string) => `撤销：${edit}`, undoAll: "全部撤销", saveEdits: "保存为 YAML", saveService: "保存到服务", saved: "已保存。",
   close: "关闭", details: "详情",
 };
 

@@ -239,6 +239,18 @@ def test_chinese_and_english(browser, tmp_path):
     assert browser.logs()[0] == []
 
 
+def test_stages_of_training_are_separated(browser, tmp_path):
+    corpus = tl.Corpus.from_texts(["cat dog kitten", "bank loan credit"] * 20, language="en", min_df=1)
+    write_page(tmp_path / "page.html", Topics(tl.Loom(n_topics=2, epochs=20, random_state=0).fit(corpus), corpus))
+    browser.open(tmp_path / "page.html", "quality")
+    assert "Dashed lines separate the stages of training: pretraining, counting." in browser.find("#content").text
+    lines = browser.run("return document.querySelectorAll('.charts line.break').length")
+    assert lines == len(browser.all(".charts figure")) > 0
+    write_page(tmp_path / "lda.html", Topics(tl.LDA(n_topics=2, epochs=5, random_state=0).fit(corpus), corpus))
+    browser.open(tmp_path / "lda.html", "quality")
+    assert "Dashed" not in browser.find("#content").text
+
+
 def semicolons(text: str) -> list[str]:
     return [part.strip() for part in text.split(";")]
 

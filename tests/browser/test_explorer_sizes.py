@@ -96,7 +96,9 @@ def test_topics_with_the_same_name_cannot_be_saved(browser, tmp_path):
     browser.find("button[aria-controls=edits]").click()
     assert browser.find("#edits [role=alert]").text.startswith("Topics 1, 3 have the same name.")
     assert not browser.find("#edits button.primary").is_enabled()
-    browser.all("#edits ul button")[1].click()  # undo one of the names
+    undo = browser.all("#edits ul button")[1]
+    assert undo.accessible_name == "Undo: Topic 3 is named “ships”"
+    undo.click()
     assert browser.find("#edits button.primary").is_enabled()
     assert not browser.all("#edits [role=alert]")
     browser.run("localStorage.clear()")

@@ -48,7 +48,7 @@ export interface Core {
   tree: [number, number, number][];
   periods: Groups | null;
   classes: Groups | null;
-  quality: { measures: Record<string, Measure>; history: Record<string, (number | null)[]> };
+  quality: { measures: Record<string, Measure>; history: Record<string, (number | null)[]>; stages: [string, string, number][] };
   tokenizer: TokenizerSettings;
   precision?: "half" | "single";
   no_inference?: string;

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...text.characters import replace_surrogates
+from ..stages import changes_of_stage
 from .inference import inference_part, tokenizer_settings
 from .packing import Array, pack
 from .positions import document_positions, topic_positions
@@ -243,7 +244,7 @@ def _quality(metrics: Mapping[str, Any], model: Any) -> dict[str, Any]:
     rows = model.history_
     numbers = dict.fromkeys(name for row in rows for name, value in row.items() if isinstance(value, int | float))
     history = {name: [_finite(row.get(name)) for row in rows] for name in numbers}
-    return {"measures": found, "history": history}
+    return {"measures": found, "history": history, "stages": changes_of_stage(rows)}
 
 
 def _finite(value: Any) -> float | None:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ...metrics import CATALOGUE, Measure
+from ..stages import changes_of_stage
 from .style import BLUE, GREY, PALE
 
 Row = dict[str, Any]
@@ -237,7 +238,11 @@ def _by_epoch(history: Sequence[Row], panels: Sequence[_Panel], note: str = "") 
 
 def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
     """Draw a dashed line where one stage of training ends and the next one starts; name both in the first panel."""
-    boundaries = _boundaries(history)
+    epochs = _epochs(history)
+    boundaries = [
+        (before, after, (epochs[number - 1] + epochs[number]) / 2)
+        for before, after, number in changes_of_stage(history)
+    ]
     if boundaries and all_axes[0].get_yscale() == "linear":
         low, high = all_axes[0].get_ylim()
         all_axes[0].set_ylim(low - 0.12 * (high - low), high)  # room for the names
@@ -252,23 +257,6 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
             all_axes[0].text(
                 place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=GREY, fontsize=8
             )
-
-
-def _boundaries(history: Sequence[Row]) -> list[tuple[str, str, float]]:
-    """Return each change of stage: the names of both stages, and the place between their epochs.
-
-    Rows name their stage as "stage". In rows without it, the counting stage starts at the first "concentration" or
-    "encoder_divergence". The latter is not measured in every epoch, and its first may be later than the stage's.
-    """
-    starts = [number for number, row in enumerate(history) if row.keys() & {"concentration", "encoder_divergence"}]
-    counting = starts[0] if starts else len(history)
-    names = [row.get("stage") or ("pretraining", "counting")[number >= counting] for number, row in enumerate(history)]
-    epochs = _epochs(history)
-    return [
-        (names[number - 1], names[number], (epochs[number - 1] + epochs[number]) / 2)
-        for number in range(1, len(history))
-        if names[number - 1] != names[number]
-    ]
 
 
 def _line(axes: Axes, history: Sequence[Row], name: str) -> None:
