@@ -435,6 +435,10 @@ class Pipe(io.RawIOBase):
         return self._rest.readinto(buffer)
 
 
+def test_utf32_is_not_taken_for_utf16(write):
+    assert texts(write("a.txt", "好\nthere\n".encode("utf-32")), encoding="utf-32") == ["好", "there"]
+
+
 def test_a_folder_of_utf8_and_utf16(write, tmp_path):
     (tmp_path / "folder").mkdir()
     write("folder/a.txt", "one\n")

@@ -8,8 +8,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..files import holds_corpus
-from ..settings.values import path_settings
 from .options import Preparing
 
 if TYPE_CHECKING:
@@ -35,6 +33,9 @@ def repeating(
         model: the model with its settings.
     """
     import yaml
+
+    from ..files import holds_corpus
+    from ..settings.values import path_settings
 
     content: dict[str, Any] = {} if source == "-" else {"source": str(Path(source).resolve())}
     if not holds_corpus(source):

@@ -323,8 +323,9 @@ class NeuralTopicModel(Published, TopicModel):
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
         words = self.word_statistics()
-        network = with_fields(build(words, torch.Generator().manual_seed(seed)), words)
+        network = build(words, torch.Generator().manual_seed(seed))
         self.set_loss(network)
+        with_fields(network, words)
         state = TrainingState.start(network, self.training_stages()[0].plan, seed, device)
         if current().size > 1:
             for tensor in network.state_dict().values():

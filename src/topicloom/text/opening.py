@@ -101,11 +101,13 @@ def _marked(file: Any) -> str | None:
     """
     if file.seekable():
         start = file.tell()
-        head = file.read(2)
+        head = file.read(4)
         file.seek(start)
     else:
-        head = file.peek(2) if hasattr(file, "peek") else b""
-    return "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else None
+        head = file.peek(4)[:4] if hasattr(file, "peek") else b""
+    if head == codecs.BOM_UTF32_LE:  # which begins with that of UTF-16
+        return None
+    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
 
 
 def _open_binary(path: Path) -> IO[bytes]:

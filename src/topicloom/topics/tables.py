@@ -11,12 +11,12 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypedDict
 
 import numpy as np
 
-from ..corpus.covariates import Categories, Covariate, plain_values
 from ..errors import MissingExtraError
 from ..files import atomic_file
 from .spreadsheets import BOM, as_text_cell
 
 if TYPE_CHECKING:
+    from ..corpus.covariates import Covariate
     from .document_topics import DocumentTopics
 
 _WORDS_OF_MAIN_TOPIC = 5
@@ -163,11 +163,15 @@ def _write_csv(file: IO[str], parts: Iterable[DocumentTopics], rows: _Rows, exce
 
 def plain_column(column: Any) -> Sequence[Any]:
     """Return the values of a column of `with_covariates`."""
+    from ..corpus.covariates import Categories, plain_values
+
     return plain_values(column) if isinstance(column, Categories | np.ndarray) else column
 
 
 def _arrow_type(pyarrow: Any, column: Any) -> Any:
     """Return the type of a covariate, which may have no value in a part; None finds it by the values."""
+    from ..corpus.covariates import Categories
+
     if isinstance(column, Categories):
         return pyarrow.string()
     return pyarrow.float64() if isinstance(column, np.ndarray) else None

@@ -61,6 +61,8 @@ def documents_of(
 def decoded(data: bytes, encoding: str, errors: str) -> str | None:
     """The whole text; None if it cannot be decoded, or is in UTF-16 or UTF-32 without a byte order mark."""
     marks = {"utf-16": (b"\xff\xfe", b"\xfe\xff"), "utf-32": (b"\xff\xfe\0\0", b"\0\0\xfe\xff")}
+    if data.startswith(marks["utf-16"]) and not data.startswith(marks["utf-32"]):
+        encoding = "utf-16"  # which is recognised by its mark
     if encoding in marks and not data.startswith(marks[encoding]):
         return None
     try:
