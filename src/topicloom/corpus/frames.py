@@ -71,7 +71,7 @@ def given_texts(texts: Any) -> Iterable[Any]:
     if getattr(texts, "ndim", 1) == 2:
         raise InputError(f"`texts` has shape {texts.shape}; {advice}, or counts to Corpus.from_counts")
     if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) != 1:
-        raise InputError(f"`texts` is {texts!r:.60}; {advice}")
+        raise InputError(f"`texts` is {brief(texts)}; {advice}")
     refuse_bags(texts)
     return texts_of(texts)
 
