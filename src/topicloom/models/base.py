@@ -52,8 +52,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
     To write a model of your own that is not trained by gradient descent, define `build_network`, `fit_corpus` and
     `partial_fit_corpus`; for any other, see `NeuralTopicModel`. These methods are for your class to call:
     `word_statistics()` returns the vocabulary for the network, `draw_seed()` a seed, and `adopt_network(network)` makes
-    a trained network the one that `transform` and `topics` use. `from_saved` may be overridden if a saved model needs
-    more than its settings and weights.
+    a trained network the one that `transform` and `topics` use. `from_saved` reads a saved model; you may override it.
 
     Args:
         n_topics: the number of topics K, from 2 to the size of the vocabulary.
@@ -73,6 +72,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         history_: a list with a dictionary for each epoch: the terms of the loss, and the measures of collapse.
         tokenizer_: the tokenizer of the training documents, which splits raw text in `transform`.
         n_features_in_: the size of the vocabulary V.
+        fields_: what is known of each training document besides its words, as `topicloom.models.words.Words` has it.
     """
 
     uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents

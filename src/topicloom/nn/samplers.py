@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -144,13 +145,17 @@ class FittedMixture(GaussianMixtureSampler):
         self.floor = (0.1 * spread) ** 2
 
     def update(self, codes: Tensor) -> None:
-        def gap(part: slice) -> Tensor:
-            return (codes[:, None] - self.means[part]) ** 2  # (B, C, K)
-
         # All components at once would take memory in proportion to B K^2.
         n_at_once = max(1, _MOST_AT_ONCE // codes.numel())
         parts = [slice(start, start + n_at_once) for start in range(0, len(self.weights), n_at_once)]
-        distances = [(gap(part) / self.vars[part] + self.vars[part].log()).sum(2) for part in parts]  # (B, C)
+
+        @lru_cache(maxsize=1)  # with one part, which is usual, it is computed once
+        def gap(number: int) -> Tensor:
+            return (codes[:, None] - self.means[parts[number]]) ** 2  # (B, C, K)
+
+        distances = [
+            (gap(n) / self.vars[part] + self.vars[part].log()).sum(2) for n, part in enumerate(parts)
+        ]  # (B, C)
         log_density = -0.5 * torch.cat(distances, dim=1) + self.weights.log()  # (B, K)
         eta = torch.softmax(log_density, dim=1)  # (B, K)
         mass = eta.sum(0)  # (K,)
@@ -159,7 +164,7 @@ class FittedMixture(GaussianMixtureSampler):
         share = (eta / mass.clamp_min(1e-8)).mT  # (K, B)
         centre = share @ codes  # (K, K)
         about_new = step * (2 - step) * (centre - self.means) ** 2  # (K, K)
-        spreads = [torch.einsum("kb,bkl->kl", share[part], gap(part)) for part in parts]  # (C, K)
+        spreads = [torch.einsum("kb,bkl->kl", share[part], gap(n)) for n, part in enumerate(parts)]  # (C, K)
         spread = torch.cat(spreads) - about_new  # (K, K)
         self.means.lerp_(centre, step)
         self.vars.lerp_(spread, step).clamp_(min=self.floor)
