@@ -117,6 +117,9 @@ def first_words(topics: Topics, top_n: int) -> list[list[Hashable]]:
         InputError: `top_n` is below 1, topics or a topic are not a list, or a topic contains numbers that are no ids.
     """
     check_top_n(top_n)
+    if isinstance(topics, np.ndarray) and topics.ndim == 2 and topics.dtype.kind in "iu":
+        ids: list[list[Hashable]] = topics[:, :top_n].tolist()
+        return ids
     if not isinstance(topics, Iterable):
         raise InputError(f"{topics!r} is no list of topics; give one, each topic a list of words or of word ids")
     cut = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from torch import Tensor
 from ...distributed.ranks import current
 from ...nn.batch import Batch
 from ...nn.divergences import kl_dirichlet
+from ...nn.helpers import together
 from ...nn.sparse import TINY, SparseCounts, members_of, rows_at_once
 from ...training.batches import BatchReader
 from .cvb0 import MAX_ALPHA, CountedTopics
@@ -231,14 +233,22 @@ def find_topics(documents: SparseCounts, theta: Tensor, beta_t: Tensor, n_topics
         rows = surprise.topk(max(1, documents.n_docs // _UNLIKELY)).indices
         places = members_of(documents.offsets[rows], documents.offsets.diff()[rows])
         some = documents.take(rows)
-        additions = (
-            _Addition.fitted(some, explained[places], frequency / frequency.sum(), first)
-            for first in range(min(_CANDIDATES, len(rows)))
-        )
-        best = max(additions, key=lambda addition: addition.rise)
+        fit = partial(_Addition.fitted, some, explained[places], frequency / frequency.sum())
+        best = max(_all_of(fit, min(_CANDIDATES, len(rows))), key=lambda addition: addition.rise)
         found.append(best.topic)
         explained[places] = best.explained
     return torch.stack(found, 1)
+
+
+def _all_of(function: Callable[[int], _Addition], n: int) -> list[_Addition]:
+    """Return what a function returns for 0 to n - 1, with the threads that are free."""
+    found: dict[int, _Addition] = {}
+
+    def store(number: int) -> None:
+        found[number] = function(number)
+
+    together([partial(store, number) for number in range(n)])
+    return [found[number] for number in range(n)]
 
 
 def _surprise(documents: SparseCounts, theta: Tensor, explained: Tensor) -> Tensor:
