@@ -21,6 +21,7 @@ from topicloom import (
     Corpus,
     GaussianBATM,
     InputError,
+    ProdLDA,
     TrainingDivergedError,
     WordVectors,
     compare,
@@ -316,3 +317,19 @@ def test_the_papers_recipe_runs():
     except TrainingDivergedError as error:  # pragma: no cover
         pytest.fail(str(error))
     np.testing.assert_allclose(model.network_.prior_theta().detach(), np.full(N_TOPICS, 1 / N_TOPICS))
+
+
+def test_topics_are_learned_faster_with_random_word_vectors(tmp_path):
+    assert (etm().gain, etm(word_vectors=VECTORS).gain, etm(word_vectors=VECTORS, topic_gain=3.0).gain) == (
+        0.8,
+        0.2,
+        3.0,
+    )
+    etm(word_vectors=VECTORS).fit(CORPUS).save(tmp_path / "model")
+    assert load(tmp_path / "model").gain == 0.2  # though it no longer has the vectors that were given
+
+
+def test_topics_of_prodlda_are_learned_faster_if_there_are_many():
+    assert [ProdLDA(n_topics).gain for n_topics in (5, 20, 30, 50, 200)] == [4, 4, 6, 10, 10]
+    assert ProdLDA(20).resized(40).gain == 4  # the spare topics of a fit do not count
+    assert ProdLDA(50, topic_gain=1.5).gain == 1.5

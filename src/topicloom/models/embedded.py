@@ -75,7 +75,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
             seeds=words.seeds,
             word_vectors=None if given is None else torch.from_numpy(given),
             fixed=self.fixed_word_vectors,
-            gain=self.topic_gain,
+            gain=self.gain,
             scale=self.topic_scale,
         )
 
@@ -112,7 +112,8 @@ class EmbeddedTopicModel(NeuralTopicModel):
             )
         corpus = super()._begin(X, vocabulary)
         self._start_vectors = []
-        self.settings_["word_vectors"] = None  # saved with the weights, and not as a setting
+        if self.word_vectors is not None:  # they are saved with the weights, and the gain may depend on them
+            self.settings_ |= {"word_vectors": None, "topic_gain": self.gain}
         return corpus
 
     def adopt_network(self, network: TopicNetwork) -> None:

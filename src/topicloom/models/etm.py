@@ -41,6 +41,9 @@ from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
 
+# Given word vectors have few main directions, so that a step of a topic vector moves the weights of many words alike.
+_GAIN, _GAIN_OF_GIVEN = 0.8, 0.2
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ETM(EmbeddedTopicModel, VariationalTopicModel):
@@ -54,6 +57,7 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             is the N(0, I) of the paper.
         alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics. A smaller
             value gives documents fewer topics.
+        topic_gain: as in `VariationalTopicModel`. None is 0.8, or 0.2 if word vectors are given.
 
     Attributes:
         word_embeddings_: the word vectors, (V, L) float32. If vectors were given, training starts from them in the
@@ -76,7 +80,7 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
         "epochs": 150,
     }
 
-    topic_gain: Positive = 0.2
+    topic_gain: Positive | None = None  # type: ignore[assignment]  # the best factor depends on the word vectors
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: Positive = 0.3
 
@@ -98,6 +102,12 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             raise SettingError(f"there is no topic {topic}; topics are numbered 0 to {len(self.components_) - 1}")
         near = nearest_rows(self.word_embeddings_, self.topic_embeddings_[topic], top_n)
         return [self.vocabulary_[word] for word in near]
+
+    @property
+    def gain(self) -> float:
+        if self.topic_gain is None:
+            return _GAIN if self.word_vectors is None else _GAIN_OF_GIVEN
+        return self.topic_gain
 
     def build_network(self, words: Words, generator: torch.Generator) -> GaussianNetwork:
         topics = self.topics_in_space(EmbeddedTopics, words, generator)

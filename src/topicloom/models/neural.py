@@ -130,20 +130,19 @@ class NeuralTopicModel(Published, TopicModel):
     # Parts of the network.
 
     def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
-        """Return the network that `fit` trains. By default it is that of `build_network` with the spare topics.
-
-        Streams (`partial_fit`) and loaded models always have the network of `build_network`.
-
-        Args:
-            words, generator: as for `build_network`.
-        """
+        """Return the network that `fit` trains: that of `build_network`, by default with spare topics."""
         return build_wide(self, words, generator, self.n_topics + n_spare(self, len(words)))
 
     def resized(self, n_topics: int) -> Self:
         """Return a model of the same settings with another number of topics, whose networks have spare topics."""
         other = copy(self)
-        other.n_topics = n_topics
+        other.n_topics, other.topic_gain = n_topics, self.gain
         return other
+
+    @property
+    def gain(self) -> float:
+        """The factor by which topics are learned faster than the encoder."""
+        return self.topic_gain
 
     def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
         """Return the encoder that the settings describe: a module from a batch to (B, hidden_size)."""
@@ -168,7 +167,7 @@ class NeuralTopicModel(Published, TopicModel):
 
     def build_topics(self, words: Words, generator: torch.Generator) -> TopicLogits:
         """Return topics in which every word has a weight of its own, as the settings describe them."""
-        background, gain, scale = self.background_logits(words), self.topic_gain, self.topic_scale
+        background, gain, scale = self.background_logits(words), self.gain, self.topic_scale
         return FreeTopics(background, self.n_topics, generator, seeds=words.seeds, gain=gain, scale=scale)
 
     def background_logits(self, words: Words) -> Tensor:
