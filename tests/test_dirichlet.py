@@ -11,6 +11,7 @@ import torch
 from scipy import integrate, special, stats
 from torch.distributions import Dirichlet, Gamma, Weibull, kl_divergence
 
+from batches import seeded
 from topicloom.nn.dirichlet import (
     ImplicitDirichlet,
     InverseDirichlet,
@@ -30,10 +31,6 @@ from topicloom.nn.priors import laplace_dirichlet
 N_DRAWS = 200_000
 PRIOR = torch.full((3,), 0.5, dtype=torch.float64)
 Integrand = Callable[[torch.Tensor], torch.Tensor]  # theta (N, K) -> (N,)
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def gradient(make: Callable[[torch.Tensor], SimplexPosterior], a: list[float], f: Integrand) -> tuple[np.ndarray, ...]:

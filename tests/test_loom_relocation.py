@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from scipy.optimize import linear_sum_assignment
 
+from batches import CPU
+from planted import found_shares
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import relocation
@@ -16,7 +17,6 @@ from topicloom.models.loom.relocation import Relocation, alike, find_topics, joi
 from topicloom.models.loom.sampling import Assignments, SamplingStage, token_starts
 from topicloom.training.batches import BatchReader
 
-CPU = torch.device("cpu")
 ETA = torch.tensor(0.05)
 SHARES = np.array([0.4, 0.3, 0.25, 0.03, 0.02])
 PLANTED = synthetic_lda(1500, 5, 300, 40, alpha=0.2, eta=0.05, shares=SHARES, random_state=4)
@@ -200,9 +200,7 @@ def test_nothing_changes_without_copies():
 def test_loom_finds_unequal_shares_which_it_does_not_without_relocation(monkeypatch):
     def correlation() -> float:
         model = Loom(5, random_state=0, device="cpu").fit(PLANTED.corpus)
-        distance = np.abs(PLANTED.topics[:, None] - model.components_[None]).sum(2) / 2
-        columns = linear_sum_assignment(distance)[1]
-        found = model.transform(PLANTED.corpus).mean(0)[columns]
+        found, _ = found_shares(PLANTED.topics, model, PLANTED.corpus)
         return float(np.corrcoef(PLANTED.theta.mean(0), found)[0, 1])
 
     assert correlation() > 0.98
