@@ -336,7 +336,7 @@ def test_the_factor_of_weibulls_is_the_one_that_makes_the_divergence_least():
 
 
 def test_a_document_without_tokens_costs_nothing_with_weibulls():
-    head = WeibullHead(6, 4, seeded(), concentration=1.75, shape=weibull_shape)
+    head = WeibullHead(6, 4, seeded(), concentration=1.75)
     alpha = torch.tensor([0.2, 0.04, 0.02, 0.02])
     k, log_scale = head(torch.randn(8, 6, generator=seeded()), alpha, torch.zeros(8))
     found = WeibullPosterior(k, log_scale, alpha, head.prior_shape(alpha)).divergence()
