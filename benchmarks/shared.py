@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
 
 import topicloom as tl
 from topicloom.metrics import duplicate_topics
@@ -208,6 +209,17 @@ def fit(model: tl.TopicModel, data: dict[str, Any]) -> tuple[tl.TopicModel, floa
     start = time.perf_counter()
     model.fit(data["train"], vocabulary=data["vocab"])
     return model, time.perf_counter() - start
+
+
+def matched(planted: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which found topic each planted one is in the best matching, and their total variation distance, (K,) each.
+
+    Args:
+        planted, found: (K, V) topics, rows sum to 1.
+    """
+    distance = np.abs(planted[:, None] - found[None]).sum(2) / 2  # (K, K)
+    rows, columns = linear_sum_assignment(distance)
+    return columns, distance[rows, columns]
 
 
 def evaluate(shared: Path, data: dict[str, Any], model: tl.TopicModel) -> dict[str, float]:

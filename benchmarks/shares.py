@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import f1_score
 
 import jobs
@@ -103,17 +102,16 @@ def recovered(model: tl.TopicModel, counts: sp.csr_matrix, topics: np.ndarray, t
     start = time.process_time()
     model.fit(counts, vocabulary=[f"w{word}" for word in range(counts.shape[1])])
     seconds = time.process_time() - start
-    distance = np.abs(topics[:, None] - model.components_[None]).sum(2) / 2  # (K, K)
-    rows, columns = linear_sum_assignment(distance)
+    columns, distance = shared.matched(topics, model.components_)
     true, found = theta.mean(0), model.transform(counts).mean(0)[columns]
     counted = true >= COUNTED
     return {
         "seconds": seconds,
         "cpu": seconds,
         "correlation": float(np.corrcoef(true, found)[0, 1]),
-        "lost": int((distance[rows, columns][counted] >= FOUND).sum()),
+        "lost": int((distance[counted] >= FOUND).sum()),
         "counted": int(counted.sum()),
-        "distance": float(distance[rows, columns][counted].mean()),
+        "distance": float(distance[counted].mean()),
     }
 
 

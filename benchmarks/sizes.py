@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
 
 import best
 import jobs
@@ -153,11 +152,10 @@ def work(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
             return row | shared.evaluate(folder, data, model)
         beta, theta = model.components_, model.transform(observed)
     truth = planted_topics(folder)
-    distance = np.abs(truth[:, None] - beta[None]).sum(2) / 2  # (K, K)
-    matched = distance[linear_sum_assignment(distance)]
+    _, distance = shared.matched(truth, beta)
     scored = sp.csr_matrix(scored).multiply(seen)
     excess = perplexity(theta, beta, scored) / perplexity(data["theta"], truth, scored)
-    return row | {"excess": excess, "distance": float(matched.mean()), "found": int((matched < FOUND).sum())}
+    return row | {"excess": excess, "distance": float(distance.mean()), "found": int((distance < FOUND).sum())}
 
 
 def all_jobs(parts: list[str], systems: list[str], largest: float, seeds: range) -> list[jobs.Job]:

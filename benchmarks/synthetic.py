@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
 
 import best
 import jobs
@@ -102,12 +101,11 @@ def recover(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
         model.fit(counts, vocabulary=data["vocab"])
         seconds = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
         found, theta = model.components_, model.transform(counts)
-    distance = np.abs(topics[:, None] - found[None]).sum(2) / 2  # (K, K)
-    pairs = linear_sum_assignment(distance)
-    correlation = [float(np.corrcoef(theta[:, k], true[:, row])[0, 1]) for row, k in zip(*pairs, strict=True)]
+    columns, distance = shared.matched(topics, found)
+    correlation = [float(np.corrcoef(theta[:, k], true[:, row])[0, 1]) for row, k in enumerate(columns)]
     twins = np.abs(topics[::2] - topics[1::2]).sum(1) / 2 if job["common"] else np.empty(0)  # (K / 2,)
-    apart = int((distance[pairs].reshape(-1, 2).max(1) < twins / 2).sum()) if job["common"] else 0
-    return {**seconds, "distances": distance[pairs].tolist(), "correlation": min(correlation), "apart": apart}
+    apart = int((distance.reshape(-1, 2).max(1) < twins / 2).sum()) if job["common"] else 0
+    return {**seconds, "distances": distance.tolist(), "correlation": min(correlation), "apart": apart}
 
 
 def theme_line(variant: str, found: list[dict[str, Any]]) -> list[str]:

@@ -11,6 +11,8 @@ import torch
 
 from topicloom.training.callbacks import Callback
 
+pytest.register_assert_rewrite("command_line")  # so that its failures show values, too
+
 # The networks here are so small that a second thread costs more than it brings, above all beside other workers.
 torch.set_num_threads(1)
 

@@ -6,32 +6,22 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from scipy import sparse
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from batches import CPU, batch_of, seeded
 from topicloom.datasets import synthetic_lda
 from topicloom.models import BATM
 from topicloom.nn import adversaries
 from topicloom.nn.adversaries import PairCritic, draw_documents
-from topicloom.nn.sparse import SparseCounts
 from topicloom.training.batches import sparse_batch
 
-CPU = torch.device("cpu")
 N_WORDS, N_TOPICS, N_HIDDEN = 9, 3, 5
 COUNTS = np.random.default_rng(0).poisson(1.2, (6, N_WORDS)).astype(np.float32) + np.eye(6, N_WORDS, dtype=np.float32)
 CORPUS = synthetic_lda(n_docs=200, n_topics=N_TOPICS, n_words=30, doc_length=20).corpus
 
 
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def simplex(*size: int, seed: int = 0) -> torch.Tensor:
     return torch.softmax(3 * torch.randn(*size, generator=seeded(seed)), dim=-1)
-
-
-def batch_of(counts: np.ndarray) -> SparseCounts:
-    return sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), CPU).counts
 
 
 def critic(seed: int = 0) -> PairCritic:

@@ -1,6 +1,5 @@
 """The command line, as a user meets it: what it writes, what it prints, and one line for every mistake."""
 
-import csv
 import errno
 import json
 import os
@@ -11,16 +10,13 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import topicloom as tl
-from topicloom.cli import app
+from command_line import MONEY, PETS, call, refused, table
 from topicloom.cli.shell import print_table
 from topicloom.config import read_config
 from topicloom.reports import run as runs
 
-PETS = "the cat and the dog see a vet , animals and pets eat fish"
-MONEY = "the stock and the bond market move , banks and money earn interest"
 RUN_FILES = {
     "state.safetensors",
     "model",
@@ -33,24 +29,6 @@ RUN_FILES = {
     "explorer.html",
 }
 PICTURES = {"loss.png", "collapse.png", "quality.png", "topics.png"}
-
-
-def call(*arguments, stdin=None):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, catch_exceptions=False)
-
-
-def refused(*arguments, says, code=2, stdin=None):
-    """The call ends with this exit code and one line that has each of these words; no traceback."""
-    result = call(*arguments, stdin=stdin)
-    assert result.exit_code == code, result.output
-    last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("topicloom: error: ")
-    for word in says:
-        assert word in last
-
-
-def table(text):
-    return list(csv.DictReader(text.splitlines()))
 
 
 @pytest.fixture(scope="module")

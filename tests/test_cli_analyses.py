@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import topicloom as tl
-from test_cli import call, refused
+from command_line import call, refused, shown
 
 WORDS = {
     "pets": "cat dog vet pets fur paw kitten puppy animal leash",
@@ -49,9 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def as_json(*arguments: object) -> dict:
-    result = call(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json.loads(shown(*arguments, "--json"))
 
 
 def main_topic(folder: Path, label: str) -> int:

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import topicloom as tl
-from test_cli import MONEY, PETS, call, refused
+from command_line import MONEY, PETS, call, refused
 from topicloom.cli.shell import print_table
 
 

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import topicloom as tl
-from test_cli import call, refused
-from topicloom.cli import app
+from command_line import call, refused, shown
 from topicloom.reports import run as runs
 
 WORDS = {
@@ -49,12 +47,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return train(corpus_file(folder, 0), folder / "run")
 
 
-def shown(*arguments: object) -> str:
-    result = call(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 def topic_of(run: Path, word: str) -> int:
     return json.loads(shown("find", run, word, "--json"))["topics"][0]["topic"]
 
@@ -73,7 +65,7 @@ def test_documents_of_a_topic(run):
     refused("documents", run, "nobody", says=["there is no topic named 'nobody'"])
     refused("documents", run, "--", -1, says=["there is no topic -1; the topics are 0 to 3"])
     for command in ("documents", "tokens"):
-        result = CliRunner().invoke(app, [command, str(run), "-12"])
+        result = call(command, run, "-12")
         assert result.exit_code == 2
         assert "topics and documents are numbered from 0" in " ".join(result.output.split())
     refused("documents", run.parent / "none", 0, says=["none does not exist"])

@@ -14,14 +14,13 @@ import torch
 from torch import Tensor
 
 import topicloom as tl
+from histories import Keeper
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Draws, sample
 from topicloom.nn.network import VariationalNetwork
 from topicloom.nn.sparse import bag_product, mixture_log_likelihood
 from topicloom.training import epoch
 from topicloom.training.batches import BatchReader, sparse_batch
-from topicloom.training.callbacks import RunState
-from topicloom.training.state import Snapshot
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -162,16 +161,6 @@ def test_lda_reads_on_the_gpu(corpus: tl.Corpus) -> None:
 def test_partial_fit_goes_on_on_the_gpu(corpus: tl.Corpus) -> None:
     model = tl.GSM(5, random_state=0, device="cuda").partial_fit(corpus).partial_fit(corpus)
     assert len(model.history_) == 2
-
-
-class Keeper(tl.Callback):
-    """Takes a snapshot after every epoch."""
-
-    def __init__(self) -> None:
-        self.snapshots: list[Snapshot] = []
-
-    def on_state(self, state: RunState) -> None:
-        self.snapshots.append(state.snapshot())
 
 
 @pytest.mark.parametrize("name", KINDS)

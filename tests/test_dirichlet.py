@@ -11,6 +11,7 @@ import torch
 from scipy import integrate, special, stats
 from torch.distributions import Dirichlet, Gamma, Weibull, kl_divergence
 
+from batches import seeded
 from topicloom.nn.dirichlet import (
     ImplicitDirichlet,
     InverseDirichlet,
@@ -30,10 +31,6 @@ from topicloom.nn.priors import laplace_dirichlet
 N_DRAWS = 200_000
 PRIOR = torch.full((3,), 0.5, dtype=torch.float64)
 Integrand = Callable[[torch.Tensor], torch.Tensor]  # theta (N, K) -> (N,)
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def gradient(make: Callable[[torch.Tensor], SimplexPosterior], a: list[float], f: Integrand) -> tuple[np.ndarray, ...]:
@@ -339,7 +336,7 @@ def test_the_factor_of_weibulls_is_the_one_that_makes_the_divergence_least():
 
 
 def test_a_document_without_tokens_costs_nothing_with_weibulls():
-    head = WeibullHead(6, 4, seeded(), concentration=1.75, shape=weibull_shape)
+    head = WeibullHead(6, 4, seeded(), concentration=1.75)
     alpha = torch.tensor([0.2, 0.04, 0.02, 0.02])
     k, log_scale = head(torch.randn(8, 6, generator=seeded()), alpha, torch.zeros(8))
     found = WeibullPosterior(k, log_scale, alpha, head.prior_shape(alpha)).divergence()

@@ -9,12 +9,10 @@ import shutil
 import numpy as np
 import pytest
 from scipy import sparse
-from typer.testing import CliRunner
 
 import topicloom as tl
-from test_cli import call
+from command_line import call, refused
 from topicloom import metrics
-from topicloom.cli import app
 from topicloom.metrics.catalogue import measures_of
 
 PETS = "the cat and the dog see a vet , animals and pets eat fish every day at home"
@@ -296,16 +294,6 @@ def test_a_single_text_is_no_list(model):
 # The command.
 
 
-def refused(*arguments, says):
-    """The call ends with exit code 2 and one line that has each of these words; no traceback."""
-    result = call(*arguments)
-    assert result.exit_code == 2, result.output
-    last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("topicloom: error: ")
-    for word in says:
-        assert word in last
-
-
 def write_jsonl(path, documents, labels):
     lines = (json.dumps({"body": text, "class": label}) for text, label in zip(documents, labels, strict=True))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -465,7 +453,7 @@ def test_training_documents_that_only_the_run_has(run, tmp_path):
     (tmp_path / "train.jsonl").unlink()
     assert json.loads(call("evaluate", run, "--json").stdout) == usual
     piped = ("-", "--format", "txt", "--model", "lda", "--topics", 2, "--epochs", 1, "--max-df", "1.0", "--min-df", 1)
-    made = CliRunner().invoke(app, ["train", *map(str, piped), "--out", str(tmp_path / "piped")], "\n".join(TRAIN))
+    made = call("train", *piped, "--out", tmp_path / "piped", stdin="\n".join(TRAIN))
     assert made.exit_code == 0, made.output
     found = call("evaluate", tmp_path / "piped", "--json", "--quiet")
     assert (found.exit_code, found.stderr, json.loads(found.stdout)["documents"]) == (0, "", 60)

@@ -12,10 +12,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import topicloom as tl
-from topicloom.cli import app
+from command_line import call, refused
 from topicloom.errors import InputError
 from topicloom.models.gsm import GSMNetwork
 from topicloom.models.portable import portable_inference
@@ -368,18 +367,13 @@ def test_the_command_writes_a_page_of_a_run(tmp_path, topics, corpus):
     run.write(folder, topics.model, corpus, topics.documents, 1.0, run.RunOptions(explorer=True))
     assert "part-core" in (folder / "explorer.html").read_text()
     out = tmp_path / "page.html"
-    arguments = ["explore", str(folder), "--out", str(out)]
-    assert CliRunner().invoke(app, [*arguments, "--no-texts", "--title", "Weekly"]).exit_code == 0
+    assert call("explore", folder, "--out", out, "--no-texts", "--title", "Weekly").exit_code == 0
     parts = parts_of(out.read_text())
     assert parts["core"][0]["title"] == "Weekly"
     assert parts["core"][0]["quality"]["measures"]["topic_diversity"]["value"] > 0
     assert "texts" not in parts
-    again = CliRunner().invoke(app, arguments)
-    assert again.exit_code == 2
-    assert "--overwrite" in again.output
-    wrong = CliRunner().invoke(app, ["explore", str(folder), "--out", str(tmp_path / "page.pdf")])
-    assert wrong.exit_code == 2
-    assert ".html" in wrong.output
+    refused("explore", folder, "--out", out, says=["--overwrite"])
+    refused("explore", folder, "--out", tmp_path / "page.pdf", says=[".html"])
 
 
 def test_epochs_without_a_measurement_have_no_value_in_the_page(tmp_path, corpus):
@@ -396,9 +390,7 @@ def test_epochs_without_a_measurement_have_no_value_in_the_page(tmp_path, corpus
 
 def test_a_run_without_documents_is_refused_in_one_sentence(tmp_path, topics, corpus):
     run.write(tmp_path / "run", topics.model, corpus, topics.documents, 1.0, run.RunOptions(documents=False))
-    result = CliRunner().invoke(app, ["explore", str(tmp_path / "run")])
-    assert result.exit_code == 2
-    assert "does not hold its documents" in result.output
+    refused("explore", tmp_path / "run", says=["does not hold its documents"])
 
 
 def test_the_size_of_a_written_page(tmp_path, topics):

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-from typer.testing import CliRunner
 
 import topicloom as tl
+from command_line import call, refused
 from topicloom import reports
-from topicloom.cli import app
 from topicloom.errors import InputError, MissingExtraError, SettingError
 
 figures = tl.figures
@@ -193,44 +192,38 @@ def test_two_documents(topics, corpus, tmp_path):
 # The command line.
 
 
-def call(*arguments):
-    return CliRunner().invoke(app, ["figures", *map(str, arguments)], catch_exceptions=False)
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     lines = "".join(json.dumps(row) + "\n" for row in documents())
     (folder / "news.jsonl").write_text(lines, encoding="utf-8")
     options = ["--language", "en", "--id", "id", "--label", "label", "--timestamp", "time", "--quiet"]
-    arguments = ["--topics", "3", "--epochs", "8", "--min-df", "2", "--max-df", "1.0", "--out", str(folder / "run")]
-    made = CliRunner().invoke(app, ["train", str(folder / "news.jsonl"), "--model", "gsm", *options, *arguments])
+    arguments = ["--topics", 3, "--epochs", 8, "--min-df", 2, "--max-df", 1.0, "--out", folder / "run"]
+    made = call("train", folder / "news.jsonl", "--model", "gsm", *options, *arguments)
     assert made.exit_code == 0, made.output
     return folder / "run"
 
 
 def test_the_command_draws_all_that_the_run_allows(run):
-    result = call(run, "--json")
+    result = call("figures", run, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert set(found["left_out"]) - {"clouds"} == {"words"}
     assert set(found["figures"]) - {"clouds"} == {"map", "interpolation", "sparsity", "similarity", "time"}
     folder = run.with_name("run-figures")
     assert {path.name for path in folder.iterdir()} == {f"{name}.png" for name in found["figures"]}
-    again = call(run)
-    assert again.exit_code == 2
-    assert "already exists; give another directory as --out, or --overwrite to replace it" in again.stderr
+    refused("figures", run, says=["already exists; give another directory as --out, or --overwrite to replace it"])
 
 
 def test_the_command_draws_what_is_named(run, tmp_path):
     arguments = ["--kind", "map,interpolation", "--out", tmp_path, "--format", "svg", "--colour", "label"]
-    result = call(run, *arguments, "--space", "latent", "--documents", "d0,d1", "--steps", "3", "--quiet")
+    result = call("figures", run, *arguments, "--space", "latent", "--documents", "d0,d1", "--steps", "3", "--quiet")
     assert result.exit_code == 0, result.output
     assert {path.name for path in tmp_path.iterdir()} == {"map.svg", "interpolation.svg"}
     assert (tmp_path / "map.svg").read_text(encoding="utf-8").startswith("<?xml")
-    assert call(run, *arguments, "--quiet").exit_code == 2
+    assert call("figures", run, *arguments, "--quiet").exit_code == 2
     (tmp_path / "map-2.svg").write_text("a page of an earlier picture", encoding="utf-8")
-    assert call(run, *arguments, "--quiet", "--overwrite").exit_code == 0
+    assert call("figures", run, *arguments, "--quiet", "--overwrite").exit_code == 0
     assert not (tmp_path / "map-2.svg").exists()
 
 
@@ -250,22 +243,23 @@ def test_the_command_draws_what_is_named(run, tmp_path):
     ],
 )
 def test_mistakes_are_one_sentence(run, tmp_path, arguments, says):
-    result = call(run, *arguments, "--out", tmp_path / "out")
-    assert result.exit_code == 2, result.output
-    assert result.stderr.strip().splitlines()[-1].startswith("topicloom: error: ")
-    assert says in result.stderr
+    refused("figures", run, *arguments, "--out", tmp_path / "out", says=[says])
     assert not (tmp_path / "out").exists()
 
 
 def test_without_documents_or_matplotlib(run, tmp_path, monkeypatch):
-    assert "holds no saved model" in call(tmp_path).stderr
+    assert "holds no saved model" in call("figures", tmp_path).stderr
     for name in [name for name in sys.modules if name.startswith("topicloom.reports.figures")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr(reports, "figures")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = call(run, "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert "drawing pictures needs matplotlib: pip install 'topicloom[viz]'" in result.stderr
+    refused(
+        "figures",
+        run,
+        "--out",
+        tmp_path / "out",
+        says=["drawing pictures needs matplotlib: pip install 'topicloom[viz]'"],
+    )
     with pytest.raises(MissingExtraError):
         import_module("topicloom.reports.figures")
 

@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 import pytest
 
+from command_line import call
 from hostile import FIELDS, TITLE, WORDS, hostile_run
-from test_cli import call
 
 pytest.importorskip("httpx")
 pytest.importorskip("fastapi")

@@ -11,6 +11,7 @@ import torch
 from scipy import sparse
 
 import topicloom as tl
+from batches import CPU, seeded
 from topicloom import Callback
 from topicloom.corpus.mapped import pieces, release
 from topicloom.metrics import Reference
@@ -18,7 +19,6 @@ from topicloom.training import order
 from topicloom.training.batches import BatchReader
 from topicloom.training.state import Snapshot
 
-CPU = torch.device("cpu")
 CORPUS = tl.datasets.synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_length=30, random_state=0).corpus
 
 
@@ -28,10 +28,6 @@ def by_blocks(monkeypatch):
     monkeypatch.setattr(order, "LARGE", 0)
     monkeypatch.setattr(order, "BLOCK", CORPUS.counts.nnz // 20)
     monkeypatch.setattr(order, "BUFFER", CORPUS.counts.nnz // 5 + 1)
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def test_a_small_corpus_is_read_in_any_order():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 from scipy.special import digamma, gammaln, logsumexp
 
+from planted import matched
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError, TrainingDivergedError
 from topicloom.models import Loom
@@ -49,8 +49,7 @@ def network_of(model: Loom) -> LoomNetwork:
 
 def distances(components: np.ndarray) -> np.ndarray:
     """Return the total variation distance of each planted topic from its topic in the best matching."""
-    distance = np.abs(TOPICS[:, None] - components[None]).sum(axis=2) / 2  # (K, K)
-    return distance[linear_sum_assignment(distance)]
+    return matched(TOPICS, components)[1]
 
 
 def finite(model: Loom, X: Any) -> bool:
@@ -261,8 +260,7 @@ def test_inference_does_not_write_to_the_network(fitted, monkeypatch):
 
 def test_the_main_topics_of_documents_are_found(fitted):
     theta = fitted.transform(CORPUS)
-    distance = np.abs(TOPICS[:, None] - fitted.components_[None]).sum(axis=2)
-    _, found = linear_sum_assignment(distance)
+    found, _ = matched(TOPICS, fitted.components_)
     assert (theta[:, found].argmax(1) == THETA.argmax(1)).mean() > 0.93
 
 

@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 import torch
 from safetensors.torch import load_file, save_file
-from scipy.optimize import linear_sum_assignment
 
+from batches import CPU
+from planted import found_shares
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
@@ -22,7 +23,6 @@ from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import Snapshot, TrainingState
 
-CPU = torch.device("cpu")
 N_WORDS, N_TOPICS = 400, 12
 SETTINGS = {"n_topics": N_TOPICS, "epochs": 150, "hidden_size": 32, "random_state": 1, "device": "cpu"}
 
@@ -41,13 +41,6 @@ def drawn(common: float, n_docs: int = 300, length: int = 200) -> tuple[Corpus, 
 COMMON, TOPICS, THETA = drawn(0.3)
 
 
-def matched(model: Loom) -> tuple[np.ndarray, np.ndarray]:
-    """Return the found shares of the planted topics, and the total variation distances, in the planted order."""
-    distance = np.abs(TOPICS[:, None] - model.components_[None]).sum(2) / 2
-    rows, columns = linear_sum_assignment(distance)
-    return model.transform(COMMON).mean(0)[columns], distance[rows, columns]
-
-
 @pytest.fixture(scope="module")
 def divided() -> Loom:
     return Loom(**SETTINGS).fit(COMMON)
@@ -61,8 +54,8 @@ def undivided() -> Loom:
 
 
 def test_common_words_of_all_topics_do_not_become_a_topic_of_their_own(divided, undivided):
-    shares, distance = matched(divided)
-    other_shares, other_distance = matched(undivided)
+    shares, distance = found_shares(TOPICS, divided, COMMON)
+    other_shares, other_distance = found_shares(TOPICS, undivided, COMMON)
     planted = THETA.mean(0)
     assert np.corrcoef(shares, planted)[0, 1] > 0.95 > np.corrcoef(other_shares, planted)[0, 1]
     assert distance.mean() < other_distance.mean() - 0.01

@@ -11,6 +11,7 @@ import pytest
 import torch
 from scipy import integrate, sparse, special, stats
 
+from batches import double_batch_of, seeded
 from topicloom.datasets import synthetic_lda
 from topicloom.models import compiling
 from topicloom.models.loom import compiled, counting, cvb0
@@ -32,7 +33,6 @@ from topicloom.nn import sparse as nn_sparse
 from topicloom.nn.batch import Batch
 from topicloom.nn.helpers import helped
 from topicloom.nn.posteriors import DirichletPosterior
-from topicloom.nn.sparse import SparseCounts
 from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
@@ -40,18 +40,6 @@ COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.floa
 COUNTS[:, 4] = 0  # a word that no document contains
 COUNTS[3, 1] = 40  # more of one word than its topics contain, so that the own count exceeds the others
 ALPHA = np.array([0.1, 0.5, 0.02])
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def batch_of(counts: np.ndarray) -> SparseCounts:
-    """Return a batch in float64, so that results differ by rounding alone."""
-    batch = sparse_batch(
-        sparse.csr_array(np.atleast_2d(counts)), np.arange(len(np.atleast_2d(counts))), torch.device("cpu")
-    ).counts
-    return replace(batch, values=batch.values.double())
 
 
 def positive(*size: int, seed: int = 0, scale: float = 5.0) -> np.ndarray:
@@ -98,7 +86,7 @@ def test_tokens_are_reassigned_by_the_formula(excluded, way, monkeypatch):
     values = COUNTS**0.7
     doc_topics, word_topics = positive(N_DOCS, N_TOPICS), positive(N_WORDS, N_TOPICS, seed=1)
     before = positive(N_WORDS, N_TOPICS, seed=2)
-    batch = batch_of(COUNTS)
+    batch = double_batch_of(COUNTS)
     topics = CountedTopics.from_counts(torch.from_numpy(word_topics), ETA)
     docs, alpha, added = tensors(doc_topics, ALPHA, before)
     copies = docs.clone(), topics.beta_t.clone(), alpha.clone()
@@ -125,7 +113,7 @@ def uncompiled():
 
 @pytest.mark.parametrize("why", ["no numba", "broken", "not compiled", "not contiguous", "another device"])
 def test_tokens_are_reassigned_even_if_nothing_can_be_compiled(why, monkeypatch, uncompiled, caplog):
-    batch = batch_of(COUNTS)
+    batch = double_batch_of(COUNTS)
     topics = CountedTopics.from_counts(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)), ETA)
     docs, alpha, added = tensors(positive(N_DOCS, N_TOPICS), ALPHA, np.zeros((N_WORDS, N_TOPICS)))
     given = batch, batch.values, docs, topics, alpha
@@ -284,7 +272,7 @@ def test_drawn_counts_have_the_right_mean_and_variance():
 
 def test_without_steps_inference_returns_its_start():
     start, beta_t, alpha = tensors(simplex(N_DOCS, N_TOPICS), simplex(N_TOPICS, N_WORDS).T, ALPHA)
-    counts = expected_counts(batch_of(COUNTS), beta_t, alpha, start, 0)
+    counts = expected_counts(double_batch_of(COUNTS), beta_t, alpha, start, 0)
     np.testing.assert_allclose(counts, COUNTS.sum(1)[:, None] * start.numpy())
 
 
@@ -311,7 +299,7 @@ def test_steps_of_inference_agree_with_loops(way, monkeypatch):
         monkeypatch.setattr(cvb0, "expected_counts", None)  # it must not be used instead
     elif way != "whole":
         monkeypatch.setattr(nn_sparse, "_CPU_BLOCK", {"in pieces": 12 * N_TOPICS, "one by one": 1}[way])
-    ours = infer(batch_of(COUNTS), beta_t, alpha, start, 3)
+    ours = infer(double_batch_of(COUNTS), beta_t, alpha, start, 3)
     for d in range(N_DOCS):
         np.testing.assert_allclose(ours[d], inferred(COUNTS[d], beta, ALPHA, theta[d], 3), rtol=1e-5)
 
@@ -331,7 +319,7 @@ def test_a_token_does_not_confirm_itself():
     """Two words of opposite topics: with their own counts, whichever topic is ahead at first would win."""
     beta, alpha = np.array([[0.6, 0.4], [0.4, 0.6]]), np.array([0.05, 0.05])
     start, beta_t, prior = tensors(np.array([[0.7, 0.3]]), beta.T, alpha)
-    once = batch_of(np.array([1.0, 0.0], dtype=np.float32))
+    once = double_batch_of(np.array([1.0, 0.0], dtype=np.float32))
     np.testing.assert_allclose(expected_counts(once, beta_t, prior, start, 10)[0], [0.6, 0.4], rtol=1e-6)
 
 
@@ -423,7 +411,7 @@ def started(kept: bool = True, counts: np.ndarray = COUNTS, usage=(0.5, 0.1, 0.4
     return new
 
 
-def single(counts: np.ndarray) -> SparseCounts:
+def single(counts: np.ndarray) -> Batch:
     return sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), torch.device("cpu"))
 
 
@@ -650,7 +638,7 @@ def bound(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray, counts: np.ndarray
     new = CollapsedCounts(len(x), 2, eta=ETA, count_power=1.0, sharpness=1.0, n_background=0).double()
     beta_t, prior, of_doc = tensors(beta.T, alpha, counts)
     new.beta_t.copy_(beta_t)
-    loss = new.loss(DirichletPosterior((prior + of_doc)[None], prior), Batch(batch_of(x)))
+    loss = new.loss(DirichletPosterior((prior + of_doc)[None], prior), Batch(double_batch_of(x)))
     return -float(loss.without_extras())
 
 

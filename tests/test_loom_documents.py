@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import topicloom as tl
+from batches import CPU
 from topicloom import Callback
 from topicloom.models.loom import documents, network
 from topicloom.models.loom.documents import LargestCounts, from_tensors, select, tensors_of, zero_counts
 
-CPU = torch.device("cpu")
 PLANTED = tl.datasets.synthetic_lda(n_docs=300, n_topics=4, n_words=80, doc_length=60, random_state=0)
 
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from scipy.optimize import linear_sum_assignment
 
+from batches import CPU
+from planted import found_shares
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import relocation
-from topicloom.models.loom.cvb0 import CountedTopics, expected_counts
+from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.relocation import Relocation, alike, find_topics, joined_topics
 from topicloom.models.loom.sampling import Assignments, SamplingStage, token_starts
 from topicloom.training.batches import BatchReader
 
-CPU = torch.device("cpu")
 ETA = torch.tensor(0.05)
 SHARES = np.array([0.4, 0.3, 0.25, 0.03, 0.02])
 PLANTED = synthetic_lda(1500, 5, 300, 40, alpha=0.2, eta=0.05, shares=SHARES, random_state=4)
@@ -50,7 +50,7 @@ def best_topics(counts, topics):
 
 def are_copies(counts, topics, pairs):
     stage, word_topics = stage_with(counts, topics.to(torch.uint8))
-    relocated = Relocation(BatchReader(counts, 200, CPU), expected_counts)
+    relocated = Relocation(BatchReader(counts, 200, CPU))
     alpha = torch.full((5,), 0.1)
     return relocated._are_copies(torch.tensor(pairs), word_topics, alpha, ETA, stage, stage.assignments).tolist()
 
@@ -105,7 +105,7 @@ def test_a_rank_may_have_fewer_documents_than_there_are_batches():
     reader = BatchReader(counts, 4, CPU)
     reader.parts = [30, 4_000]  # of this rank and of another one
     stage, word_topics = stage_with(counts, torch.zeros(int(token_starts(counts)[-1]), dtype=torch.uint8))
-    relocated = Relocation(reader, expected_counts)
+    relocated = Relocation(reader)
     relocated.documents.batch_size = 4
     assert min(batch.n_docs for batch in relocated.documents) == 0
     change = relocated._give_tokens(TOPICS, torch.tensor([1]), stage, stage.assignments)
@@ -115,7 +115,7 @@ def test_a_rank_may_have_fewer_documents_than_there_are_batches():
 
 def test_topics_are_not_relocated_once_counts_are_averaged():
     stage, _ = stage_with(PLANTED.corpus.counts[:5], torch.zeros(1, dtype=torch.uint8))
-    relocated = Relocation(BatchReader(PLANTED.corpus.counts, 200, CPU), expected_counts)
+    relocated = Relocation(BatchReader(PLANTED.corpus.counts, 200, CPU))
     assert relocated.is_due(stage)
     stage.mean_counts = torch.zeros(1, 1)
     assert not relocated.is_due(stage)
@@ -145,7 +145,7 @@ def test_a_topic_that_is_missing_is_found():
 
 
 def theta_of(documents, beta_t):
-    return Relocation(BatchReader(PLANTED.corpus.counts, 256, CPU), expected_counts)._theta(documents, beta_t, 20)
+    return Relocation(BatchReader(PLANTED.corpus.counts, 256, CPU))._theta(documents, beta_t, 20)
 
 
 def stage_with(counts, topics, count_power=0.6):
@@ -174,7 +174,7 @@ def test_relocation_keeps_counts_and_topics_of_tokens_in_step():
     topics[is_moved] = 3
     stage, word_topics = stage_with(counts, topics.to(torch.uint8))
     total, alpha = word_topics.sum(), torch.full((5,), 0.1)
-    relocated = Relocation(reader, expected_counts)
+    relocated = Relocation(reader)
     assert relocated.is_due(stage)
     relocated.apply(word_topics, alpha, ETA, torch.zeros(300, 5), stage)
 
@@ -191,9 +191,7 @@ def test_nothing_changes_without_copies():
     topics = torch.randint(5, (int(token_starts(counts)[-1]),), generator=torch.Generator().manual_seed(0))
     stage, _ = stage_with(counts, topics.to(torch.uint8))
     word_topics, alpha = 5_000 * TOPICS, torch.full((5,), 0.1)
-    Relocation(BatchReader(counts, 200, CPU), expected_counts).apply(
-        word_topics, alpha, ETA, torch.zeros(300, 5), stage
-    )
+    Relocation(BatchReader(counts, 200, CPU)).apply(word_topics, alpha, ETA, torch.zeros(300, 5), stage)
     torch.testing.assert_close(word_topics, 5_000 * TOPICS, rtol=0, atol=0)
     torch.testing.assert_close(stage.assignments.topics, topics.to(torch.uint8), rtol=0, atol=0)
     assert alpha.tolist() == pytest.approx([0.1] * 5)
@@ -202,9 +200,7 @@ def test_nothing_changes_without_copies():
 def test_loom_finds_unequal_shares_which_it_does_not_without_relocation(monkeypatch):
     def correlation() -> float:
         model = Loom(5, random_state=0, device="cpu").fit(PLANTED.corpus)
-        distance = np.abs(PLANTED.topics[:, None] - model.components_[None]).sum(2) / 2
-        columns = linear_sum_assignment(distance)[1]
-        found = model.transform(PLANTED.corpus).mean(0)[columns]
+        found, _ = found_shares(PLANTED.topics, model, PLANTED.corpus)
         return float(np.corrcoef(PLANTED.theta.mean(0), found)[0, 1])
 
     assert correlation() > 0.98
@@ -218,7 +214,7 @@ def test_a_rank_may_have_none_of_the_documents_whose_words_are_predicted(monkeyp
     monkeypatch.setattr(BatchReader, "own_sample", lambda self, n_docs: self._batch(np.zeros(0, np.intp)))
     stage, word_topics = stage_with(counts, best_topics(counts, TOPICS).to(torch.uint8))
     pairs, alpha = torch.tensor([[0, 1]]), torch.full((5,), 0.1)
-    relocated = Relocation(reader, expected_counts)
+    relocated = Relocation(reader)
     assert relocated._are_copies(pairs, word_topics, alpha, ETA, stage, stage.assignments).shape == (1,)
 
 

@@ -47,9 +47,10 @@ def test_words_that_other_topics_have_little_of_are_names(topics):
 
 
 def test_a_word_of_all_topics_or_a_rare_one_is_in_no_name():
-    components = np.array([[0.4, 0.3, 0.25, 0.05, 0.0], [0.5, 0.0, 0.0, 0.0, 0.5]])
-    names = names_by_words(components, [[0, 3, 2, 1], [0, 4]], ["both", "own", "next", "rare", "other"], n=2)
-    assert names == ["own, next", "other, both"]
+    components = np.array([[0.4, 0.25, 0.2, 0.1, 0.05, 0.0], [0.5, 0.0, 0.0, 0.0, 0.0, 0.5]])
+    words = ["both", "own", "next", "third", "rare", "other"]
+    names = names_by_words(components, [[0, 4, 3, 2, 1], [0, 5]], words)
+    assert names == ["own, next, third", "other, both"]
 
 
 def test_a_phrase_of_all_topics_or_of_two_documents_is_no_name():

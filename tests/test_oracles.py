@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -15,6 +13,7 @@ from sklearn.preprocessing import normalize
 from torch import nn
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
+from batches import CPU, double_batch_of, seeded
 from topicloom.models import GSM, LDA
 from topicloom.nn import mean_field
 from topicloom.nn import sparse as nn_sparse
@@ -33,22 +32,16 @@ from topicloom.nn.priors import laplace_dirichlet, standard_normal
 from topicloom.nn.softmax import column_softmax
 from topicloom.nn.sparse import (
     TINY,
-    SparseCounts,
     bag_product,
     mixture_log_likelihood,
 )
 from topicloom.training.batches import sparse_batch
 
-CPU = torch.device("cpu")
 N_DOCS, N_WORDS, N_TOPICS = 6, 9, 3
 COUNTS = np.random.default_rng(0).poisson(0.8, (N_DOCS, N_WORDS)).astype(np.float32)
 COUNTS[2] = 0  # an empty document
 COUNTS[:, 4] = 0  # a word that no document has
 BATCHES = {"some empty": COUNTS, "all empty": np.zeros((2, N_WORDS), np.float32), "one document": COUNTS[:1]}
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def uniform(*size: int, seed: int = 0) -> torch.Tensor:
@@ -58,12 +51,6 @@ def uniform(*size: int, seed: int = 0) -> torch.Tensor:
 def simplex(*size: int, seed: int = 0) -> torch.Tensor:
     """Rows that sum to 1, in float64."""
     return torch.softmax(2 * uniform(*size, seed=seed), dim=-1)
-
-
-def batch_of(counts: np.ndarray) -> SparseCounts:
-    """In float64, so that what is compared differs by nothing but rounding."""
-    batch = sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), CPU).counts
-    return replace(batch, values=batch.values.double())
 
 
 @pytest.fixture(params=BATCHES)
@@ -84,7 +71,7 @@ def both_ways(request, monkeypatch):
 
 @pytest.mark.usefixtures("both_ways")
 def test_sparse_products(x):
-    batch = batch_of(x.numpy())
+    batch = double_batch_of(x.numpy())
     values = uniform(len(batch.values), seed=1)
     s = batch.to_dense(values)
     left, right = uniform(len(x), N_TOPICS, seed=2), uniform(N_WORDS, N_TOPICS, seed=3)
@@ -99,7 +86,7 @@ def test_sparse_products(x):
 
 @pytest.mark.usefixtures("both_ways")
 def test_mixture_log_likelihood(x):
-    batch = batch_of(x.numpy())
+    batch = double_batch_of(x.numpy())
     theta = simplex(len(x), N_TOPICS).requires_grad_()
     beta_t = simplex(N_TOPICS, N_WORDS, seed=1).T.contiguous().requires_grad_()
     weights = 1 + torch.arange(len(x))  # so that each document's gradient is its own
@@ -114,13 +101,13 @@ def test_mixture_log_likelihood(x):
 
 def test_impossible_words_have_a_finite_likelihood():
     theta, beta_t = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]])  # (1, 2), (2, 2)
-    batch = batch_of(np.array([[3.0, 0.0]]))
+    batch = double_batch_of(np.array([[3.0, 0.0]]))
     expected = torch.tensor([3 * np.log(TINY)])
     torch.testing.assert_close(mixture_log_likelihood(theta.double(), beta_t.double(), batch), expected)
 
 
 def test_bag_product(x):
-    batch = batch_of(x.numpy())
+    batch = double_batch_of(x.numpy())
     weight = uniform(N_WORDS, 5).requires_grad_()
     values = uniform(len(batch.values), seed=1)
     ours = bag_product(weight, values, batch)
@@ -176,7 +163,7 @@ DECODERS = {
 @pytest.mark.parametrize("name", DECODERS)
 def test_decoder_against_dense(name, x):
     make, probabilities = DECODERS[name]
-    decoder, batch, theta = make(), batch_of(x.numpy()), simplex(len(x), N_TOPICS)
+    decoder, batch, theta = make(), double_batch_of(x.numpy()), simplex(len(x), N_TOPICS)
     p = probabilities(decoder, theta)  # (B, V)
     torch.testing.assert_close(decoder.log_probabilities(theta).exp(), p)
     likelihood = (x * p.log()).sum(1)
@@ -242,7 +229,7 @@ def test_dropout_keeps_the_mean():
 )
 def test_encoder_inputs_are_scikit_learns(kind, reference):
     model = GSM(2, epochs=1, device="cpu", random_state=0).fit(COUNTS)
-    batch = batch_of(COUNTS)
+    batch = double_batch_of(COUNTS)
     values = encoder_values(batch, kind, model.word_statistics().idf)
     np.testing.assert_allclose(batch.to_dense(values), reference(COUNTS), rtol=1e-6)
 

@@ -10,10 +10,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import topicloom as tl
-from topicloom.cli import app
+from command_line import refused, shown
 from topicloom.errors import InputError, SettingError
 from topicloom.models.persistence import estimator_named, model_class
 from topicloom.settings import describe_settings
@@ -48,19 +47,6 @@ def saved(folder):
     return model
 
 
-def call(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def refused(*arguments: object) -> str:
-    """The call ends with exit code 2; return its last line."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 2, result.output
-    return result.stderr.strip().splitlines()[-1]
-
-
 # The page.
 
 
@@ -73,7 +59,7 @@ def test_the_commands_of_the_page_exist():
     assert "topicloom train news.txt --model own_model:SharpTM" in PAGE
     assert 'tl.load("sharp", allow=["own_model"])' in PAGE
     for options in re.findall(r"^topicloom (\w+) (.*)$", PAGE, re.MULTILINE):
-        known = call(options[0], "--help")
+        known = shown(options[0], "--help")
         assert all(option in known for option in re.findall(r"--[a-z-]+", options[1]))
 
 
@@ -228,26 +214,25 @@ def test_worker_processes_find_it(folder):
 
 def test_from_text_to_an_evaluation(folder):
     Path("pets.txt").write_text(TEXT)
-    call("train", "pets.txt", "--model", "own_model:SharpTM", "--topics", 2, "--epochs", 2, "--set", "sharpness=3",
-         "--min-df", 1, "--out", "run", "-q")  # fmt: skip
+    shown("train", "pets.txt", "--model", "own_model:SharpTM", "--topics", 2, "--epochs", 2, "--set", "sharpness=3",
+          "--min-df", 1, "--out", "run", "-q")  # fmt: skip
     config = json.loads(Path("run/model/config.json").read_text())
     assert (config["module"], config["model"], config["settings"]["sharpness"]) == ("own_model", "SharpTM", 3)
-    assert "cat" in call("topics", "run")
+    assert "cat" in shown("topics", "run")
     for command in (["infer", "run", "pets.txt"], ["evaluate", "run"]):
-        last = refused(*command)
-        assert last.endswith("give --allow own_model if you trust it")
-    assert len(call("infer", "run", "pets.txt", "--allow", "own_model").splitlines()) == 21
-    assert "topic_diversity" in call("evaluate", "run", "--measures", "topic_diversity", "--allow", "own_model")
-    assert "sharpness" in call("models", "own_model:SharpTM")
+        refused(*command, says=["give --allow own_model if you trust it"])
+    assert len(shown("infer", "run", "pets.txt", "--allow", "own_model").splitlines()) == 21
+    assert "topic_diversity" in shown("evaluate", "run", "--measures", "topic_diversity", "--allow", "own_model")
+    assert "sharpness" in shown("models", "own_model:SharpTM")
 
 
 def test_mistakes_on_the_command_line(folder):
     Path("pets.txt").write_text(TEXT)
     train = ["train", "pets.txt", "--topics", 2, "--out", "run"]
-    assert "there is no module 'nosuch'" in refused(*train, "--model", "nosuch:SharpTM")
-    assert "has no model 'Sharp'" in refused(*train, "--model", "own_model:Sharp")
-    assert "SharpTM has no setting 'sharp'" in refused(*train, "--model", "own_model:SharpTM", "--set", "sharp=3")
-    assert "own as module:Class" in refused(*train, "--model", "sharptm")
+    refused(*train, "--model", "nosuch:SharpTM", says=["there is no module 'nosuch'"])
+    refused(*train, "--model", "own_model:Sharp", says=["has no model 'Sharp'"])
+    refused(*train, "--model", "own_model:SharpTM", "--set", "sharp=3", says=["SharpTM has no setting 'sharp'"])
+    refused(*train, "--model", "sharptm", says=["own as module:Class"])
     assert not Path("run").exists()
 
 

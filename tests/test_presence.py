@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
 import topicloom as tl
+from batches import batch_of
 from topicloom.datasets import synthetic_lda
 from topicloom.nn.decoders import Decoder, FreeTopics, MixtureDecoder, ProductDecoder
 from topicloom.nn.log_ratio import LogRatioDecoder
-from topicloom.nn.sparse import SparseCounts
-from topicloom.training.batches import sparse_batch
 
-CPU = torch.device("cpu")
 N_WORDS, N_TOPICS = 12, 3
 COUNTS = np.random.default_rng(0).poisson(1.5, (5, N_WORDS)).astype(np.float64)
 COUNTS[2] = 0  # an empty document
@@ -30,10 +27,6 @@ def decoder_of(kind: type[Decoder], scale: float = 1.0) -> Decoder:
 
 def thetas(n_docs: int = len(COUNTS)) -> torch.Tensor:
     return torch.softmax(torch.randn(n_docs, N_TOPICS, generator=torch.Generator().manual_seed(1)).double(), dim=1)
-
-
-def batch_of(counts: np.ndarray) -> SparseCounts:
-    return sparse_batch(sparse.csr_array(counts), np.arange(len(counts)), CPU).counts
 
 
 @pytest.mark.parametrize("kind", DECODERS)

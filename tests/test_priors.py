@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from batches import seeded
 from topicloom.nn import divergences, samplers
 from topicloom.nn.decoders import FreeTopics
 from topicloom.nn.discrepancies import diffusion_kernel, mmd
@@ -16,10 +17,6 @@ from topicloom.nn.log_ratio import LogRatioDecoder
 from topicloom.nn.priors import MixturePrior
 from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler
 from topicloom.nn.separation import SeparationTerm
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def simplex(n: int, k: int, seed: int = 0) -> torch.Tensor:

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import digamma, gammaln
-from typer.testing import CliRunner
 
 import topicloom as tl
-from topicloom.cli import app
+from command_line import MONEY, PETS, call, refused
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 from topicloom.models import (
@@ -325,15 +324,9 @@ def test_gmntm_learns_a_matrix_and_a_variance_for_each_component():
 # The command line.
 
 
-def call(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-
-
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    pets = "the cat and the dog see a vet , animals and pets eat fish"
-    money = "the stock and the bond market move , banks and money earn interest"
-    (tmp_path / "pets.txt").write_text(f"{pets}\n{money}\n" * 30, encoding="utf-8")
+    (tmp_path / "pets.txt").write_text(f"{PETS}\n{MONEY}\n" * 30, encoding="utf-8")
     return tmp_path / "pets.txt"
 
 
@@ -361,11 +354,8 @@ def test_a_recipe_on_the_command_line(text):
 
 @pytest.mark.parametrize("model", ["loom", "lda"])
 def test_a_recipe_without_a_paper_is_one_sentence(text, model):
-    refused = call("train", text, "--model", model, "--recipe", "published", "--out", text.parent / "run")
-    assert refused.exit_code == 2
-    last = refused.stderr.strip().splitlines()[-1]
-    assert last.startswith("topicloom: error: ")
-    assert "has no published configuration" in last
+    options = ("--model", model, "--recipe", "published", "--out", text.parent / "run")
+    refused("train", text, *options, says=["has no published configuration"])
     assert not (text.parent / "run").exists()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from test_cli import call
+from command_line import call
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")

@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+from batches import batch_of
 from topicloom import NVDM
 from topicloom.datasets import synthetic_lda
 from topicloom.models import nvdm
@@ -12,14 +13,10 @@ from topicloom.nn import readout as module
 from topicloom.nn.log_ratio import TopicCoordinates
 from topicloom.nn.readout import mixture_counts, readout
 from topicloom.nn.varimax import topic_simplex
-from topicloom.training.batches import BatchReader, sparse_batch
+from topicloom.training.batches import BatchReader
 
 K, N = 4, 3000
 FAST = {"epochs": 25, "hidden_size": 32, "random_state": 0, "device": "cpu"}
-
-
-def batch_of(counts):
-    return sparse_batch(counts, np.arange(counts.shape[0]), torch.device("cpu")).counts
 
 
 def positions(seed=0):

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 
+from planted import matched
 from topicloom.datasets import synthetic_lda
 from topicloom.models import (
     BATM,
@@ -118,13 +118,6 @@ def case(name: str) -> Any:
     return pytest.param(name, marks=[*marks, pytest.mark.slow] if name in SLOW else marks)
 
 
-def match(components: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pairing of topics with the least total variation: which topic each planted one is, and how far off."""
-    distance = np.abs(TOPICS[:, None] - components[None]).sum(axis=2) / 2  # (K, K)
-    planted, found = linear_sum_assignment(distance)
-    return found, distance[planted, found]
-
-
 @pytest.mark.parametrize("name", [case(name) for name in CASES])
 def test_planted_topics_are_found(name):
     """One seed has to find them, where all three do; otherwise as many of the three as the case says."""
@@ -134,7 +127,7 @@ def test_planted_topics_are_found(name):
     recovered = 0
     for seed in SEEDS if ALL_SEEDS or wanted > 1 else SEEDS[:1]:
         model.set_params(random_state=seed, device="cpu").fit(CORPUS)
-        found, distance = match(model.components_)
+        found, distance = matched(TOPICS, model.components_)
         theta = model.transform(CORPUS)[:, found]
         correlation = [np.corrcoef(theta[:, k], THETA[:, k])[0, 1] for k in range(N_TOPICS)]
         recovered += max(distance) < tolerance and min(correlation) > least

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import topicloom as tl
-from topicloom.training.callbacks import RunState
+from histories import Keeper, without_seconds
 from topicloom.training.state import Snapshot
 
 CORPUS = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
@@ -63,23 +63,9 @@ def other_process():
     assert process.wait(timeout=60) == 0
 
 
-class Keeper(tl.Callback):
-    """Takes a snapshot after every epoch."""
-
-    def __init__(self) -> None:
-        self.snapshots: list[Snapshot] = []
-
-    def on_state(self, state: RunState) -> None:
-        self.snapshots.append(state.snapshot())
-
-
 def make(name: str) -> tuple[str, dict[str, Any]]:
     settings = {key: value for key, value in (SMALL | RUNS[name]).items() if value is not None}
     return name.split()[0], settings
-
-
-def timeless(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in history]
 
 
 def write(folder: Path, name: str, snapshot: Snapshot) -> None:
@@ -109,7 +95,7 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(name, other_process, tmp_path)
         np.testing.assert_array_equal(resumed["components"], whole.components_, err_msg=each)
         np.testing.assert_array_equal(resumed["theta"], whole.transform(CORPUS), err_msg=each)
         history = json.loads((tmp_path / f"{each}.history.json").read_text(encoding="utf-8"))
-        assert timeless(history) == timeless(json.loads(json.dumps(whole.history_))), each
+        assert without_seconds(history) == without_seconds(json.loads(json.dumps(whole.history_))), each
 
 
 class StopsWithin(tl.Callback):
@@ -140,7 +126,7 @@ def test_a_run_goes_on_within_an_epoch(name, tmp_path):
     snapshot = Snapshot(load_file(tmp_path / "within.safetensors"), values)
     resumed = getattr(tl, model)(**settings).fit(CORPUS, resume_from=snapshot)
     np.testing.assert_array_equal(resumed.components_, whole.components_)
-    assert timeless(resumed.history_) == timeless(whole.history_)
+    assert without_seconds(resumed.history_) == without_seconds(whole.history_)
 
 
 def test_taking_snapshots_changes_nothing():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+from histories import without_seconds
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import network
@@ -74,10 +75,6 @@ def stored(snapshot: Snapshot, folder: Path) -> Snapshot:
     (folder / "state.json").write_text(json.dumps(snapshot.values, allow_nan=False))
     values = json.loads((folder / "state.json").read_text())
     return Snapshot(load_file(folder / "state.safetensors"), values)
-
-
-def without_seconds(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in history]
 
 
 def assert_same(model: Loom, whole: Loom) -> None:

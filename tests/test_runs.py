@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import topicloom as tl
-from test_cli import MONEY, PETS, call, refused, table
+from command_line import MONEY, PETS, call, refused, table
 from topicloom.errors import InputError
 from topicloom.files import lock_directory
 from topicloom.reports import run as runs

@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 import topicloom as tl
-from test_cli import MONEY, PETS, call, refused
+from command_line import MONEY, PETS, call, refused
 from topicloom.cli.shell import log_to_stderr
 from topicloom.errors import InputError
 

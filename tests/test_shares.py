@@ -8,10 +8,11 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import linear_sum_assignment
 from scipy.stats import dirichlet, spearmanr
 from sklearn.base import clone
 
+from batches import CPU
+from planted import found_shares
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 from topicloom.metrics import document_npmi
@@ -24,7 +25,6 @@ from topicloom.training.batches import BatchReader, sparse_batch
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import TrainingState
 
-CPU = torch.device("cpu")
 SHARES = np.array([0.5, 0.2, 0.12, 0.09, 0.05, 0.04])
 SKEWED = synthetic_lda(1500, 6, 200, 60, alpha=1 / 6, eta=0.05, shares=SHARES, random_state=2)
 WIDE = synthetic_lda(250, 5, 200, random_state=0).corpus
@@ -44,19 +44,12 @@ DEFAULTS = {
 }
 
 
-def matched(model):
-    """The found shares of the planted topics, and the total variation distances, both in the planted order."""
-    distance = np.abs(SKEWED.topics[:, None] - model.components_[None]).sum(2) / 2
-    rows, columns = linear_sum_assignment(distance)
-    return model.transform(SKEWED.corpus).mean(0)[columns], distance[rows, columns]
-
-
 # BATM takes the longest.
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name == "BATM" else ()) for name in DEFAULTS]
 )
 def test_unequal_shares_are_found(name):
-    shares, distance = matched(DEFAULTS[name].fit(SKEWED.corpus))
+    shares, distance = found_shares(SKEWED.topics, DEFAULTS[name].fit(SKEWED.corpus), SKEWED.corpus)
     planted = SKEWED.theta.mean(0)
     assert np.corrcoef(shares, planted)[0, 1] > 0.9
     # Rounding changes what BATM finds as another seed does, and its distances vary the most.
@@ -65,7 +58,7 @@ def test_unequal_shares_are_found(name):
 
 def test_by_force_shares_are_even_whatever_the_texts():
     model = GSM(6, learn_shares=False, spare_topics=0, code_norm="fixed", **FAST).fit(SKEWED.corpus)
-    assert matched(model)[0].max() < 0.3  # where .5 is planted
+    assert found_shares(SKEWED.topics, model, SKEWED.corpus)[0].max() < 0.3  # where .5 is planted
 
 
 VARIATIONAL = {

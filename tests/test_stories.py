@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from test_cli import call
+from command_line import call
 
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = runpy.run_path(str(ROOT / "examples" / "screenshots" / "stories.py"))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import topicloom as tl
-from test_cli import MONEY, PETS, call, refused
+from command_line import MONEY, PETS, call, refused
 
 KINDS = [("pets", PETS), ("money", MONEY)]
 

@@ -19,6 +19,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 import topicloom
+from batches import CPU
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import OutOfMemoryError, TrainingDivergedError
@@ -31,8 +32,6 @@ from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback, JsonLines, ProgressBar, RunState
 from topicloom.training.loop import evaluate, train_stages
 from topicloom.training.state import Stage, TrainingPlan, TrainingState
-
-CPU = torch.device("cpu")
 
 
 class Line(TopicNetwork):

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import topicloom as tl
+from histories import Keeper
 from topicloom.errors import InputError, SettingError
-from topicloom.training.callbacks import RunState
-from topicloom.training.state import Snapshot
 
 CORPUS = tl.datasets.synthetic_lda(200, 3, 40, random_state=1).corpus
 TRAIN, HELD_OUT = CORPUS[:140], CORPUS[140:]
@@ -58,15 +57,9 @@ def test_mistakes_keep_the_earlier_fit():
 
 def test_a_resumed_fit_holds_out_the_same_documents():
     """The seed that was drawn for the first fit is in the snapshot."""
-
-    class Keeper(tl.Callback):
-        snapshots: list[Snapshot] = []  # noqa: RUF012
-
-        def on_state(self, state: RunState) -> None:
-            self.snapshots.append(state.snapshot())
-
+    keeper = Keeper()
     settings = SMALL | {"random_state": None, "epochs": 4, "patience": 4}
-    whole = tl.GSM(**settings).fit(CORPUS, callbacks=[Keeper()])
-    resumed = tl.GSM(**settings).fit(CORPUS, resume_from=Keeper.snapshots[1])
+    whole = tl.GSM(**settings).fit(CORPUS, callbacks=[keeper])
+    resumed = tl.GSM(**settings).fit(CORPUS, resume_from=keeper.snapshots[1])
     assert np.array_equal(whole.components_, resumed.components_)
     assert [row["validation_loss"] for row in whole.history_] == [row["validation_loss"] for row in resumed.history_]

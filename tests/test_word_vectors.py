@@ -22,7 +22,7 @@ from topicloom import (
     read_word_vectors,
     train_word_vectors,
 )
-from topicloom.embeddings import as_word_vectors
+from topicloom.embeddings.inputs import as_word_vectors
 from topicloom.errors import SettingError
 
 needs_gensim = pytest.mark.skipif(find_spec("gensim") is None, reason="needs gensim, of the extra vectors")

@@ -222,14 +222,14 @@ QuietNotes = Annotated[bool, typer.Option("--quiet", "-q", help="Print the resul
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-def read_numbers(text: str, option: str) -> list[int]:
+def read_numbers(text: str) -> list[int]:
     """'20,50' -> [20, 50]"""
     try:
         found = [int(part) for part in read_names(text)]
     except ValueError:
         found = []
     if not found or min(found) < 2:
-        raise InputError(f"{option} {text}: give whole numbers from 2, such as 20,50")
+        raise InputError(f"--topics {text}: give whole numbers from 2, such as 20,50")
     return found
 
 

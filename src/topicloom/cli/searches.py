@@ -193,7 +193,7 @@ def _compared(
     from ..experiments import compare as comparison
 
     comparison.estimators(models)
-    sizes = read_numbers(topics, "--topics")
+    sizes = read_numbers(topics)
     n_jobs = 1 if options.n_jobs is None else options.n_jobs
     if holds_corpus(source):
         options = replace(options, n_jobs=None)  # there is no text to split

@@ -113,9 +113,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             function(**given)
         except InputError as error:
             stop(on_command_line(str(error), options), 2)
-        except TrainingDivergedError as error:
-            stop(on_command_line(str(error), options), 1)
-        except LostRankError as error:
+        except (TrainingDivergedError, LostRankError) as error:
             stop(on_command_line(str(error), options), 1)
         except (MemoryError, RuntimeError) as error:
             if not _is_out_of_memory(error):

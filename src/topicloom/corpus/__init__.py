@@ -1,6 +1,5 @@
 """Documents as sparse word counts with typed fields for each row: how they are built, saved, subset and split."""
 
 from .corpus import Corpus
-from .vocabulary import Filters
 
-__all__ = ["Corpus", "Filters"]
+__all__ = ["Corpus"]

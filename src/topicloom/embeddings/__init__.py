@@ -1,8 +1,7 @@
 """Word vectors: reading them from files, training them on a corpus, and looking words up."""
 
 from .files import read_word_vectors
-from .inputs import KeyedVectors, as_word_vectors
 from .training import train_word_vectors
 from .word_vectors import WordVectors
 
-__all__ = ["KeyedVectors", "WordVectors", "as_word_vectors", "read_word_vectors", "train_word_vectors"]
+__all__ = ["WordVectors", "read_word_vectors", "train_word_vectors"]

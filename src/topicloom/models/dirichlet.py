@@ -50,7 +50,6 @@ from ..nn.dirichlet import (
     SimplexPosterior,
     SparsePosterior,
     WeibullPosterior,
-    weibull_shape,
 )
 from ..nn.encoders import DirichletHead, GaussianHead, IndicatorHead, WeibullHead
 from ..nn.network import VariationalNetwork
@@ -159,7 +158,6 @@ class WeibullNetwork(DirichletNetwork):
             settings.n_topics,
             generator,
             concentration=settings.concentration,
-            shape=weibull_shape,
             norm=settings.code_norm,
         )
 

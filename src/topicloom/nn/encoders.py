@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from .batch import Batch
 from .code_norm import PLAIN_NORMS, CodeNorm, CodeNormKind, norm_of_location, norm_of_mean, norm_of_spread
+from .dirichlet import weibull_shape
 from .layers import dropout, linear, normal_parameter
 from .sparse import SparseCounts, bag_product
 
@@ -210,11 +211,11 @@ class WeibullHead(nn.Module):
     """From h to the shapes and the log scales of Weibull variables, one for each topic.
 
     The means a are those of a DirichletHead. The shape of a topic without tokens is that of the prior. Where a document
-    has tokens of a topic, the shape starts near that of a Weibull variable that is like a Gamma(a) variable.
+    has tokens of a topic, the shape starts near that of a Weibull variable that is like a Gamma(a) variable (see
+    `weibull_shape`).
 
     Args:
         n_hidden, n_topics, generator, concentration, norm: as in `DirichletHead`.
-        shape: the shape of a Weibull variable that is like a Gamma(a) variable, given a.
     """
 
     floor = 0.1  # is added to all shapes, because the logarithms of variables with small shapes have extreme values
@@ -226,24 +227,22 @@ class WeibullHead(nn.Module):
         generator: torch.Generator,
         *,
         concentration: float,
-        shape: Callable[[Tensor], Tensor],
         norm: CodeNormKind = "mean",
     ) -> None:
         super().__init__()
         self.mean = DirichletHead(n_hidden, n_topics, generator, concentration=concentration, norm=norm)
         self.log_shape = linear(n_hidden, n_topics, generator, bias=False)
         self.norm = norm_of_spread(n_topics, norm)
-        self.shape = shape
 
     def prior_shape(self, prior: Tensor) -> Tensor:
         """Return the shape of the prior's variables, (), given those of its gammas (K,)."""
-        return self.shape(prior.mean()) + self.floor
+        return weibull_shape(prior.mean()) + self.floor
 
     def forward(self, h: Tensor, prior: Tensor, totals: Tensor) -> tuple[Tensor, Tensor]:
         """Return the shapes k and the log scales log lambda, (B, K) each; the arguments are those of DirichletHead."""
         a = self.mean(h, prior, totals)  # (B, K)
-        least = self.shape(prior.mean())  # ()
-        added = (self.shape((a - prior).clamp_min(0) + prior.mean()) - least).clamp_min(0)  # (B, K)
+        least = weibull_shape(prior.mean())  # ()
+        added = (weibull_shape((a - prior).clamp_min(0) + prior.mean()) - least).clamp_min(0)  # (B, K)
         k = least + self.floor + added * (_SHAPE_SCALE * self.norm(self.log_shape(h))).exp()
         return k, a.log() - torch.lgamma(1 + 1 / k)
 

@@ -83,15 +83,15 @@ class DocumentIndex:
 
     def having_id(self, id: str) -> npt.NDArray[np.intp]:
         """Return the rows of all documents that have an id, in ascending order."""
-        return self._rows("SELECT row FROM documents WHERE id = ? ORDER BY row", id)
+        return self._rows_where("SELECT row FROM documents WHERE id = ? ORDER BY row", id)
 
     def having_label(self, label: str) -> npt.NDArray[np.intp]:
         """Return the rows of all documents of a class, in ascending order."""
-        return self._rows("SELECT row FROM documents WHERE label = ? ORDER BY row", label)
+        return self._rows_where("SELECT row FROM documents WHERE label = ? ORDER BY row", label)
 
     def matching(self, words: Sequence[str]) -> npt.NDArray[np.intp]:
         """Return the rows of all documents that have all words, in ascending order."""
-        return self._rows("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", match(words))
+        return self._rows_where("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", match(words))
 
     def count(self, words: Sequence[str]) -> int:
         """Return the number of documents that have all words."""
@@ -123,7 +123,7 @@ class DocumentIndex:
             while self._free:
                 self._free.pop().close()
 
-    def _rows(self, query: str, value: str) -> npt.NDArray[np.intp]:
+    def _rows_where(self, query: str, value: str) -> npt.NDArray[np.intp]:
         return np.array([row for (row,) in self._read(query, (value,))], np.intp)
 
     def _read(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:

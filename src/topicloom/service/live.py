@@ -320,5 +320,5 @@ def _digest_of_model(run: Path) -> str | None:
 
 def _digest(run: Path) -> str:
     """Return a digest of a run's documents and of its model."""
-    files = [find_model(run) / "config.json", *sorted((run / DOCUMENTS).iterdir())]
+    files = [find_model(run) / CONFIG, *sorted((run / DOCUMENTS).iterdir())]
     return sha256("".join(f"{file.name} {file_digest(file)}\n" for file in files).encode()).hexdigest()

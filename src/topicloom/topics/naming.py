@@ -22,6 +22,7 @@ Namer: TypeAlias = Callable[[list[str], list[str]], str]
 Phrase: TypeAlias = tuple[tuple[str, ...], str]  # its tokens, and how it is written
 
 _TOP = 30  # words of a topic from which a name is made
+_IN_A_NAME = 3  # words of a name
 _FEWEST = 3  # documents that a phrase has to be in
 _LONGEST = 3  # tokens of a phrase
 # What may stand between the tokens of a phrase.
@@ -30,15 +31,14 @@ _QUOTES = "\"'`*“”‘’«»「」《》 \t\r\n"
 
 
 def names_by_words(
-    components: npt.NDArray[Any], ranked: Sequence[Sequence[int]], vocabulary: Sequence[str], n: int = 3
+    components: npt.NDArray[Any], ranked: Sequence[Sequence[int]], vocabulary: Sequence[str]
 ) -> list[str]:
-    """Return a name of n words for each topic: words that it has much of, and the other topics little.
+    """Return a name of three words for each topic: words that it has much of, and the other topics little.
 
     Args:
         components: (K, V), rows sum to 1.
         ranked: the best words of each topic, as columns of components.
         vocabulary: the V words.
-        n: the number of words.
     """
     totals = components.sum(axis=0, dtype=np.float64)
     names = []
@@ -46,7 +46,7 @@ def names_by_words(
         ids = np.asarray(words[:_TOP], np.intp)
         own = components[k, ids].astype(np.float64)
         score = np.sqrt(own / max(float(own.max(initial=0)), 1e-300)) * own / np.maximum(totals[ids], 1e-300)
-        best = ids[np.argsort(-score, kind="stable")[:n]]
+        best = ids[np.argsort(-score, kind="stable")[:_IN_A_NAME]]
         names.append(", ".join(vocabulary[word] for word in best))
     return names
 

@@ -34,7 +34,7 @@ _TOP_WORDS = 10  # of a topic, for its coherence and exclusivity
 _SHORT = 10.0  # tokens; the shares of documents of this length count half
 _CANDIDATES = 20  # times n documents, among which diverse ones are chosen
 _NAMING_WORDS, _NAMING_DOCUMENTS = 50, 100  # of a topic, from which its name is made
-_SPEAKING = 8  # words of a document that are most typical of a topic
+_TYPICAL_WORDS = 8  # words of a document that are most typical of a topic
 _NAMED = 10  # unknown words in a message
 
 
@@ -107,7 +107,7 @@ class Reading(View):
         found = self.documents
         rows = []
         for row in choices[kind](k, int(n)).tolist():
-            words = self._speaking(row, k)
+            words = self._typical_words(row, k)
             text = None if found.texts is None else found.texts[row]
             time = None if found.times is None or np.isnat(found.times[row]) else found.times[row].item()
             rows.append(
@@ -252,7 +252,7 @@ class Reading(View):
         latest: Array = rows[np.argsort(-times[rows].astype(np.int64), kind="stable")][:n]
         return latest
 
-    def _speaking(self, row: int, k: int) -> list[str]:
+    def _typical_words(self, row: int, k: int) -> list[str]:
         """Return the words of a document that are most typical of a topic, best first."""
         counts = self.corpus.counts
         place = slice(counts.indptr[row], counts.indptr[row + 1])
@@ -261,7 +261,7 @@ class Reading(View):
         usual = self._topics.word_counts[words] / max(float(self._topics.word_counts.sum()), 1.0)
         lift = np.log(np.maximum(self._topics.components[k, words], 1e-12) / np.maximum(usual, 1e-12))
         score = counts.data[place] * share * lift
-        order = np.argsort(-score, kind="stable")[:_SPEAKING]
+        order = np.argsort(-score, kind="stable")[:_TYPICAL_WORDS]
         return [self._topics.vocabulary[words[place]] for place in order if score[place] > 0]
 
     def _responsibilities(self, theta: Array, words: Array) -> Array:

@@ -18,7 +18,8 @@ Array = npt.NDArray[Any]
 # The mean of a larger group is resampled in so many random parts of equal size. Their means have the same standard
 # error, and the cost no longer grows with the group.
 _PARTS = 2000
-_PRIOR_TOKENS = 500.0
+_PRIOR_TOKENS = 500.0  # the strength of the prior of `distinctive_words`
+_LEAST_SCORE = 1.96  # of a group's words; not corrected for the number of words, some of which are above 3 by chance
 _NUMBERS_AT_ONCE = 1 << 24  # in an array of tokens by topics
 _TINY = 1e-12
 
@@ -158,7 +159,7 @@ def group_word_counts(
     return expected
 
 
-def distinctive_words(ours: Array, total: Array, prior_tokens: float = _PRIOR_TOKENS) -> Array:
+def distinctive_words(ours: Array, total: Array) -> Array:
     """Score how much more one group uses each word than all others together.
 
     The score is the z-value of the log odds ratio with an informative Dirichlet prior, which is proportional to the
@@ -168,7 +169,6 @@ def distinctive_words(ours: Array, total: Array, prior_tokens: float = _PRIOR_TO
     Args:
         ours: (V,) the number of tokens of each word in the group.
         total: (V,) the number of tokens of each word in all groups.
-        prior_tokens: the strength of the prior, in tokens.
 
     Returns:
         (V,) scores; a higher one is more typical of the group.
@@ -177,7 +177,7 @@ def distinctive_words(ours: Array, total: Array, prior_tokens: float = _PRIOR_TO
     used = total > 0
     if not used.any():
         return scores
-    prior = prior_tokens * total[used] / total.sum()
+    prior = _PRIOR_TOKENS * total[used] / total.sum()
     inside, outside = ours[used] + prior, np.maximum(total[used] - ours[used], 0) + prior
     odds_inside = inside / (inside.sum() - inside + _TINY)
     odds_outside = outside / (outside.sum() - outside + _TINY)
@@ -186,7 +186,7 @@ def distinctive_words(ours: Array, total: Array, prior_tokens: float = _PRIOR_TO
 
 
 def words_of_groups(
-    group_counts: sp.csr_array, vocabulary: list[str], top_n: int = 10, least_score: float = 1.96
+    group_counts: sp.csr_array, vocabulary: list[str], top_n: int = 10
 ) -> list[list[tuple[str, float, float]]]:
     """Return the words that each group uses more than the others: (word, score, tokens), best first.
 
@@ -195,15 +195,13 @@ def words_of_groups(
             returned, with their tokens as the score.
         vocabulary: the V words.
         top_n: the number of words for each group; a group has fewer if it uses fewer words more than the others.
-        least_score: a word with a smaller score is left out. The scores are not corrected for the number of words, so
-            that with thousands of words, some are above 3 by chance.
     """
     total = np.asarray(group_counts.sum(axis=0)).ravel()
     found = []
     for group in range(group_counts.shape[0]):
         ours = group_counts[[group]].toarray().ravel()
         score = distinctive_words(ours, total) if group_counts.shape[0] > 1 else ours
-        candidates = np.flatnonzero((score >= least_score) if group_counts.shape[0] > 1 else ours > 0)
+        candidates = np.flatnonzero((score >= _LEAST_SCORE) if group_counts.shape[0] > 1 else ours > 0)
         best = candidates[np.argsort(-score[candidates], kind="stable")[:top_n]]
         found.append([(vocabulary[word], float(score[word]), float(ours[word])) for word in best])
     return found

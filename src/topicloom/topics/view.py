@@ -19,9 +19,9 @@ from ..files import as_path, read_whole
 from ..text.custom import with_allowed
 from .analyses import Analyses
 from .document_topics import DocumentTopics
+from .exporting import Exporting
 from .matching import DEFAULT_THRESHOLD, WEAK_MATCH
 from .naming import Namer, Rule, check_rule, distinct
-from .outlets import Outlets
 from .reading import Reading
 from .saved import CONFIG, SavedTopics, find_model, load_model, load_model_of, read_topics
 from .stored import read_stored
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("topicloom")
 
 
-class Topics(Reading, Analyses, Outlets):
+class Topics(Reading, Analyses, Exporting):
     """The topics of a fitted model together with documents, to read, edit, name and export them.
 
     `Topics(model, corpus)` takes a model and documents, and `Topics.from_run("runs/news")` reads a run. To read topics,

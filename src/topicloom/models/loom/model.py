@@ -47,7 +47,6 @@ from ..pruning import CoherenceSelector, select_topics
 from ..spare_topics import MAX_SPARE
 from ..variational import VariationalTopicModel
 from ..words import Words
-from .compiled import expected_counts
 from .compiled_sampling import sample
 from .network import LoomNetwork
 from .relocation import Relocation
@@ -199,7 +198,7 @@ class Loom(VariationalTopicModel):
             starts = token_starts(reader.counts).to(network.counting.alpha.device)
             sampling = SamplingStage(network.sample_epochs, starts, count_power=self.count_power, sample=sample)
         n_docs = reader.counts.shape[0]
-        relocation = Relocation(reader, expected_counts) if sampling else None
+        relocation = Relocation(reader) if sampling else None
         network.counting.keep_documents(n_docs, tokens, network.count_epochs, selector, sampling, relocation)
 
     def finish_training(self, state: TrainingState) -> None:

@@ -21,6 +21,7 @@ from ...nn.divergences import kl_dirichlet
 from ...nn.helpers import together
 from ...nn.sparse import TINY, SparseCounts, members_of, rows_at_once
 from ...training.batches import BatchReader
+from .compiled import expected_counts
 from .cvb0 import MAX_ALPHA, CountedTopics
 from .sampling import Assignments, SamplingStage
 
@@ -51,12 +52,10 @@ class Relocation:
 
     Args:
         documents: the training documents.
-        expected_counts: the function of this name in `cvb0`, or one equal to it.
     """
 
-    def __init__(self, documents: BatchReader, expected_counts: Callable[..., Tensor]) -> None:
+    def __init__(self, documents: BatchReader) -> None:
         self.documents = documents.with_batches_of(_BATCH * current().size)
-        self.expected_counts = expected_counts
 
     def is_due(self, stage: SamplingStage) -> bool:
         """Return whether topics are relocated after the pass that a sampling stage has ended."""
@@ -143,13 +142,13 @@ class Relocation:
         """Return the shares of topics (V, K) that explain documents best, with few topics for each: (B, K)."""
         start = torch.full((documents.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1], device=beta_t.device)
         alpha = start.new_full((beta_t.shape[1],), _ALPHA)
-        counts = self.expected_counts(documents, beta_t, alpha, start, steps)
+        counts = expected_counts(documents, beta_t, alpha, start, steps)
         return counts / counts.sum(1, keepdim=True).clamp_min(TINY)
 
     def _inferred(self, documents: SparseCounts, beta_t: Tensor, alpha: Tensor, steps: int) -> Tensor:
         """Return the mean shares of topics (V, K) in documents, given the Dirichlet parameter (K,): (B, K)."""
         start = (alpha / alpha.sum()).repeat(documents.n_docs, 1)
-        posterior = alpha + self.expected_counts(documents, beta_t, alpha, start, steps)
+        posterior = alpha + expected_counts(documents, beta_t, alpha, start, steps)
         return posterior / posterior.sum(1, keepdim=True)
 
     def _give_tokens(self, topics: Tensor, new: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:

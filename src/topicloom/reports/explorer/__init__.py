@@ -6,6 +6,6 @@ explorer.licences.md, the licences of what the program contains.
 """
 
 from .page import explorer_page, write_page
-from .payload import MOST_DOCUMENTS, PageOptions
+from .payload import PageOptions
 
-__all__ = ["MOST_DOCUMENTS", "PageOptions", "explorer_page", "write_page"]
+__all__ = ["PageOptions", "explorer_page", "write_page"]

@@ -74,15 +74,14 @@ def _apart(place: Array, radii: Array) -> Array:
     return place
 
 
-def document_positions(theta: Array, seed: int = 0) -> Array:
+def document_positions(theta: Array) -> Array:
     """Place documents so that those with similar topics are near each other.
 
-    A part of the documents is placed by t-SNE on the square roots of their shares, and each other document at the mean
-    of its nearest neighbours among these.
+    A random part of the documents is placed by t-SNE on the square roots of their shares, and each other document at
+    the mean of its nearest neighbours among these.
 
     Args:
         theta: (n, K) topic shares.
-        seed: chooses the part.
 
     Returns:
         (n, 2) float32 from 0 to 1.
@@ -91,14 +90,14 @@ def document_positions(theta: Array, seed: int = 0) -> Array:
     roots = np.sqrt(theta.astype(np.float32))
     if n < _FEWEST or theta.shape[1] < 2:
         return _principal(roots)
-    chosen = np.sort(np.random.default_rng(seed).permutation(n)[:_LANDMARKS])
+    chosen = np.sort(np.random.default_rng(0).permutation(n)[:_LANDMARKS])
     marks = roots[chosen]
     start = _principal(marks)
     start = (start - 0.5) * 1e-4 / max(float(start[:, 0].std()), 1e-9)  # so small a spread is usual for t-SNE
-    start += 1e-6 * np.random.default_rng(seed).standard_normal(start.shape)
+    start += 1e-6 * np.random.default_rng(0).standard_normal(start.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        placed = tsne(marks, seed, start, _STEPS)
+        placed = tsne(marks, 0, start, _STEPS)
     if n == len(chosen):
         return _scaled(placed)
     places = np.empty((n, 2), np.float32)
@@ -116,7 +115,7 @@ def document_positions(theta: Array, seed: int = 0) -> Array:
     spread = _JITTER * float(np.abs(placed).max())
     others = np.ones(n, bool)
     others[chosen] = False
-    places[others] += spread * np.random.default_rng(seed + 1).standard_normal((int(others.sum()), 2))
+    places[others] += spread * np.random.default_rng(1).standard_normal((int(others.sum()), 2))
     return _scaled(places)
 
 

@@ -1,4 +1,7 @@
-"""Outlets: the methods of `Topics` that hand topics to other programs, and that find what is near a word or a topic."""
+"""Exporting: the methods of `Topics` that give topics to other programs, and that find what is near a word or a topic.
+
+The data of other programs are made in `export`.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ from .tables import plain_column, with_covariates
 Array = npt.NDArray[Any]
 
 
-class Outlets(View):
-    """Methods of a view that hand its topics to other programs."""
+class Exporting(View):
+    """Methods of a view that give its topics to other programs."""
 
     def word_table(self, n_words: int = 20) -> Table:
         """Return the words of all topics: topic, name, rank, word, probability."""

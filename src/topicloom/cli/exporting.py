@@ -1,4 +1,4 @@
-"""Commands that hand topics and words to other programs, and that find what is near: export, nearest and vectors."""
+"""Commands that give topics and words to other programs, and that find what is near: export, nearest and vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("topicloom")
 
 
-class Outlet(StrEnum):
+class Target(StrEnum):
     """What a run is exported to."""
 
     topics = "topics"
@@ -34,10 +34,10 @@ class Outlet(StrEnum):
 
 
 _ENDINGS = {
-    Outlet.pyldavis: (".json",),
-    Outlet.topicwizard: (".joblib",),
-    Outlet.datamapplot: (".npz",),
-    Outlet.word2vec: (".txt", ".txt.gz"),
+    Target.pyldavis: (".json",),
+    Target.topicwizard: (".joblib",),
+    Target.datamapplot: (".npz",),
+    Target.word2vec: (".txt", ".txt.gz"),
 }
 
 
@@ -51,7 +51,7 @@ class VectorMethod(StrEnum):
 @command
 def export(
     run: Run,
-    to: Annotated[Outlet, typer.Option("--to", help="What is written; see above.")],
+    to: Annotated[Target, typer.Option("--to", help="What is written; see above.")],
     out: Annotated[
         Path,
         typer.Option(
@@ -144,20 +144,20 @@ def vectors(
     logger.info("wrote %s to %s", trained, out)
 
 
-def _export(view: Topics, to: Outlet, out: Path, words: int, texts: bool, excel: bool) -> None:
+def _export(view: Topics, to: Target, out: Path, words: int, texts: bool, excel: bool) -> None:
     from ..topics.table import Table
 
-    if to is Outlet.pyldavis:
+    if to is Target.pyldavis:
         view.save_pyldavis(out)
-    elif to is Outlet.topicwizard:
+    elif to is Target.topicwizard:
         view.save_topicwizard(out)
-    elif to is Outlet.datamapplot:
+    elif to is Target.datamapplot:
         view.save_datamapplot(out)
-    elif to is Outlet.word2vec:
+    elif to is Target.word2vec:
         view.word_vectors().save(out)
-    elif to is Outlet.topics:
+    elif to is Target.topics:
         Table.of_frame(view.topic_table(words), "Topics").save(out, excel=excel)
-    elif to is Outlet.words:
+    elif to is Target.words:
         view.word_table(words).save(out, excel=excel)
     else:
         view.document_table(texts=texts).save(out, excel=excel)

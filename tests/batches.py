@@ -1,0 +1,31 @@
+"""Random generators and batches of counts, for tests of networks and of their parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from topicloom.nn.sparse import SparseCounts
+from topicloom.training.batches import sparse_batch
+
+CPU = torch.device("cpu")
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def batch_of(counts: Any) -> SparseCounts:
+    """Return counts, dense (D, V) or (V,) or sparse (D, V), as a batch."""
+    rows = sparse.csr_array(counts if sparse.issparse(counts) else np.atleast_2d(counts))
+    return sparse_batch(rows, np.arange(rows.shape[0]), CPU).counts
+
+
+def double_batch_of(counts: Any) -> SparseCounts:
+    """Return the batch in float64, so that results differ from those of a reference by rounding alone."""
+    batch = batch_of(counts)
+    return replace(batch, values=batch.values.double())
