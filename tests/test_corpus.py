@@ -235,6 +235,7 @@ def test_no_word_left():
     ("texts", "message"),
     [
         ("one string", "`texts` is a single string"),
+        ({"one", "two"}, "`texts` is a set, which has no order"),
         (["a", None], "document 1: expected a text, got a NoneType"),
         ([float("nan")], "document 0: expected a text, got a float: nan"),
         (["a", ["b"]], "document 1: expected a text, got a list"),

@@ -280,3 +280,19 @@ def test_fields_on_disk_that_are_damaged(tmp_path, changes):
     damage(tmp_path / "corpus", **changes)
     with pytest.raises(CorpusFileError, match="is damaged"):
         Corpus.load(tmp_path / "corpus")
+
+
+@pytest.mark.parametrize("field", ["ids", "labels", "timestamps", "covariates"])
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"2001": "w", "2002": "x", "2003": "y", "2004": "z"}, "is a mapping; give a list with one value"),
+        ({"2001", "2002", "2003", "2004"}, "is a set, which has no order; give a list with one value"),
+        ("2001", "is '2001'; give a list with one value"),
+        (np.array([["2001"]] * 4), r"has shape \(4, 1\); give a list with one value"),
+    ],
+)
+def test_a_column_says_which_value_each_document_has(field, values, says):
+    given = {"covariates": {"price": values}} if field == "covariates" else {field: values}
+    with pytest.raises(InputError, match=says):
+        Corpus.from_texts(TEXTS, **OPEN, **given)

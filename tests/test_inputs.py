@@ -142,6 +142,11 @@ def test_columns_of_arrow_that_are_no_texts_and_lazy_frames_are_refused(model, r
     assert not recwarn.list  # polars warns where the columns of a lazy frame are asked for
 
 
+def test_a_set_of_texts_has_no_order(model):
+    with pytest.raises(InputError, match="a set, which has no order; give a list of texts"):
+        model.transform({"the cat", "the dog"})
+
+
 @pytest.mark.parametrize("first", [[], [(0, 2), (1, 1)]])
 def test_pairs_of_words_and_counts_are_refused_with_advice(first):
     documents = [first, [(1, 3)], [(0, 1), (2, 1)]]

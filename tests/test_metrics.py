@@ -219,6 +219,10 @@ def test_inverted_rbo_at_the_edges():
     assert inverted_rbo([["a", "a", "b"], ["a", "b"]]) == pytest.approx(0)  # a repeat is no further word
     with pytest.raises(ValueError, match="above 0 and below 1"):
         inverted_rbo([["a"]], weight=1.0)
+    with pytest.raises(ValueError, match="above 0 and below 1"):
+        rank_biased_overlap([["a"], ["b"]], weight=1.0)
+    with pytest.raises(ValueError, match="topic 1 has no words"):
+        rank_biased_overlap([["a"], []])
 
 
 def test_embedding_diversity():

@@ -76,6 +76,7 @@ def test_a_seeded_topic_keeps_its_place(make_seeded, tmp_path):
             {1: [f"{WORDS[0]}s", "nosuch"]},
             rf"outside the vocabulary: '{WORDS[0]}s' \(did you mean {WORDS[0]}.*\?\), 'no",
         ),
+        ({1: [WORDS[0].upper()]}, rf"outside the vocabulary: '{WORDS[0].upper()}' \(did you mean {WORDS[0]}\?\)"),
         ({N_TOPICS: [WORDS[0]]}, "`seed_words` names topic 5; topics are numbered 0 to 4"),
         ({-1: [WORDS[0]]}, "topic -1"),
         ([WORDS[0]], "`seed_words` .* should be a valid dictionary"),

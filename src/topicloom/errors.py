@@ -145,9 +145,13 @@ def similar(name: str, names: Iterable[str]) -> str:
 
 
 def _close(name: str, known: Sequence[str]) -> list[str]:
-    """Return up to three names of similar spelling; if there are none, those that are a part of it or contain it."""
-    if close := difflib.get_close_matches(name, known, n=3, cutoff=0.6):
-        return close
+    """Return up to three names of similar spelling; if there are none, those that are a part of it or contain it.
+
+    Names that differ in upper and lower case alone come first.
+    """
+    same = [each for each in known if each.casefold() == name.casefold()]
+    if close := (same or difflib.get_close_matches(name, known, n=3, cutoff=0.6)):
+        return close[:3]
     parts = [each for each in known if min(len(each), len(name)) > 1 and (each in name or name in each)]
     return sorted(parts, key=lambda each: abs(len(each) - len(name)))[:3]
 

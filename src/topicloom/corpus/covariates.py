@@ -80,9 +80,7 @@ def spelled_numbers(values: Sequence[str | None]) -> Sequence[str | float | None
 def _covariate(name: str, values: Iterable[Any]) -> Covariate:
     if isinstance(values, Categories):
         return values
-    if not isinstance(values, Iterable):
-        raise InputError(f"the covariate {name!r} is {brief(values)}; give a list with one value for each document")
-    column = list(values_of(values))
+    column = list(values_of(f"the covariate {name!r}", values))
     known = [value for value in column if not is_missing(value)]
     if any(isinstance(value, list | tuple | dict | np.ndarray) for value in known):
         raise InputError(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..text.characters import brief, replace_surrogates
+from ..text.characters import replace_surrogates
 from ..text.storage import StoredTexts, TextWriter
 from ..text.strings import RowNumbers, Strings
 from .covariates import Categories, Covariate, covariates_of
@@ -264,11 +264,10 @@ def compact(strings: Sequence[str]) -> Sequence[str]:
 
 
 def _strings(name: str, values: Iterable[Any]) -> Sequence[str]:
-    if not isinstance(values, Iterable):
-        raise InputError(f"`{name}` is {brief(values)}; give a list with one value for each document")
     if isinstance(values, Strings):
         return compact(values)
-    return compact(["" if is_missing(value) else replace_surrogates(str(value)) for value in values_of(values)])
+    column = values_of(f"`{name}`", values)
+    return compact(["" if is_missing(value) else replace_surrogates(str(value)) for value in column])
 
 
 def _labels(values: Iterable[Any]) -> Sequence[str]:

@@ -68,6 +68,8 @@ def given_texts(texts: Any) -> Iterable[Any]:
         raise InputError("`texts` is a data frame; use Corpus.from_frame(frame, text=...), which names the columns")
     if isinstance(texts, Mapping):
         raise InputError(f"`texts` is a mapping; {advice}, such as list(texts.values()), and its keys as `ids`")
+    if isinstance(texts, set | frozenset):
+        raise InputError(f"`texts` is a set, which has no order; {advice}")
     if getattr(texts, "ndim", 1) == 2:
         raise InputError(f"`texts` has shape {texts.shape}; {advice}, or counts to Corpus.from_counts")
     if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) != 1:

@@ -32,6 +32,8 @@ def kind_of(X: Any) -> Kind:
         return "corpus"
     if isinstance(X, str | bytes):
         raise InputError("give a list of texts, even for one text: [text]")
+    if isinstance(X, set | frozenset):
+        raise InputError("the documents are a set, which has no order; give a list of texts")
     if is_frame(X):
         return "counts" if is_numeric(X) else "frame"
     _refuse_table_of_texts(X)

@@ -1,12 +1,15 @@
-"""Missing values in lists and tables, and the marks that stand for them in files."""
+"""Columns of values, one for each document, and the values and marks in them that stand for missing ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+from ..errors import InputError
+from ..text.characters import brief
 
 _MARKS = frozenset({"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "null"})
 
@@ -27,8 +30,25 @@ def is_missing(value: Any) -> bool:
         return False
 
 
-def values_of(column: Iterable[Any]) -> Iterable[Any]:
-    """Return a column; of a tensor of PyTorch, its numbers, as its elements are written tensor(3)."""
+def values_of(name: str, column: Any) -> Iterable[Any]:
+    """Return a column; of a tensor of PyTorch, its numbers, as its elements are written tensor(3).
+
+    Args:
+        name: what the column is, for messages.
+        column: one value for each document.
+
+    Raises:
+        InputError: the column is no list of values, or it does not say which value belongs to which document.
+    """
+    advice = "give a list with one value for each document"
+    if isinstance(column, str | bytes) or not isinstance(column, Iterable):
+        raise InputError(f"{name} is {brief(column)}; {advice}")
+    if isinstance(column, Mapping):
+        raise InputError(f"{name} is a mapping; {advice}, in the order of the documents")
+    if isinstance(column, set | frozenset):
+        raise InputError(f"{name} is a set, which has no order; {advice}")
+    if getattr(column, "ndim", 1) != 1:
+        raise InputError(f"{name} has shape {tuple(getattr(column, 'shape', ()))}; {advice}")
     return column.tolist() if hasattr(column, "tolist") and hasattr(column, "requires_grad") else column
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..text.characters import brief
-from .missing import is_mark, is_missing
+from .missing import is_mark, is_missing, values_of
 
 Times: TypeAlias = "npt.NDArray[np.datetime64]"
 
@@ -43,11 +43,10 @@ def parse_times(values: Iterable[Any], first_row: int = 0) -> Times:
     Raises:
         InputError: a value cannot be read; the message names its row.
     """
-    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        return values.astype(_UNIT)
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InputError(f"`timestamps` is {brief(values)}; give a list with one value for each document")
-    return np.array([_parsed(value, row) for row, value in enumerate(values, first_row)], _UNIT)
+    column = values_of("`timestamps`", values)
+    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
+        return column.astype(_UNIT)
+    return np.array([_parsed(value, row) for row, value in enumerate(column, first_row)], _UNIT)
 
 
 def _parsed(value: Any, row: int) -> np.datetime64 | None:

@@ -66,12 +66,10 @@ def inverted_rbo(topics: Topics, weight: float = 0.9, top_n: int = 10) -> Measur
         Measured, with the number of pairs in its settings. Topics without words are in no pair.
 
     Raises:
-        InputError: the weight is not between 0 and 1.
+        InputError: the weight is not above 0 and below 1.
 
     Source: Webber, Moffat & Zobel 2010, equation 32; as a diversity, Bianchi, Terragni & Hovy 2021 (.9, 10 words).
     """
-    if not 0 < weight < 1:
-        raise InputError(f"`weight` should be above 0 and below 1; it is {weight!r}")
     overlaps = _pairs(rank_biased_overlap([topic for topic in first_words(topics, top_n) if topic], weight, top_n))
     settings: dict[str, Any] = {"top_n": top_n, "weight": weight, "overlap": "extrapolated", "pairs": len(overlaps)}
     return Measured(1.0 - float(overlaps.mean()) if len(overlaps) else 1.0, **settings)
@@ -83,11 +81,18 @@ def rank_biased_overlap(topics: Topics, weight: float = 0.9, top_n: int = 10) ->
     Args:
         topics, weight, top_n: as for `inverted_rbo`.
 
+    Raises:
+        InputError: a topic has no words, or the weight is not above 0 and below 1.
+
     Source: Webber, Moffat & Zobel 2010, equation 32. Its sums are computed as one sum here. The agreement at depth d is
     the share of common words up to d. Beyond the end of the shorter list, this share is assumed to stay the same.
     """
+    if not 0 < weight < 1:
+        raise InputError(f"`weight` should be above 0 and below 1; it is {weight!r}")
     ranks = _ranks(topics, top_n)  # (K, W)
     lengths = np.isfinite(ranks).sum(axis=1)  # (K,)
+    if not lengths.all():
+        raise InputError(f"topic {int(lengths.argmin())} has no words; leave topics without words out")
     shorter, longer = np.minimum.outer(lengths, lengths), np.maximum.outer(lengths, lengths)  # (K, K)
     deepest = int(lengths.max(initial=0))
     shared = np.stack([_shared(ranks <= depth) for depth in range(1, deepest + 1)] or [np.zeros((0, 0))])
