@@ -266,7 +266,7 @@ def compact(strings: Sequence[str]) -> Sequence[str]:
 def _strings(name: str, values: Iterable[Any]) -> Sequence[str]:
     if isinstance(values, Strings):
         return compact(values)
-    column = values_of(f"`{name}`", values)
+    column = values_of(f"`{name}`", list(values) if isinstance(values, str) else values)  # "aab" is three labels
     return compact(["" if is_missing(value) else replace_surrogates(str(value)) for value in column])
 
 
