@@ -327,6 +327,8 @@ def test_the_options_of_a_run_repeat_it(data, tmp_path, monkeypatch):
     prepared = call("train", "corpus", "--model", "etm", "--recipe", "published", *fast, "--out", "run")
     assert prepared.exit_code == 0, prepared.output
     assert "min_df" not in Path("run/train.yaml").read_text(encoding="utf-8")
+    filters = json.loads(Path("run/metrics.json").read_text())["filters"]
+    assert filters == {"min_df": 5, "max_df": 0.5, "max_features": None, "remove_top": 0}
     assert call("train", "--config", "run/train.yaml", "--out", "run2", "--quiet").exit_code == 0
 
 

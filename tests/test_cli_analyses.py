@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import yaml
 
 import topicloom as tl
 from command_line import call, refused, shown
+from topicloom.cli.bars import bars
 
 WORDS = {
     "pets": "cat dog vet pets fur paw kitten puppy animal leash",
@@ -85,6 +87,20 @@ def test_trends(folder):
     shown = call("trends", folder / "run", "--samples", 50).stdout
     assert "↑ rising" in shown
     assert "2022-01 to" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(("width", "n_bars"), [(120, 24), (66, 24), (55, 12)])
+def test_the_bars_of_a_topic_are_on_one_line(folder, monkeypatch, width, n_bars):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = call("trends", folder / "run", "--period", "month", "--samples", 50).stdout
+    assert [len(line) for line in re.findall("[▁-█]+", shown)] == [n_bars] * 3
+
+
+def test_a_bar_of_several_periods_is_the_mean_of_their_documents():
+    nan = float("nan")
+    assert bars([0.5, nan, 1.0], [1, 0, 1]) == "▅ █"
+    assert bars([0.2, nan, nan, nan, 0.2, 1.0], [9, 0, 0, 0, 3, 1], 2) == "▅ █"  # 0.2 and 0.4
+    assert bars([nan], [0]) == " "
 
 
 def test_trends_of_one_topic(folder, tmp_path):

@@ -295,6 +295,30 @@ def test_a_vocabulary_is_for_matrices():
             corpus_of(X, ["cat", "dog"])
 
 
+def test_a_vocabulary_in_the_place_of_y_is_refused():
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    counts, words = np.random.default_rng(0).poisson(1, (6, 4)) + 1, list("abcd")
+    model = tl.GSM(2, epochs=1, hidden_size=4, random_state=0)
+    vectorizer = text.CountVectorizer(vocabulary=words)
+    for X in (counts, counts.tolist(), sparse.csr_array(counts)):
+        for y in (words, np.array(words), {"a": 0}, dict(enumerate(words)), vectorizer):
+            for method in (model.fit, model.partial_fit, model.fit_transform):
+                with pytest.raises(InputError, match=r"^the second argument is `y` of scikit-learn.*`vocabulary="):
+                    method(X, y)
+    for y in (
+        ["x"] * 6,
+        [0, 1, 2, 3],
+        [["x", "y", "z", "x"]] * 6,
+        np.zeros((6, 4)),
+        "abcd",
+        None,
+    ):  # classes, or no words
+        model.fit(counts, y)
+    model.fit(counts[:4], words)  # which may be the classes of the documents
+    with pytest.raises(InputError, match=r"inhomogeneous|same length"):
+        model.fit([[1, 2], [3]], ["a"])
+
+
 def test_a_corpus_on_disk_with_damaged_indices_is_refused(tmp_path):
     Corpus.from_counts(np.eye(4)).save(tmp_path / "corpus")
     for name, wrong in [("indices", 2**30), ("indices", -1), ("indptr", -7), ("data", np.nan)]:

@@ -393,7 +393,7 @@ def test_settings_at_their_limits_are_accepted(settings):
         ("background_topics", 1.0, "less than 1"),
         ("background_topics", -0.1, "greater than or equal to 0"),
         ("sharpness", 0.0, "greater than 0"),
-        ("eta", 0.0, "greater than or equal to 0.000001"),
+        ("eta", 0.0, "greater than or equal to 1e-06"),
     ],
 )
 def test_settings_beyond_their_limits_are_refused_in_one_sentence(name, value, wanted):

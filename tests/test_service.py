@@ -287,10 +287,20 @@ def test_bodies_that_cannot_be_used(client, body, status, message):
     assert message in answer.json()["error"]
 
 
-def test_only_get_and_post_are_answered(client):
-    for method in ("HEAD", "PUT", "OPTIONS"):
+def test_only_get_head_and_post_are_answered(client):
+    for method in ("DELETE", "PUT", "OPTIONS"):
         answer = client.request(method, "/api/topics")
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, POST")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, POST")
+
+
+@pytest.mark.parametrize(
+    "path", ["/health", "/", "/docs", "/api/topics", "/api/documents?topic=0", "/nowhere", "/api/infer"]
+)
+def test_head_is_get_without_the_body(client, path):
+    """Load balancers and link checkers ask by HEAD whether a service is there."""
+    whole, head = client.get(path), client.head(path)
+    assert whole.content
+    assert (head.status_code, head.headers, head.content) == (whole.status_code, whole.headers, b"")
 
 
 def test_a_body_without_a_length_is_limited_too(client):

@@ -28,7 +28,7 @@ from topicloom.topics.edits import checked_edits
 from topicloom.topics.groups import groups_of
 from topicloom.topics.shares import group_shares
 
-ALIASES = ("AtLeastOne", "Rate", "Share", "Positive", "NotNegative", "Annotated")
+ALIASES = ("AtLeastOne", "DirichletParameter", "Rate", "Share", "Positive", "NotNegative", "Annotated")
 
 # What readers see.
 
@@ -85,6 +85,17 @@ def test_types_are_given_in_words():
 def test_names_of_other_packages_are_corrected(kind, name, ours):
     with pytest.raises(SettingError, match=f"{kind.__name__} has no setting '{name}'; it is called `{ours}` here"):
         kind(**{name: 1})
+
+
+@pytest.mark.parametrize("cls", MODELS)
+def test_parameters_of_a_dirichlet_are_in_the_range_of_the_numbers(cls):
+    """Beyond it, shares were NaN, and the library behind Gibbs sampling ended the process."""
+    for name in {"alpha", "eta", "concentration"}.intersection(cls(2).get_params()):
+        for value in (1e-300, 1e-45, 1e39, float("inf"), float("nan")):
+            with pytest.raises(
+                SettingError, match=f"`{name}` of {cls.__name__} should be (great|less).* than or equal to 1e"
+            ):
+                check_settings(cls(2, **{name: value}))
 
 
 def test_a_long_value_is_not_quoted_in_full():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
+from .bars import bars, periods_of_a_bar
 from .files import check_new, check_table, mention_edits, open_topics
 from .options import Allow, AsJson, Overwrite, QuietNotes, Run, number_or_name
 from .shell import command, print_json, print_table
@@ -23,7 +23,7 @@ logger = logging.getLogger("topicloom")
 
 _MOST_COLUMNS = 8  # groups with a column each
 _GROUPS = 4  # into which numbers are divided
-_BARS = "▁▂▃▄▅▆▇█"
+_OTHERS = 41  # characters of the columns of `trends` besides the bars, with names of eight characters
 
 
 class Period(StrEnum):
@@ -124,7 +124,8 @@ def trends(
         )
     else:
         marks = {"rising": "↑ rising", "falling": "↓ falling", "steady": ""}
-        shares = view.shares
+        shares, n_docs = view.shares, found.shares.n_docs.tolist()
+        each = periods_of_a_bar(len(n_docs), _OTHERS)
         rows = (
             [
                 str(row["topic"]),
@@ -132,13 +133,14 @@ def trends(
                 row["name"],
                 marks[row["trend"]],
                 _p(row["p_holm"]),
-                _bars(found.shares.mean[:, row["topic"]].tolist()),
+                bars(found.shares.mean[:, row["topic"]].tolist(), n_docs, each),
             ]
             for row in found.trend_table().rows()
         )
         names = found.period_names
-        span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}, by {found.period}"
-        print_table(["topic", "share", "name", "trend", "p (Holm)", span], rows, n_numbers=2)
+        by = f"by {found.period}" if each == 1 else f"{each} {found.period}s a bar"
+        span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}, {by}"
+        print_table(["topic", "share", "name", "trend", "p (Holm)", span], rows, n_numbers=2, whole=5)
         _log_unknown(found.n_unknown, "time")
     _write(found.table(), out)
 
@@ -318,13 +320,6 @@ def _log_unknown(n_unknown: int, what: str) -> None:
         logger.info(
             "%s documents are left out, because their %s or all their words are unknown", f"{n_unknown:,}", what
         )
-
-
-def _bars(values: Sequence[float]) -> str:
-    """Draw shares as bars of text: the highest is that of the largest share; a gap stands for no documents."""
-    known = [value for value in values if value == value]
-    top = max(known, default=0.0) or 1.0
-    return "".join(" " if v != v else _BARS[min(int(v / top * len(_BARS)), len(_BARS) - 1)] for v in values)
 
 
 def _share(value: float | None) -> str:

@@ -181,12 +181,12 @@ def show_topics(topics: list[Topic]) -> None:
     print_table(["topic", "share", *(["name"] if named else []), "words"], rows, n_numbers=2)
 
 
-def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0) -> None:
-    """Columns under a head, the first `n_numbers` of them set to the right."""
+def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0, whole: int | None = None) -> None:
+    """Columns under a head, the first `n_numbers` of them set to the right. The cells of column `whole` stay whole."""
     table = Table(*head, box=None, pad_edge=False, header_style="bold")
     for column in table.columns[:n_numbers]:
         column.justify = "right"
-    _print(table, head, rows)
+    _print(table, head, rows, whole)
 
 
 def print_evaluation(found: Evaluation) -> None:
@@ -197,11 +197,11 @@ def print_evaluation(found: Evaluation) -> None:
     _print(table, [str(column.header) for column in table.columns], found.lines())
 
 
-def _print(table: Table, head: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
+def _print(table: Table, head: Sequence[str], rows: Iterable[Iterable[str]], whole: int | None = None) -> None:
     """Add rows to a table, and print it as wide as the terminal at most."""
     cells = [[printable(cell) for cell in row] for row in rows]
     console = Console(markup=False, highlight=False)
-    widths = _widths([head, *cells], console.width)
+    widths = _widths([head, *cells], console.width, whole)
     for column, width in zip(table.columns, widths, strict=True):
         column.overflow = "fold"  # names that differ at their ends only would look the same if they were cut
         column.width = width
@@ -210,7 +210,7 @@ def _print(table: Table, head: Sequence[str], rows: Iterable[Iterable[str]]) -> 
     console.print(table)
 
 
-def _widths(rows: Sequence[Sequence[str]], available: int) -> list[int | None]:
+def _widths(rows: Sequence[Sequence[str]], available: int, unbroken: int | None = None) -> list[int | None]:
     """Return how wide columns are if lines break between words; only long words are broken, if there is no other way.
 
     None leaves the widths to rich: where all fits, and where words of eight characters do not fit.
@@ -218,12 +218,16 @@ def _widths(rows: Sequence[Sequence[str]], available: int) -> list[int | None]:
     Args:
         rows: the cells, below the names of the columns.
         available: the characters of a line.
+        unbroken: a column whose cells stay whole, but for its name.
     """
     columns = list(zip(*rows, strict=True))
     whole = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     words = [max((cell_len(word) for cell in column for word in cell.split()), default=0) for column in columns]
     available -= 2 * (len(columns) - 1)  # the gaps between columns
-    kept = ([min(word, longest) for word in words] for longest in _KEPT_WORDS)
+    kept = [[min(word, longest) for word in words] for longest in _KEPT_WORDS]
+    if unbroken is not None:
+        for each in kept:
+            each[unbroken] = max(each[unbroken], *(cell_len(row[unbroken]) for row in rows[1:]), 0)
     least = next((each for each in kept if sum(each) <= available), None)
     if sum(whole) <= available or least is None:
         return [None] * len(columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from typing import Any, Literal
 
 import numpy as np
@@ -221,6 +221,31 @@ def _refuse_flat(X: Any) -> None:
     first: Any = next(iter(X))
     shown = brief(first.item() if hasattr(first, "item") else first)  # 1.0, and not np.float64(1.0)
     raise InputError(f"document 0 is {shown}, which is neither a text nor a row of counts; {advice}")
+
+
+def refuse_vocabulary_as_y(X: Any, y: Any) -> None:
+    """Raise InputError if the second argument of `fit`, which is `y` of scikit-learn and not used, is a vocabulary.
+
+    A mapping or a vectorizer is one, and so are strings if there is one for each column of X and not for each row.
+    """
+    is_vectorizer = hasattr(y, "get_feature_names_out")
+    if y is None or not (is_vectorizer or isinstance(y, Mapping) or _are_words_of_columns(X, y)):
+        return
+    words = "vectorizer.get_feature_names_out()" if is_vectorizer else "..."
+    raise InputError(
+        "the second argument is `y` of scikit-learn, which is not used, and this one is a vocabulary; give it as "
+        f"`vocabulary={words}`"
+    )
+
+
+def _are_words_of_columns(X: Any, y: Any) -> bool:
+    if isinstance(X, list) and X and isinstance(X[0], list | tuple):
+        shape: tuple[int, ...] = len(X), len(X[0])
+    else:
+        shape = () if isinstance(X, Corpus) else tuple(getattr(X, "shape", ()))
+    if len(shape) != 2 or isinstance(y, str) or not (isinstance(y, Sized) and isinstance(y, Iterable)):
+        return False
+    return len(y) == shape[1] != shape[0] and all(isinstance(word, str) for word in y)
 
 
 def _refuse_vocabulary(vocabulary: Vocabulary | None) -> None:

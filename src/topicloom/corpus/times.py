@@ -23,6 +23,7 @@ _LOOSE = re.compile(
     r"(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?)?年?"
     r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
 )
+_DAY_OR_MONTH = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2,4}\b")  # 31/12/2024, 12/31/2024, 31.12.2024
 _SECONDS, _MILLISECONDS = 1e8, 1e11  # numbers from these on are seconds or milliseconds since 1970
 
 
@@ -55,10 +56,13 @@ def _parsed(value: Any, row: int) -> np.datetime64 | None:
     try:
         return _read(value)
     except (ValueError, TypeError, OverflowError):
-        raise InputError(
-            f"the timestamp of document {row} is {brief(value)}, which cannot be read as a date; write it as "
-            "2021-05-03 or 2021-05-03T10:00:00"
-        ) from None
+        fault = f"the timestamp of document {row} is {brief(value)}, which"
+        if _DAY_OR_MONTH.match(str(value).strip()):
+            raise InputError(
+                f"{fault} may begin with the day or with the month; write the year first, as 2021-05-03, for example "
+                "by pandas.to_datetime(column, dayfirst=True)"
+            ) from None
+        raise InputError(f"{fault} cannot be read as a date; write it as 2021-05-03 or 2021-05-03T10:00:00") from None
 
 
 def _read(value: Any) -> np.datetime64:

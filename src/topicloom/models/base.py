@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from ..corpus import Corpus
-from ..corpus.inputs import corpus_of
+from ..corpus.inputs import corpus_of, refuse_vocabulary_as_y
 from ..corpus.parts import own_part, sum_of_ranks, totals
 from ..corpus.reference import CorpusReference
 from ..distributed.ranks import current
@@ -26,7 +26,6 @@ from ..errors import InputError, SettingError
 from ..metrics.vocabularies import Vocabulary
 from ..nn.network import TopicNetwork
 from ..settings import ReadableSettings, settle_settings
-from ..text import AnyTokenizer
 from ..training.batches import BatchReader
 from ..training.callbacks import Callback, check_callbacks
 from ..training.checkpoints import Checkpoints, check_start
@@ -177,6 +176,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
             OutOfMemoryError: the device has too little memory for a batch. The model has that state, too.
             TrainingInterrupted: a signal stopped the training, and there is a checkpoint.
         """
+        refuse_vocabulary_as_y(X, y)
         check_callbacks(callbacks)
         check_start(checkpoint, resume_from)
         names = check_monitors(monitor, monitor_every)
@@ -214,6 +214,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         Raises:
             InputError, TrainingDivergedError: as for `fit`.
         """
+        refuse_vocabulary_as_y(X, y)
         if current().size > 1:
             raise SettingError("`partial_fit` learns in one process; use `fit`, or start it without others")
         if not hasattr(self, "components_"):
@@ -262,8 +263,7 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
             )
         if corpus.is_empty.all():
             raise InputError("every document is empty, so there are no words to learn from")
-        self.vocabulary_ = list(corpus.vocabulary)
-        self.tokenizer_: AnyTokenizer = corpus.tokenizer
+        self.vocabulary_, self.tokenizer_ = list(corpus.vocabulary), corpus.tokenizer
         corpus = own_part(corpus)
         self.word_counts_, self.document_counts_, self.n_documents_ = totals(corpus)
         self.n_features_in_, self.fields_ = corpus.n_words, corpus.fields.kinds()

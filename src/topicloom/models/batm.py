@@ -43,7 +43,7 @@ from ..nn.gaussian_topics import GaussianTopics
 from ..nn.network import Loss, Player, TopicNetwork
 from ..nn.priors import laplace_dirichlet
 from ..nn.samplers import DirichletSampler
-from ..settings import AtLeastOne, NotNegative, Positive, Rate
+from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate
 from .deterministic import DeterministicNetwork
 from .embedded import EmbeddedTopicModel
 from .neural import NeuralTopicModel
@@ -145,7 +145,7 @@ class BATM(NeuralTopicModel):
         "epochs": 1000,
     }
 
-    alpha: Positive = 0.1
+    alpha: DirichletParameter = 0.1
     reconstruction_weight: NotNegative = 1.0
     critic_weight: NotNegative = 0.1
     critic_size: AtLeastOne = 128

@@ -55,7 +55,7 @@ from ..nn.encoders import DirichletHead, GaussianHead, IndicatorHead, WeibullHea
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import Posterior
 from ..nn.priors import laplace_dirichlet
-from ..settings import AtLeastOne, NotNegative, Positive, Share
+from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Share
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
@@ -246,8 +246,8 @@ class DirichletVAE(VariationalTopicModel):
 
     estimator: Estimator = "implicit"
     decoder: Literal["mixture", "product"] = "mixture"
-    alpha: Positive | None = None
-    concentration: Positive = 1.75
+    alpha: DirichletParameter | None = None
+    concentration: DirichletParameter = 1.75
     kl_weight: NotNegative | None = None  # type: ignore[assignment]  # the best weight depends on the estimator
     augmentation: AtLeastOne = 5
     sparsity: Share | None = None

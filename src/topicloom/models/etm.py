@@ -34,7 +34,7 @@ from ..errors import SettingError
 from ..nn.decoders import EmbeddedTopics, MixtureDecoder
 from ..nn.network import TopicNetwork
 from ..nn.priors import laplace_dirichlet, standard_normal
-from ..settings import Positive
+from ..settings import DirichletParameter, Positive
 from .embedded import EmbeddedTopicModel
 from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
@@ -82,7 +82,7 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
 
     topic_gain: Positive | None = None  # type: ignore[assignment]  # the best factor depends on the word vectors
     prior: Literal["laplace", "standard"] = "laplace"
-    alpha: Positive = 0.3
+    alpha: DirichletParameter = 0.3
 
     def nearest_words(self, topic: int, top_n: int = 10) -> list[str]:
         """Return the words whose vectors are nearest to the vector of a topic, by cosine similarity.

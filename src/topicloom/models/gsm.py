@@ -30,7 +30,7 @@ from ..errors import SettingError
 from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
 from ..nn.layers import linear
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
-from ..settings import AtLeastOne, Positive
+from ..settings import AtLeastOne, DirichletParameter
 from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
@@ -98,7 +98,7 @@ class GSM(VariationalTopicModel):
     }
 
     prior: Literal["laplace", "standard"] | None = None
-    alpha: Positive | None = None
+    alpha: DirichletParameter | None = None
     latent_size: Annotated[int, Field(ge=2)] | None = None
     decoder: Literal["mixture", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256

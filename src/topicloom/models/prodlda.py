@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from ..settings import AtLeastOne, NotNegative, Positive, Rate
+from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate
 from .dirichlet import DirichletVAE, Estimator
 from .published import PLAIN_VARIATIONAL
 
@@ -65,7 +65,7 @@ class ProdLDA(DirichletVAE):
 
     estimator: Estimator = "laplace"
     decoder: Literal["mixture", "product"] = "product"
-    alpha: Positive | None = 0.5
+    alpha: DirichletParameter | None = 0.5
     topic_gain: Positive | None = None  # type: ignore[assignment]  # the best factor depends on the number of topics
     kl_weight: NotNegative | None = 0.6
     batch_norm: bool = False

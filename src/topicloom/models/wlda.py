@@ -41,7 +41,7 @@ from ..nn.discrepancies import mmd
 from ..nn.network import Loss, TopicNetwork
 from ..nn.posteriors import Posterior
 from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, Sampler
-from ..settings import NotNegative, Positive, Rate
+from ..settings import DirichletParameter, NotNegative, Positive, Rate
 from .deterministic import DeterministicNetwork
 from .neural import NeuralTopicModel
 from .published import PLAIN
@@ -132,7 +132,7 @@ class WLDA(NeuralTopicModel):
     }
 
     prior: Literal["dirichlet", "gaussian", "gmm-std", "gmm-ctm"] = "dirichlet"
-    alpha: Positive = 0.1
+    alpha: DirichletParameter = 0.1
     mmd_weight: NotNegative = 0.2
     noise: Rate = 0.05
     tau: Positive = 1.0

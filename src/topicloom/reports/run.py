@@ -197,6 +197,7 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "words": corpus.n_words,
         "tokens": corpus.n_tokens,
         "digest": corpus.counts_digest,
+        **({"filters": corpus.settings} if corpus.settings else {}),
         "epochs": int(last.get("epoch", 0)),
         "training_seconds": round(seconds, 3),
         "final": {name: value for name, value in last.items() if name != "epoch"},

@@ -35,7 +35,7 @@ _HEADERS: dict[bytes, bytes] = {
     b"cache-control": b"no-store",
 }
 _OPEN = "/health"  # the one path that needs no token
-_METHODS = ("GET", "POST")
+_METHODS = ("GET", "HEAD", "POST")
 
 
 class Refusal(Exception):
@@ -67,7 +67,10 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         began = time.perf_counter()
-        answer = _Answer(send, _CLOSE if _has_body(scope) else [])
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        answer = _Answer(send, _CLOSE if _has_body(scope) else [], is_head=method == "HEAD")
+        if method == "HEAD":  # what GET answers, without the body
+            scope = {**scope, "method": "GET"}
         self.n_requests += 1
         self.measures.in_progress.inc()
         try:
@@ -85,7 +88,6 @@ class Guard:
             self.n_requests -= 1
             self.measures.in_progress.dec()
             route = getattr(scope.get("route"), "path", "other")
-            method = scope["method"] if scope["method"] in _METHODS else "other"
             self.measures.requests.labels(route, method, str(answer.status)).inc()
             self.measures.seconds.labels(route).observe(time.perf_counter() - began)
 
@@ -126,7 +128,7 @@ class Guard:
                 [(b"www-authenticate", challenge) for challenge in challenges],
             )
         if scope["method"] not in _METHODS:
-            raise Refusal(405, "only GET and POST are answered", [(b"allow", ", ".join(_METHODS).encode())])
+            raise Refusal(405, "only GET, HEAD and POST are answered", [(b"allow", ", ".join(_METHODS).encode())])
         if scope["method"] == "POST":
             _check_origin(host, headers)
 
@@ -190,10 +192,11 @@ class _Answer:
         send: sends a message.
         unread: headers of an answer that is given before the whole body was read. They close the connection, because a
             client could otherwise keep it for as long as it likes by sending the rest slowly.
+        is_head: whether only the headers are sent.
     """
 
-    def __init__(self, send: Send, unread: Headers) -> None:
-        self.send, self.unread, self.status = send, unread, 0
+    def __init__(self, send: Send, unread: Headers, *, is_head: bool = False) -> None:
+        self.send, self.unread, self.is_head, self.status = send, unread, is_head, 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -201,6 +204,8 @@ class _Answer:
             headers = list(message.get("headers", ()))
             given = {name.lower() for name, _ in headers}
             message["headers"] = headers + [each for each in _HEADERS.items() if each[0] not in given]
+        elif self.is_head:
+            message = {**message, "body": b""}
         await self.send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
@@ -214,4 +219,4 @@ class _Answer:
             *self.unread,
         ]
         await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body, "more_body": False})
+        await self({"type": "http.response.body", "body": body, "more_body": False})

@@ -2,6 +2,7 @@
 
 from .checks import (
     AtLeastOne,
+    DirichletParameter,
     NotNegative,
     Positive,
     Rate,
@@ -19,6 +20,7 @@ from .values import describe_value, path_settings, settings_as_json, settings_as
 
 __all__ = [
     "AtLeastOne",
+    "DirichletParameter",
     "NotNegative",
     "Positive",
     "Rate",

@@ -19,6 +19,7 @@ from ..errors import SettingError, nearest
 AtLeastOne = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+DirichletParameter = Annotated[float, Field(ge=1e-30, le=1e30)]  # beyond these, float32 cannot compute with it
 Share = Annotated[float, Field(gt=0, lt=1)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
@@ -164,6 +165,9 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 def _wanted(problem: Any) -> str:
     """Turn 'Input should be ...' into 'should be ...', with the place in a list or the key of a dictionary."""
     message = str(problem["msg"]).removeprefix("Input ")
+    limit = next((value for name, value in problem.get("ctx", {}).items() if name in ("ge", "gt", "le", "lt")), None)
+    if isinstance(limit, float):  # 1e-30, and not 0.000000000000000000000000000001
+        message = f"{message.rpartition(' ')[0]} {limit:g}"
     if problem["loc"][-1:] == ("[key]",):
         return message.replace("should be", "should have as keys")
     inside = [part for part in problem["loc"] if isinstance(part, int)]

@@ -25,7 +25,7 @@ from ...corpus import Corpus
 from ...errors import InputError, SettingError
 from ...nn.gradients import without_gradients
 from ...nn.mean_field import MeanFieldNetwork
-from ...settings import AtLeastOne, Positive
+from ...settings import AtLeastOne, DirichletParameter
 from ...training.batches import BatchReader, choose_device
 from ...training.callbacks import Callback, ProgressBar, tell_epoch, watched
 from ...training.collapse import CollapseWatch
@@ -69,8 +69,8 @@ class LDA(Published, TopicModel):
     method: Literal["variational", "gibbs"] = "variational"
     epochs: AtLeastOne | None = None
     batch_size: AtLeastOne = 256
-    alpha: Positive | None = None
-    eta: Positive | None = None
+    alpha: DirichletParameter | None = None
+    eta: DirichletParameter | None = None
     n_jobs: AtLeastOne = 1
 
     def build_network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:

@@ -32,6 +32,7 @@ from ...errors import SettingError
 from ...nn.network import TopicNetwork
 from ...settings import (
     AtLeastOne,
+    DirichletParameter,
     NotNegative,
     Positive,
     Rate,
@@ -107,8 +108,8 @@ class Loom(VariationalTopicModel):
     background_topics: Rate = 0.05
     count_power: Annotated[float, Field(gt=0, le=1)] = 0.6
     sharpness: Positive = 1.25
-    alpha: Positive = 0.3
-    eta: Annotated[float, Field(ge=1e-6, allow_inf_nan=False)] = 0.01
+    alpha: DirichletParameter = 0.3
+    eta: Annotated[float, Field(ge=1e-6, le=1e30)] = 0.01
     refine: Annotated[int, Field(ge=0)] = 10
 
     def transform(self, X: Any, refine: int | None = None) -> Array:
