@@ -14,6 +14,11 @@ export function line(text: string): string {
   return clean(text).replace(/\s+/g, " ").trim();
 }
 
+/** The name of a topic that was typed or pasted, in the form in which the Python package takes it. */
+export function nameFrom(typed: string): string {
+  return [...line(typed.replace(CONTROL, " "))].slice(0, 200).join("").trim();
+}
+
 /** The beginning of a line, at most so wide; a wide character, such as a Chinese one, counts as two. */
 export function shortened(text: string, most: number): string {
   let width = 0;

@@ -1,5 +1,6 @@
 // The edits that are made in the page: a list that the Python package applies. All numbers are those of this page.
 
+import { nameFrom } from "./clean";
 import type { Core, Edit } from "./data/types";
 import { remember, remembered } from "./state.svelte";
 
@@ -35,7 +36,7 @@ export class Edits {
   }
 
   rename(topic: number, name: string): void {
-    const given = name.replace(/\s+/g, " ").trim().slice(0, 200);
+    const given = nameFrom(name);
     const { [topic]: _, ...others } = this.names;
     this.names = given === "" || given === this.core.names[topic] ? others : { ...others, [topic]: given };
     this.keep();
@@ -60,7 +61,7 @@ export class Edits {
   }
 
   canDrop(topic: number): boolean {
-    return this.drops.includes(topic) || this.left([], topic) >= 2;
+    return this.drops.includes(topic) || this.left([], [topic]) >= 2;
   }
 
   /** Drops a topic, or takes that back. A topic that is merged is dropped with its group. */
@@ -122,13 +123,16 @@ export class Edits {
     return `${lines.join("\n")}\n`;
   }
 
-  private left(merged: number[], dropped = -1): number {
-    const gone = new Set([...this.drops.filter((k) => !merged.includes(k)), dropped]);
+  /** How many topics there would be. A topic that is merged goes with its group. */
+  private left(merged: number[], dropped: number[] = []): number {
+    const gone = [...this.drops.filter((k) => !merged.includes(k)), ...dropped];
     const groups = [...this.merges, merged].filter((group) => group.length);
     const leader = Array.from({ length: this.core.n_topics }, (_, k) => k);
     const find = (k: number): number => (leader[k] === k ? k : find(leader[k]));
     for (const group of groups) for (const k of group) leader[find(k)] = find(group[0]);
-    return new Set(leader.map((_, k) => find(k)).filter((k) => !gone.has(k))).size;
+    const kept = new Set(leader.map((_, k) => find(k)));
+    for (const k of gone) kept.delete(find(k));
+    return kept.size;
   }
 
   private keep(): void {

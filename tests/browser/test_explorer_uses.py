@@ -185,3 +185,37 @@ def test_the_list_of_edits_has_the_names_that_are_saved(browser, page):
     assert listed == ["Topics 0, 1 are merged", "Topic 0 is named “name 0”", "Topic 2 is named “name 2”"]
     assert button.text.split()[-1] == "3"
     browser.run("localStorage.clear()")
+
+
+def test_the_last_group_of_topics_cannot_be_dropped(browser, page):
+    browser.open(page)
+    browser.run("localStorage.clear()")
+    browser.open(page)
+    for topic in (0, 1):
+        browser.find(f"#content input[value='{topic}']").click()
+    next(each for each in browser.all("#content button") if each.text == "Merge").click()
+    for topic in range(3):  # either would leave one topic, since a merged topic is dropped with its group
+        browser.find(f"#content tbody button[aria-label='Topic {topic}']").click()
+        assert not next(each for each in browser.all("#topic button") if each.text == "Drop").is_enabled()
+    browser.run("localStorage.clear()")
+
+
+def test_a_name_has_the_form_that_python_takes(browser, page, topics):
+    browser.open(page)
+    browser.run("localStorage.clear()")
+    browser.open(page)
+    typed = "\x07", "\u202e", " art\x07of\u2028\u202ethe \u202c state ", "\U0001f600" * 250
+    before = browser.find("#content tbody input[aria-label='Name of topic 1']").get_attribute("value")
+    shown = [
+        browser.run(
+            "const field = document.querySelector(`#content tbody input[aria-label='Name of topic 1']`);"
+            "field.value = arguments[0]; field.dispatchEvent(new Event('change', {bubbles: true})); return field.value",
+            name,
+        )
+        for name in typed
+    ]
+    # Nothing is left of the first two names, and an empty name takes the name back.
+    assert shown == [before, before, "art of the state", "\U0001f600" * 200]
+    for name in shown[2:]:
+        assert topics.rename({1: name}).model.topic_names_[1] == name
+    browser.run("localStorage.clear()")
