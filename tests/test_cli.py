@@ -301,6 +301,21 @@ def test_a_file_may_name_several_covariates(data, tmp_path, written, names):
     assert list(tl.Corpus.load(out / "documents").covariates) == names
 
 
+def test_a_prepared_corpus_keeps_covariates(data, tmp_path):
+    corpus, out = tmp_path / "corpus", tmp_path / "run"
+    refused("prepare", data / "pets.jsonl", "--out", corpus, "--covariate", "author", says=["--covariate", "author"])
+    assert not corpus.exists()
+    prepare = ("prepare", data / "pets.jsonl", "--out", corpus, "--min-df", 1)
+    assert call(*prepare).exit_code == 0
+    refused("train", corpus, "--covariate", "label", "--out", out, says=["has no covariates", "prepare --covariate"])
+    assert call(*prepare, "--covariate", "label", "--overwrite").exit_code == 0
+    assert tl.Corpus.load(corpus).covariates["label"].values() == list(tl.Corpus.load(corpus).labels)
+    fast = ("--model", "gsm", "--topics", 2, "--epochs", 1, "--no-explorer")
+    assert call("train", corpus, "--covariate", "label", *fast, "--out", out).exit_code == 0
+    assert list(tl.Corpus.load(out / "documents").covariates) == ["label"]
+    assert call("by", out, "label").exit_code == 0
+
+
 def test_the_options_of_a_run_repeat_it(data, tmp_path, monkeypatch):
     rows = "".join(f"{text}\t{n}\tno\n" for n, text in enumerate([PETS, MONEY] * 30))
     (tmp_path / "a.tsv").write_text(rows, encoding="utf-8")

@@ -107,7 +107,7 @@ def with_covariates(source: str, options: Preparing, columns: Sequence[str]) -> 
             raise InputError(
                 f"the corpus {source} has no covariate {missing[0]!r}; {nearest(missing[0], corpus.covariates)}"
                 if corpus.covariates
-                else f"the corpus {source} has no covariates; train on the text that it was made of"
+                else f"the corpus {source} has no covariates; make it again with `prepare --covariate`"
             )
         return corpus
 

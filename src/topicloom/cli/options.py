@@ -210,6 +210,12 @@ Allow = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
+Covariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate", metavar="COLUMN", help="Column with a number or a category of each document; repeatable."
+    ),
+]
 Excel = Annotated[
     bool,
     typer.Option(

@@ -17,6 +17,7 @@ from .options import (
     Allow,
     AsJson,
     Config,
+    Covariates,
     Device,
     DocTopics,
     Epochs,
@@ -80,6 +81,7 @@ def prepare(
     source: Source,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the corpus is written.")],
     options: Preparing,
+    covariate: Covariates = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Keep the raw texts in the corpus.")] = True,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -90,9 +92,12 @@ def prepare(
     from ..files import require_free
 
     require_free(out, "corpus.json", overwrite)
+    add = with_covariates(source, options, covariate or [])
     corpus = Corpus.from_file(
         source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
     )
+    if covariate:
+        add(corpus).save(out, overwrite=True)
     logger.info("%s in %s", corpus, out)
     if as_json:
         print_json(
@@ -127,10 +132,7 @@ def train(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the model; repeatable.")
     ] = None,
-    covariate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column with a number or a category of each document; repeatable."),
-    ] = None,
+    covariate: Covariates = None,
     doc_topics: Annotated[DocTopics, typer.Option(help="Format of the table of documents.")] = DocTopics.csv,
     texts: Annotated[
         bool, typer.Option("--texts/--no-texts", help="Write the texts into the table of documents and documents/.")
