@@ -811,6 +811,46 @@ def test_documents_with_the_same_id_are_all_found(live, tmp_path):
     opened.close()
 
 
+def test_documents_are_found_by_parts_of_their_ids(live, tmp_path):
+    corpus = live.snapshot.topics.corpus
+    ids = ["dog-5" if n == 5 else f"NY-2024/{n}" for n in range(62)]
+    build_index(tmp_path / "ids.sqlite", "", replace(corpus, fields=replace(corpus.fields, ids=ids)), None)
+    opened = Live(live.run, live.snapshot, DocumentIndex(tmp_path / "ids.sqlite"), LIMITS)
+    with_dog = live.documents(None, "dog", None, None, 1)["total"]
+
+    def found(query: str, topic: int | None = None) -> list[str]:
+        """The ids of all documents, by pages of seven."""
+        listed, after = [], None
+        while listed == [] or after is not None:
+            page = opened.documents(topic, query, None, after, 7)
+            listed += [each["id"] for each in page["documents"]]
+            after = page["next"]
+            if page["total"] == 0:
+                break
+        assert page["total"] == len(listed) == len(set(listed))
+        return listed
+
+    assert found("ny-2024/17") == ["NY-2024/17"]
+    assert found(" NY-2024/1 ") == ["NY-2024/1", *(f"NY-2024/{n}" for n in range(10, 20))]
+    assert found("/17") == ["NY-2024/17"]
+    assert found('"/17"') == found("") == []
+    assert found("dog")[0] == "dog-5"  # an id; the others have the word
+    assert len(found("dog")) == with_dog + 1
+    assert len(found('"dog"')) == with_dog
+    assert len(found("2024")) == 61  # in no text, but in nearly all ids
+    assert set(found("/17", topic=1)) == {"NY-2024/17"}
+    assert set(found("dog", topic=1)) == set(found("dog"))
+    opened.close()
+    assert (
+        live.documents(None, "17", None, None, 9)["total"] == 1 + live.documents(None, '"17"', None, None, 9)["total"]
+    )
+    numbers = replace(corpus, fields=replace(corpus.fields, ids=[str(n) for n in range(62)]))
+    build_index(tmp_path / "numbers.sqlite", "", numbers, None)
+    opened = Live(live.run, live.snapshot, DocumentIndex(tmp_path / "numbers.sqlite"), LIMITS)
+    assert found("1") == ["1"]  # a number that nobody gave is found as a whole only
+    opened.close()
+
+
 def test_a_list_has_the_beginning_of_long_texts(live, tmp_path):
     corpus = live.snapshot.topics.corpus
     texts = ["a" * 300, "b" * 301, *corpus.texts[2:]]

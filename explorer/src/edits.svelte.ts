@@ -10,36 +10,122 @@ interface Kept {
   drops: number[];
 }
 
+/** One line of the list of edits. */
+export interface Entry {
+  topics: number[];
+  name: string | null; // of a topic that is renamed
+  kind: "merge" | "drop" | "rename";
+}
+
+/** What an undo or a redo changed in the list of edits. */
+export interface Turn {
+  undone: boolean;
+  gone: Entry[];
+  come: Entry[];
+}
+
+const MOST_STEPS = 200;
+
 export class Edits {
-  names = $state<Record<number, string>>({});
-  merges = $state<number[][]>([]);
-  drops = $state<number[]>([]);
+  names = $state.raw<Record<number, string>>({}); // these three are replaced and never changed in place, so that steps can hold them
+  merges = $state.raw<number[][]>([]);
+  drops = $state.raw<number[]>([]);
   // A merged topic may be named by any of its numbers, and has one name; a dropped one has none.
   readonly named = $derived(Object.fromEntries(Object.entries(this.names).filter(([key]) => this.isNamed(Number(key)))));
   readonly size = $derived(Object.keys(this.named).length + this.merges.length + this.drops.length);
+  private past = $state.raw<Kept[]>([]); // oldest first
+  private future = $state.raw<Kept[]>([]); // what was undone, latest last
   private readonly place: string;
 
   constructor(private readonly core: Core) {
     this.place = `edits-${core.key}`;
-    this.read();
+    const kept = this.stored();
+    if (kept) this.set(kept);
     // Another tab with this page has changed its edits, which are those of this tab too; neither may overwrite the other's.
-    addEventListener("storage", () => this.read());
+    addEventListener("storage", () => {
+      const kept = this.stored();
+      if (kept) this.change(kept);
+    });
   }
 
-  private read(): void {
+  private stored(): Kept | null {
     try {
       const kept = JSON.parse(remembered(this.place) ?? "null") as Kept | null;
-      if (kept) [this.names, this.merges, this.drops] = [kept.names, kept.merges, kept.drops];
+      return kept && { names: kept.names ?? {}, merges: kept.merges ?? [], drops: kept.drops ?? [] };
     } catch {
-      // what was kept is of another kind
+      return null; // what was kept is of another kind
     }
+  }
+
+  private now(): Kept {
+    return { names: this.names, merges: this.merges, drops: this.drops };
+  }
+
+  /** Makes a step that can be undone. */
+  private change(changes: Partial<Kept>): void {
+    const before = this.now();
+    const after = { ...before, ...changes };
+    if (JSON.stringify(after) === JSON.stringify(before)) return;
+    this.past = [...this.past.slice(1 - MOST_STEPS), before];
+    this.future = [];
+    this.set(after);
+    remember(this.place, JSON.stringify(after));
+  }
+
+  private set(kept: Kept): void {
+    [this.names, this.merges, this.drops] = [kept.names, kept.merges, kept.drops];
+  }
+
+  get canUndo(): boolean {
+    return this.past.length > 0;
+  }
+
+  get canRedo(): boolean {
+    return this.future.length > 0;
+  }
+
+  /** Takes the last change back, whatever it was. */
+  undo(): Turn | null {
+    return this.turn(true);
+  }
+
+  redo(): Turn | null {
+    return this.turn(false);
+  }
+
+  private turn(undone: boolean): Turn | null {
+    const kept = (undone ? this.past : this.future).at(-1);
+    if (!kept) return null;
+    const [before, now] = [this.entries, this.now()];
+    if (undone) [this.past, this.future] = [this.past.slice(0, -1), [...this.future, now]];
+    else [this.past, this.future] = [[...this.past, now], this.future.slice(0, -1)];
+    this.set(kept);
+    remember(this.place, JSON.stringify(kept));
+    const after = this.entries;
+    const without = (some: Entry[], others: Entry[]) => some.filter((each) => !others.some((other) => JSON.stringify(other) === JSON.stringify(each)));
+    return { undone, gone: without(before, after), come: without(after, before) };
+  }
+
+  /** The list of edits as it is shown. */
+  get entries(): Entry[] {
+    return [
+      ...this.merges.map((topics): Entry => ({ topics: [...topics], name: null, kind: "merge" })),
+      ...this.drops.map((topic): Entry => ({ topics: [topic], name: null, kind: "drop" })),
+      ...Object.entries(this.named).map(([topic, name]): Entry => ({ topics: [Number(topic)], name, kind: "rename" })),
+    ];
+  }
+
+  /** Takes one entry of the list back. */
+  remove({ topics, kind }: Entry): void {
+    if (kind === "merge") this.change({ merges: this.merges.filter((each) => each[0] !== topics[0]) });
+    else if (kind === "drop") this.toggleDrop(topics[0]);
+    else this.rename(topics[0], "");
   }
 
   rename(topic: number, name: string): void {
     const given = nameFrom(name);
     const { [topic]: _, ...others } = this.names;
-    this.names = given === "" || given === this.core.names[topic] ? others : { ...others, [topic]: given };
-    this.keep();
+    this.change({ names: given === "" || given === this.core.names[topic] ? others : { ...others, [topic]: given } });
   }
 
   /** Whether these topics can become one. */
@@ -50,14 +136,8 @@ export class Edits {
   merge(topics: number[]): void {
     const joined = new Set(topics);
     for (const group of this.merges) if (group.some((k) => joined.has(k))) group.forEach((k) => joined.add(k));
-    this.merges = [...this.merges.filter((group) => !group.some((k) => joined.has(k))), [...joined].sort((a, b) => a - b)];
-    this.drops = this.drops.filter((k) => !joined.has(k));
-    this.keep();
-  }
-
-  unmerge(group: number[]): void {
-    this.merges = this.merges.filter((each) => each[0] !== group[0]);
-    this.keep();
+    const merges = [...this.merges.filter((group) => !group.some((k) => joined.has(k))), [...joined].sort((a, b) => a - b)];
+    this.change({ merges, drops: this.drops.filter((k) => !joined.has(k)) });
   }
 
   canDrop(topic: number): boolean {
@@ -68,12 +148,9 @@ export class Edits {
   toggleDrop(topic: number): void {
     const group = this.groupOf(topic) ?? [topic];
     const dropped = this.drops.includes(topic);
-    this.drops = this.drops.filter((k) => !group.includes(k));
-    if (!dropped) {
-      if (group.length > 1) this.unmerge(group);
-      this.drops = [...this.drops, ...group].sort((a, b) => a - b);
-    }
-    this.keep();
+    const drops = this.drops.filter((k) => !group.includes(k));
+    if (dropped) this.change({ drops });
+    else this.change({ merges: this.merges.filter((each) => each[0] !== group[0]), drops: [...drops, ...group].sort((a, b) => a - b) });
   }
 
   groupOf(topic: number): number[] | null {
@@ -93,8 +170,7 @@ export class Edits {
   }
 
   clear(): void {
-    [this.names, this.merges, this.drops] = [{}, [], []];
-    this.keep();
+    this.change({ names: {}, merges: [], drops: [] });
   }
 
   list(): Edit[] {
@@ -133,10 +209,6 @@ export class Edits {
     const kept = new Set(leader.map((_, k) => find(k)));
     for (const k of gone) kept.delete(find(k));
     return kept.size;
-  }
-
-  private keep(): void {
-    remember(this.place, JSON.stringify({ names: this.names, merges: this.merges, drops: this.drops }));
   }
 }
 

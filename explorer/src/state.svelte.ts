@@ -1,7 +1,8 @@
 // What the views share: the data, the language, the theme, what is selected, and the edits.
 
 import { colourOf } from "./colours";
-import { Edits } from "./edits.svelte";
+import { line } from "./clean";
+import { Edits, type Entry, type Turn } from "./edits.svelte";
 import { messages, type Language } from "./i18n";
 import { sourceOf, type Source } from "./data/source";
 import { Store } from "./data/store";
@@ -23,8 +24,11 @@ export class State {
   topic = $state(0);
   relevance = $state(0.5);
   query = $state(""); // of the documents
+  label = $state(""); // only documents of this class
   word = $state("");
   onlyTopic = $state(false);
+  turned = $state.raw<Turn | null>(null); // what was just undone or redone
+  private untilShown = 0; // a timer
   private system = $state(dark.matches);
 
   readonly dark = $derived(this.theme === "auto" ? this.system : this.theme === "dark");
@@ -48,6 +52,16 @@ export class State {
     dark.addEventListener("change", () => (this.system = dark.matches));
     this.read();
     addEventListener("hashchange", () => this.read());
+    // What is typed replaces the address, after a while: it shall neither fill the history nor be written at every key.
+    $effect.root(() => {
+      $effect(() => {
+        const wanted = this.address;
+        const timer = setTimeout(() => {
+          if (location.hash && wanted === this.address && wanted !== location.hash) history.replaceState(null, "", wanted);
+        }, 400);
+        return () => clearTimeout(timer);
+      });
+    });
   }
 
   get views(): View[] {
@@ -57,6 +71,7 @@ export class State {
   }
 
   go(view: View): void {
+    if (view !== this.view) scrollTo(0, 0); // the place on the page was one of the last view
     this.view = view;
     this.write();
   }
@@ -84,6 +99,19 @@ export class State {
     return this.edits.names[topic] ?? this.core.names[topic];
   }
 
+  /** An entry of the list of edits in words. */
+  edit({ kind, topics, name }: Entry): string {
+    if (kind === "merge") return this.t.editMerged(topics.join(", "));
+    return kind === "drop" ? this.t.editDropped(String(topics[0])) : this.t.editRenamed(topics[0], line(name ?? ""));
+  }
+
+  /** Undoes the last change of the edits, or makes it again; for a while the page says what it was. */
+  turn(undone: boolean): void {
+    this.turned = undone ? this.edits.undo() : this.edits.redo();
+    clearTimeout(this.untilShown);
+    this.untilShown = setTimeout(() => (this.turned = null), 6000);
+  }
+
   count(value: number): string {
     return this.numbers.format(value);
   }
@@ -102,15 +130,31 @@ export class State {
     return 1 - this.distances[a * this.core.n_topics + b] / 255;
   }
 
+  /** What the page shows, as the part of its address after the #. */
+  private get address(): string {
+    const asked = new URLSearchParams();
+    if (this.view === "words" && this.word) asked.set("word", this.word);
+    if (this.view === "documents") {
+      if (this.query.trim() && this.query.length <= 2000) asked.set("q", this.query.trim());
+      if (this.label) asked.set("class", this.label);
+      if (this.onlyTopic) asked.set("only", "topic");
+    }
+    return `#${this.view}/${this.topic}${asked.toString() && `?${asked}`}`;
+  }
+
   private write(): void {
-    const wanted = `#${this.view}/${this.topic}`;
-    if (location.hash !== wanted) location.hash = wanted;
+    if (location.hash !== this.address) location.hash = this.address;
   }
 
   private read(): void {
-    const [view, topic] = location.hash.slice(1).split("/");
+    if (location.hash === this.address) return; // and what is being typed is not taken back
+    const [path, ...rest] = location.hash.slice(1).split("?");
+    const [view, topic] = path.split("/");
     this.view = this.views.includes(view as View) ? (view as View) : "topics"; // the address without a view is the first one
     const number = topic ? Number(topic) : NaN;
+    const asked = new URLSearchParams(rest.join("?"));
+    if (this.view === "words") this.word = asked.get("word") ?? this.word;
+    if (this.view === "documents") [this.query, this.label, this.onlyTopic] = [asked.get("q") ?? "", asked.get("class") ?? "", asked.has("only")];
     this.topic = Number.isInteger(number) && number >= 0 && number < this.core.n_topics ? number : (this.order[0] ?? 0);
   }
 }

@@ -38,10 +38,12 @@ export interface Inferred {
   words: number[]; // the numbers of the known ones
 }
 
-/** What a document has to contain; `has` says whether a text has it as a word. */
+/** What a document has to contain; `has` says whether a text has it as a word, `inIds` whether it may be in the id instead, and `nIds` how many have it. */
 interface Part {
   text: string;
   has: ((text: string) => boolean) | null;
+  inIds: boolean;
+  nIds: number;
 }
 
 // eslint-disable-next-line no-control-regex
@@ -65,6 +67,7 @@ class PageSource implements Source {
   readonly save = null;
   readonly canInfer = document.getElementById("part-inference") !== null;
   private lower: string[] | null = null;
+  private ids: string[] | null = null; // in small letters
   private inference: Promise<Inference> | null = null;
 
   constructor(private readonly store: Store) {}
@@ -73,15 +76,26 @@ class PageSource implements Source {
     const documents = await this.store.documents();
     const texts = await this.store.texts();
     const wanted = (query.text ?? "").trim().toLowerCase();
-    const parts = await this.partsOf(query.text ?? "");
+    if (wanted) this.ids ??= Array.from({ length: documents.size }, (_, place) => documents.id(place).toLowerCase());
+    const parts = await this.partsOf(query.text ?? "", documents.hasIds ? (this.ids ?? []) : []);
     if (wanted && texts) this.lower ??= texts.map((text) => text.toLowerCase());
     const { label = null, topic = null } = query;
-    const found: number[] = [];
-    for (let place = 0; place < documents.size; place++) {
-      if (label && documents.labels?.[place] !== label) continue;
-      if (topic !== null && documents.share(place, topic) === 0) continue;
-      if (wanted && !this.matches(documents, texts, place, wanted, parts)) continue;
-      found.push(place);
+    const all = (): number[] => {
+      const [byId, found]: number[][] = [[], []]; // what is asked for by its id comes first
+      for (let place = 0; place < documents.size; place++) {
+        if (label && documents.labels?.[place] !== label) continue;
+        if (topic !== null && documents.share(place, topic) === 0) continue;
+        if (wanted && !this.matches(documents, texts, place, wanted, parts)) continue;
+        const id = wanted && this.ids![place];
+        if (id && id === wanted) byId.unshift(place);
+        else (id && parts.some(({ inIds }) => inIds) && id.includes(wanted) ? byId : found).push(place);
+      }
+      return byId.length ? [...byId, ...found] : found;
+    };
+    let found = all();
+    if (!found.length && parts.some(({ inIds, nIds }) => nIds && !inIds)) {
+      for (const part of parts) part.inIds = part.nIds > 0; // no text has them
+      found = all();
     }
     const places = Uint32Array.from(found);
     if (topic !== null) {
@@ -112,25 +126,31 @@ class PageSource implements Source {
     return { theta: [...theta], known: words.length, tokens: tokens.length, words };
   }
 
-  /** The parts of a search: what stands in quotation marks is a word of the vocabulary, or else a part of the text. */
-  private async partsOf(text: string): Promise<Part[]> {
+  /**
+   * The parts of a search: what stands in quotation marks is a word of the vocabulary, or else a part of the text. What
+   * does not may also be in an id, unless more than half of all ids have it, so that it would tell little.
+   */
+  private async partsOf(text: string, ids: string[]): Promise<Part[]> {
     const parts: Part[] = [];
     for (const [found, quoted] of text.matchAll(/["“”]([^"“”]+)["“”]|\S+/g)) {
       const tokenizer = quoted ? await this.store.tokenizer() : null;
       const number = tokenizer?.numberOf(quoted.trim()) ?? -1;
       const has = number < 0 ? null : (text: string) => tokenizer!.tokens(text).some(({ word }) => word === number);
-      parts.push({ text: (quoted ?? found).trim().toLowerCase(), has });
+      const part = (quoted ?? found).trim().toLowerCase();
+      const n = quoted ? 0 : ids.reduce((sum, id) => sum + Number(id.includes(part)), 0);
+      parts.push({ text: part, has, inIds: n > 0 && 2 * n <= ids.length, nIds: n });
     }
     return parts;
   }
 
-  /** Whether a document has the id `wanted`, or each of the parts in its text or its class; a word of the vocabulary has to be in its text. */
+  /** Whether a document has the id `wanted`, or each of the parts in its text, its class or its id; a word of the vocabulary has to be in its text. */
   private matches(documents: Documents, texts: string[] | null, place: number, wanted: string, parts: Part[]): boolean {
-    if (documents.id(place).toLowerCase() === wanted) return true;
+    const id = this.ids![place];
+    if (id === wanted) return true;
     const label = documents.label(place).toLowerCase();
-    return parts.every(({ text, has }) => {
+    return parts.every(({ text, has, inIds }) => {
       const lower = this.lower?.[place] ?? "";
-      if (!has) return lower.includes(text) || label.includes(text);
+      if (!has) return lower.includes(text) || label.includes(text) || (inIds && id.includes(text));
       // The tokens are found where the word can be one: in other letters it may be written differently.
       return texts !== null && (lower.includes(text) || UNUSUAL.test(lower)) && has(texts[place]);
     });
@@ -170,7 +190,7 @@ class ServiceSource implements Source {
   async find(query: Query): Promise<Result> {
     const asked = new URLSearchParams();
     if (query.topic !== null && query.topic !== undefined) asked.set("topic", String(query.topic));
-    const words = (query.text ?? "").replace(/["“”]/g, " ").trim(); // the service finds whole words only
+    const words = (query.text ?? "").replace(/[“”]/g, '"').trim(); // the service finds whole words and ids
     if (words) asked.set("q", words);
     if (query.after) asked.set("after", query.after);
     if (query.label) asked.set("label", (await this.store.documents()).labelNames[query.label - 1]);

@@ -40,6 +40,11 @@ export class Documents {
     }
   }
 
+  /** Whether the documents were given ids; otherwise these are their numbers. */
+  get hasIds(): boolean {
+    return this.ids !== null;
+  }
+
   id(place: number): string {
     return this.ids ? this.ids[place] : String(this.row(place));
   }

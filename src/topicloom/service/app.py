@@ -117,7 +117,10 @@ def _application(live: Live, measures: Measures) -> FastAPI:
     @app.get("/api/documents", tags=["documents"], summary="Documents, page by page", response_model=DocumentPage)
     async def documents(
         topic: Annotated[int | None, Query(description="Sort by the share of this topic, largest first.")] = None,
-        q: Annotated[str | None, Query(max_length=1000, description="Only documents with all of these words.")] = None,
+        q: Annotated[
+            str | None,
+            Query(max_length=1000, description="Only documents with all of these words, or with this in their ids."),
+        ] = None,
         id: Annotated[str | None, Query(max_length=1000, description="Only documents with this id.")] = None,
         label: Annotated[str | None, Query(max_length=1000, description="Only documents of this class.")] = None,
         after: Annotated[

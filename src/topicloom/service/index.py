@@ -31,6 +31,7 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT NOT NULL, label TEXT, time TEXT, text TEXT);
 CREATE VIRTUAL TABLE words USING fts5 (tokens, characters, content='', tokenize='ascii');
 """
+_WHOLE_ID, _PART_OF_ID = -2e9, -1e9  # ranks of documents that are asked for by their ids, before all of BM25
 _HEAD = 100  # bytes of SQLite's header, in which two numbers are for applications: user_version and application_id
 _FREE = (slice(60, 64), slice(68, 72))
 _INDEX = "CREATE INDEX ids ON documents (id)"
@@ -73,6 +74,7 @@ class DocumentIndex:
         self._free: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._is_open = True
+        self._n_own_ids: int | None = None  # 0 if the ids are the documents' numbers; None before it is asked for
 
     def documents(self, rows: Sequence[int]) -> list[StoredDocument]:
         """Return documents by their rows, in the order of `rows`."""
@@ -84,6 +86,29 @@ class DocumentIndex:
     def having_id(self, id: str) -> npt.NDArray[np.intp]:
         """Return the rows of all documents that have an id, in ascending order."""
         return self._rows_where("SELECT row FROM documents WHERE id = ? ORDER BY row", id)
+
+    def containing_id(self, part: str, common: bool) -> list[tuple[float, int]]:
+        """Return documents whose id has a part, in capital or small letters, as `ranked` does: whole ids come first.
+
+        Documents without ids of their own, whose ids are their numbers, are found by whole ids only.
+
+        Args:
+            part: the part.
+            common: whether a part that more than half of the ids have is looked for, too; it tells little.
+        """
+        if not part:
+            return []
+        if self._n_own_ids is None:
+            own = "SELECT count(*) FROM documents WHERE EXISTS (SELECT 1 FROM documents WHERE id <> CAST(row AS TEXT))"
+            self._n_own_ids = int(self._read(own, ())[0][0])
+        whole, has = "lower(id) = lower(?)", "instr(lower(id), lower(?))"
+        n = self._read(f"SELECT count(*) FROM documents WHERE {has}", (part,))[0][0] if self._n_own_ids else 0
+        found = self._read(
+            f"SELECT CASE WHEN {whole} THEN {_WHOLE_ID} ELSE {_PART_OF_ID} END AS rank, row FROM documents "
+            f"WHERE {has if n and (common or 2 * n <= self._n_own_ids) else whole} ORDER BY rank, row",
+            (part, part),
+        )
+        return [(float(rank), int(row)) for rank, row in found]
 
     def having_label(self, label: str) -> npt.NDArray[np.intp]:
         """Return the rows of all documents of a class, in ascending order."""

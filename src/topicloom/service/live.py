@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -166,7 +167,8 @@ class Live:
 
         Args:
             topic: the number of a topic.
-            query: words that each document has.
+            query: words that each document has, or its id or a part of its id; those with the id come first. In
+                quotation marks, it is not looked for in ids.
             id: the id that each document has.
             after: where the page begins: `next` of an earlier page of the same topic, query, id and label.
             n: the most documents on the page.
@@ -178,14 +180,16 @@ class Live:
         """
         now, index = self.snapshot, self._documents()
         k = None if topic is None else now.topics.number_of(topic)
-        words = None if query is None else query_words(query, _tokenize(now.model.tokenizer_))
-        question = (k, words, id, label)
+        words = None if query is None else query_words(query.replace('"', " "), _tokenize(now.model.tokenizer_))
+        part = "" if query is None or '"' in query else query.strip()
+        question = (k, words, part, id, label)
         key = None if after is None else Key.parse(after, question)
         most = n + 1  # one more than is shown, to know whether there is another page
-        if words == []:
-            keys, total = [], 0
+        by_id, keys = index.containing_id(part, not words or not index.count(words)), list[Key]()
+        if words == [] and not by_id:
+            total = 0
         elif words is not None and k is None and id is None and label is None:
-            keys, total = [Key(*each) for each in index.ranked(words, key, most)], index.count(words)
+            keys, total = _best(index, words, by_id, key, most)
         else:
             rows = np.arange(len(now.theta)) if k is None else now.rows
             if id is not None:
@@ -193,7 +197,10 @@ class Live:
             if label is not None:
                 rows = np.intersect1d(rows, index.having_label(label), assume_unique=True)
             if words is not None:
-                rows = np.intersect1d(rows, index.matching(words), assume_unique=True)
+                matching = np.array([row for _, row in by_id], np.intp)
+                if words:
+                    matching = np.union1d(matching, index.matching(words))
+                rows = np.intersect1d(rows, matching, assume_unique=True)
             keys = following(rows, key, most) if k is None else largest(now.theta[rows, k], rows, key, most)
             total = len(rows)
         found = index.documents([key.row for key in keys[:n]])
@@ -279,6 +286,17 @@ class Live:
             "empty": bool(now.empty[each.row]),
             "topics": [] if now.empty[each.row] else now.main_topics(now.theta[each.row]),
         }
+
+
+def _best(
+    index: DocumentIndex, words: list[str], by_id: list[tuple[float, int]], after: Key | None, n: int
+) -> tuple[list[Key], int]:
+    """Return the documents with an id or with all words, best first from a place on, and the number of all of them."""
+    if not by_id:
+        return [Key(*each) for each in index.ranked(words, after, n)], index.count(words)
+    ranks = {row: rank for rank, row in index.ranked(words, None, -1)} if words else {}
+    found = sorted(Key(rank, row) for row, rank in (ranks | {row: rank for rank, row in by_id}).items())
+    return found[0 if after is None else bisect_right(found, after) :][:n], len(found)
 
 
 def _tokenize(tokenizer: AnyTokenizer) -> Tokenize | None:
