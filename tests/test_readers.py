@@ -305,8 +305,6 @@ def test_a_record_of_very_many_lines_is_reported(write, caplog):
         ("a,x\n", {"header": False, "text": "1"}, [("a", None)]),
         ("\n\ntext,label\na,x\n", {}, [("a", "x")]),
         ("\na\n", {"header": False, "text": "1"}, [("", None), ("a", None)]),
-        ("text;label\na;x\n;\nb;y\n;\n\n;\n", {}, [("a", "x"), ("", ""), ("b", "y")]),  # as Excel writes it
-        ("a,x\n,\n", {"header": False, "text": "1"}, [("a", None)]),
     ],
 )
 def test_delimiters_and_headers(write, content, options, expected):

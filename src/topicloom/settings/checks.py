@@ -12,14 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
 
 from ..errors import SettingError, nearest
 
 AtLeastOne = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-DirichletParameter = Annotated[float, Field(ge=1e-30, le=1e30)]  # beyond these, float32 cannot compute with it
+
+
+def _of_float32(value: float) -> float:
+    """Raise an error for a Dirichlet parameter with which numbers of 32 bits cannot compute."""
+    if value < 1e-30:
+        raise PydanticCustomError("greater_than_equal", "Input should be greater than or equal to {ge}", {"ge": 1e-30})
+    if value > 1e30:
+        raise PydanticCustomError("less_than_equal", "Input should be less than or equal to {le}", {"le": 1e30})
+    return value
+
+
+DirichletParameter = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_of_float32)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 

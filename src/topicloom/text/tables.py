@@ -43,7 +43,7 @@ def read_csv(given: Input, layout: Layout) -> Iterator[Document]:
         rows = _rows(chain(sample, lines), layout, given.name)
         if given.path is None and layout.header:
             rows = _without_further_headers(rows, given.name)
-        yield from _documents(_without_empty_end(rows), layout, given.name, "line")
+        yield from _documents(rows, layout, given.name, "line")
 
 
 def read_tsv(given: Input, layout: Layout) -> Iterator[Document]:
@@ -118,21 +118,6 @@ def _without_further_headers(rows: Iterator[tuple[int, list[str]]], name: str) -
             "%s repeats its header %s, as files one after another do; these rows are left out",
             name, "once" if n_repeated == 1 else f"{n_repeated:,} times",
         )  # fmt: skip
-
-
-def _without_empty_end(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Leave out the last rows if all their cells are empty, as Excel writes them (;;;) for cells that were once in use.
-
-    Among other rows, such a row is an empty document. A table of one column has a blank line instead.
-    """
-    waiting: list[tuple[int, list[str]]] = []
-    for number, row in rows:
-        if not any(row) and (len(row) > 1 or waiting):
-            waiting.append((number, row))
-            continue
-        yield from waiting
-        waiting.clear()
-        yield number, row
 
 
 def _is_blank(row: tuple[int, list[str]]) -> bool:
