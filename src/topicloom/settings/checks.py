@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_type_hints
 import numpy as np
 from numpy.random import Generator
 from pydantic import AfterValidator, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
 
 from ..errors import SettingError, nearest
 
@@ -21,17 +20,9 @@ AtLeastOne = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-
-def _of_float32(value: float) -> float:
-    """Raise an error for a Dirichlet parameter with which numbers of 32 bits cannot compute."""
-    if value < 1e-30:
-        raise PydanticCustomError("greater_than_equal", "Input should be greater than or equal to {ge}", {"ge": 1e-30})
-    if value > 1e30:
-        raise PydanticCustomError("less_than_equal", "Input should be less than or equal to {le}", {"le": 1e30})
-    return value
-
-
-DirichletParameter = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_of_float32)]
+# Beyond these limits, numbers of 32 bits cannot compute with it. A limit after a validator is checked after the others,
+# so that errors and descriptions of most values are those of `Positive`.
+DirichletParameter = Annotated[Positive, AfterValidator(float), Field(ge=1e-30, le=1e30)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
