@@ -54,6 +54,14 @@ class Browser:
         self.find(f"#tab-{name}").click()
         self.until(f"document.querySelector('#tab-{name}').getAttribute('aria-selected') === 'true'")
 
+    def rename(self, topic: int, name: str) -> None:
+        """Write another name of a topic into the table of topics."""
+        from selenium.webdriver.common.keys import Keys
+
+        field = self.find(f"#content tbody input[aria-label='Name of topic {topic}']")
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(Keys.NULL, name, Keys.ENTER)
+
     def logs(self) -> tuple[list[str], set[str]]:
         """Return errors and warnings in the console, and the addresses that were asked for, since the last call."""
         console = [each["message"] for each in self.driver.get_log("browser") if each["level"] in ("SEVERE", "WARNING")]

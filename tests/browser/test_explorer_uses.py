@@ -32,12 +32,6 @@ def page(topics, tmp_path_factory):
     return path
 
 
-def rename(browser, topic: int, name: str) -> None:
-    field = browser.find(f"#content tbody input[aria-label='Name of topic {topic}']")
-    field.send_keys(Keys.CONTROL, "a")
-    field.send_keys(Keys.NULL, name, Keys.ENTER)
-
-
 def media(browser, **features: str) -> None:
     """Emulate a medium (`media`), or features of one."""
     kind = features.pop("media", "screen")
@@ -95,10 +89,10 @@ def test_two_tabs_have_the_same_edits(browser, page):
     try:
         browser.driver.get(f"{page.as_uri()}#topics")
         browser.until("document.documentElement.dataset.ready")
-        rename(browser, 1, "one")
+        browser.rename(1, "one")
         browser.driver.switch_to.window(first)
         browser.until("document.querySelector(\"#content tbody input[aria-label='Name of topic 1']\").value === 'one'")
-        rename(browser, 2, "two")
+        browser.rename(2, "two")
         browser.open(page)
         browser.until("document.querySelector('button[aria-controls=edits]').textContent.trim().endsWith('2')")
         browser.run("localStorage.clear()")
@@ -175,7 +169,7 @@ def test_the_list_of_edits_has_the_names_that_are_saved(browser, page):
     browser.run("localStorage.clear()")
     browser.open(page)
     for topic in (0, 1, 2):
-        rename(browser, topic, f"name {topic}")
+        browser.rename(topic, f"name {topic}")
     for topic in (0, 1):
         browser.find(f"#content input[value='{topic}']").click()
     next(each for each in browser.all("#content button") if each.text == "Merge").click()

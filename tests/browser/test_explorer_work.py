@@ -48,12 +48,6 @@ def fresh(browser, page):
     browser.run("localStorage.clear()")
 
 
-def rename(browser, topic: int, name: str) -> None:
-    field = browser.find(f"#content tbody input[aria-label='Name of topic {topic}']")
-    field.send_keys(Keys.CONTROL, "a")
-    field.send_keys(Keys.NULL, name, Keys.ENTER)
-
-
 def press(browser, *keys: str) -> None:
     """Press keys wherever the focus is."""
     actions = ActionChains(browser.driver)
@@ -91,8 +85,8 @@ def test_changes_are_undone_and_made_again(fresh, page):
     for topic in (0, 1):
         browser.find(f"#content input[value='{topic}']").click()
     click(browser, "Merge")
-    rename(browser, 2, "first")
-    rename(browser, 2, "second")
+    browser.rename(2, "first")
+    browser.rename(2, "second")
     browser.find("#content tbody button[aria-label='Topic 1']").click()
     click(browser, "Drop", "#topic")  # with the topic that it was merged with, which is one change
     browser.find("button[aria-controls=edits]").click()
@@ -130,8 +124,8 @@ def test_changes_are_undone_and_made_again(fresh, page):
 
 def test_keys_undo_and_redo_except_in_a_field(fresh):
     browser = fresh
-    rename(browser, 2, "first")
-    rename(browser, 3, "other")
+    browser.rename(2, "first")
+    browser.rename(3, "other")
     size = f"return {EDITS}"
     assert browser.run(size).endswith("2")
     press(browser, Keys.CONTROL, "z")
@@ -151,13 +145,13 @@ def test_keys_undo_and_redo_except_in_a_field(fresh):
 
 def test_what_another_tab_changed_can_be_undone(fresh, page):
     browser = fresh
-    rename(browser, 1, "one")
+    browser.rename(1, "one")
     first = browser.driver.current_window_handle
     browser.driver.switch_to.new_window("tab")
     try:
         browser.driver.get(f"{page.as_uri()}#topics")
         browser.until("document.documentElement.dataset.ready")
-        rename(browser, 2, "two")
+        browser.rename(2, "two")
     finally:
         browser.driver.close()
         browser.driver.switch_to.window(first)

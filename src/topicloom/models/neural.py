@@ -130,7 +130,7 @@ class NeuralTopicModel(Published, TopicModel):
     # Parts of the network.
 
     def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
-        """Return the network that `fit` trains: that of `build_network`, by default with spare topics."""
+        """Return the network of `fit`: by default, that of `build_network`, as streams have it, with spare topics."""
         return build_wide(self, words, generator, self.n_topics + n_spare(self, len(words)))
 
     def resized(self, n_topics: int) -> Self:

@@ -18,6 +18,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0). In NVLDA,
   topics are deviations from the background (background=False), and a term of the loss keeps them apart
   (min_diversity=0).
+- Topics are learned faster than the encoder; in ProdLDA, the more there are, the faster (topic_gain=1).
 - Both hidden layers have 128 units and not 100. Adam's learning rate goes through one cycle, with a beta1 of .9
   (schedule="constant", beta1=0.99, batch_size=200, learning_rate=0.002 for ProdLDA and 0.005 for NVLDA).
 """

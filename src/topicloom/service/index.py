@@ -103,6 +103,8 @@ class DocumentIndex:
             self._n_own_ids = int(self._read(own, ())[0][0])
         whole, has = "lower(id) = lower(?)", "instr(lower(id), lower(?))"
         n = self._read(f"SELECT count(*) FROM documents WHERE {has}", (part,))[0][0] if self._n_own_ids else 0
+        if self._n_own_ids and not n:
+            return []
         found = self._read(
             f"SELECT CASE WHEN {whole} THEN {_WHOLE_ID} ELSE {_PART_OF_ID} END AS rank, row FROM documents "
             f"WHERE {has if n and (common or 2 * n <= self._n_own_ids) else whole} ORDER BY rank, row",

@@ -185,11 +185,16 @@ class Live:
         question = (k, words, part, id, label)
         key = None if after is None else Key.parse(after, question)
         most = n + 1  # one more than is shown, to know whether there is another page
-        by_id, keys = index.containing_id(part, not words or not index.count(words)), list[Key]()
+        n_matching = index.count(words) if words else 0
+        by_id, keys = index.containing_id(part, common=not n_matching), list[Key]()
         if words == [] and not by_id:
             total = 0
         elif words is not None and k is None and id is None and label is None:
-            keys, total = _best(index, words, by_id, key, most)
+            keys, total = (
+                _best(index, words, by_id, key, most)
+                if by_id
+                else ([Key(*each) for each in index.ranked(words, key, most)], n_matching)
+            )
         else:
             rows = np.arange(len(now.theta)) if k is None else now.rows
             if id is not None:
@@ -292,8 +297,6 @@ def _best(
     index: DocumentIndex, words: list[str], by_id: list[tuple[float, int]], after: Key | None, n: int
 ) -> tuple[list[Key], int]:
     """Return the documents with an id or with all words, best first from a place on, and the number of all of them."""
-    if not by_id:
-        return [Key(*each) for each in index.ranked(words, after, n)], index.count(words)
     ranks = {row: rank for rank, row in index.ranked(words, None, -1)} if words else {}
     found = sorted(Key(rank, row) for row, rank in (ranks | {row: rank for rank, row in by_id}).items())
     return found[0 if after is None else bisect_right(found, after) :][:n], len(found)
