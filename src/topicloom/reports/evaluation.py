@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ..corpus import Corpus
-from ..corpus.inputs import corpus_of_documents
+from ..corpus.reading import documents_of_file
 from ..embeddings import read_word_vectors
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate
 from ..files import holds_corpus, lock_directory
 from ..models.base import TopicModel
 from ..models.persistence import load
-from ..text import read
 from ..topics.document_topics import require_known
 from ..topics.run_metrics import METRICS, read_metrics, write_metrics
 from ..topics.stored import DOCUMENTS, read_stored
@@ -183,10 +182,7 @@ def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
     """The documents of a file, or of a corpus that `prepare` wrote, over the model's words."""
     if holds_corpus(source):
         return model.documents(Corpus.load(source))
-    documents = list(read(source, **reading))
-    if not documents:
-        raise InputError(f"{source} contains no document")
-    return corpus_of_documents(documents, model.vocabulary_, model.tokenizer_)
+    return next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
 
 
 def _read_labels(path: Path) -> list[str]:

@@ -83,7 +83,8 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
         header = [str(number) for number in range(1, max(len(header), 1) + 1)]
         rows = chain([first], rows)
     columns = resolve_columns(layout.columns, header, name, header=layout.header)
-    places = [None if column is None else header.index(column) for column in columns]
+    places = [None if column is None else header.index(column) for column in columns[:4]]
+    further = {column: header.index(column) for column in columns.covariates}
     for number, row in rows:
         if not row:  # a blank line is an empty text in a table of one column, and is skipped in any other
             if len(header) > 1:
@@ -97,7 +98,8 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
                 f"{_ADVICE[unit].format(layout.delimiter)}"
             )
         text, *rest = (None if place is None else row[place] for place in places)
-        yield Document(text or "", *rest)
+        covariates = {column: row[place] for column, place in further.items()} if further else None
+        yield Document(text or "", *rest, covariates)
 
 
 def _without_further_headers(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
