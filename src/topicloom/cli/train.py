@@ -11,8 +11,10 @@ import typer
 
 from .._version import __version__
 from ..errors import InputError
+from ..files import holds_corpus
 from .continuing import continue_run
 from .corpora import check_source, need_order, open_corpus, with_covariates
+from .held_out import HeldOut
 from .options import (
     Allow,
     AsJson,
@@ -133,6 +135,18 @@ def train(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the model; repeatable.")
     ] = None,
     covariate: Covariates = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that says train, validation or test for each document. The loss of validation documents is "
+            "measured after each epoch, and test documents are not used.",
+        ),
+    ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Validation documents: a corpus, or a file that is read like the other."),
+    ] = None,
     doc_topics: Annotated[DocTopics, typer.Option(help="Format of the table of documents.")] = DocTopics.csv,
     texts: Annotated[
         bool, typer.Option("--texts/--no-texts", help="Write the texts into the table of documents and documents/.")
@@ -186,6 +200,7 @@ def train(
         resume,
         None if checkpoint_every == "none" else checkpoint_every,
     )
+    held_out = HeldOut(split, validation, reading_of(options))
     if continued is not None:
         if are_several():
             raise InputError("a finished run is continued by one process; start it without others")
@@ -200,7 +215,9 @@ def train(
         }
         if given := [f"--{name}" for name, value in own.items() if value]:
             raise InputError(f"a run is continued where it is and with its own settings; leave out {', '.join(given)}")
-        return continue_run(outcome, source, options, epochs, device, allow or [], _monitored(monitor), monitor_every)
+        return continue_run(
+            outcome, source, options, epochs, device, allow or [], _monitored(monitor), monitor_every, held_out
+        )
     if source is None:
         raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
     outcome = replace(outcome, out=out or _default_place(source))
@@ -213,14 +230,20 @@ def train(
     check_source(source, options)
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
+    held_out.check(chosen)
     with together(outcome, source) as outcome, outcome.locked():
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
         add = with_covariates(source, options, covariate or [])
-        corpus = add(open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts))
+        add_parts = held_out.with_parts(source, options)
+        corpus = add_parts(add(open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts)))
         logger.info("%s", corpus)
-        read_from = None if source == "-" else {"path": str(Path(source).resolve()), "reading": reading_of(options)}
-        again = repeating(source, options, covariate or [], model, chosen, __version__)
-        train_run(chosen, corpus, outcome, read_from, monitored, monitor_every, again=again)
+        corpus, measured = held_out.divide(corpus, chosen, None if holds_corpus(source) else covariate or [])
+        path = {} if source == "-" else {"path": str(Path(source).resolve())}
+        read_from: dict[str, Any] = path | held_out.options()
+        if read_from:
+            read_from["reading"] = reading_of(options)
+        again = repeating(source, options, covariate or [], held_out.options(), model, chosen, __version__)
+        train_run(chosen, corpus, outcome, read_from or None, monitored, monitor_every, None, again, measured)
 
 
 def reading_of(options: Reading) -> dict[str, Any]:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from ..files import holds_corpus
 from ..text import AnyTokenizer, Document, read
 from ..text.characters import brief
 from .corpus import Corpus
 from .fields import FieldKind
 from .inputs import corpus_of_documents
 from .missing import as_number
+from .split import Split, split_by_covariate
 
 logger = logging.getLogger("topicloom")
 
@@ -66,3 +68,27 @@ def _first_word(documents: Sequence[Document], name: str) -> int | None:
     """Return the first document whose value of a covariate is neither a number nor missing; None if there is none."""
     values = ((document.covariates or {}).get(name) for document in documents)
     return next((row for row, value in enumerate(values) if as_number(value) is None), None)
+
+
+def parts_of_source(
+    source: str,
+    words: Sequence[str],
+    tokenizer: AnyTokenizer,
+    reading: Mapping[str, Any],
+    fields: Mapping[str, FieldKind],
+    column: str,
+) -> Split:
+    """Read what a model was trained on once more, and divide it as for the training.
+
+    Args:
+        source: the file, or a saved corpus.
+        words, tokenizer, reading, fields: as for `documents_of_file`.
+        column: the column, or the covariate of the corpus, that says the part of each document.
+
+    Raises:
+        InputError: it cannot be read, or the column is missing or says something else.
+    """
+    if holds_corpus(source):
+        return split_by_covariate(Corpus.load(source).over(words), column)
+    found = documents_of_file(source, words, tokenizer, reading, {**fields, column: ()})
+    return split_by_covariate(next(found), column)
