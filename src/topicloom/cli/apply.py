@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +14,16 @@ import typer
 from ..errors import InputError
 from ..files import holds_corpus
 from .corpora import check_source
+from .corpora import document_vectors as read_vectors
 from .files import check_new, mention_edits
-from .options import Allow, AsJson, Device, Excel, Overwrite, QuietNotes, Reading, Run, read_names
+from .options import Allow, AsJson, Device, DocumentVectors, Excel, Overwrite, QuietNotes, Reading, Run, read_names
 from .shell import command, exact_stdout, print_evaluation, print_json
 from .train import reading_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from ..corpus import Corpus
     from ..corpus.fields import FieldKind
     from ..evaluation import Evaluation
@@ -45,6 +49,7 @@ def infer(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; standard output by default.")
     ] = None,
+    document_vectors: DocumentVectors = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts too.")] = True,
     excel: Excel = False,
     force: Force = False,
@@ -66,9 +71,11 @@ def infer(
     from ..topics.stored import known_covariates
     from ..topics.tables import write_documents
 
+    vectors = None if document_vectors is None else read_vectors(file, options, document_vectors)
     model = load(run, device=device, allow=allow or ())
     with exact_stdout() if out is None else nullcontext(out) as target:
-        found = _inferred(model, file, options, known_covariates(run) | model.origin.fields_, force)
+        chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_)
+        found = _inferred(model, _with_vectors(chunks, vectors), force)
         write_documents(target, found, model, texts=texts, excel=excel)
     if out is not None:
         logger.info("wrote %s", out)
@@ -133,14 +140,12 @@ def evaluate(
         logger.info("written to %s", path)
 
 
-def _inferred(
-    model: TopicModel, source: str, options: Reading, fields: Mapping[str, FieldKind], force: bool
-) -> Iterator[DocumentTopics]:
+def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Iterator[DocumentTopics]:
     """The topics of documents, a bounded number at a time; one warning at the end counts the empty ones."""
     from ..topics.document_topics import empty_warning, require_known
 
     n_done = n_empty = 0
-    for chunk in _chunks(model, source, options, fields):
+    for chunk in chunks:
         found = model.infer(chunk)
         n_done, n_empty = n_done + len(found), n_empty + int(found.empty.sum())
         if n_done == len(found) and not force:
@@ -161,3 +166,12 @@ def _chunks(model: TopicModel, source: str, options: Reading, fields: Mapping[st
             yield model.documents(corpus[first : first + _CHUNK])
         return
     yield from documents_of_file(source, model.vocabulary_, model.tokenizer_, asdict(options), fields, _CHUNK)
+
+
+def _with_vectors(chunks: Iterable[Corpus], vectors: npt.NDArray[np.float32] | None) -> Iterator[Corpus]:
+    """The documents with their vectors, which are in one array for all of them."""
+    n_done = 0
+    for chunk in chunks:
+        rows = slice(n_done, n_done + len(chunk))
+        yield chunk if vectors is None else replace(chunk, fields=replace(chunk.fields, vectors=vectors[rows]))
+        n_done += len(chunk)

@@ -22,7 +22,7 @@ def repeating(
     source: str,
     options: Preparing,
     covariates: Sequence[str],
-    held_out: Mapping[str, str],
+    further: Mapping[str, str],
     name: str,
     model: TopicModel,
     version: str,
@@ -35,7 +35,7 @@ def repeating(
         source: what the run was trained on; "-" is not written, as standard input cannot be read again.
         options: how the source was read and its words were counted. A saved corpus has no such options.
         covariates: the columns that were kept as covariates.
-        held_out: the options that name the documents which are not learned from.
+        further: further options that name documents which are not learned from, or what is known of documents.
         name: the model, as it was given.
         model: the model with its settings.
     """
@@ -49,7 +49,7 @@ def repeating(
         content |= _of_text(options)
     if covariates:
         content["covariate"] = list(covariates)
-    content |= held_out
+    content |= further
     settings = model.get_params(deep=False)
     defaults = {field.name: field.default for field in fields(model)}
     content |= {"model": name, "topics": settings["n_topics"]}

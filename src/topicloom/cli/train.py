@@ -13,7 +13,7 @@ from .._version import __version__
 from ..errors import InputError
 from ..files import holds_corpus
 from .continuing import continue_run
-from .corpora import check_source, need_order, open_corpus, with_covariates
+from .corpora import check_source, need_order, open_corpus, with_covariates, with_document_vectors
 from .held_out import HeldOut
 from .options import (
     Allow,
@@ -22,6 +22,7 @@ from .options import (
     Covariates,
     Device,
     DocTopics,
+    DocumentVectors,
     Epochs,
     Excel,
     Font,
@@ -84,6 +85,7 @@ def prepare(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the corpus is written.")],
     options: Preparing,
     covariate: Covariates = None,
+    document_vectors: DocumentVectors = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Keep the raw texts in the corpus.")] = True,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -95,11 +97,12 @@ def prepare(
 
     require_free(out, "corpus.json", overwrite)
     add = with_covariates(source, options, covariate or [])
+    add_vectors = with_document_vectors(source, options, document_vectors)
     corpus = Corpus.from_file(
         source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
     )
-    if covariate:
-        add(corpus).save(out, overwrite=True)
+    if covariate or document_vectors:
+        add_vectors(add(corpus)).save(out, overwrite=True)
     logger.info("%s in %s", corpus, out)
     if as_json:
         print_json(
@@ -135,6 +138,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the model; repeatable.")
     ] = None,
     covariate: Covariates = None,
+    document_vectors: DocumentVectors = None,
     split: Annotated[
         str | None,
         typer.Option(
@@ -212,6 +216,7 @@ def train(
             "seed": seed,
             "set": settings or config,
             "covariate": covariate,
+            "document-vectors": document_vectors,
         }
         if given := [f"--{name}" for name, value in own.items() if value]:
             raise InputError(f"a run is continued where it is and with its own settings; leave out {', '.join(given)}")
@@ -235,14 +240,18 @@ def train(
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
         add = with_covariates(source, options, covariate or [])
         add_parts = held_out.with_parts(source, options)
-        corpus = add_parts(add(open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts)))
+        add_vectors = with_document_vectors(source, options, document_vectors)
+        corpus = open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts)
+        corpus = add_vectors(add_parts(add(corpus)))
         logger.info("%s", corpus)
         corpus, measured = held_out.divide(corpus, chosen, None if holds_corpus(source) else covariate or [])
-        path = {} if source == "-" else {"path": str(Path(source).resolve())}
-        read_from: dict[str, Any] = path | held_out.options()
+        further = held_out.options()
+        if document_vectors is not None:
+            further["document_vectors"] = str(document_vectors.resolve())
+        read_from: dict[str, Any] = ({} if source == "-" else {"path": str(Path(source).resolve())}) | further
         if read_from:
             read_from["reading"] = reading_of(options)
-        again = repeating(source, options, covariate or [], held_out.options(), model, chosen, __version__)
+        again = repeating(source, options, covariate or [], further, model, chosen, __version__)
         train_run(chosen, corpus, outcome, read_from or None, monitored, monitor_every, None, again, measured)
 
 

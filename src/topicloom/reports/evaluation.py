@@ -135,6 +135,8 @@ def _training_documents(folder: Path, model: TopicModel, about: dict[str, Any], 
 
     They are read again from their file. If that cannot be done, they are those that the run holds.
     """
+    if _source(about).get("document_vectors") and (held := _held(folder, model, request)) is not None:
+        return held  # with their vectors, which are in a file of their own
     try:
         return _read_again(folder, model, about, request)
     except InputError as error:
