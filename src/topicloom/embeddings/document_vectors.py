@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -14,6 +15,11 @@ from ..errors import InputError
 from .word_vectors import Floats
 
 _NAME = "vectors"  # of the array in an .npz file with several
+# What NumPy raises for a damaged file; the header of an array is evaluated as a literal.
+_FAULTS = (
+    OSError, ValueError, EOFError, LookupError, SyntaxError, TypeError, OverflowError, MemoryError, RuntimeError,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def read_document_vectors(path: str | Path) -> Floats:
@@ -35,7 +41,9 @@ def read_document_vectors(path: str | Path) -> Floats:
         raise
     except FileNotFoundError:
         raise InputError(f"{file} does not exist; check the path") from None
-    except (OSError, ValueError, EOFError, KeyError, SyntaxError, TypeError, zipfile.BadZipFile, zlib.error):
+    except PermissionError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}; correct that, and try again") from None
+    except _FAULTS:
         raise InputError(
             f"{file} cannot be read as an array of numbers; save the vectors with numpy.save, one row for each document"
         ) from None
