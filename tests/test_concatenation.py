@@ -80,7 +80,8 @@ def test_words_that_cannot_be_counted_again_are_reported(caplog):
     parts = [may(min_df=2), june(min_df=2, keep_texts=False), june(min_df=2, keep_texts=False)]
     with caplog.at_level(logging.WARNING, "topicloom"):
         both = Corpus.concatenate(parts)
-    assert "the texts of corpora 1, 2 are not known, so the words that the filters left out" in caplog.text
+    said = "the texts of corpora 1, 2 are not known, so the words that the filters left out of corpora 1, 2"
+    assert said in caplog.text
     assert "corpus 1 has no texts, so the texts of the others are left out" in caplog.text
     assert both.texts is None
     assert not both.has_order
@@ -153,14 +154,25 @@ def test_many_ids_take_little_memory(monkeypatch):
     assert both.ids == list("abcdxyz")
 
 
-def test_a_loaded_tokenizer_of_ones_own_is_the_one_that_has_its_function(tmp_path):
-    one, other = may(tokenizer=split_at_spaces, language="auto"), june(tokenizer=split_at_spaces, language="auto")
+def test_a_loaded_tokenizer_of_ones_own_is_the_one_that_has_its_function(tmp_path, caplog):
+    own = {"tokenizer": split_at_spaces, "language": "auto"}
+    one, other = may(**own), june(**own)
     one.save(tmp_path / "may")
     other.save(tmp_path / "june")
     loaded = [Corpus.load(tmp_path / name) for name in ("may", "june")]
     both = Corpus.concatenate([loaded[0], other])
     assert both.encode(["fox"]).sum() == 1
-    assert Corpus.concatenate(loaded).vocabulary == both.vocabulary  # it cannot split texts, and has not to
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        assert Corpus.concatenate(loaded).vocabulary == both.vocabulary  # it cannot split texts, and has not to
+    assert "function" not in caplog.text
+    filtered = [may(**own, min_df=2), june(**own, min_df=2)]
+    for number, corpus in enumerate(filtered):
+        corpus.save(tmp_path / str(number))
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        Corpus.concatenate([Corpus.load(tmp_path / "0"), Corpus.load(tmp_path / "1")])
+    assert (
+        "the tokenizer's function is not known, so the words that the filters left out of corpora 0, 1" in caplog.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +196,11 @@ def test_a_loaded_tokenizer_of_ones_own_is_the_one_that_has_its_function(tmp_pat
             {"vocabulary": "first"},
             "the tokenizers of corpus 0 and corpus 1 differ: 'hen' is in `stop_words` of one alone",
         ),
-        (lambda: [may(), Corpus.from_counts([[1]])], {}, "one is of the kind 'language', and the other of the kind"),
+        (
+            lambda: [may(), Corpus.from_counts([[1]])],
+            {},
+            "one splits texts by the rules of a language, and the other takes lists",
+        ),
         (
             lambda: [may(vectors=np.ones((4, 2))), june()],
             {},

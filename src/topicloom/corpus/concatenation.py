@@ -32,6 +32,11 @@ JointVocabulary: TypeAlias = Literal["union", "first"]
 
 _UNKNOWN_TIME = np.datetime64("NaT", "us")
 _NAMED = 5  # corpora in a message
+_KINDS = {
+    "language": "splits texts by the rules of a language",
+    "custom": "is a function of your own",
+    "pretokenized": "takes lists of tokens or counts",
+}
 
 
 class WithConcatenation:
@@ -126,7 +131,7 @@ def _difference(one: AnyTokenizer, other: AnyTokenizer) -> str | None:
         if here == there:
             continue
         if name == "kind":
-            return f"one is of the kind {here!r}, and the other of the kind {there!r}"
+            return f"one {_KINDS[here]}, and the other {_KINDS[there]}"
         if isinstance(here, tuple) and isinstance(there, tuple) and set(here) != set(there):
             only = min(set(here) ^ set(there))
             return f"{only!r} is in `{name}` of one alone"
@@ -162,31 +167,28 @@ def _counted(
     """Yield the counts of each corpus over the words; texts are counted again if a word may be missing."""
     incomplete = []
     for number, corpus in enumerate(corpora):
-        if set(words) <= set(corpus.vocabulary) or not _may_lack_words(corpus):
-            yield corpus.over(words).counts
-        elif corpus.has_order and _is_callable(tokenizer):
+        may_lack_words = not set(words) <= set(corpus.vocabulary)
+        if may_lack_words and corpus.has_order and _is_callable(tokenizer):
             documents: Sequence[Any] = corpus.fields.tokens or corpus.fields.texts or ()
             yield counts_of(documents, words, tokenizer, n_jobs)
-        else:
+            continue
+        if may_lack_words and _is_filtered(corpus):
             incomplete.append(str(number))
-            yield corpus.over(words).counts
+        yield corpus.over(words).counts
     if incomplete:
-        which = "corpus" if len(incomplete) == 1 else "corpora"
-        shown = ", ".join(incomplete[:_NAMED]) + (", ..." if incomplete[_NAMED:] else "")
+        which = ("corpus " if len(incomplete) == 1 else "corpora ") + ", ".join(incomplete[:_NAMED])
+        which += ", ..." if incomplete[_NAMED:] else ""
+        if _is_callable(tokenizer):
+            cause, advice = f"the texts of {which} are not known", "make each corpus with `keep_texts=True`"
+        else:
+            cause, advice = "the tokenizer's function is not known", "include a corpus that was not loaded from disk"
         logger.warning(
-            "the texts of %s %s are not known, so the words that the filters left out there have no counts in these "
-            "documents; make each corpus with `keep_texts=True`, so that they can be counted",
-            which, shown,
-        )  # fmt: skip
+            "%s, so the words that the filters left out of %s are not counted there; %s", cause, which, advice
+        )
 
 
-def _may_lack_words(corpus: Corpus) -> bool:
-    """Return whether documents may contain words that are not in the vocabulary.
-
-    Counts that were made elsewhere have no filters, and their columns are all words that there are.
-    """
-    if corpus.has_order:
-        return True  # also if the vocabulary was changed by `over`
+def _is_filtered(corpus: Corpus) -> bool:
+    """Return whether filters may have left words out. Counts that were made elsewhere have no filters."""
     return bool(corpus.settings) and not Filters(**corpus.settings).keeps_all(corpus.n_docs)
 
 
