@@ -131,7 +131,7 @@ def _difference(one: AnyTokenizer, other: AnyTokenizer) -> str | None:
         if here == there:
             continue
         if name == "kind":
-            return f"one {_KINDS[here]}, and the other {_KINDS[there]}"
+            return f"one {_KINDS[one.kind]}, and the other {_KINDS[other.kind]}"
         if isinstance(here, tuple) and isinstance(there, tuple) and set(here) != set(there):
             only = min(set(here) ^ set(there))
             return f"{only!r} is in `{name}` of one alone"

@@ -103,8 +103,14 @@ def fit(
     began = time.perf_counter()
     try:
         log = [] if folder is None else [_Log(folder, checkpoints)]
-        measured = {"monitor": monitor, "monitor_every": monitor_every, "validation": validation}
-        model.fit(corpus, callbacks=log, checkpoint=checkpoints, **measured)
+        model.fit(
+            corpus,
+            callbacks=log,
+            monitor=monitor,
+            monitor_every=monitor_every,
+            validation=validation,
+            checkpoint=checkpoints,
+        )
     except TrainingDivergedError as error:
         if folder is None or not hasattr(model, "components_"):
             raise

@@ -241,7 +241,7 @@ def _cleaned(documents: Iterator[Document], name: str) -> Iterator[Document]:
     for document in documents:
         if not is_utf8("".join(filter(None, document[:4]))):
             text, *rest = (None if value is None else replace_surrogates(value) for value in document[:4])
-            document = Document(text or "", *rest, document.covariates)
+            document = document._replace(text=text or "", id=rest[0], label=rest[1], timestamp=rest[2])
         yield document
     if document is None:
         raise InputError(f"{name} contains no documents")

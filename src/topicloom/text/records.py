@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ class Document(NamedTuple):
     id: str | None = None
     label: str | None = None
     timestamp: str | None = None
-    covariates: dict[str, str | None] | None = None
+    covariates: Mapping[str, str | None] | None = None
 
 
 class Columns(NamedTuple):
@@ -45,6 +45,10 @@ class Columns(NamedTuple):
     def roles(self) -> dict[str, str | None]:
         """Return the column of each role of which a file has one column at most."""
         return {role: name for role, name in self._asdict().items() if role != "covariates"}
+
+    def of_documents(self) -> tuple[str | None, str | None, str | None]:
+        """Return the columns of ids, labels and timestamps."""
+        return self.id, self.label, self.timestamp
 
     def names(self) -> list[str]:
         """Return all columns that are read, each once."""
@@ -193,19 +197,20 @@ def resolve_columns(
             found = f"without a header, its columns are {names}"
         raise InputError(f"{where} has no column {name!r}; {found}; {advice}")
 
-    text, *rest = (resolve(role, name) for role, name in columns.roles().items())
+    found = {role: resolve(role, name) for role, name in columns.roles().items()}
+    text = found.pop("text")
     assert text is not None
     further = tuple(name for name in columns.covariates if name in present and resolve("covariate", name))
-    return Columns(text, *rest, further)
+    return Columns(text, **found, covariates=further)
 
 
 def _document(record: dict[str, Any], columns: Columns, where: str) -> Document:
     text = "" if record[columns.text] is None else record[columns.text]  # a missing text keeps its row
     if not isinstance(text, str):
         raise InputError(f"{where}: {columns.text!r} is {reprlib.repr(text)}, not a string; correct it")
-    rest = (None if name is None else as_string(record[name]) for name in columns[1:4])
+    id, label, timestamp = (None if name is None else as_string(record[name]) for name in columns.of_documents())
     covariates = {name: as_string(record[name]) for name in columns.covariates} if columns.covariates else None
-    return Document(text.replace("\0", " "), *rest, covariates)
+    return Document(text.replace("\0", " "), id, label, timestamp, covariates)
 
 
 def as_string(value: Any) -> str | None:
