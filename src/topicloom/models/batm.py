@@ -17,6 +17,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The critic is bounded by the norms of its layers, and not by clipping single weights at 0.01.
 - The encoder's code is batch-normalised, and scaled to the standard deviation of the prior's Laplace approximation
   (code_norm="none" leaves out the norm).
+- Training starts at clusters of documents (start="random").
 - The prior follows the shares of the topics (learn_shares=False), and training starts with spare topics
   (spare_topics=0).
 - A term of the loss keeps topics apart, as in the other models (min_diversity=0).

@@ -21,6 +21,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   with "laplace" and "weibull" in three quarters of them, and not in 100 epochs (kl_warmup=100).
 - With "weibull", the prior has Weibull variables as well (divergence="gammas").
 - p(w | theta) is theta beta unless the product is asked for (decoder="product").
+- Training starts at clusters of documents (start="random").
 - alpha is asymmetric, in proportion to learned shares (learn_shares=False), and training starts with spare topics
   (spare_topics=0).
 - Topics are deviations from the background frequencies (background=False), and a term of the loss keeps them apart

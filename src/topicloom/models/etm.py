@@ -9,6 +9,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - Topics are deviations from the background word frequencies (background=False).
 - A term of the loss keeps topics apart (min_diversity=0).
 - Topics are learned more slowly than the encoder, above all if word vectors are given (topic_gain=1).
+- Training starts at clusters of documents (start="random").
 - Shares of topics are learned, theta = softmax(z + b) (learn_shares=False), and training starts with spare topics
   (spare_topics=0).
 - The weight of the divergence rises to 1 in the first three quarters of the epochs (kl_warmup=0).

@@ -16,6 +16,7 @@ the model departs from VaDE:
 - Component k starts at the documents of topic k. A term of the loss, -component_separation * mean_k log
   softmax(W mu_k)_k, keeps it in the region of topic k. The term does not depend on the documents' codes.
 - A term `balance` keeps the documents' components near pi.
+- Training starts at clusters of documents (start="random").
 - Training starts with spare components, which are removed early in its last part (spare_topics=0).
 Other departures: q(c | x) is the distribution that makes the bound tightest, while VaDE takes p(c | z) at a draw of z;
 the weight of the divergence rises to 1 in the first three quarters of the epochs of the last part (kl_warmup=0); there

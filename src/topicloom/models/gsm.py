@@ -6,6 +6,7 @@ document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(W z) and p(w | theta)
 The defaults depart from the paper as follows; the settings in parentheses are the paper's, which `as_published` has:
 - z has one dimension for each topic, and W is a learned multiple of the identity (latent_size=L has a matrix).
 - Topics are deviations from the word frequencies of the corpus (background=False).
+- Training starts at clusters of documents (start="random").
 - theta = softmax(W z + b) with learned shares b (learn_shares=False), and training starts with spare topics
   (spare_topics=0), so that topics can be of different sizes.
 - The mean and the log-variance are batch-normalised (code_norm="none"), and half of a document's words are hidden from

@@ -15,6 +15,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   (encoder_input="raw").
 - The weight of the divergence rises to 1, and in ProdLDA to .6, in the first three quarters of the epochs
   (kl_weight=1, kl_warmup=0).
+- Training starts at clusters of documents (start="random").
 - Shares of topics are learned (learn_shares=False), and training starts with spare topics (spare_topics=0). In NVLDA,
   topics are deviations from the background (background=False), and a term of the loss keeps them apart
   (min_diversity=0).

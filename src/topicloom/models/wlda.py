@@ -14,6 +14,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   other half only. Codes that are normalised together depend on each other, so that the estimate would be biased.
 - The loss is multiplied by s log V. It has the same minimum, and the reconstruction is in nats per document as in every
   model.
+- Training starts at clusters of documents (start="random").
 - f(x) has a learned bias, which follows the likelihood alone, the prior follows the shares of the topics
   (learn_shares=False), and training starts with spare topics (spare_topics=0).
 - There is less noise, with which small topics are found (noise=0.2). The weight lambda is lower, because topics

@@ -2,10 +2,10 @@
 
 Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in three stages of one run:
 
-- Pretraining: an encoder and free topics maximise the evidence lower bound by gradient descent, as in GSM with a
-  Laplace prior. The weight of the divergence rises in the first quarter of the epochs of this stage and the next one
-  (kl_warmup). A few epochs find topics of words that occur together in documents, for which a Gibbs sampler with a
-  random start needs hundreds of passes.
+- Pretraining: an encoder and free topics start at clusters of documents, and maximise the evidence lower bound by
+  gradient descent, as in GSM with a Laplace prior. The weight of the divergence rises in the first quarter of the
+  epochs of this stage and the next one (kl_warmup). A few epochs find topics of words that occur together in documents,
+  for which a Gibbs sampler with a random start needs hundreds of passes.
 - Counting: tokens are reassigned to topics as in CVB0 (Asuncion et al. 2009), with counts that are kept for each
   document and drawn again in every pass. The topics have no gradients; the encoder learns to predict the counts.
 - Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004), with the
