@@ -6,7 +6,7 @@ Writes the tables of docs/posterior-collapse.md and of its Chinese version, whic
 three figures. Results are stored in results/collapse.jsonl, and a run continues where the last one ended.
 
 All fits have K = 20. Those of the row "plain" have a loss that is the reconstruction plus kl_weight times the
-divergence and nothing else: no spare topics, no learned shares and no separation term.
+divergence and nothing else: a random start, no spare topics, no learned shares and no separation term.
 """
 
 from __future__ import annotations
@@ -32,7 +32,14 @@ N_TOPICS, WARMUP = 20, 20
 NORMS = ("none", "affine", "mean", "fixed")
 WEIGHTS = (0, 0.1, 0.3, 1, 3, 10, 30)
 MODELS = {"GSM": {"prior": "standard"}, "DirichletVAE": {"estimator": "implicit"}}
-PLAIN = {"spare_topics": 0, "learn_shares": False, "min_diversity": 0, "epochs": 40, "learning_rate": 3e-3}
+PLAIN = {
+    "start": "random",
+    "spare_topics": 0,
+    "learn_shares": False,
+    "min_diversity": 0,
+    "epochs": 40,
+    "learning_rate": 3e-3,
+}
 CHANGES: dict[str, dict[str, Any]] = {
     "plain": {},
     "learned shares": {"learn_shares": True},
