@@ -22,6 +22,8 @@ from .options import (
     DocTopics,
     Epochs,
     Excel,
+    FigureLanguage,
+    FigureLanguages,
     Font,
     Model,
     Overwrite,
@@ -149,6 +151,7 @@ def train(
         bool, typer.Option("--explorer/--no-explorer", help="Write explorer.html, a page of topics and documents.")
     ] = True,
     font: Font = None,
+    figure_language: FigureLanguage = FigureLanguages.auto,
     monitor: Annotated[
         str, typer.Option(metavar="NAME,NAME", help="Measures to take during the training, such as c_npmi; or none.")
     ] = MONITORED,
@@ -185,6 +188,7 @@ def train(
         overwrite,
         resume,
         None if checkpoint_every == "none" else checkpoint_every,
+        figure_language=figure_language,
     )
     if continued is not None:
         if are_several():
