@@ -232,12 +232,12 @@ def _topics(found: Comparison, language: Language) -> list[str]:
     for row in found.rows:
         if "error" in row or row["seed"] != 0:
             continue
-        words = "".join(
+        listed = "".join(
             f'<tr><td>{number}</td><td class="words">{as_markup(" ".join(topic))}</td></tr>'
             for number, topic in enumerate(row["words"])
         )
         name = as_markup(words.TOPICS_OF(language, model=row["model"], n_topics=row["n_topics"]))
-        blocks.append(f"<details><summary>{name}</summary><table>{words}</table></details>")
+        blocks.append(f"<details><summary>{name}</summary><table>{listed}</table></details>")
     return blocks
 
 
