@@ -171,7 +171,7 @@ def _size(found: Comparison, language: Language) -> str:
 def _versions(found: Comparison, language: Language) -> list[str]:
     if not found.versions:
         return []
-    said = words.FITTED_BY(language, versions=as_markup(words.AND(language).join(found.versions)))
+    said = words.FITTED_BY(language, versions=as_markup(words.AND_VERSION(language).join(found.versions)))
     if len(found.versions) > 1:
         said = joined([f"<strong>{said}</strong>", words.DIFFERENT_VERSIONS(language)], language)
     return [f'<p class="note">{said}</p>']

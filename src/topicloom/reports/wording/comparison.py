@@ -26,8 +26,9 @@ COUNTED = {  # of one, and of several
     ),
     "seed": (Phrase("{n:,} seed", "{n:,} 个随机种子"), Phrase("{n:,} seeds", "{n:,} 个随机种子")),
 }
+AND_VERSION = Phrase(" and ", " 和 ")
 FITTED_BY = Phrase("Fitted by topicloom {versions}.", "由 topicloom {versions} 训练。")
-AND = Phrase(" and ", "和")
+AND = Phrase(" and ", "和 ")  # between measures
 COMMA = Phrase(", ", "、")
 CLAUSE = Phrase(" and ", "，")
 DIFFERENT_VERSIONS = Phrase("Figures of different versions may not be comparable.", "不同版本的数值可能无法比较。")
@@ -74,7 +75,7 @@ INTERVAL = Phrase("{low} to {high}", "{low} 至 {high}")
 AGREEMENT = Phrase(
     "{k} topics are recommended: the smallest number that is within one standard error of the best by {measures}. "
     "It has {parts}.",
-    "推荐 {k} 个主题：按{measures}，这是与最好的值相差不超过一个标准误的最小的主题数。{parts}。",
+    "推荐 {k} 个主题：按{measures}，在与最好的值相差不超过一个标准误的主题数中，它是最小的。{parts}。",
 )
 AS_GOOD = Phrase("{measure} {value} ({best})", "{measure}为 {value}（{best}）")
 THE_BEST = Phrase("the best", "最好")
