@@ -71,6 +71,7 @@ def test_terms_and_stages_are_those_of_the_explorers_page():
     assert {name: measures.term_name(name, "zh") for name in there} == there
     stages = dict(re.findall(r'(\w+): "(.*?)"', re.search(r"stages: \{ (pretraining.*?) \}", page)[1]))
     assert {name: measures.stage_name(name, "zh") for name in stages} == stages
+    assert set(measures._TERMS) == set(measures._TERM_NAMES)
     assert (measures.term_name("own_term", "zh"), measures.stage_name("own", "zh")) == ("own term", "own")
 
 

@@ -16,7 +16,6 @@ from ..files import holds_corpus
 from .corpora import check_source, need_order, open_corpus, with_column
 from .options import (
     AsJson,
-    FigureLanguage,
     FigureLanguages,
     Font,
     Model,
@@ -47,6 +46,10 @@ _Split = Annotated[
         help="Column that says train, validation or test for each document; otherwise they are drawn at random.",
     ),
 ]
+_FigureLanguage = Annotated[
+    FigureLanguages,
+    typer.Option(help="Language of the plots and of index.html; auto is zh for Chinese texts, and otherwise en."),
+]
 _KeepModels = Annotated[
     bool, typer.Option("--keep-models", help="Keep every fitted model, in the folder models of --out.")
 ]
@@ -74,7 +77,7 @@ def compare(
     ] = Path("runs/compare"),
     keep_models: _KeepModels = False,
     font: Font = None,
-    figure_language: FigureLanguage = FigureLanguages.auto,
+    figure_language: _FigureLanguage = FigureLanguages.auto,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -112,7 +115,7 @@ def select_topics(
     ] = Path("runs/select-topics"),
     keep_models: _KeepModels = False,
     font: Font = None,
-    figure_language: FigureLanguage = FigureLanguages.auto,
+    figure_language: _FigureLanguage = FigureLanguages.auto,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:

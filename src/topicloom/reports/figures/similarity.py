@@ -75,7 +75,8 @@ def similarity_map(
     )
     figure.colorbar(image, cax=bar)
     bar.tick_params(labelsize=7)
-    bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=4)
+    pad = 6 if language == "zh" else 4  # Chinese characters reach below the line
+    bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=pad)
     letter(figure, fonts)
     return figure
 
