@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from ...metrics import CATALOGUE
 from . import measures
 from .phrases import Language, Phrase
 
@@ -171,9 +172,9 @@ def characters(language: Language) -> frozenset[str]:
     """Return the characters other than ASCII of all words that pictures may have; there are none in English."""
     if language == "en":
         return frozenset()
-    return frozenset(
-        each for text in _chinese(globals()) | _chinese(vars(measures)) for each in text if ord(each) > 127
-    )
+    texts = _chinese(globals()) | _chinese(vars(measures))
+    texts.update(text for measure in CATALOGUE.values() for text in (measure.title_zh, measure.meaning_zh))
+    return frozenset(each for text in texts for each in text if not each.isascii())
 
 
 def _chinese(module: Mapping[str, Any]) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...metrics import Measure
+from ...metrics import CATALOGUE, Measure
 from .phrases import Language, Phrase
 
 _EXPLAINED = Phrase("{name}: {meaning}", "{name}：{meaning}")
@@ -53,37 +53,17 @@ _STAGES = {
     "training": Phrase("training", "训练"),
 }
 
-# The measures of the catalogue, which has their English words.
-_TITLES = {
-    "document_npmi": "NPMI（文档共现）", "c_v": "C_v", "c_npmi": "C_NPMI", "c_uci": "C_UCI", "u_mass": "UMass",
-    "c_w2v": "C_w2v", "topic_diversity": "多样性", "topic_uniqueness": "独特性", "inverted_rbo": "倒置 RBO",
-    "redundancy": "冗余度", "embedding_diversity": "词向量多样性", "perplexity_completion": "困惑度（文档补全）",
-    "perplexity_bound": "困惑度（证据下界）", "perplexity_bound_by_document": "困惑度（证据下界，按文档平均）",
-    "log_perplexity": "困惑度对数与词表大小对数之比", "purity": "纯度", "nmi": "NMI", "ari": "ARI",
-    "accuracy": "分类准确率",
-    "kl_per_dimension": "各隐变量维度的散度（奈特）", "active_units_by_divergence": "活跃的隐变量维度（按散度）",
-    "active_units_by_variance": "活跃的隐变量维度（按方差）", "active_topics": "活跃主题数",
-    "lowest_topic_diversity": "两种排序下较低的多样性", "duplicate_topics": "重复的主题对",
-    "frequent_mass": "最常见的 50 个词所占权重", "seconds": "训练秒数", "topic_distance": "与其他随机种子的距离",
-}  # fmt: skip
+# The labels of axes that measures of the same scale share, by the English ones of the catalogue.
 _AXES = {
     "coherence, NPMI": "一致性，NPMI", "coherence, C_v": "一致性，C_v", "coherence, UCI": "一致性，UCI",
     "coherence, UMass": "一致性，UMass", "diversity": "多样性",
     "share of pairs of topics that are duplicates": "重复的主题对所占的比例",
 }  # fmt: skip
-_MEANINGS = {
-    "kl_per_dimension": "隐变量各维含有多少文档的信息：中位数（线），以及从最低到最高的范围（色带）；纵轴是对数刻度",
-    "active_units_by_divergence": "含有文档信息的隐变量维数",
-    "active_topics": "至少是一篇文档的主要主题的主题数",
-    "lowest_topic_diversity": "所有主题的前 25 个词中，不同的词所占的比例（两种排序中较低的一个）",
-    "duplicate_topics": "前 10 个词中至少有 8 个相同的主题对数",
-    "frequent_mass": "各主题的权重中，语料中最常见的 50 个词所占的比例",
-}
 
 
 def title_of(measure: Measure, language: Language) -> str:
     """Return the title of a measure of the catalogue."""
-    return _TITLES[measure.name] if language == "zh" else measure.title
+    return measure.title_zh if language == "zh" else measure.title
 
 
 def axis_of(measure: Measure, language: Language) -> str:
@@ -95,16 +75,14 @@ def axis_of(measure: Measure, language: Language) -> str:
 
 def meaning_of(measure: Measure, language: Language) -> str:
     """Return the explanation of a measure; its title if it has none."""
-    if not measure.meaning:
-        return title_of(measure, language)
-    return _MEANINGS[measure.name] if language == "zh" else measure.meaning
+    return (measure.meaning_zh if language == "zh" else measure.meaning) or title_of(measure, language)
 
 
 def term_name(name: str, language: Language) -> str:
     """Return the name of a column of the history. The terms of a user's own model have no Chinese name."""
     if name in _TERM_NAMES:
         return _TERM_NAMES[name](language)
-    return _TITLES[name] if language == "zh" and name in _TITLES else name.replace("_", " ")
+    return CATALOGUE[name].title_zh if language == "zh" and name in CATALOGUE else name.replace("_", " ")
 
 
 def term_explained(name: str, language: Language) -> str:
