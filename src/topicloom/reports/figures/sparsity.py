@@ -44,7 +44,7 @@ def sparsity(
     if shares.ndim != 2 or not shares.size:
         raise InputError("no document has a known word, so there are no topic shares to draw")
     language = label_language(language, font)
-    figure = noted(10.5, 3.3, words.SPARSITY(language), left=0.6, top=0.35)
+    figure = noted(10.5, 3.3, words.SPARSITY(language), left=0.66 if language == "zh" else 0.6, top=0.35)
     figure.subplots_adjust(wspace=0.3, bottom=figure.subplotpars.bottom + 0.36 / figure.get_figheight())
     ranks, counts, entropy = figure.subplots(1, 3)
     _draw_ranks(ranks, -np.sort(-shares, axis=1), language)
