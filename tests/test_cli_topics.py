@@ -134,13 +134,17 @@ def test_an_edited_run_is_a_run(run, tmp_path):
     assert len(tl.load(out).edits) == 4
 
 
-def test_an_edited_run_has_pictures_with_a_font_of_choice(run, tmp_path, monkeypatch):
-    fonts = []
-    monkeypatch.setattr("topicloom.reports.run._draw", lambda folder, topics, font: fonts.append(font))
-    shown("edit", run, "--rename", "0=体育", "--out", tmp_path / "a", "--font", "My Font", "--quiet")
-    shown("name", run, "--out", tmp_path / "b", "--font", "My Font", "--quiet")
+def test_an_edited_run_has_pictures_with_a_font_and_language_of_choice(run, tmp_path, monkeypatch):
+    styles = []
+    monkeypatch.setattr(
+        "topicloom.reports.run._draw",
+        lambda folder, topics, options: styles.append((options.font, options.figure_language)),
+    )
+    style = ["--font", "My Font", "--figure-language", "zh"]
+    shown("edit", run, "--rename", "0=体育", "--out", tmp_path / "a", *style, "--quiet")
+    shown("name", run, "--out", tmp_path / "b", *style, "--quiet")
     shown("name", run, "--out", tmp_path / "c", "--quiet")
-    assert fonts == ["My Font", "My Font", None]
+    assert styles == [("My Font", "zh"), ("My Font", "zh"), (None, "auto")]
 
 
 def test_edits_from_a_file(run, tmp_path):

@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -308,6 +309,23 @@ def test_tests_are_corrected_for_their_number():
     assert "p, Holm" in text
     assert "after Holm" in text
     assert "95 % interval" in text
+
+
+def test_the_page_in_chinese():
+    values = {("a", 5): [1.0, 2.0], ("b", 5): [2.0, 3.1], ("a", 9): [1.5, 1.0], ("b", 9): [2.0, 2.2]}
+    found = made(values)
+    found.rows[-1] = {"model": "b", "n_topics": 9, "seed": 1, "error": "42"}
+    text = page(found, "zh")
+    assert text.startswith('<!doctype html>\n<html lang="zh-CN">')
+    body = text[text.index("</style>") :]
+    shown = set(re.findall("[A-Za-z]{2,}", re.sub("<.*?>", " ", body)))
+    assert shown <= {"topicloom", "Holm"}  # and C_v, p and t
+    assert "<h1>主题模型的比较</h1>" in body
+    assert "2 个模型，2 种主题数，3 个随机种子；文档：训练 3 篇、验证 1 篇、测试 1 篇。" in body
+    assert "<th>困惑度（文档补全）</th>" in body
+    assert "b，9 个主题，随机种子 1：42" in body
+    assert "推荐 5 个主题" in body
+    assert set(re.findall(r"\d\.\d+", page(found))) == set(re.findall(r"\d\.\d+", text))
 
 
 def test_the_best_is_compared_over_the_same_numbers_of_topics():

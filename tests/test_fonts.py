@@ -111,8 +111,9 @@ def test_a_font_can_be_named(known_fonts, tmp_path):
     assert fonts.fonts_for([ONLY_STIX], Path(STIX)) == ["STIXGeneral", "DejaVu Sans"]
     (page,) = figures.topic_pages([["word"]], [[0.0]], font=STIX)
     assert page.axes[0].texts[0].get_fontfamily() == ["STIXGeneral", "DejaVu Sans"]
-    figure = figures.dot_panels({"measure": {"test": {"gsm": [1.0]}}}, font=STIX)
-    assert figure.axes[0].get_yticklabels()[0].get_fontfamily() == ["STIXGeneral", "DejaVu Sans"]
+    figure = figures.dot_panels({f"measure {n}": {"test": {"gsm": [1.0]}} for n in range(4)}, font=STIX)
+    for axes in (figure.axes[0], figure.axes[3]):  # a row each
+        assert axes.get_yticklabels()[0].get_fontfamily() == ["STIXGeneral", "DejaVu Sans"]
 
 
 def test_fonts_that_cannot_be_used(known_fonts, tmp_path):

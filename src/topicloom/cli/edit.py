@@ -11,7 +11,20 @@ import typer
 
 from ..errors import InputError
 from .files import mention_edits, open_topics
-from .options import Allow, AsJson, Device, Font, Overwrite, Quiet, Run, Words, number_or_name, read_names
+from .options import (
+    Allow,
+    AsJson,
+    Device,
+    FigureLanguage,
+    FigureLanguages,
+    Font,
+    Overwrite,
+    Quiet,
+    Run,
+    Words,
+    number_or_name,
+    read_names,
+)
 from .shell import command, print_json, show_topics
 
 if TYPE_CHECKING:
@@ -45,6 +58,7 @@ def edit(
         typer.Option(metavar="RUN", help="Take the names and edits of another run, whose topics are matched first."),
     ] = None,
     font: Font = None,
+    figure_language: FigureLanguage = FigureLanguages.auto,
     words: Words = 10,
     device: Device = "auto",
     allow: Allow = None,
@@ -70,7 +84,7 @@ def edit(
         mention_edits(run)
     topics = Topics.from_run(run, device=device, allow=allow or ())
     edited = edited_topics(topics, edits, given) if replay is None else topics.replay(replay, allow=allow or ())
-    _write(run, out, edited, font, words, quiet, as_json)
+    _write(run, out, edited, font, figure_language, words, quiet, as_json)
 
 
 @command
@@ -86,6 +100,7 @@ def name(
         str | None, typer.Option(metavar="TOPIC,TOPIC", help="These topics only; by default those without a name.")
     ] = None,
     font: Font = None,
+    figure_language: FigureLanguage = FigureLanguages.auto,
     words: Words = 10,
     device: Device = "auto",
     allow: Allow = None,
@@ -101,11 +116,18 @@ def name(
     namer: Any = _function(rule) if ":" in rule else rule
     view = open_topics(run, allow, device)
     chosen = None if topics is None else [number_or_name(each) for each in read_names(topics)]
-    _write(run, out, view.name(namer, topics=chosen), font, words, quiet, as_json)
+    _write(run, out, view.name(namer, topics=chosen), font, figure_language, words, quiet, as_json)
 
 
 def _write(
-    run: Path, out: Path | None, topics: Topics, font: str | None, words: int, quiet: bool, as_json: bool
+    run: Path,
+    out: Path | None,
+    topics: Topics,
+    font: str | None,
+    figure_language: FigureLanguages,
+    words: int,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Write and show edited topics."""
     from ..files import lock_directory
@@ -114,7 +136,8 @@ def _write(
 
     if out is not None:
         with lock_directory(out):
-            write_edited(run, out, topics, replace(options_of(run), font=font))
+            options = replace(options_of(run), font=font, figure_language=figure_language.value)
+            write_edited(run, out, topics, options)
     found = describe(topics.model, topics.shares, words)
     if as_json:
         print_json({"run": None if out is None else str(out), "topics": found, "edits": topics.edits})

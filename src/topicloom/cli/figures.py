@@ -11,7 +11,18 @@ import typer
 
 from ..errors import InputError
 from .files import open_topics
-from .options import Allow, AsJson, Device, Font, Overwrite, Quiet, Run, read_names
+from .options import (
+    Allow,
+    AsJson,
+    Device,
+    FigureLanguage,
+    FigureLanguages,
+    Font,
+    Overwrite,
+    Quiet,
+    Run,
+    read_names,
+)
 from .shell import command, print_json
 
 logger = logging.getLogger("topicloom")
@@ -69,6 +80,7 @@ def figures(
         str, typer.Option("--alpha", metavar="A,A|A:A:A", help="Dirichlet parameters of the simplex.")
     ] = "0.1,0.5,1,10",
     font: Font = None,
+    figure_language: FigureLanguage = FigureLanguages.auto,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same pictures.")] = 0,
     device: Device = "auto",
     allow: Allow = None,
@@ -94,7 +106,8 @@ def figures(
         alphas=_read_alphas(alphas),
         random_state=seed,
         font=font,
-    )
+        language=figure_language.value,
+    ).with_language(topics)
     given = kind is not None
     names = read_names(kind or "") or [name for name, each in pictures.KINDS.items() if each.is_default]
     folder = out or (run if run.name else run.resolve()).with_name(f"{run.resolve().name}-figures")

@@ -32,6 +32,14 @@ class Recipe(StrEnum):
     published = "published"
 
 
+class FigureLanguages(StrEnum):
+    """The languages of pictures."""
+
+    auto = "auto"
+    en = "en"
+    zh = "zh"
+
+
 class Sampler(StrEnum):
     """How tuning proposes settings."""
 
@@ -231,6 +239,12 @@ Excel = Annotated[
     ),
 ]
 Font = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")]
+FigureLanguage = Annotated[
+    FigureLanguages,
+    typer.Option(
+        help="Language of titles, labels and notes in the pictures; auto is zh for Chinese texts, and otherwise en."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 QuietNotes = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and errors only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, TrainingInterrupted
 from ..training.intervals import read_interval
-from .options import DocTopics
+from .options import DocTopics, FigureLanguages
 from .shell import print_json, reason_of, show_topics
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Outcome:
     resume: bool = False
     checkpoint_every: str | None = None  # None writes no checkpoints
     helps: bool = False
+    figure_language: FigureLanguages = FigureLanguages.auto
 
     def require_place(self) -> None:
         """Check that the run and its checkpoints can be written, without loading PyTorch."""
@@ -129,8 +130,9 @@ def train_run(
     measured = None
     if out is not None:
         options = run.RunOptions(
-            outcome.doc_topics.value, outcome.texts, outcome.documents, outcome.excel, outcome.explorer, outcome.font
-        )
+            outcome.doc_topics.value, outcome.texts, outcome.documents, outcome.excel, outcome.explorer, outcome.font,
+            outcome.figure_language.value,
+        )  # fmt: skip
         state = None if checkpoints is None else checkpoints.finished_file
         try:
             measured = run.write(out, model, corpus, documents, seconds, options, source, state, again)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,20 @@ import typer
 from ..errors import InputError
 from ..files import holds_corpus
 from .corpora import check_source, need_order, open_corpus, with_column
-from .options import AsJson, Model, Preparing, Quiet, Sampler, Seed, Topics, read_names, read_numbers, read_weights
+from .options import (
+    AsJson,
+    FigureLanguages,
+    Font,
+    Model,
+    Preparing,
+    Quiet,
+    Sampler,
+    Seed,
+    Topics,
+    read_names,
+    read_numbers,
+    read_weights,
+)
 from .shell import command, muted, print_json, print_table
 
 if TYPE_CHECKING:
@@ -32,6 +45,10 @@ _Split = Annotated[
         metavar="COLUMN",
         help="Column that says train, validation or test for each document; otherwise they are drawn at random.",
     ),
+]
+_FigureLanguage = Annotated[
+    FigureLanguages,
+    typer.Option(help="Language of the plots and of index.html; auto is zh for Chinese texts, and otherwise en."),
 ]
 _KeepModels = Annotated[
     bool, typer.Option("--keep-models", help="Keep every fitted model, in the folder models of --out.")
@@ -59,6 +76,8 @@ def compare(
         ),
     ] = Path("runs/compare"),
     keep_models: _KeepModels = False,
+    font: Font = None,
+    figure_language: _FigureLanguage = FigureLanguages.auto,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -67,7 +86,7 @@ def compare(
     from ..reports.comparison_page import text_table
 
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
-    found = _compared(source, options, chosen, topics, seeds, split, out, keep_models, quiet)
+    found = _compared(source, options, chosen, topics, seeds, split, out, keep_models, quiet, figure_language, font)
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
     elif not quiet:
@@ -95,13 +114,15 @@ def select_topics(
         ),
     ] = Path("runs/select-topics"),
     keep_models: _KeepModels = False,
+    font: Font = None,
+    figure_language: _FigureLanguage = FigureLanguages.auto,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a model with several numbers of topics, and recommend one of them."""
     from ..reports.comparison_page import text_table
 
-    found = _compared(source, options, [model], topics, seeds, split, out, keep_models, quiet)
+    found = _compared(source, options, [model], topics, seeds, split, out, keep_models, quiet, figure_language, font)
     recommended = found.recommend()
     if as_json:
         print_json({
@@ -187,6 +208,8 @@ def _compared(
     out: Path,
     keep_models: bool,
     quiet: bool,
+    figure_language: FigureLanguages,
+    font: str | None,
 ) -> Comparison:
     """Compare models, and report what failed. Mistakes in the options are reported before the texts are read."""
     check_source(source, options)
@@ -198,10 +221,12 @@ def _compared(
     if holds_corpus(source):
         options = replace(options, n_jobs=None)  # there is no text to split
     corpus = _opened(source, options, split, quiet, keep_texts=True)
+    _check_fonts(corpus, figure_language, font)
     with muted(), _going_on(out):  # what a fit warns about is seen in its measures
         found = comparison.compare(
             corpus, models, sizes, seeds, split=split, out=out, keep_models=keep_models, n_jobs=n_jobs,
             cluster=options.cluster, on_result=None if quiet else _progress("fit"),
+            figure_language=figure_language.value, font=font,
         )  # fmt: skip
     for row in found.failed:
         logger.warning("%s: %s", _fit_of(row), row["error"])
@@ -221,6 +246,17 @@ def _compared(
         versions = " and ".join(found.versions)
         logger.warning("the fits were made by topicloom %s; their measures may not be comparable", versions)
     return found
+
+
+def _check_fonts(corpus: Corpus, figure_language: FigureLanguages, font: str | None) -> None:
+    """Report what fonts lack before the fits, during which the log is muted."""
+    from ..reports.wording import chosen_language
+
+    with suppress(ImportError):  # without matplotlib there are no plots
+        from ..reports.fonts import fonts_for, label_language
+
+        fonts_for([], font)
+        label_language(chosen_language(figure_language.value, corpus.tokenizer), font)
 
 
 @contextmanager

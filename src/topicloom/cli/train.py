@@ -25,6 +25,8 @@ from .options import (
     DocumentVectors,
     Epochs,
     Excel,
+    FigureLanguage,
+    FigureLanguages,
     Font,
     Model,
     Overwrite,
@@ -167,6 +169,7 @@ def train(
         bool, typer.Option("--explorer/--no-explorer", help="Write explorer.html, a page of topics and documents.")
     ] = True,
     font: Font = None,
+    figure_language: FigureLanguage = FigureLanguages.auto,
     monitor: Annotated[
         str, typer.Option(metavar="NAME,NAME", help="Measures to take during the training, such as c_npmi; or none.")
     ] = MONITORED,
@@ -203,6 +206,7 @@ def train(
         overwrite,
         resume,
         None if checkpoint_every == "none" else checkpoint_every,
+        figure_language=figure_language,
     )
     held_out = HeldOut(split, validation, reading_of(options))
     if continued is not None:

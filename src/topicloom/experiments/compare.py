@@ -20,6 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Integral
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,6 +36,7 @@ from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..models.base import TopicModel
 from ..models.persistence import estimator_named
+from ..reports.wording import FigureLanguage, chosen_language
 from ..settings import check_settings, settings_as_text
 from ..text.storage import load_array
 from . import jobs as resumable
@@ -67,6 +69,8 @@ def compare(
     n_jobs: int = 1,
     cluster: str | None = None,
     on_result: OnResult | None = None,
+    figure_language: FigureLanguage = "auto",
+    font: str | PathLike[str] | None = None,
 ) -> Comparison:
     """Fit every model with every number of topics and every seed, and measure all of them in the same way.
 
@@ -91,6 +95,9 @@ def compare(
             with one core and one thread for each fit.
         on_result: a function that is called after each fit with the number of finished fits, the number of all fits,
             and the row of the fit.
+        figure_language: "en" or "zh", the language of the plots and of the page in `out`; "auto" is Chinese if the
+            texts are Chinese, and otherwise English.
+        font: a font family or file for the plots; None chooses one that has the characters.
 
     Raises:
         InputError: an unknown model, a corpus that is too small, a directory `out` with another comparison, or a
@@ -102,6 +109,7 @@ def compare(
         raise SettingError(f"`seeds` should be the number of seeds, from 1; it is {seeds!r}")
     if keep_models and out is None:
         raise InputError("`keep_models=True` needs a directory for the models; give `out`")
+    chosen_language(figure_language, argument="figure_language")
     wanted, sizes, n_workers = estimators(models), _sizes(n_topics), _workers(n_jobs)
     parts, divided = split_documents(corpus, split, validation, test)
     # The jobs are ordered by seed, so that a comparison that is cut short has all models.
@@ -124,7 +132,8 @@ def compare(
                         folder,
                         found.left_out,
                     )
-                found.save(folder)
+                language = chosen_language(figure_language, parts.train.tokenizer)
+                found.save(folder, figure_language=language, font=font)
             return found
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations, product
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ..metrics.catalogue import CATALOGUE, measures_of
 from ..metrics.correction import holm
 from ..models.base import TopicModel
 from ..models.persistence import load
+from ..reports.wording import Language, chosen_language
 from .paired import paired_difference
 from .protocol import HELD_OUT
 from .recommendation import MEASURES, Recommendation, recommend
@@ -246,7 +248,7 @@ class Comparison:
             )
         return load(place, device=device, tokenizer=tokenizer, allow=self.modules)
 
-    def recommend(self, model: str | None = None) -> Recommendation:
+    def recommend(self, model: str | None = None, language: Language = "en") -> Recommendation:
         """Recommend a number of topics, by completion perplexity on validation documents and coherence.
 
         It is the smallest number whose perplexity and NPMI are both within one standard error of the best. If none is,
@@ -254,6 +256,7 @@ class Comparison:
 
         Args:
             model: by default the only model, or the first.
+            language: "en" or "zh", of the reason.
 
         Returns:
             n_topics, and the reason in words.
@@ -263,9 +266,8 @@ class Comparison:
             SettingError: an unknown model.
         """
         model = model or self.models[0]
-        return recommend({
-            name: {k: self.values(name, model, k, "validation") for k in self.n_topics} for name in MEASURES
-        })  # fmt: skip
+        values = {name: {k: self.values(name, model, k, "validation") for k in self.n_topics} for name in MEASURES}
+        return recommend(values, chosen_language(language))
 
     def candidates(self, model: str | None = None) -> dict[str, list[int]]:
         """Find numbers of topics within one standard deviation of the best, for each measure, on validation documents.
@@ -293,23 +295,39 @@ class Comparison:
             found[name] = [k for k in means if means[k] >= means[top] - slack]
         return found
 
-    def save(self, folder: str | Path) -> None:
+    def save(
+        self, folder: str | Path, *, figure_language: Language = "en", font: str | PathLike[str] | None = None
+    ) -> None:
         """Write comparison.csv and index.html into a directory, which is made if it does not exist.
 
         With several numbers of topics, n_topics.png shows the measures by their number, if matplotlib is installed.
+
+        Args:
+            folder: the directory.
+            figure_language: "en" or "zh", the language of the plots and of the page.
+            font: a font family or file for the plots; None chooses one that has the characters.
+
+        Raises:
+            SettingError: there is no such language.
+            InputError: `font` is not installed.
         """
         from ..reports.comparison_page import csv_lines, curve_of, page
 
+        labels = language = chosen_language(figure_language, argument="figure_language")
+        with suppress(ImportError):
+            from ..reports.fonts import label_language
+
+            labels = label_language(language, font)
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        for name, text in {"comparison.csv": csv_lines(self), "index.html": page(self)}.items():
+        for name, text in {"comparison.csv": csv_lines(self), "index.html": page(self, language, labels, font)}.items():
             with atomic_file(target / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         if len(self.n_topics) > 1:
             with suppress(ImportError):
                 from ..reports import figures
 
-                figures.save(curve_of(self), target / "n_topics.png")
+                figures.save(curve_of(self, labels, font), target / "n_topics.png")
 
 
 def job_name(job: Mapping[str, Any]) -> str:

@@ -12,9 +12,11 @@ import numpy.typing as npt
 from ..display import html_table
 from ..errors import InputError
 from ..metrics.catalogue import CATALOGUE
+from ..reports.wording import Language, joined
+from ..reports.wording import comparison as words
+from ..reports.wording.measures import title_of
 
 MEASURES = ("perplexity_completion", "document_npmi")
-_ONE_FIT = " The standard error counts as 0, because the best number has a single fit; try several seeds."
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Recommendation:
         return html_table([], [], f"{self.n_topics} topics", self.reason)
 
 
-def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommendation:
+def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]], language: Language = "en") -> Recommendation:
     """Recommend the smallest number of topics that is as good as the best by every measure.
 
     A number is as good as the best if its mean over seeds is within one standard error of the best mean; the standard
@@ -48,6 +50,7 @@ def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommend
 
     Args:
         values: for each measure, by number of topics, the values of all seeds; NaN where there is none.
+        language: "en" or "zh", of the reason.
 
     Raises:
         InputError: no measure has a value.
@@ -71,17 +74,18 @@ def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]]) -> Recommend
         raise InputError("no fit has a perplexity or a coherence, so no number of topics can be recommended")
     tried = sorted({k for by_size in values.values() for k in by_size})
     if len(complete) == 1:
-        return Recommendation(complete[0], _single(complete[0], scored, tried))
+        return Recommendation(complete[0], _single(complete[0], scored, tried, language))
     best = {name: max(means, key=lambda k: means[k]) for name, means in scored.items()}
     as_good = [k for k in complete if all(k in sizes for sizes in good.values())]
     if as_good:
         chosen = as_good[0]
-        said = _agreement(chosen, scored, best)
+        said = _agreement(chosen, scored, best, language)
     else:
         loss = {k: max(_loss(means, k) for means in scored.values()) for k in complete}
         chosen = min(complete, key=lambda k: loss[k])
-        said = _compromise(chosen, scored, best)
-    return Recommendation(chosen, said + (_ONE_FIT if of_one_fit else "") + _edge(chosen, tried))
+        said = _compromise(chosen, scored, best, language)
+    sentences = [said, words.ONE_FIT(language) * of_one_fit, _edge(chosen, tried, language)]
+    return Recommendation(chosen, joined(sentences, language))
 
 
 def _loss(means: Mapping[int, float], k: int) -> float:
@@ -89,48 +93,57 @@ def _loss(means: Mapping[int, float], k: int) -> float:
     return 0.0 if best == worst else (best - means[k]) / (best - worst)
 
 
-def _agreement(chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int]) -> str:
+def _agreement(
+    chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int], language: Language
+) -> str:
     parts = []
     for name, means in scored.items():
         is_best = means[chosen] == means[best[name]]
-        more = "the best" if is_best else f"the best is {_shown(name, means[best[name]])} with {best[name]}"
-        parts.append(f"{_title(name)} {_shown(name, means[chosen])} ({more})")
-    return (
-        f"{chosen} topics are recommended: the smallest number that is within one standard error of the best by "
-        f"{' and '.join(_title(name) for name in scored)}. It has {' and '.join(parts)}."
+        top = words.THE_BEST_IS(language, value=_shown(name, means[best[name]]), k=best[name])
+        parts.append(
+            words.AS_GOOD(
+                language,
+                measure=_title(name, language),
+                value=_shown(name, means[chosen]),
+                best=words.THE_BEST(language) if is_best else top,
+            )
+        )
+    measures = words.AND(language).join(_title(name, language) for name in scored)
+    return words.AGREEMENT(language, k=chosen, measures=measures, parts=words.CLAUSE(language).join(parts))
+
+
+def _compromise(
+    chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int], language: Language
+) -> str:
+    tops = words.CLAUSE(language).join(
+        words.TOP(language, measure=_title(name, language), k=k, value=_shown(name, scored[name][k]))
+        for name, k in best.items()
     )
+    return words.COMPROMISE(language, k=chosen, tops=tops, parts=_measured(chosen, scored, language))
 
 
-def _compromise(chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int]) -> str:
-    tops = (f"{_title(name)} is best with {k} topics ({_shown(name, scored[name][k])})" for name, k in best.items())
-    return (
-        f"{chosen} topics are recommended as a compromise, because the measures disagree: {' and '.join(tops)}. "
-        f"{chosen} topics balance them best, with {_measured(chosen, scored)}."
-    )
-
-
-def _single(k: int, scored: Mapping[str, Mapping[int, float]], tried: list[int]) -> str:
+def _single(k: int, scored: Mapping[str, Mapping[int, float]], tried: list[int], language: Language) -> str:
     """Say that there is nothing to choose from, because only one number was tried or could be measured."""
-    why, what = "Only one number of topics was tried", "try several numbers"
-    if len(tried) > 1:
-        why, what = f"Only the fits with {k} topics could be measured", "see why the others failed"
-    return f"{why}, so there is nothing to choose from; {what}. {k} topics have {_measured(k, scored)}."
+    said = words.ONLY_ONE_MEASURED if len(tried) > 1 else words.ONLY_ONE
+    return said(language, k=k, parts=_measured(k, scored, language))
 
 
-def _measured(k: int, scored: Mapping[str, Mapping[int, float]]) -> str:
-    return " and ".join(f"{_title(name)} {_shown(name, means[k])}" for name, means in scored.items())
+def _measured(k: int, scored: Mapping[str, Mapping[int, float]], language: Language) -> str:
+    return words.CLAUSE(language).join(
+        words.MEASURED(language, measure=_title(name, language), value=_shown(name, means[k]))
+        for name, means in scored.items()
+    )
 
 
-def _edge(chosen: int, tried: list[int]) -> str:
+def _edge(chosen: int, tried: list[int], language: Language) -> str:
     """Return advice where the recommended number is the largest or smallest of those that were tried."""
     if chosen not in (tried[0], tried[-1]):
         return ""
-    end, more = ("largest", "larger") if chosen == tried[-1] else ("smallest", "smaller")
-    return f" It is the {end} number that was tried, so try {more} ones too."
+    return (words.LARGEST if chosen == tried[-1] else words.SMALLEST)(language)
 
 
-def _title(name: str) -> str:
-    return CATALOGUE[name].column or CATALOGUE[name].title
+def _title(name: str, language: Language) -> str:
+    return title_of(CATALOGUE[name], language) if language == "zh" else CATALOGUE[name].column or CATALOGUE[name].title
 
 
 def _shown(name: str, score: float) -> str:

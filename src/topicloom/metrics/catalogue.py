@@ -28,7 +28,7 @@ class Measure:
 
     Attributes:
         name: its key in results, history and files.
-        title: a short title for tables and figures.
+        title, title_zh: a short title for tables and figures, in English and in Chinese.
         better: 1 if higher is better, -1 if lower is better, 0 if neither.
         group: the kind of measure.
         needs: what it reads beside the topics: "documents" (the reference corpus), "token order" (of the reference
@@ -43,11 +43,13 @@ class Measure:
         axis_end: the value that the axis of figures reaches at least, or None; a count of topics or latent dimensions
             reaches the number of them.
         column: its heading in the table of a comparison in the terminal; "" if that table leaves it out.
-        meaning: an explanation above its panel in figures, for people who do not know it; "" if the title is enough.
+        meaning, meaning_zh: an explanation above its panel in figures, in English and in Chinese, for people who do not
+            know it; "" if the title is enough.
     """
 
     name: str
     title: str
+    title_zh: str
     better: Literal[-1, 0, 1]
     group: Group
     needs: frozenset[str]
@@ -59,6 +61,7 @@ class Measure:
     axis_end: float | None = None
     column: str = ""
     meaning: str = ""
+    meaning_zh: str = ""
 
     @property
     def is_count(self) -> bool:
@@ -156,6 +159,7 @@ def _lowest_diversity(inputs: MeasureInputs) -> Measured:
 def _measure(
     name: str,
     title: str,
+    title_zh: str,
     better: Literal[-1, 0, 1],
     group: Group,
     needs: str,
@@ -168,75 +172,92 @@ def _measure(
     def words(text: str) -> frozenset[Any]:
         return frozenset(part.strip() for part in text.split(",") if part.strip())
 
-    return Measure(name, title, better, group, words(needs), words(uses), function, **more)
+    return Measure(name, title, title_zh, better, group, words(needs), words(uses), function, **more)
 
 
 _NPMI, _DIVERSITY = "coherence, NPMI", "diversity"
 _MEASURES = (
-    _measure("document_npmi", "NPMI (documents)", 1, "coherence", "documents",
+    _measure("document_npmi", "NPMI (documents)", "NPMI（文档共现）", 1, "coherence", "documents",
              "evaluation, monitor, comparison, tuning", _of_documents(coherence.document_npmi),
              axis=_NPMI, column="NPMI"),
-    _measure("c_v", "C_v", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
+    _measure("c_v", "C_v", "C_v", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
              _of_windows(coherence.c_v), axis="coherence, C_v", axis_end=1),
-    _measure("c_npmi", "C_NPMI", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
+    _measure("c_npmi", "C_NPMI", "C_NPMI", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
              _of_windows(coherence.c_npmi), axis=_NPMI),
-    _measure("c_uci", "C_UCI", 1, "coherence", "token order", "evaluation, monitor",
+    _measure("c_uci", "C_UCI", "C_UCI", 1, "coherence", "token order", "evaluation, monitor",
              _of_windows(coherence.c_uci), axis="coherence, UCI"),
-    _measure("u_mass", "UMass", 1, "coherence", "documents", "evaluation, monitor",
+    _measure("u_mass", "UMass", "UMass", 1, "coherence", "documents", "evaluation, monitor",
              _of_documents(coherence.u_mass), axis="coherence, UMass"),
-    _measure("topic_diversity", "diversity", 1, "diversity", "", "evaluation, monitor, watch, comparison, tuning",
+    _measure("topic_diversity", "diversity", "多样性",
+             1, "diversity", "", "evaluation, monitor, watch, comparison, tuning",
              _of_topics(diversity.topic_diversity), axis=_DIVERSITY, axis_end=1, column="diversity"),
-    _measure("topic_uniqueness", "uniqueness", 1, "diversity", "", "evaluation, monitor, comparison, tuning",
+    _measure("topic_uniqueness", "uniqueness", "独特性", 1, "diversity", "", "evaluation, monitor, comparison, tuning",
              _of_topics(diversity.topic_uniqueness), axis=_DIVERSITY, axis_end=1),
-    _measure("inverted_rbo", "inverted RBO", 1, "diversity", "", "evaluation, monitor",
+    _measure("inverted_rbo", "inverted RBO", "倒置 RBO", 1, "diversity", "", "evaluation, monitor",
              _of_topics(diversity.inverted_rbo), axis=_DIVERSITY, axis_end=1),
-    _measure("redundancy", "redundancy", -1, "diversity", "", "evaluation, monitor, comparison, tuning",
+    _measure("redundancy", "redundancy", "冗余度", -1, "diversity", "", "evaluation, monitor, comparison, tuning",
              _of_topics(diversity.redundancy), axis="share of pairs of topics that are duplicates"),
-    _measure("c_w2v", "C_w2v", 1, "coherence", "word vectors", "evaluation", _of_vectors(coherence.c_w2v)),
-    _measure("embedding_diversity", "embedding diversity", 1, "diversity", "word vectors", "evaluation",
+    _measure("c_w2v", "C_w2v", "C_w2v", 1, "coherence", "word vectors", "evaluation", _of_vectors(coherence.c_w2v)),
+    _measure("embedding_diversity", "embedding diversity", "词向量多样性", 1, "diversity", "word vectors", "evaluation",
              _of_vectors(diversity.embedding_diversity)),
-    _measure("perplexity_completion", "completion perplexity", -1, "prediction", "likelihood",
+    _measure("perplexity_completion", "completion perplexity", "困惑度（文档补全）", -1, "prediction", "likelihood",
              "evaluation, comparison", _perplexity("completion"), digits=0, column="completion perplexity"),
-    _measure("perplexity_bound", "bound perplexity", -1, "prediction", "likelihood", "evaluation",
+    _measure("perplexity_bound", "bound perplexity", "困惑度（证据下界）", -1, "prediction", "likelihood", "evaluation",
              _perplexity("bound"), digits=0),
-    _measure("perplexity_bound_by_document", "bound perplexity, by document", -1, "prediction", "likelihood",
+    _measure("perplexity_bound_by_document", "bound perplexity, by document", "困惑度（证据下界，按文档平均）",
+             -1, "prediction", "likelihood",
              "evaluation", _perplexity("bound", "document"), digits=0),
-    _measure("log_perplexity", "log completion perplexity / log vocabulary size", -1, "prediction", "likelihood",
+    _measure("log_perplexity", "log completion perplexity / log vocabulary size", "困惑度对数与词表大小对数之比",
+             -1, "prediction", "likelihood",
              "tuning", _log_perplexity),
-    _measure("purity", "purity", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
+    _measure("purity", "purity", "纯度", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
              _of_classes(clustering.purity)),
-    _measure("nmi", "NMI", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
+    _measure("nmi", "NMI", "NMI", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
              _of_classes(clustering.normalised_mutual_information), column="NMI"),
-    _measure("ari", "ARI", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
+    _measure("ari", "ARI", "ARI", 1, "classes", "theta, labels", "evaluation, comparison, tuning",
              _of_classes(clustering.adjusted_rand_index)),
-    _measure("accuracy", "accuracy", 1, "classes", "theta, labels", "evaluation, comparison, tuning", _accuracy,
+    _measure("accuracy", "accuracy", "分类准确率",
+             1, "classes", "theta, labels", "evaluation, comparison, tuning", _accuracy,
              column="accuracy"),
-    _measure("kl_per_dimension", "divergence of each latent dimension, nats", 0, "collapse", "divergence",
+    _measure("kl_per_dimension", "divergence of each latent dimension, nats", "各隐变量维度的散度（奈特）",
+             0, "collapse", "divergence",
              "evaluation, watch", lambda inputs: collapse.kl_per_dimension(inputs.divergence), axis_end=0.1,
              meaning="how much the latent dimensions say about a document: the median (line), and the range from the "
-             "lowest to the highest (band); a logarithmic axis"),
-    _measure("active_units_by_divergence", "active latent dimensions (by divergence)", 0, "collapse", "divergence",
+             "lowest to the highest (band); a logarithmic axis",
+             meaning_zh="隐变量各维含有多少文档的信息：中位数（线），以及从最低到最高的范围（色带）；纵轴是对数刻度"),
+    _measure("active_units_by_divergence", "active latent dimensions (by divergence)", "活跃的隐变量维度（按散度）",
+             0, "collapse", "divergence",
              "evaluation, watch", lambda inputs: collapse.active_units_by_divergence(inputs.divergence),
-             count_of="latent dimensions", meaning="latent dimensions that say something about the documents"),
-    _measure("active_units_by_variance", "active latent dimensions (by variance)", 0, "collapse", "latent means",
+             count_of="latent dimensions", meaning="latent dimensions that say something about the documents",
+             meaning_zh="含有文档信息的隐变量维数"),
+    _measure("active_units_by_variance", "active latent dimensions (by variance)", "活跃的隐变量维度（按方差）",
+             0, "collapse", "latent means",
              "evaluation", lambda inputs: collapse.active_units_by_variance(inputs.latent_means),
              count_of="latent dimensions"),
-    _measure("active_topics", "active topics", 1, "collapse", "theta", "evaluation, watch, comparison, tuning",
+    _measure("active_topics", "active topics", "活跃主题数",
+             1, "collapse", "theta", "evaluation, watch, comparison, tuning",
              lambda inputs: collapse.active_topics(inputs.theta), digits=1, count_of="topics",
-             meaning="topics that are the main topic of at least one document"),
-    _measure("lowest_topic_diversity", "lower diversity of two rankings", 1, "collapse", "", "watch",
+             meaning="topics that are the main topic of at least one document",
+             meaning_zh="至少是一篇文档的主要主题的主题数"),
+    _measure("lowest_topic_diversity", "lower diversity of two rankings", "两种排序下较低的多样性",
+             1, "collapse", "", "watch",
              _lowest_diversity, axis_end=1,
-             meaning="share of different words among the topics' 25 top words (the lower of two rankings)"),
-    _measure("duplicate_topics", "pairs of duplicate topics", -1, "collapse", "", "evaluation, watch",
+             meaning="share of different words among the topics' 25 top words (the lower of two rankings)",
+             meaning_zh="所有主题的前 25 个词中，不同的词所占的比例（两种排序中较低的一个）"),
+    _measure("duplicate_topics", "pairs of duplicate topics", "重复的主题对", -1, "collapse", "", "evaluation, watch",
              lambda inputs: diversity.duplicate_topics(inputs.topics), count_of="pairs of topics", axis_end=1,
-             meaning="pairs of topics that share at least 8 of their 10 top words"),
-    _measure("frequent_mass", "weight on the 50 most frequent words", 0, "collapse", "topic-word matrix",
+             meaning="pairs of topics that share at least 8 of their 10 top words",
+             meaning_zh="前 10 个词中至少有 8 个相同的主题对数"),
+    _measure("frequent_mass", "weight on the 50 most frequent words", "最常见的 50 个词所占权重",
+             0, "collapse", "topic-word matrix",
              "evaluation, watch",
              lambda inputs: collapse.frequent_mass(inputs.topic_word, inputs.word_counts), axis_end=1,
-             meaning="share of the topics' weight that is on the corpus's 50 most frequent words"),
-    _measure("seconds", "seconds", -1, "cost", "seconds", "comparison",
+             meaning="share of the topics' weight that is on the corpus's 50 most frequent words",
+             meaning_zh="各主题的权重中，语料中最常见的 50 个词所占的比例"),
+    _measure("seconds", "seconds", "训练秒数", -1, "cost", "seconds", "comparison",
              lambda inputs: Measured(inputs.seconds), digits=1, column="seconds"),
-    _measure("topic_distance", "distance to other seeds", -1, "stability", "topic-word matrix, other runs",
+    _measure("topic_distance", "distance to other seeds", "与其他随机种子的距离",
+             -1, "stability", "topic-word matrix, other runs",
              "comparison", lambda inputs: stability.topic_distance(inputs.topic_word, inputs.other_runs)),
 )  # fmt: skip
 CATALOGUE: Mapping[str, Measure] = {measure.name: measure for measure in _MEASURES}

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..display import as_markup, counted
+from ..display import as_markup
 from ..errors import InputError, MissingExtraError
 from ..metrics import CATALOGUE
+from .wording import Language, joined
+from .wording import comparison as words
+from .wording.figures import N_TOPICS
+from .wording.measures import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from os import PathLike
 
     from matplotlib.figure import Figure
 
@@ -69,7 +74,7 @@ class Comparison(Protocol):
 
     def best(self, measure: str, on: str = "validation") -> str | None: ...
 
-    def recommend(self, model: str | None = None) -> Any: ...
+    def recommend(self, model: str | None = None, language: Language = "en") -> Any: ...
 
 
 def figure(name: str, value: float | None, spread: float | None = None) -> str:
@@ -115,60 +120,75 @@ def csv_lines(found: Comparison) -> str:
     return out.getvalue()
 
 
-def page(found: Comparison) -> str:
-    """Return one HTML page with the tables, plots, paired tests and topics."""
-    parts = ", ".join(f"{number} {name}" for name, number in found.documents.items())
+def page(
+    found: Comparison,
+    language: Language = "en",
+    labels: Language | None = None,
+    font: str | PathLike[str] | None = None,
+) -> str:
+    """Return one HTML page with the tables, plots, paired tests and topics.
+
+    Args:
+        found: the comparison.
+        language: "en" or "zh", of the page.
+        labels: of the labels in the plots; None is that of the page.
+        font: a font family or file for the plots; None chooses one that has the characters.
+    """
+    look = (labels or language, font)
+    documents = words.COMMA(language).join(
+        words.PART(language, n=number, part=words.PARTS[name](language) if name in words.PARTS else name)
+        for name, number in found.documents.items()
+    )
+    about = words.ABOUT(language, size=_size(found, language), parts=as_markup(documents))
     body = [
-        "<h1>Comparison of topic models</h1>",
-        f"<p>{_size(found)}; documents: "
-        f"{as_markup(parts)}. Mean ± standard deviation over seeds; the best mean of each number of topics is bold. "
-        "No single column says which model is better: C_v alone, for example, rewards topics that are all alike.</p>",
-        *_versions(found),
-        *_failed(found),
-        "<h2>Validation documents</h2>", '<p class="note">Choose models and settings by these figures.</p>',
-        _table(found, "validation"),
-        *_n_topics(found),
-        "<h2>Test documents</h2>", '<p class="note">Report these figures for the models that were chosen.</p>',
-        _table(found, "test"),
-        "<h2>Every fit</h2>", '<p class="note">Measured on test documents.</p>', _plots(found),
-        *_paired(found),
-        "<h2>Topics</h2>", '<p class="note">Topics of the first seed.</p>', *_topics(found),
+        f"<h1>{words.TITLE(language)}</h1>", f"<p>{about}</p>", *_versions(found, language), *_failed(found, language),
+        *_heading(words.VALIDATION(language), words.CHOOSE(language)), _table(found, "validation", language),
+        *_n_topics(found, language, *look),
+        *_heading(words.TEST(language), words.REPORT(language)), _table(found, "test", language),
+        *_heading(words.EVERY_FIT(language), words.MEASURED_ON_TEST(language)), _plots(found, *look),
+        *_paired(found, language),
+        *_heading(words.TOPICS(language), words.OF_FIRST_SEED(language)), *_topics(found, language),
     ]  # fmt: skip
+    code = "zh-CN" if language == "zh" else "en"
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Comparison of topic models</title>'
+        f'<!doctype html>\n<html lang="{code}"><head><meta charset="utf-8"><title>{words.TITLE(language)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
 
 
-def _size(found: Comparison) -> str:
+def _heading(title: str, note: str) -> list[str]:
+    return [f"<h2>{title}</h2>", f'<p class="note">{note}</p>']
+
+
+def _size(found: Comparison, language: Language) -> str:
     """Return how many models, numbers of topics and seeds were compared."""
-    n_topics = counted(len(found.n_topics), "number of topics", "numbers of topics")
-    return f"{counted(len(found.models), 'model')}, {n_topics}, {counted(found.seeds, 'seed')}"
+    numbers = {"model": len(found.models), "number of topics": len(found.n_topics), "seed": found.seeds}
+    models, n_topics, seeds = (words.COUNTED[what][n != 1](language, n=n) for what, n in numbers.items())
+    return words.SIZE(language, models=models, n_topics=n_topics, seeds=seeds)
 
 
-def _versions(found: Comparison) -> list[str]:
+def _versions(found: Comparison, language: Language) -> list[str]:
     if not found.versions:
         return []
-    said = f"Fitted by topicloom {as_markup(' and '.join(found.versions))}."
+    said = words.FITTED_BY(language, versions=as_markup(words.AND_VERSION(language).join(found.versions)))
     if len(found.versions) > 1:
-        said = f"<strong>{said}</strong> Figures of different versions may not be comparable."
+        said = joined([f"<strong>{said}</strong>", words.DIFFERENT_VERSIONS(language)], language)
     return [f'<p class="note">{said}</p>']
 
 
-def _failed(found: Comparison) -> list[str]:
+def _failed(found: Comparison, language: Language) -> list[str]:
     if not found.failed:
         return []
-    items = "".join(
-        f"<li>{as_markup(row['model'])}, {row['n_topics']} topics, seed {row['seed']}: {as_markup(row['error'])}</li>"
-        for row in found.failed
-    )
-    return [f"<p>{len(found.failed)} of {len(found.rows)} fits ended in an error:</p><ul>{items}</ul>"]
+    items = "".join(f"<li>{as_markup(words.FAILED_FIT(language, **row))}</li>" for row in found.failed)
+    said = words.FAILED(language, n_failed=len(found.failed), n=len(found.rows))
+    return [f"<p>{said}</p><ul>{items}</ul>"]
 
 
-def _table(found: Comparison, part: str) -> str:
+def _table(found: Comparison, part: str, language: Language) -> str:
     lines = found.table(part)
-    head = "".join(f"<th>{as_markup(CATALOGUE[name].title)}</th>" for name in found.measures)
+    titles = [words.MODEL(language), words.N_TOPICS(language)]
+    titles += [title_of(CATALOGUE[name], language) for name in found.measures]
     rows = []
     for line in lines:
         columns = []
@@ -180,10 +200,10 @@ def _table(found: Comparison, part: str) -> str:
             text = figure(name, line[name], line[f"{name}_sd"])
             columns.append(f'<td class="best">{text}</td>' if best else f"<td>{text}</td>")
         rows.append(f"<tr><td>{as_markup(line['model'])}</td><td>{line['n_topics']}</td>{''.join(columns)}</tr>")
-    return _scrolled(f"<th>model</th><th>topics</th>{head}", rows)
+    return _scrolled(titles, rows)
 
 
-def _paired(found: Comparison) -> list[str]:
+def _paired(found: Comparison, language: Language) -> list[str]:
     if len(found.models) < 2:
         return []
     rows = []
@@ -191,46 +211,39 @@ def _paired(found: Comparison) -> list[str]:
         best = found.best(name, "validation")
         for line in found.paired(name, best, "test") if best else ():
             low, high = (figure(name, line[end]) for end in ("low", "high"))
-            interval = "-" if line["low"] is None else f"{low} to {high}"
+            interval = "-" if line["low"] is None else words.INTERVAL(language, low=low, high=high)
             p, p_holm = ("-" if line[each] is None else f"{line[each]:.3f}" for each in ("p", "p_holm"))
             rows.append(
-                f"<tr><td>{as_markup(CATALOGUE[name].title)}</td><td>{as_markup(line['model'])}</td><td>{as_markup(line['against'])}</td>"
-                f"<td>{figure(name, line['difference'])}</td><td>{interval}</td><td>{line['pairs']}</td>"
-                f"<td>{p}</td><td>{p_holm}</td></tr>"
+                f"<tr><td>{as_markup(title_of(CATALOGUE[name], language))}</td><td>{as_markup(line['model'])}</td>"
+                f"<td>{as_markup(line['against'])}</td><td>{figure(name, line['difference'])}</td>"
+                f"<td>{interval}</td><td>{line['pairs']}</td><td>{p}</td><td>{p_holm}</td></tr>"
             )
-    titles = ("measure", "model", "against", "difference", "95 % interval", "pairs", "p", "p, Holm")
-    head = "".join(f"<th>{title}</th>" for title in titles)
-    note = (
-        "For each measure, the model that is best on the validation documents is compared with every other model on "
-        "the test documents. Fits with the same seed and number of topics are paired. The interval is that of the mean "
-        "difference, by Student's t, and p is that of a two-sided paired t-test. The last column corrects p after Holm "
-        "for the tests of all pairs of models by the same measure, because the best model is chosen by the same fits; "
-        "rely on it. With few pairs, only large differences are significant."
-    )
-    return ["<h2>Paired tests</h2>", f'<p class="note">{note}</p>', _scrolled(head, rows)]
+    titles = [title(language) for title in words.PAIRED_COLUMNS.values()]
+    return [*_heading(words.PAIRED(language), words.PAIRED_NOTE(language)), _scrolled(titles, rows)]
 
 
-def _scrolled(head: str, rows: list[str]) -> str:
+def _scrolled(titles: list[str], rows: list[str]) -> str:
+    head = "".join(f"<th>{as_markup(title)}</th>" for title in titles)
     return f'<div class="scroll"><table><tr>{head}</tr>\n' + "\n".join(rows) + "</table></div>"
 
 
-def _topics(found: Comparison) -> list[str]:
+def _topics(found: Comparison, language: Language) -> list[str]:
     blocks = []
     for row in found.rows:
         if "error" in row or row["seed"] != 0:
             continue
-        words = "".join(
+        listed = "".join(
             f'<tr><td>{number}</td><td class="words">{as_markup(" ".join(topic))}</td></tr>'
             for number, topic in enumerate(row["words"])
         )
-        name = f"{as_markup(row['model'])}, {row['n_topics']} topics"
-        blocks.append(f"<details><summary>{name}</summary><table>{words}</table></details>")
+        name = as_markup(words.TOPICS_OF(language, model=row["model"], n_topics=row["n_topics"]))
+        blocks.append(f"<details><summary>{name}</summary><table>{listed}</table></details>")
     return blocks
 
 
-def _plots(found: Comparison) -> str:
+def _plots(found: Comparison, labels: Language, font: str | PathLike[str] | None) -> str:
     try:
-        return _svg(_panels, found)
+        return _svg(_panels, found, labels, font)
     except ImportError as error:
         missing = MissingExtraError.of("the plots of a comparison", "matplotlib", "viz")
         said = str(error if isinstance(error, MissingExtraError) else missing)
@@ -238,43 +251,55 @@ def _plots(found: Comparison) -> str:
         return f'<p class="note">{as_markup(said)}</p>'
 
 
-def _svg(draw: Callable[[Comparison], Figure], found: Comparison) -> str:
+def _svg(
+    draw: Callable[[Comparison, Language, str | PathLike[str] | None], Figure],
+    found: Comparison,
+    labels: Language,
+    font: str | PathLike[str] | None,
+) -> str:
     from . import figures
 
-    return figures.svg(draw(found))
+    return figures.svg(draw(found, labels, font))
 
 
-def _panels(found: Comparison) -> Figure:
+def _panels(found: Comparison, language: Language, font: str | PathLike[str] | None) -> Figure:
     """Draw a panel for each measure, with a dot for every fit, a row for each model and a colour for each n_topics."""
     from .figures import dot_panels
+    from .fonts import label_language
 
+    language = label_language(language, font)
     panels: dict[str, Any] = {
-        CATALOGUE[name].title: {
-            f"{k} topics": {model: found.values(name, model, k).tolist() for model in found.models}
+        title_of(CATALOGUE[name], language): {
+            N_TOPICS(language, n=k): {model: found.values(name, model, k).tolist() for model in found.models}
             for k in found.n_topics
         }
         for name in found.measures
     }
-    return dot_panels(panels)
+    return dot_panels(panels, font=font)
 
 
-def _n_topics(found: Comparison) -> list[str]:
+def _n_topics(found: Comparison, language: Language, labels: Language, font: str | PathLike[str] | None) -> list[str]:
     """Return the curve over numbers of topics and the recommendation for each model, if there are several numbers."""
     if len(found.n_topics) < 2:
         return []
+    reasons = {model: said.reason for model, said in _recommended(found, language).items()}
     items = "".join(
-        f"<li>{as_markup(model)}: {as_markup(said.reason)}</li>" for model, said in _recommended(found).items()
+        f"<li>{as_markup(words.RECOMMENDED(language, model=model, reason=reason))}</li>"
+        for model, reason in reasons.items()
     )
     try:
-        curve = _svg(curve_of, found)
+        curve = _svg(curve_of, found, labels, font)
     except ImportError:  # which _plots reports
         curve = ""
-    note = "Means over seeds on validation documents, with standard errors. A dotted line marks the recommended number."
-    return ["<h2>Numbers of topics</h2>", f'<p class="note">{note}</p>', curve, f"<ul>{items}</ul>"]
+    return [*_heading(words.NUMBERS_OF_TOPICS(language), words.CURVE(language)), curve, f"<ul>{items}</ul>"]
 
 
-def curve_of(found: Comparison) -> Figure:
+def curve_of(found: Comparison, language: Language = "en", font: str | PathLike[str] | None = None) -> Figure:
     """Draw the measures of validation documents by number of topics.
+
+    Args:
+        found: the comparison.
+        language, font: of the labels, as for `topicloom.figures.topic_pages`.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -289,13 +314,14 @@ def curve_of(found: Comparison) -> Figure:
         for name in MEASURES
         if name in found.measures
     }
-    return n_topics_curve(values, found.n_topics, {model: said.n_topics for model, said in _recommended(found).items()})
+    recommended = {model: said.n_topics for model, said in _recommended(found, language).items()}
+    return n_topics_curve(values, found.n_topics, recommended, font=font, language=language)
 
 
-def _recommended(found: Comparison) -> dict[str, Any]:
+def _recommended(found: Comparison, language: Language) -> dict[str, Any]:
     """Return the recommendation for each model that has one."""
     recommended = {}
     for model in found.models:
         with suppress(InputError):  # no fit of the model has the measures
-            recommended[model] = found.recommend(model)
+            recommended[model] = found.recommend(model, language)
     return recommended

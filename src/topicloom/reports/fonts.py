@@ -10,6 +10,8 @@ from pathlib import Path
 from matplotlib import font_manager
 
 from ..errors import InputError, nearest
+from .wording import Language, chosen_language
+from .wording.figures import characters
 
 logger = logging.getLogger("topicloom")
 
@@ -25,6 +27,10 @@ CJK_FONTS = (
 )  # fmt: skip
 
 _FONT_FILES = {".ttf", ".otf", ".ttc", ".otc"}
+_INSTALL = (
+    "install one (Debian and Ubuntu: apt install fonts-noto-cjk or fonts-wqy-microhei for Chinese, Japanese and "
+    "Korean, fonts-noto-core for other scripts), or name a font file by `font`"
+)
 _BOXES = ("last resort", "lastresort", "adobe blank")  # fonts that have a box, or nothing, for every character
 
 
@@ -43,24 +49,34 @@ def fonts_for(texts: Iterable[str], font: str | PathLike[str] | None = None) -> 
     Raises:
         InputError: `font` is not installed, or not a file that can be read as a font.
     """
-    families = [*([] if font is None else [_family(font)]), LATIN_FONT]
-    wanted = {ord(character) for text in texts for character in text if character.isprintable()}
-    missing = wanted.difference(*(_characters(font_manager.findfont(family)) for family in families))
-    fallbacks, lacking = _fallbacks(missing)
-    if lacking:
-        _add_new_fonts()
-        fallbacks, lacking = _fallbacks(missing)
+    families, lacking = _families(texts, font)
     if lacking:
         n_others = len(lacking) - 1
         others = f" and {n_others} other character{'s' * (n_others > 1)}" if n_others else ""
         logger.warning(
-            "no installed font has %s%s, so pictures show boxes in their place; install one (Debian and Ubuntu: apt "
-            "install fonts-noto-cjk or fonts-wqy-microhei for Chinese, Japanese and Korean, fonts-noto-core for other "
-            "scripts), or name a font file by `font`",
-            chr(min(lacking)),
-            others,
+            "no installed font has %s%s, so pictures show boxes in their place; %s", chr(min(lacking)), others, _INSTALL
         )
-    return families + fallbacks
+    return families
+
+
+def label_language(language: Language, font: str | PathLike[str] | None = None, quiet: bool = False) -> Language:
+    """Return the language in which labels are drawn: `language`, or English if no font has its characters.
+
+    Args:
+        language: "en" or "zh".
+        font: as for `fonts_for`.
+        quiet: whether there is no warning of English labels in place of Chinese ones.
+
+    Raises:
+        InputError: as for `fonts_for`.
+        SettingError: there is no such language.
+    """
+    language = chosen_language(language)
+    if language == "en" or not _families(characters(language), font)[1]:
+        return language
+    if not quiet:
+        logger.warning("no installed font has Chinese characters, so the labels of pictures are English; %s", _INSTALL)
+    return "en"
 
 
 def file_for(texts: Iterable[str], font: str | PathLike[str] | None = None) -> str:
@@ -80,6 +96,18 @@ def file_for(texts: Iterable[str], font: str | PathLike[str] | None = None) -> s
     files = [str(font_manager.findfont(family)) for family in families]
     wanted = {ord(character) for text in texts for character in text if character.isprintable()}
     return max(files, key=lambda file: len(wanted & _characters(file)))
+
+
+def _families(texts: Iterable[str], font: str | PathLike[str] | None) -> tuple[list[str], set[int]]:
+    """Return the font families to draw `texts` with, and the characters that no font has."""
+    families = [*([] if font is None else [_family(font)]), LATIN_FONT]
+    wanted = {ord(character) for text in texts for character in text if character.isprintable()}
+    missing = wanted.difference(*(_characters(font_manager.findfont(family)) for family in families))
+    fallbacks, lacking = _fallbacks(missing)
+    if lacking:
+        _add_new_fonts()
+        fallbacks, lacking = _fallbacks(missing)
+    return families + fallbacks, lacking
 
 
 def _fallbacks(missing: set[int]) -> tuple[list[str], set[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,11 @@ from matplotlib.figure import Figure
 
 from ..metrics import CATALOGUE
 from .figures.panels import with_room
-from .fonts import fonts_for
+from .figures.style import letter
+from .fonts import fonts_for, label_language
+from .wording import Language
+from .wording.figures import TOPICS, characters
+from .wording.measures import title_of
 
 MEASURES = [
     name for name, each in CATALOGUE.items() if (each.column and each.group != "cost") or each.group == "stability"
@@ -20,7 +25,12 @@ _WIDEST = 10  # the ratio of the largest to the smallest number of topics up to 
 
 
 def n_topics_curve(
-    values: Mapping[str, Mapping[str, npt.NDArray[np.float64]]], n_topics: Sequence[int], recommended: Mapping[str, int]
+    values: Mapping[str, Mapping[str, npt.NDArray[np.float64]]],
+    n_topics: Sequence[int],
+    recommended: Mapping[str, int],
+    *,
+    font: str | PathLike[str] | None = None,
+    language: Language = "en",
 ) -> Figure:
     """Draw a panel for each measure and a line for each model: the mean over seeds, with its standard error.
 
@@ -28,7 +38,9 @@ def n_topics_curve(
         values: by measure and by model, (n_sizes, n_seeds) values, which may be NaN.
         n_topics: the numbers of topics, one for each row of the values.
         recommended: the recommended number of topics of each model, drawn as a vertical line.
+        font, language: as for `topic_pages`.
     """
+    language = label_language(language, font)
     order = np.argsort(n_topics)
     sizes = np.asarray(n_topics)[order]
     columns = min(_COLUMNS, max(1, len(values)))
@@ -45,17 +57,18 @@ def n_topics_curve(
             axes.errorbar(sizes, means, yerr=errors, color=colour, marker="o", markersize=4, capsize=3, label=model)
             if model in recommended:
                 axes.axvline(recommended[model], color=colour, linestyle=":", linewidth=1)
-        axes.set_title(CATALOGUE[name].title, fontsize=9)
+        axes.set_title(title_of(CATALOGUE[name], language), fontsize=9)
         if sizes[-1] > _WIDEST * sizes[0]:
             axes.set_xscale("log")
         axes.set_xticks(sizes, [str(k) for k in sizes])
         axes.minorticks_off()
         axes.tick_params(labelsize=8)
-        axes.set_xlabel("topics", fontsize=8)
+        axes.set_xlabel(TOPICS(language), fontsize=8)
         axes.grid(alpha=0.3)
     models = list(next(iter(values.values()), {}))
     if len(models) > 1:
-        all_axes[0].legend(frameon=False, prop={"family": fonts_for(models), "size": 7})
+        all_axes[0].legend(frameon=False, prop={"family": fonts_for(models, font), "size": 7})
+    letter(figure, fonts_for([*models, *characters(language)], font))
     return figure
 
 

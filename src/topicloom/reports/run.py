@@ -50,6 +50,7 @@ from ..training.checkpoints import Checkpoints
 from ..training.surroundings import machine, versions
 from .explorer import PageOptions, write_page
 from .place import LOG, NEW_LOG, OLD_EDITS, PAGE, PICTURES, REPEATED, STATE, is_run_file
+from .wording import FigureLanguage
 
 logger = logging.getLogger("topicloom")
 
@@ -70,6 +71,8 @@ class RunOptions:
         excel: makes CSV files safe to open in Excel: with a byte order mark, and no text that is a formula.
         explorer: whether explorer.html is written.
         font: a font family or file for the pictures; None chooses one that has the characters.
+        figure_language: "en" or "zh", the language of the pictures; "auto" is Chinese if the texts are Chinese, and
+            otherwise English.
     """
 
     doc_topics: DocTopics = "csv"
@@ -78,6 +81,7 @@ class RunOptions:
     excel: bool = False
     explorer: bool = False
     font: str | None = None
+    figure_language: FigureLanguage = "auto"
 
 
 def fit(
@@ -154,7 +158,7 @@ def write(
         _keep_documents(staged, corpus, documents, options)
         write_metrics(staged, measured | {"shares": [row["share"] for row in table]})
         topics = Topics.of(model, corpus, documents)
-        _draw(staged, topics, options.font)
+        _draw(staged, topics, options)
         if state is not None:
             link_or_copy(state, staged / STATE)
         if again is not None:
@@ -315,18 +319,20 @@ def _take_along(folder: Path, staged: Path, others: Sequence[str]) -> None:
             return
 
 
-def _draw(folder: Path, topics: Topics, font: str | None) -> None:
+def _draw(folder: Path, topics: Topics, options: RunOptions) -> None:
     try:
         from . import figures
     except ImportError as error:
         missing = MissingExtraError.of(f"drawing {', '.join(PICTURES)}", "matplotlib", "viz")
         logger.warning("%s", error if isinstance(error, MissingExtraError) else missing)
         return
-    figures.save_pages(figures.draw(topics, "topics", font=font), folder / "topics.png")
+    drawn = figures.Options(font=options.font, language=options.figure_language).with_language(topics)
+    style: dict[str, Any] = {"font": drawn.font, "language": drawn.language}
+    figures.save_pages(figures.draw(topics, "topics", **style), folder / "topics.png")
     if history := topics.model.history_:
-        figures.save(figures.loss_curve(history), folder / "loss.png")
-        figures.save(figures.collapse_curve(history, topics.model.n_topics), folder / "collapse.png")
-        figures.save(figures.quality_curve(history), folder / "quality.png")
+        figures.save(figures.loss_curve(history, **style), folder / "loss.png")
+        figures.save(figures.collapse_curve(history, topics.model.n_topics, **style), folder / "collapse.png")
+        figures.save(figures.quality_curve(history, **style), folder / "quality.png")
 
 
 def _is_not_finite(value: Any) -> bool:

@@ -11,14 +11,11 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..fonts import fonts_for
+from ..fonts import fonts_for, label_language
+from ..wording import Language
+from ..wording.figures import BARS, TOPIC, characters
 from .pages import panel_pages
 from .style import BLACK, BLUE, PALE
-
-_NOTE = (
-    "Bars show relevance, which also orders the words: the geometric mean of a word's probability in the topic and its "
-    "lift (that probability / its share of the corpus)."
-)
 
 
 def topic_pages(
@@ -28,6 +25,7 @@ def topic_pages(
     *,
     titles: Sequence[str] | None = None,
     font: str | PathLike[str] | None = None,
+    language: Language = "en",
 ) -> list[Figure]:
     """Draw a small panel of horizontal bars for every topic, with the best word on top.
 
@@ -40,15 +38,19 @@ def topic_pages(
         shares: (K,) the mean share of each topic in the documents, which is shown in its title.
         titles: the name of each topic; "topic 0", "topic 1", ... by default.
         font: a family name or the path of a font file; by default, a font that has the words' characters.
+        language: "en" or "zh", the language of labels and the note. They are English if no font has Chinese
+            characters; a warning then names some that have them.
 
     Raises:
         InputError: `font` is not installed, or not a font.
+        SettingError: there is no such language.
     """
-    names = list(titles or [f"topic {topic}" for topic in range(len(words))])
-    fonts = fonts_for([word for text in (*words, names) for word in text], font)
+    language = label_language(language, font)
+    names = list(titles or [TOPIC(language, topic=topic) for topic in range(len(words))])
+    fonts = fonts_for([word for text in (*words, names, characters(language)) for word in text], font)
     known = np.asarray(scores, np.float64)  # (K, n)
     lengths = np.exp(known - known.max(axis=1, keepdims=True))  # (K, n), 1 for the best word
-    pages, panels = panel_pages(names, shares, _NOTE)
+    pages, panels = panel_pages(names, shares, BARS(language), language, fonts)
     for topic, (axes, title) in enumerate(panels):
         _bars(axes, words[topic], lengths[topic], title, fonts)
     return pages

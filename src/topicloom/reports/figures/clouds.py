@@ -11,14 +11,15 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from ...errors import InputError, MissingExtraError
-from ..fonts import file_for, fonts_for
+from ..fonts import file_for, fonts_for, label_language
+from ..wording import Language
+from ..wording.figures import CLOUDS, TOPIC, characters
 from .pages import panel_pages
 from .style import BLUE
 
 _CLOUD = (480, 350)  # pixels, the shape of a panel
 _LARGEST, _SMALLEST = 100, 9  # pixels, of a font
 _PALEST, _DARKEST = (0x7F, 0xA3, 0xC7), (0x14, 0x33, 0x55)
-_NOTE = "The larger and darker a word, the better it stands for its topic. Its place has no meaning."
 
 
 def word_clouds(
@@ -29,12 +30,13 @@ def word_clouds(
     titles: Sequence[str] | None = None,
     random_state: int = 0,
     font: str | PathLike[str] | None = None,
+    language: Language = "en",
 ) -> list[Figure]:
     """Draw a cloud of words for every topic, on pages of at most 40 topics.
 
     Args:
-        words, scores, shares, titles, font: as for `topic_pages`. A word is as large as its bar is long there. The font
-            of a cloud is the one that has the most characters of all words.
+        words, scores, shares, titles, font, language: as for `topic_pages`. A word is as large as its bar is long
+            there. The font of a cloud is the one that has the most characters of all words.
         random_state: the seed of the places.
 
     Raises:
@@ -49,10 +51,11 @@ def word_clouds(
         raise InputError(f"topic {[bool(each) for each in words].index(False)} has no words; leave it out")
     known = np.asarray(scores, np.float64)  # (K, n)
     sizes = np.exp(known - known.max(axis=1, keepdims=True))  # (K, n), 1 for the best word
-    names = list(titles or [f"topic {topic}" for topic in range(len(words))])
+    language = label_language(language, font)
+    names = list(titles or [TOPIC(language, topic=topic) for topic in range(len(words))])
     file = file_for([word for topic in words for word in topic], font)
-    fonts = fonts_for(names, font)
-    pages, panels = panel_pages(names, shares, _NOTE)
+    fonts = fonts_for([*names, *characters(language)], font)
+    pages, panels = panel_pages(names, shares, CLOUDS(language), language, fonts)
     for topic, (axes, title) in enumerate(panels):
         cloud = WordCloud(
             font_path=file, width=_CLOUD[0], height=_CLOUD[1], background_color="white", margin=6,

@@ -1,13 +1,14 @@
 """Pictures of training: the loss, the signs of collapse and the quality of the topics, epoch by epoch.
 
-Each panel says in plain words what it shows. Functions take the rows of `history_` and return a Figure.
+Each panel says in plain words what it shows. Functions take the rows of `history_` and return a Figure. Their words are
+in `topicloom.reports.wording`.
 """
 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -15,41 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ...metrics import CATALOGUE, Measure
+from ..fonts import fonts_for, label_language
 from ..stages import changes_of_stage
-from .style import BLUE, GREY, PALE
+from ..wording import Language, joined
+from ..wording import figures as words
+from ..wording.measures import axis_of, meaning_of, stage_name, term_explained, term_name, title_of
+from .style import BLUE, GREY, PALE, letter, wrapped
 
 Row = dict[str, Any]
-
-# The terms of the losses. Terms of a user's own model have no explanation.
-_TERMS = {
-    "loss": "what training minimises, all terms together",
-    "reconstruction": "how surprising the words of a document are, given its topics",
-    "validation_loss": "the loss of documents that the model does not learn from",
-    "divergence": "how far the topics of documents are from the prior, the model's guess before it reads them",
-    "separation": "a reward for topics with different words; its weight changes from epoch to epoch",
-    "encoder_divergence": "how far the network's guess of a document's topics is from the topics found by counting",
-    "component_separation": "keeps each component of the mixture at its own topic",
-    "balance": "keeps all components of the mixture in use",
-    "critic_loss": "how badly the critic distinguishes real documents from generated ones; lower: a better critic",
-}  # fmt: skip
-_QUALITY = {
-    "coherence": "whether the top words of a topic occur in the same documents or passages; higher is better",
-    "diversity": "whether topics have different top words; higher is better",
-}
-_LOSS = (
-    "If the loss still falls at the end, more epochs may help. Its size depends on the length of the texts, and says "
-    "nothing by itself."
-)
-_COLLAPSE = (
-    "Collapse means that all documents get the same topics, or that topics have the same words. A good training ends "
-    "with all requested topics in use, few duplicates, and a high diversity."
-)
-_SCALE = "These values depend on the texts: compare them with other models of the same texts, not of other ones."
-_COUNTING = (
-    "Before the dashed line, a neural network learns the topics (pretraining). After it, topics are estimated from the "
-    "words that are assigned to them (counting). The loss before the line and the loss after it cannot be compared. "
-    "After the line it is measured on few documents, not in every epoch, and therefore jumps."
-)
 
 _NOT_LOSSES = {
     "epoch", "stage", "learning_rate", "divergence_weight", "separation_weight", "concentration", "mmd",
@@ -64,7 +38,7 @@ _HIGHEST = 1e4  # nats, beyond which the band of a panel is cut, but not the lin
 _MOST_TICKS = 8  # powers of ten beside a logarithmic axis
 _WIDTH = 7.5  # inches
 _CHARACTERS, _NOTE_CHARACTERS = 110, 125  # in a line above a panel, and in a line of the note below all panels
-_LABEL = 24  # characters in a line of an axis label
+_LABEL: dict[Language, int] = {"en": 24, "zh": 28}  # characters in a line of an axis label; a Chinese one counts as two
 _STAGE_NAME = 0.1  # share of a panel's width that the name of a stage takes
 _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line of text, and of what surrounds them
 
@@ -77,7 +51,7 @@ class _Panel(NamedTuple):
     draw: Callable[[Axes], None]
 
 
-def loss_curve(history: Sequence[Row]) -> Figure:
+def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = None, language: Language = "en") -> Figure:
     """Draw the loss and its terms by epoch. Terms differ in scale, so each has a panel of its own.
 
     A term that is 0 in all epochs is left out, and so is a term with one or two values in a longer training, which
@@ -85,7 +59,13 @@ def loss_curve(history: Sequence[Row]) -> Figure:
 
     Args:
         history: one row per epoch, with "epoch", "loss" and any other terms; a term may be missing in some rows.
+        font, language: as for `topic_pages`.
+
+    Raises:
+        InputError: `font` is not installed.
+        SettingError: there is no such language.
     """
+    language = label_language(language, font)
     found = dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES | _REPEATED)
     names = [name for name in found if name == "loss" or any(row.get(name) for row in history)]
     first = [name for name in _TOGETHER if name in names]
@@ -94,17 +74,20 @@ def loss_curve(history: Sequence[Row]) -> Figure:
     def panel(shown: list[str]) -> _Panel:
         def draw(axes: Axes) -> None:
             for name in shown:
-                _line(axes, history, name)
+                _line(axes, history, name, language)
             axes.legend(frameon=False, fontsize=9)
 
-        return _Panel([_explained(name) for name in shown], "per document", draw)
+        return _Panel([term_explained(name, language) for name in shown], words.PER_DOCUMENT(language), draw)
 
     groups = [first] * bool(first) + [[name] for name in others]
-    note = f"{_LOSS} {_COUNTING}" if any("encoder_divergence" in row for row in history) else _LOSS
-    return _by_epoch(history, [panel(shown) for shown in groups], note)
+    counts = any("encoder_divergence" in row for row in history)
+    note = joined([words.LOSS(language), words.COUNTING(language) * counts], language)
+    return _by_epoch(history, [panel(shown) for shown in groups], note, language, font)
 
 
-def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
+def collapse_curve(
+    history: Sequence[Row], n_topics: int, *, font: str | PathLike[str] | None = None, language: Language = "en"
+) -> Figure:
     """Draw the measures of collapse by epoch, a panel for each.
 
     The divergence is a line for the median of the latent dimensions, in a band from the smallest to the largest. A
@@ -114,56 +97,67 @@ def collapse_curve(history: Sequence[Row], n_topics: int) -> Figure:
     Args:
         history: one row per epoch. A line joins those that have the measure, which need not be all.
         n_topics: the number of topics that was asked for.
+        font, language: as for `topic_pages`.
+
+    Raises:
+        InputError: `font` is not installed.
+        SettingError: there is no such language.
     """
+    language = label_language(language, font)
     watched = [measure for measure in CATALOGUE.values() if measure.group == "collapse" and "watch" in measure.uses]
     seen = [row for row in history if any(measure.name in row for measure in watched)]
     n_units = len(seen[-1].get("kl_per_dimension", ())) if seen else 0
     limits = {
-        "topics": (n_topics, f"{n_topics} requested"),
-        "latent dimensions": (n_units, f"{n_units} at the end"),
-        "kl_per_dimension": (_INACTIVE, "inactive below"),
+        "topics": (n_topics, words.REQUESTED(language, n=n_topics)),
+        "latent dimensions": (n_units, words.AT_THE_END(language, n=n_units)),
+        "kl_per_dimension": (_INACTIVE, words.INACTIVE(language)),
     }
 
     def panel(measure: Measure) -> _Panel:
         return _Panel(
-            [measure.meaning or measure.title],
-            measure.title,
+            [meaning_of(measure, language)],
+            title_of(measure, language),
             lambda axes: _draw_sign(axes, seen, measure, limits.get(measure.count_of or measure.name)),
         )
 
     panels = [panel(measure) for measure in watched if any(measure.name in row for row in seen)]
-    return _by_epoch(history, panels, f"{_COLLAPSE} {_spare_note(seen, n_topics)}".strip())
+    note = joined([words.COLLAPSE(language), _spare_note(seen, n_topics, language)], language)
+    return _by_epoch(history, panels, note, language, font)
 
 
-def quality_curve(history: Sequence[Row]) -> Figure:
+def quality_curve(
+    history: Sequence[Row], *, font: str | PathLike[str] | None = None, language: Language = "en"
+) -> Figure:
     """Draw coherence and diversity of the topics by epoch. Measures of the same scale share a panel.
 
     Args:
         history: one row per epoch; a measure may be missing in some rows, such as those between two measurements.
+        font, language: as for `topic_pages`.
+
+    Raises:
+        InputError: `font` is not installed.
+        SettingError: there is no such language.
     """
+    language = label_language(language, font)
     groups: dict[str, list[Measure]] = {}
     for measure in CATALOGUE.values():
-        if measure.group in _QUALITY and any(measure.name in row for row in history):
-            groups.setdefault(measure.axis or measure.title, []).append(measure)
+        if measure.group in words.QUALITY and any(measure.name in row for row in history):
+            groups.setdefault(axis_of(measure, language), []).append(measure)
 
     def panel(label: str, measures: list[Measure]) -> _Panel:
         def draw(axes: Axes) -> None:
             for measure in measures:
-                _line(axes, history, measure.name)
+                _line(axes, history, measure.name, language)
             if end := measures[0].axis_end:
                 axes.set_ylim(-0.04 * end, 1.08 * end)
             axes.legend(frameon=False, fontsize=9)
 
         better = {measure.better for measure in measures}
-        title = f"{measures[0].group}: {_QUALITY[measures[0].group]}" if better == {1} else f"{label}; lower is better"
-        return _Panel([title], label, draw)
+        higher, lower = words.QUALITY[measures[0].group](language), words.LOWER_IS_BETTER(language, label=label)
+        return _Panel([higher if better == {1} else lower], label, draw)
 
-    return _by_epoch(history, [panel(label, measures) for label, measures in groups.items()], _SCALE)
-
-
-def _explained(name: str) -> str:
-    words = name.replace("_", " ")
-    return f"{words}: {_TERMS[name]}" if name in _TERMS else words
+    panels = [panel(label, measures) for label, measures in groups.items()]
+    return _by_epoch(history, panels, words.SCALE(language), language, font)
 
 
 def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[float, str] | None) -> None:
@@ -200,23 +194,26 @@ def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[f
     axes.yaxis.set_major_locator(MaxNLocator("auto", integer=measure.is_count))
 
 
-def _spare_note(rows: Sequence[Row], n_topics: int) -> str:
+def _spare_note(rows: Sequence[Row], n_topics: int, language: Language) -> str:
     """Say that training began with more topics than were asked for, if it did."""
     most = max((row.get("active_topics", 0) for row in rows), default=0)
     units = [len(row["kl_per_dimension"]) for row in rows if "kl_per_dimension" in row]
     at_first = units[0] if units and units[0] > units[-1] else most
     if at_first <= n_topics:
         return ""
-    return (
-        f"Training starts with spare topics ({at_first} for the {n_topics} requested), and removes those that are not "
-        "needed while it goes on."
-    )
+    return words.SPARE_TOPICS(language, at_first=at_first, n_topics=n_topics)
 
 
-def _by_epoch(history: Sequence[Row], panels: Sequence[_Panel], note: str = "") -> Figure:
+def _by_epoch(
+    history: Sequence[Row],
+    panels: Sequence[_Panel],
+    note: str,
+    language: Language,
+    font: str | PathLike[str] | None,
+) -> Figure:
     """Draw panels one below the other, over the epochs of `history`, with a note below them."""
-    titles = ["\n".join(textwrap.fill(title, _CHARACTERS) for title in panel.titles) for panel in panels]
-    below = textwrap.fill(note, _NOTE_CHARACTERS)
+    titles = ["\n".join(wrapped(title, _CHARACTERS) for title in panel.titles) for panel in panels]
+    below = wrapped(note, _NOTE_CHARACTERS)
     n_lines = sum(text.count("\n") + 1 for text in [*titles, below] if text)
     rows = max(1, len(panels))
     figure = Figure(figsize=(_WIDTH, _FRAME + _PANEL * rows + _LINE * n_lines), layout="constrained")
@@ -225,22 +222,23 @@ def _by_epoch(history: Sequence[Row], panels: Sequence[_Panel], note: str = "") 
         panel.draw(axes)
         axes.grid(alpha=0.3)
         axes.set_title(title, loc="left", fontsize=8)
-        axes.set_ylabel(textwrap.fill(panel.label, _LABEL), color=GREY, fontsize=8)
+        axes.set_ylabel(wrapped(panel.label, _LABEL[language]), color=GREY, fontsize=8)
     epochs = _epochs(history)
-    all_axes[-1].set_xlabel("epoch")
+    all_axes[-1].set_xlabel(words.EPOCH(language))
     all_axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     all_axes[-1].set_xlim(min(epochs, default=1) - 0.5, max(epochs, default=1) + 0.5)
-    _mark_stages(all_axes, history)
+    _mark_stages(all_axes, history, language)
     if below:
         figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=GREY)
+    letter(figure, fonts_for(words.characters(language), font))
     return figure
 
 
-def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
+def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Language) -> None:
     """Draw a dashed line where one stage of training ends and the next one starts; name both in the first panel."""
     epochs = _epochs(history)
     boundaries = [
-        (before, after, (epochs[number - 1] + epochs[number]) / 2)
+        (stage_name(before, language), stage_name(after, language), (epochs[number - 1] + epochs[number]) / 2)
         for before, after, number in changes_of_stage(history)
     ]
     if boundaries and all_axes[0].get_yscale() == "linear":
@@ -252,17 +250,17 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row]) -> None:
         left, right = all_axes[0].get_xlim()
         names = [(f"{before} ", "right"), (f" {after}", "left")]
         if place - left < _STAGE_NAME * (right - left):
-            names = [(f" {after}, after {before}", "left")]
+            names = [(" " + words.STAGE_AFTER(language, after=after, before=before), "left")]
         for name, side in names:
             all_axes[0].text(
                 place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=GREY, fontsize=8
             )
 
 
-def _line(axes: Axes, history: Sequence[Row], name: str) -> None:
+def _line(axes: Axes, history: Sequence[Row], name: str, language: Language) -> None:
     """Draw a line through the epochs that have a value."""
     rows = [row for row in history if row.get(name) is not None]
-    axes.plot(_epochs(rows), [row[name] for row in rows], marker=_marker(rows), label=name.replace("_", " "))
+    axes.plot(_epochs(rows), [row[name] for row in rows], marker=_marker(rows), label=term_name(name, language))
 
 
 def _n_values(history: Sequence[Row], name: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
@@ -11,13 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from ...display import counted
 from ...errors import InputError, SettingError, nearest
 from ...ranking import top_words, word_scores
 from ...settings import require_seed
 from ...topics.projection import Projection, project
 from ...topics.view import Topics
 from ...topics.words import topic_word_ids
+from ..fonts import label_language
+from ..wording import FigureLanguage, Language, chosen_language, joined
+from ..wording import figures as words
 from .bars import topic_pages
 from .clouds import word_clouds
 from .interpolation import interpolation_strip
@@ -28,11 +30,6 @@ from .sparsity import sparsity
 from .style import sampled
 from .trends import trend_lines, trend_stream
 
-_METHODS = {
-    "tsne": "t-SNE, which keeps near neighbours; distances between far groups mean little",
-    "umap": "UMAP, which keeps near neighbours; distances between far groups mean little",
-    "pca": "a principal component analysis, which shows the two directions in which they differ most",
-}
 _MOST_DOCUMENTS = 5_000  # in a map
 _SEARCHED, _OFFERED = 10_000, 5  # ids of documents, for a message
 _WORDS_OF_MAP = 240  # in all topics together
@@ -56,6 +53,8 @@ class Options:
         alphas: the Dirichlet parameters of the simplex.
         random_state: the seed.
         font: a font family or file; None chooses one that has the characters.
+        language: "en" or "zh", the language of titles, labels, legends and notes; "auto" is Chinese if the texts are
+            Chinese, and otherwise English. They are English if no font has Chinese characters.
     """
 
     colour: Literal["topic", "label"] = "topic"
@@ -68,19 +67,33 @@ class Options:
     alphas: Sequence[float | Sequence[float]] = (0.1, 0.5, 1, 10)
     random_state: int = 0
     font: str | PathLike[str] | None = None
+    language: FigureLanguage = "auto"
 
     def __post_init__(self) -> None:
+        chosen_language(self.language)
         for name, choices in (("colour", ("topic", "label")), ("space", ("theta", "latent"))):
             if getattr(self, name) not in choices:
                 raise SettingError(f"`{name}={getattr(self, name)!r}` should be {' or '.join(choices)}")
+
+    def with_language(self, topics: Topics) -> Options:
+        """Return these options with the language in which the pictures of some topics can be drawn.
+
+        A warning says so if no font has the characters of the language that was chosen.
+        """
+        wanted = chosen_language(self.language, topics.corpus.tokenizer)
+        return replace(self, language=label_language(wanted, self.font, quiet=self.language == "auto"))
 
 
 class Kind(NamedTuple):
     """A kind of picture."""
 
     summary: str
-    draw: Callable[[Topics, Options], list[Figure]]
+    pages: Callable[[Topics, Options, Language], list[Figure]]
     is_default: bool = True  # whether it is drawn if no kind is named
+
+    def draw(self, topics: Topics, options: Options) -> list[Figure]:
+        """Draw it. Its pages are most often one."""
+        return self.pages(topics, options, chosen_language(options.with_language(topics).language))
 
 
 def draw(topics: Topics, kind: str, **options: Any) -> list[Figure]:
@@ -123,7 +136,7 @@ def kind_named(name: str) -> Kind:
     return KINDS[name]
 
 
-def _map(topics: Topics, options: Options) -> list[Figure]:
+def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
     documents = topics.documents
     known = np.flatnonzero(~documents.empty)
     if not len(known):
@@ -136,26 +149,30 @@ def _map(topics: Topics, options: Options) -> list[Figure]:
         order = topics.hierarchy().order
     else:
         names, groups = _classes(documents.labels, rows)
-    if options.space == "theta":
-        points, near = np.sqrt(documents.theta[rows]), "topic shares"  # Euclidean distances are then Hellinger's
-    else:
-        points, near = topics.model.latent(topics.corpus[rows])[0], "positions in the latent space"
+    # Euclidean distances of the square roots of shares are Hellinger's.
+    is_theta = options.space == "theta"
+    points = np.sqrt(documents.theta[rows]) if is_theta else topics.model.latent(topics.corpus[rows])[0]
+    n_grey, n_empty = int((groups == -1).sum()), len(documents) - len(known)
+    left_out = words.ONE_LEFT_OUT if n_empty == 1 else words.SOME_LEFT_OUT
     sentences = [
-        f"Each dot is a document, coloured by its {'main topic' if options.colour == 'topic' else 'label'}. Documents "
-        f"with similar {near} are near each other ({_METHODS.get(options.projection, options.projection)})."
+        words.MAP(
+            language,
+            colour=words.COLOURS[options.colour](language),
+            near=words.SPACES[options.space](language),
+            method=_method(options, language),
+        ),
+        words.WITHOUT_LABEL(language, n=n_grey, n_all=len(rows)) * bool(n_grey),
+        words.SIMILAR_COLOURS(language) * (options.colour == "topic" and len(names) > 10),
+        words.SAMPLED(language, n=len(rows), n_all=len(known)) * (len(rows) < len(known)),
+        left_out(language, n=n_empty) * bool(n_empty),
     ]
-    if (groups == -1).any():
-        sentences.append(f"Documents without a label are grey ({(groups == -1).sum():,} of {len(rows):,}).")
-    if options.colour == "topic" and len(names) > 10:
-        sentences.append("Similar topics have similar colours.")
-    if len(rows) < len(known):
-        sentences.append(f"{len(rows):,} of {len(known):,} documents, drawn at random.")
-    if len(known) < len(documents):
-        n_empty = len(documents) - len(known)
-        verb = "is" if n_empty == 1 else "are"
-        sentences.append(f"{counted(n_empty, 'document')} without a known word {verb} left out.")
     placed = project(points, options.projection, options.random_state)
-    return [document_map(placed, groups, names, note=" ".join(sentences), order=order, font=options.font)]
+    return [document_map(placed, groups, names, note=joined(sentences, language), order=order, font=options.font)]
+
+
+def _method(options: Options, language: Language) -> str:
+    """Say how a map is projected."""
+    return words.METHODS[options.projection](language) if options.projection in words.METHODS else options.projection
 
 
 def _classes(labels: Sequence[str] | None, rows: npt.NDArray[np.intp]) -> tuple[list[str], npt.NDArray[np.intp]]:
@@ -167,7 +184,7 @@ def _classes(labels: Sequence[str] | None, rows: npt.NDArray[np.intp]) -> tuple[
     return names, np.array([places.get(labels[row], -1) for row in rows], np.intp)
 
 
-def _words(topics: Topics, options: Options) -> list[Figure]:
+def _words(topics: Topics, options: Options, language: Language) -> list[Figure]:
     model = topics.model
     base = getattr(model, "base_", model)
     if np.array_equal(base.components_, topics.components):
@@ -182,18 +199,14 @@ def _words(topics: Topics, options: Options) -> list[Figure]:
     for rank in range(best.shape[1]):
         for topic in range(len(topics)):
             owners.setdefault(int(best[topic, rank]), topic)
-    words = list(owners)
-    vectors = np.concatenate([model.word_embeddings_[words], model.topic_embeddings_])
+    mapped = list(owners)
+    vectors = np.concatenate([model.word_embeddings_[mapped], model.topic_embeddings_])
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     placed = project(vectors / np.where(lengths > 0, lengths, 1), options.projection, options.random_state)
-    note = (
-        "Stars are topics and dots are words of the space in which the model learned both; those with similar "
-        f"directions are near each other ({_METHODS.get(options.projection, options.projection)}). A word has the "
-        "colour of the topic in which it ranks highest. Words without room have no label."
-    )
-    shown = [topics.vocabulary[word] for word in words]
+    note = words.WORD_MAP(language, method=_method(options, language))
+    shown = [topics.vocabulary[word] for word in mapped]
     figure = word_map(
-        placed[: len(words)], placed[len(words) :], shown, list(owners.values()), _names(topics), note=note,
+        placed[: len(mapped)], placed[len(mapped) :], shown, list(owners.values()), _names(topics), note=note,
         order=topics.hierarchy().order, font=options.font,
     )  # fmt: skip
     return [figure]
@@ -207,24 +220,27 @@ def _best_words(topics: Topics, top_n: int) -> tuple[list[list[str]], npt.NDArra
     return [[topics.vocabulary[word] for word in row] for row in best], scores
 
 
-def _bars(topics: Topics, options: Options) -> list[Figure]:
-    words, scores = _best_words(topics, _BAR_WORDS)
+def _bars(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    best, scores = _best_words(topics, _BAR_WORDS)
     # A topic that was given no name is a number, because the words of the other names are in its bars.
-    titles = [f"topic {k}" if name is None else f"{k} {name}" for k, name in enumerate(topics.given_names)]
-    return topic_pages(words, scores, topics.shares, titles=titles, font=options.font)
+    titles = [
+        words.TOPIC(language, topic=k) if name is None else f"{k} {name}" for k, name in enumerate(topics.given_names)
+    ]
+    return topic_pages(best, scores, topics.shares, titles=titles, font=options.font, language=language)
 
 
-def _clouds(topics: Topics, options: Options) -> list[Figure]:
-    words, scores = _best_words(topics, _CLOUD_WORDS)
+def _clouds(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    best, scores = _best_words(topics, _CLOUD_WORDS)
     return word_clouds(
-        words, scores, topics.shares, titles=_names(topics), random_state=options.random_state, font=options.font
-    )
+        best, scores, topics.shares, titles=_names(topics), random_state=options.random_state, font=options.font,
+        language=language,
+    )  # fmt: skip
 
 
-def _interpolation(topics: Topics, options: Options) -> list[Figure]:
+def _interpolation(topics: Topics, options: Options, language: Language) -> list[Figure]:
     first, last = _two_documents(topics, options.documents)
     path = topics.model.interpolate(topics.corpus[[first]], topics.corpus[[last]], steps=options.steps)
-    return [interpolation_strip(path, _names(topics), font=options.font)]
+    return [interpolation_strip(path, _names(topics), font=options.font, language=language)]
 
 
 def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[int, int]:
@@ -261,32 +277,33 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
     return rows[0], rows[1]
 
 
-def _sparsity(topics: Topics, options: Options) -> list[Figure]:
-    return [sparsity(np.asarray(topics.documents.theta)[~topics.documents.empty])]
+def _sparsity(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    theta = np.asarray(topics.documents.theta)[~topics.documents.empty]
+    return [sparsity(theta, font=options.font, language=language)]
 
 
-def _similarity(topics: Topics, options: Options) -> list[Figure]:
+def _similarity(topics: Topics, options: Options, language: Language) -> list[Figure]:
     tree = topics.hierarchy()
-    note = (
-        "1 minus the distance of two topics: half of it is that of their words, and half that of the documents that "
-        "contain them. The tree joins the most similar topics first."
-    )
     merges = tree.linkage if len(topics) > 1 else None
-    return [similarity_map(tree.similarity, _names(topics), tree=merges, note=note, font=options.font)]
+    note = words.SIMILARITY_NOTE(language)
+    return [
+        similarity_map(tree.similarity, _names(topics), tree=merges, note=note, font=options.font, language=language)
+    ]
 
 
-def _time(topics: Topics, options: Options) -> list[Figure]:
+def _time(topics: Topics, options: Options, language: Language) -> list[Figure]:
     found = topics.over_time(options.period, random_state=options.random_state)
     mean, low, high, _ = found.shares
-    note = f"Share of each topic in the documents of each {found.period}."
+    note = words.OVER_TIME(language, period=words.PERIODS[found.period](language))
+    style: dict[str, Any] = {"font": options.font, "language": language}
     if options.stream:
-        return [trend_stream(found.starts, mean, _names(topics), note=note, font=options.font)]
-    note += " The band is a 95 % interval."
-    return trend_lines(found.starts, mean, _names(topics), low=low, high=high, note=note, font=options.font)
+        return [trend_stream(found.starts, mean, _names(topics), note=note, **style)]
+    note = joined([note, words.BAND(language)], language)
+    return trend_lines(found.starts, mean, _names(topics), low=low, high=high, note=note, **style)
 
 
-def _simplex(topics: Topics, options: Options) -> list[Figure]:
-    return [simplex(options.alphas, random_state=options.random_state)]
+def _simplex(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    return [simplex(options.alphas, random_state=options.random_state, font=options.font, language=language)]
 
 
 def _names(topics: Topics) -> list[str]:

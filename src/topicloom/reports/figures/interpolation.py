@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ...errors import InputError
-from ..fonts import fonts_for
+from ..fonts import fonts_for, label_language
+from ..wording import Language
+from ..wording.figures import DOCUMENT, INTERPOLATION, OTHER_TOPICS, characters
 from .style import BLACK, GREY, LIGHT, colours_of, darker, noted, shortened
 
 if TYPE_CHECKING:
@@ -21,11 +23,6 @@ if TYPE_CHECKING:
 _STEP, _LEFT, _NAMES = 1.12, 0.5, 2.4  # inches: the width of a step, and what is left and right of them
 _BARS, _WORD, _TITLES = 1.9, 0.17, 0.62  # inches: heights of the bars, of a word and of the titles
 _LEAST, _MOST = 0.05, 10  # the share that a topic needs at some step to have a colour; so many topics at most
-_NOTE = (
-    "The columns A and B show the two documents. The columns between them belong to points at equal distances on the "
-    "straight line from A to B in the latent space of the model. Each column shows the topics and the words that the "
-    "model expects in a document at that point. A word has the colour of the topic that makes it most probable."
-)
 
 
 def interpolation_strip(
@@ -34,6 +31,7 @@ def interpolation_strip(
     *,
     titles: tuple[str, str] | None = None,
     font: str | PathLike[str] | None = None,
+    language: Language = "en",
 ) -> Figure:
     """Draw what a model expects between two documents: topic shares as bars, with the words of each step below.
 
@@ -41,7 +39,7 @@ def interpolation_strip(
         path: what `interpolate` of a model returned.
         names: the K names of the topics.
         titles: what the two documents are called; their texts, or else their ids, by default.
-        font: as for `topic_pages`.
+        font, language: as for `topic_pages`.
 
     Raises:
         InputError: there are more or fewer names than topics, or `font` is not installed.
@@ -49,23 +47,24 @@ def interpolation_strip(
     if len(names) != path.theta.shape[1]:
         raise InputError(f"there are {len(names)} names for {path.theta.shape[1]} topics; give one for each topic")
     steps, n_words = len(path), len(path.words[0])
-    titles = titles or (_title(path, 0), _title(path, 1))
+    language = label_language(language, font)
+    titles = titles or (_title(path, 0, language), _title(path, 1, language))
     most = path.theta.max(axis=0)  # (K,)
     shown = [topic for topic in np.argsort(-most, kind="stable")[:_MOST].tolist() if most[topic] >= _LEAST]
     shown.sort(key=lambda topic: float((path.theta[:, topic] * path.positions).sum() / path.theta[:, topic].sum()))
     colours = dict(zip(shown, colours_of(len(shown)), strict=True))
     labels = [shortened(names[topic], 32) for topic in shown]
-    used = (*labels, *titles, *(word for words in path.words for word in words))
+    used = (*labels, *titles, *characters(language), *(word for words in path.words for word in words))
     fonts = fonts_for(used, font)
     width = _LEFT + _STEP * steps + _NAMES
-    figure = noted(width, _TITLES + _BARS + 0.25 + _WORD * n_words, _NOTE)
+    figure = noted(width, _TITLES + _BARS + 0.25 + _WORD * n_words, INTERPOLATION(language), fonts=fonts)
     height = figure.get_figheight()
     strip = (_LEFT / width, _STEP * steps / width)
     bars = figure.add_axes((strip[0], 1 - (_TITLES + _BARS) / height, strip[1], _BARS / height))
     below = figure.add_axes(
         (strip[0], 1 - (_TITLES + _BARS + 0.22 + _WORD * n_words) / height, strip[1], _WORD * n_words / height)
     )
-    _draw_bars(bars, path, shown, labels, colours, fonts)
+    _draw_bars(bars, path, shown, labels, colours, fonts, OTHER_TOPICS(language))
     for side, title in enumerate(titles):
         letter = "AB"[side]
         figure.text(
@@ -92,6 +91,7 @@ def _draw_bars(
     labels: Sequence[str],
     colours: dict[int, str],
     fonts: Sequence[str],
+    others: str,
 ) -> None:
     steps = np.arange(len(path))
     start = np.zeros(len(path))
@@ -103,7 +103,7 @@ def _draw_bars(
         start = start + path.theta[:, topic]
     rest = np.maximum(1 - start, 0)
     if rest.max() > 1e-3:
-        axes.bar(steps, rest, 0.94, bottom=start, color=LIGHT, label="other topics")
+        axes.bar(steps, rest, 0.94, bottom=start, color=LIGHT, label=others)
     axes.set_xlim(-0.5, len(path) - 0.5)
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -120,7 +120,7 @@ def _draw_bars(
         text.set_parse_math(False)
 
 
-def _title(path: Interpolation, side: int) -> str:
+def _title(path: Interpolation, side: int, language: Language) -> str:
     end = path.ends[side]
     text = " ".join(end.texts[0].split()) if end.texts is not None else ""
-    return text or f"document {end.ids[0]}"
+    return text or DOCUMENT(language, id=end.ids[0])

@@ -129,8 +129,8 @@ def _plane(
 
     The panel has room around the points (n, 2), and no ticks, because their numbers would mean nothing.
     """
-    fonts = fonts_for([*texts, title], font)
-    figure = noted(*_SIZE, note, top=0.3 if title else MARGIN)
+    fonts = fonts_for([*texts, title, note], font)
+    figure = noted(*_SIZE, note, top=0.3 if title else MARGIN, fonts=fonts)
     axes = figure.add_subplot()
     low, high = (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.zeros(2))
     room = 0.06 * np.where(high > low, high - low, max(1.0, float((high - low).max())))

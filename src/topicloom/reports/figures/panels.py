@@ -11,6 +11,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from ..fonts import fonts_for
+from .style import letter
 
 _MOST_TICKS = 4  # intervals between ticks, in a panel of 4 inches
 
@@ -31,6 +32,8 @@ def dot_panels(
     rows = math.ceil(len(panels) / columns)
     names = list(next(iter(next(iter(panels.values())).values()))) if panels else []
     height = 0.9 + 0.22 * len(names) * max(1, len(next(iter(panels.values()), {})))
+    series_names = [name for series in panels.values() for name in series]
+    fonts = fonts_for([*names, *panels, *series_names], font)
     figure = Figure(figsize=(4 * columns, max(1.6, height) * max(1, rows)), layout="constrained")
     with_room(figure)
     all_axes = figure.subplots(max(1, rows), columns, squeeze=False, sharey=True).ravel()
@@ -52,7 +55,8 @@ def dot_panels(
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))  # small differences have long labels
         axes.grid(axis="x", alpha=0.3)
     if panels:
-        all_axes[0].set_yticks(range(len(names)), names, fontfamily=fonts_for(names, font))
+        for axes in all_axes[: len(panels) : columns]:  # those with names beside them
+            axes.set_yticks(range(len(names)), names, fontfamily=fonts)
         all_axes[0].set_ylim(len(names) - 0.5, -0.5)
         figure.legend(
             *all_axes[0].get_legend_handles_labels(),
@@ -61,6 +65,7 @@ def dot_panels(
             fontsize=8,
             ncols=2 * columns,
         )
+    letter(figure, fonts)
     return figure
 
 

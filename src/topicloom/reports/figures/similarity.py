@@ -15,8 +15,10 @@ from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage, optimal_le
 from scipy.spatial.distance import squareform
 
 from ...errors import InputError
-from ..fonts import fonts_for
-from .style import BLACK, GREY, LIGHT, noted, shortened
+from ..fonts import fonts_for, label_language
+from ..wording import Language
+from ..wording.figures import SIMILARITY, characters
+from .style import BLACK, GREY, LIGHT, letter, noted, shortened
 
 _MOST_NAMED = 80  # topics; with more, only their numbers have room
 _TREE, _NAMES, _BAR, _NUMBERS = 0.9, 2.5, 0.75, 0.3  # inches
@@ -30,6 +32,7 @@ def similarity_map(
     tree: npt.ArrayLike | None = None,
     note: str = "",
     font: str | PathLike[str] | None = None,
+    language: Language = "en",
 ) -> Figure:
     """Draw the similarity of each pair of topics as a colour. A tree orders the topics, so that similar ones are near.
 
@@ -39,7 +42,7 @@ def similarity_map(
         tree: (K - 1, 4) the tree, as scipy's `linkage` returns it; None makes one of the mean distances
             (average linkage).
         note: stands below the map.
-        font: as for `topic_pages`.
+        font, language: as for `topic_pages`.
 
     Raises:
         InputError: the sizes do not match, or `font` is not installed.
@@ -50,7 +53,8 @@ def similarity_map(
         raise InputError(f"the similarity of {n_topics} topics is a matrix of shape {values.shape}; make it (K, K)")
     merges = _tree(values) if tree is None and n_topics > 1 else tree
     order = [0] if merges is None else leaves_list(np.asarray(merges)).tolist()
-    fonts = fonts_for(names, font)
+    language = label_language(language, font)
+    fonts = fonts_for([*names, note, *characters(language)], font)
     cell = min(max(_FIELD / max(1, n_topics), 0.15 if n_topics <= _MOST_NAMED else 0.05), 0.5)
     side = cell * n_topics
     width, height = _TREE + side + _NAMES + _BAR, side + 0.25 + _NUMBERS
@@ -71,7 +75,9 @@ def similarity_map(
     )
     figure.colorbar(image, cax=bar)
     bar.tick_params(labelsize=7)
-    bar.set_title("similarity", fontsize=7, color=GREY, loc="left", pad=4)
+    pad = 6 if language == "zh" else 4  # Chinese characters reach below the line
+    bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=pad)
+    letter(figure, fonts)
     return figure
 
 

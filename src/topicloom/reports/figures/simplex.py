@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from os import PathLike
 
 import numpy as np
 import numpy.typing as npt
@@ -11,20 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...errors import SettingError
-from .style import BLUE, GREY, noted
+from ..fonts import fonts_for, label_language
+from ..wording import Language
+from ..wording.figures import SIMPLEX, TOPIC, characters
+from .style import BLUE, GREY, letter, noted
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
 _COLUMNS = 4
-_NOTE = (
-    "Each dot is a document that is drawn from a Dirichlet prior with the parameter alpha, and its place is its share "
-    "of three topics: a corner is a document with one topic, the middle an even mixture of all three. Below 1, most "
-    "documents have few topics; at 1, all mixtures are equally likely; above 1, documents resemble the average. "
-    "Different parameters for the topics make some of them more frequent."
-)
 
 
 def simplex(
-    alphas: Sequence[float | Sequence[float]] = (0.1, 0.5, 1, 10), n_documents: int = 500, random_state: int = 0
+    alphas: Sequence[float | Sequence[float]] = (0.1, 0.5, 1, 10),
+    n_documents: int = 500,
+    random_state: int = 0,
+    *,
+    font: str | PathLike[str] | None = None,
+    language: Language = "en",
 ) -> Figure:
     """Draw documents from Dirichlet(alpha) as points of the triangle whose corners are three topics.
 
@@ -32,8 +35,10 @@ def simplex(
         alphas: the parameters, a panel for each: a number for all topics, or three numbers.
         n_documents: the points in a panel.
         random_state: the seed.
+        font, language: as for `topic_pages`.
 
     Raises:
+        InputError: `font` is not installed.
         SettingError: a parameter is not positive, or does not have one or three numbers; or there is none.
     """
     parameters = [_three(alpha) for alpha in alphas]
@@ -41,10 +46,11 @@ def simplex(
         raise SettingError("`alphas` is empty; give one number or more, such as 0.1")
     if n_documents < 1:
         raise SettingError(f"`n_documents={n_documents}` should be a whole number from 1")
+    language = label_language(language, font)
     generator = np.random.default_rng(random_state)
     columns = min(_COLUMNS, len(parameters))
     rows = math.ceil(len(parameters) / columns)
-    figure = noted(max(5.0, 2.7 * columns), 2.75 * rows, _NOTE)
+    figure = noted(max(5.0, 2.7 * columns), 2.75 * rows, SIMPLEX(language))
     figure.subplots_adjust(wspace=0.1, hspace=0.2)
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in all_axes:
@@ -54,18 +60,20 @@ def simplex(
         log_gammas = np.log(generator.gamma(parameter + 1, size=(n_documents, 3)))
         log_gammas += np.log(1 - generator.random((n_documents, 3))) / parameter
         theta = np.exp(log_gammas - log_gammas.max(axis=1, keepdims=True))
-        _triangle(axes, theta / theta.sum(axis=1, keepdims=True), parameter)
+        _triangle(axes, theta / theta.sum(axis=1, keepdims=True), parameter, language)
+    letter(figure, fonts_for(characters(language), font))
     return figure
 
 
-def _triangle(axes: Axes, theta: npt.NDArray[np.float64], parameter: npt.NDArray[np.float64]) -> None:
+def _triangle(
+    axes: Axes, theta: npt.NDArray[np.float64], parameter: npt.NDArray[np.float64], language: Language
+) -> None:
     axes.fill(*_CORNERS.T, facecolor="#f6f6f6", edgecolor=GREY, linewidth=0.8)
     size = float(np.clip(6_000 / len(theta), 2, 30))
     x, y = (theta @ _CORNERS).T
     axes.scatter(x, y, size, BLUE, alpha=0.5, linewidths=0, clip_on=False, zorder=3)
-    for corner, (name, ha, va) in enumerate(
-        (("topic 0", "left", "top"), ("topic 1", "right", "top"), ("topic 2", "center", "bottom"))
-    ):
+    for corner, (ha, va) in enumerate((("left", "top"), ("right", "top"), ("center", "bottom"))):
+        name = TOPIC(language, topic=corner)
         shift = -0.04 if va == "top" else 0.03
         axes.text(_CORNERS[corner, 0], _CORNERS[corner, 1] + shift, name, ha=ha, va=va, fontsize=8, color=GREY)
     equal = len(set(parameter.tolist())) == 1

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import colorsys
+import re
 import textwrap
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from ..fonts import LATIN_FONT
 
 BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
 LIGHT = "#d0d0d0"  # of what has no group
 MARGIN, LINE = 0.12, 0.15  # inches; the second is the height of a line of the note
-_CHARACTERS = 16.5  # of the note, in an inch: as many of the widest line fit
+_CHARACTERS = 16.5  # of the note, in an inch: as many of the widest line fit; a Chinese one counts as two
+_WIDE = "\u1100-\uffff"
+# A line may be broken between wide characters, but not before closing or after opening punctuation.
+_UNIT = re.compile(rf"\s+|[（“《]*(?:[^\s{_WIDE}]+|[{_WIDE}])[。，、；：？！）”》]*")
 # Ten colours that remain distinct with the usual kinds of colour blindness (Petroff 2021), without the two greys.
 _DISTINCT = (
     "#3f90da", "#e76300", "#832db6", "#1a9850", "#bd1f01", "#d9a400", "#a96b59", "#e377c2", "#17a2b0", "#717581",
@@ -48,21 +55,53 @@ def darker(colour: str) -> str:
     )
 
 
-def noted(width: float, height: float, note: str, *, left: float = MARGIN, top: float = 0.3) -> Figure:
+def noted(
+    width: float, height: float, note: str, *, left: float = MARGIN, top: float = 0.3, fonts: Sequence[str] = ()
+) -> Figure:
     """Make a figure with a note at the bottom; the margins around the panels are fixed.
 
     Args:
         width, height: the size in inches of the figure without the note.
         note: sentences that say what the picture shows.
         left, top: the margins in inches there.
+        fonts: the font families of a note that is not in English; by default matplotlib's own.
     """
-    below = textwrap.fill(note, max(20, int(_CHARACTERS * (width - 2 * MARGIN))))
+    below = wrapped(note, max(20, int(_CHARACTERS * (width - 2 * MARGIN))))
     bottom = 2 * MARGIN + LINE * (below.count("\n") + 1) if below else MARGIN
     height += bottom
     figure = Figure(figsize=(width, height))
     figure.subplots_adjust(left=left / width, right=1 - MARGIN / width, bottom=bottom / height, top=1 - top / height)
     figure.text(MARGIN / width, MARGIN / height, below, va="bottom", color=GREY, fontsize=8, linespacing=1.25)
+    letter(figure, fonts)
     return figure
+
+
+def letter(figure: Figure, fonts: Sequence[str]) -> None:
+    """Give the fonts to all texts that a figure has so far, except those in ASCII, which any font has."""
+    if not set(fonts) <= {LATIN_FONT}:
+        for text in figure.findobj(Text):
+            if isinstance(text, Text) and not text.get_text().isascii():
+                text.set_fontfamily(list(fonts))
+
+
+def wrapped(text: str, most: int) -> str:
+    """Break a text into lines of at most so many characters; a wide one, such as a Chinese one, counts as two."""
+    if not re.search(f"[{_WIDE}]", text):
+        return textwrap.fill(text, most)
+    lines, room = [""], most
+    for unit in _UNIT.findall(" ".join(text.split())):
+        width = _width(unit)
+        if width > room and lines[-1]:
+            lines[-1], room = lines[-1].rstrip(), most
+            lines.append("")
+        if lines[-1] or not unit.isspace():
+            lines[-1] += unit
+            room -= width
+    return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    return sum(1 + (ord(character) > 0x1100) for character in text)
 
 
 def shortened(name: str, most: int = 30) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,22 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ...errors import InputError
-from ..fonts import fonts_for
+from ..fonts import fonts_for, label_language
+from ..wording import Language, joined
+from ..wording.figures import OTHER_TOPICS, OTHERS_LEFT_OUT, PANELS_DIFFER, characters
 from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, noted, shortened
 
 _COLUMNS, _PANEL = 5, (2.3, 1.55)  # of a page; inches
 _MOST_PANELS, _MOST_LAYERS = 40, 12
+# How dates are written; months have names in English, and numbers in Chinese.
+_DATES: dict[Language, dict[str, Any]] = {
+    "en": {},
+    "zh": {
+        "formats": ["%Y", "%Y-%m", "%m-%d", "%H:%M", "%H:%M", "%S.%f"],
+        "zero_formats": ["", "%Y", "%Y-%m", "%m-%d", "%H:%M", "%H:%M"],
+        "offset_formats": ["", "", "%Y", "%Y-%m-%d", "%Y-%m-%d", "%Y-%m-%d %H:%M"],
+    },
+}
 _MOST_REST = 0.6  # the share of all other topics from which their layer would hide the others
 
 
@@ -31,6 +43,7 @@ def trend_lines(
     high: npt.ArrayLike | None = None,
     note: str = "",
     font: str | PathLike[str] | None = None,
+    language: Language = "en",
 ) -> list[Figure]:
     """Draw the share of each topic by period: a small panel for each topic, the largest first, on pages of 40.
 
@@ -40,22 +53,23 @@ def trend_lines(
         names: the K names of the topics.
         low, high: (T, K) the ends of intervals of the shares.
         note: stands below the panels.
-        font: as for `topic_pages`.
+        font, language: as for `topic_pages`.
 
     Raises:
         InputError: there is no period, the sizes do not match, or `font` is not installed.
     """
     times, values = _checked(periods, shares, names)
     band = None if low is None or high is None else (np.asarray(low, np.float64), np.asarray(high, np.float64))
-    fonts = fonts_for(names, font)
+    language = label_language(language, font)
+    fonts = fonts_for([*names, note, *characters(language)], font)
     order = np.argsort(-np.nan_to_num(np.nanmean(values, axis=0)), kind="stable")
     pages = []
     n_pages = max(1, math.ceil(len(order) / _MOST_PANELS))
     for topics in np.array_split(order, n_pages):
         columns = min(_COLUMNS, len(topics))
         rows = math.ceil(len(topics) / columns)
-        sentences = [note] * bool(note) + ["The panels differ in scale."] * (len(topics) > 1)
-        figure = noted(max(4.6, columns * _PANEL[0]), rows * _PANEL[1], " ".join(sentences), left=0.5)
+        below = joined([note, PANELS_DIFFER(language) * (len(topics) > 1)], language)
+        figure = noted(max(4.6, columns * _PANEL[0]), rows * _PANEL[1], below, left=0.5, fonts=fonts)
         figure.subplots_adjust(
             wspace=0.32, hspace=0.62, bottom=figure.subplotpars.bottom + 0.25 / figure.get_figheight()
         )
@@ -71,7 +85,7 @@ def trend_lines(
                 shortened(names[topic], 28), loc="left", fontsize=8, fontfamily=fonts, color=GREY, parse_math=False
             )
             axes.set_ylim(0, None)
-            _time_axis(axes, times, 4)
+            _time_axis(axes, times, 4, language)
         pages.append(figure)
     return pages
 
@@ -83,6 +97,7 @@ def trend_stream(
     *,
     note: str = "",
     font: str | PathLike[str] | None = None,
+    language: Language = "en",
 ) -> Figure:
     """Draw the shares of the largest topics by period as layers of a stream; the others are one grey layer.
 
@@ -94,6 +109,7 @@ def trend_stream(
     Raises:
         InputError: there are less than two periods, the sizes do not match, or `font` is not installed.
     """
+    language = label_language(language, font)
     times, values = _checked(periods, shares, names)
     if len(times) < 2:
         raise InputError("a stream needs documents of at least two periods; choose a shorter period")
@@ -106,20 +122,20 @@ def trend_stream(
     )
     rest = np.maximum(known.sum(axis=1) - known[:, order].sum(axis=1), 0)
     has_rest = len(order) < len(names) and float(rest.sum()) < _MOST_REST * float(known.sum())
-    labels = [shortened(names[topic], 32) for topic in order] + ["other topics"] * has_rest
+    labels = [shortened(names[topic], 32) for topic in order] + [OTHER_TOPICS(language)] * has_rest
     if len(order) < len(names) and not has_rest:
         part = rest.sum() / max(float(known.sum()), 1e-12)
-        note = f"{note} The other {len(names) - len(order)} topics, {part:.0%} of the documents, are left out.".strip()
-    fonts = fonts_for(labels, font)
+        note = joined([note, OTHERS_LEFT_OUT(language, n=len(names) - len(order), part=part)], language)
+    fonts = fonts_for([*labels, note, *characters(language)], font)
     layers = [*known[:, order].T, *([rest] if has_rest else [])]
     colours = [*colours_of(len(order)), LIGHT][: len(layers)]
-    figure = noted(9.5, 4.6, note, left=0.55, top=0.15)
+    figure = noted(9.5, 4.6, note, left=0.55, top=0.15, fonts=fonts)
     figure.subplots_adjust(right=1 - 2.5 / 9.5, bottom=figure.subplotpars.bottom + 0.3 / figure.get_figheight())
     axes = figure.add_subplot()
     axes.stackplot(times, *layers, colors=colours, linewidth=0.4, edgecolor="white")
     axes.set_xlim(times[0], times[-1])
     axes.set_ylim(0, float(np.sum(layers, axis=0).max()) or 1.0)
-    _time_axis(axes, times, 8)
+    _time_axis(axes, times, 8, language)
     axes.margins(0)
     _name_layers(axes, layers, labels, colours, fonts)
     return figure
@@ -168,14 +184,14 @@ def _checked(
     return times, values
 
 
-def _time_axis(axes: Axes, times: npt.NDArray[np.generic], n_ticks: int) -> None:
+def _time_axis(axes: Axes, times: npt.NDArray[np.generic], n_ticks: int, language: Language) -> None:
     axes.tick_params(labelsize=7, colors=GREY)
     axes.yaxis.set_major_locator(MaxNLocator(3 if n_ticks < 5 else 5))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.3g}%"))
     if np.issubdtype(times.dtype, np.datetime64):
         locator = AutoDateLocator(minticks=2, maxticks=n_ticks)
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=n_ticks > 5))
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=n_ticks > 5, **_DATES[language]))
     else:
         axes.xaxis.set_major_locator(MaxNLocator(n_ticks, integer=bool(np.issubdtype(times.dtype, np.integer))))
     axes.spines[["top", "right"]].set_visible(False)
