@@ -131,7 +131,7 @@ def test_validation_has_the_codes_of_the_training_documents():
             {"vectors": VECTORS[:, :2], "covariates": {"source": ["web"] * N_DOCS}},
             "have 2 numbers, and those of the tr",
         ),
-        ({"vectors": VECTORS, "covariates": {"source": [1.5] * N_DOCS}}, "'source' has numbers, and categories in the"),
+        ({"vectors": VECTORS, "covariates": {"source": [1.5] * N_DOCS}}, "'source' has numbers, but categories in the"),
     ],
 )
 def test_documents_with_fields_of_another_kind_are_refused(fitted, fields, message):
