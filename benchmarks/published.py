@@ -22,18 +22,29 @@ PAGE = Path(__file__).with_name("published.md")
 MODELS = ("ProdLDA", "ETM", "GSM", "DirichletVAE", "GMNTM", "NVLDA", "WLDA", "BATM", "NVDM")
 CORPORA = ("20news-avitm", "20ng")
 K = 50
-# The figures of papers for 20 Newsgroups with K = 50: perplexity, NPMI, TD, and where they are.
-REPORTED: dict[str, tuple[str, str, str, str]] = {
-    "GSM": ("about 820", "", "", "Miao et al. 2017"),
-    "NVDM": ("836", "", "", "Miao et al. 2016, table 1"),
-    "ETM": ("", "", "", "Dieng et al. 2020"),
-    "WLDA": ("", "", "", "Nan et al. 2019"),
-    "GMNTM": ("", "", "", "none: VaDE is not a topic model"),
-    "DirichletVAE": ("", "", "", "Burkhardt & Kramer 2019"),
-    "ProdLDA": ("1172", "0.24", "", "Srivastava & Sutton 2017; NPMI in table 1"),
-    "NVLDA": ("1059", "0.11", "", "Srivastava & Sutton 2017; NPMI in table 1"),
-    "BATM": ("", "", "", "Wang et al. 2020"),
-}
+NING = "Anonymous 2018, table 1"
+# The figures for 20 Newsgroups with K = 50: model, measure, value, source, and where it was read.
+REPORTED: tuple[tuple[str, str, str, str, str], ...] = (
+    ("ProdLDA", "NPMI", "0.24", "Srivastava & Sutton 2017, table 1", "output of the authors, and a quotation"),
+    ("ProdLDA", "perplexity", "1172", "Srivastava & Sutton 2017, table 3", "not checked"),
+    ("ProdLDA", "NPMI", "0.236", NING, "secondary source"),
+    ("ProdLDA", "perplexity", "1009", NING, "secondary source"),
+    ("NVLDA", "NPMI", "0.11", "Srivastava & Sutton 2017, table 1", "not checked"),
+    ("NVLDA", "perplexity", "1059", "Srivastava & Sutton 2017, table 3", "not checked"),
+    ("NVLDA", "NPMI", "0.162", NING, "secondary source"),
+    ("NVLDA", "perplexity", "1078", NING, "secondary source"),
+    ("GSM", "perplexity", "about 820", "Miao et al. 2017", "not checked"),
+    ("GSM", "NPMI", "0.223", f"Miao et al. 2017, as in {NING}", "secondary source"),
+    ("GSM", "perplexity", "787", f"Miao et al. 2017, as in {NING}", "secondary source"),
+    ("NVDM", "perplexity", "836", "Miao et al. 2016, table 1", "not checked"),
+    ("NVDM", "NPMI", "0.186", NING, "secondary source"),
+    ("NVDM", "perplexity", "837", NING, "secondary source"),
+    ("BATM or GaussianBATM", "NPMI", "at most 0.082", "Wang et al. 2020", "quotation"),
+    ("ETM", "-", "-", "Dieng et al. 2020", "not found"),
+    ("WLDA", "-", "-", "Nan et al. 2019", "not found"),
+    ("DirichletVAE", "-", "-", "Burkhardt & Kramer 2019", "not found"),
+    ("GMNTM", "-", "-", "none: VaDE is not a topic model", "-"),
+)
 COLUMNS = {
     "epochs_done": ("epochs", 0), "cpu": ("seconds", 0), "bound_ppl": ("perplexity (bound)", 0),
     "own_ppl": ("perplexity (completion)", 0), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi0": ("NPMI 0", 3),
@@ -47,9 +58,32 @@ has not been fitted at full length yet.
 
 ## What papers report
 
-These are figures for 20 Newsgroups with K = 50. The figures were entered without the papers at hand, and
-have yet to be checked against them. Cells of which we are not certain are empty.
+These are figures for 20 Newsgroups with K = 50. The tables of the papers were not at hand; the paper of Srivastava &
+Sutton was, without its tables. The last column says where a figure was read instead:
 
+- not checked: nowhere. The figure was entered without the paper at hand.
+- not found: no figure of the paper was found.
+- secondary source: in a later paper. "Anonymous 2018" is *A Bayesian Nonparametric Topic Model with Variational
+  Auto-Encoders*, submitted to ICLR 2018. It has the documents and the vocabulary of Srivastava & Sutton.
+- output, quotation: see the remarks below the table.
+
+"""
+REMARKS = """
+Remarks:
+
+- ProdLDA, NPMI 0.24: the authors' code has the output of their coherence script for three runs with K = 50
+  (`coherence_from_paper_script/AVTIM_50` in akashgit/autoencoding_vi_for_topic_models): .251, .231 and .251, with ten
+  words for each topic. The value .24 for table 1 is quoted in a discussion at MilaNLProc/contextualized-topic-models
+  (number 120). The reference documents are not named; others measured less on Wikipedia with the same topics
+  (number 10 in the authors' repository).
+- ProdLDA and NVLDA, perplexity: it is computed from the evidence lower bound, and is in table 3, according to the text
+  of section 6. The paper has 11,000 training documents and a vocabulary of 2,000 words.
+- Anonymous 2018: perplexity is averaged over documents and computed from the bound. NPMI is the mean of that of 5 words
+  and that of 10, over five runs. The figures of GSM are the best ones of Miao et al. 2017. The paper does not say
+  whether the other figures are its own or quoted.
+- BATM and GaussianBATM: NPMI is the C_NPMI of Palmetto. According to a discussion at dice-group/Palmetto (number 62),
+  the table of Wang et al. has values from .04 to .08 for 20 Newsgroups, and .0819 is the highest. The discussion does
+  not name the model or K.
 """
 BETWEEN = """
 ## What the configurations give here
@@ -69,10 +103,16 @@ Perplexities are those of test documents, and all figures are given as mean ± s
 WHY = """
 ## Why the figures differ from those of the papers
 
-- The documents differ. NVDM and GSM have a vocabulary of 2,000 words, ProdLDA and NVLDA one of 1,995 words, and `20ng`
-  one of 5,000. Perplexity grows with the vocabulary.
-- Perplexity is averaged differently: over all tokens here, and over documents in the code of ProdLDA, where short
-  documents count as much as long ones.
+- The documents differ. The code of NVDM has a vocabulary of 2,000 words, that of ProdLDA, NVLDA and WLDA one of 1,995
+  words, and `20ng` has 5,000. Perplexity grows with the vocabulary.
+- Perplexity is averaged differently: over all tokens here, and over documents in the code of ProdLDA and ETM, where
+  short documents count as much as long ones. The code of NVDM prints both. In the code of ETM, perplexity is that of
+  document completion.
+- The code of ProdLDA and NVLDA computes perplexity for one document at a time, and normalises the mean and the variance
+  of the posterior with the statistics of this one document. The posterior is then the same for all documents. It is not
+  known whether the figures of the paper were computed in this way: according to the authors, the published code has
+  slightly different settings.
+- The code of NVDM trains ten times as long as the configuration here ([docs/published.md](../docs/published.md#nvdm)).
 - NPMI has other reference documents and other numbers of top words. Here it is that of 10 words over the training
   documents.
 - The initial weights of the topics (`topic_scale`) and the number that batch normalisation adds to the variance
@@ -101,8 +141,7 @@ def fit_and_evaluate(folder: Path, job: jobs.Job) -> dict[str, Any]:
 
 def page(rows: list[dict[str, Any]]) -> str:
     """Format the page."""
-    reported = ([name, *(cell or "-" for cell in REPORTED[name])] for name in MODELS)
-    parts = [HEAD, jobs.markdown(["model", "perplexity", "NPMI", "TD", "source"], reported), BETWEEN]
+    parts = [HEAD, jobs.markdown(["model", "measure", "value", "source", "read in"], REPORTED), REMARKS, BETWEEN]
     body = []
     for corpus, name in product(CORPORA, MODELS):
         found = [row for row in rows if (row["corpus"], row["model"]) == (corpus, name) and "error" not in row]

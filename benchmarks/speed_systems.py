@@ -83,7 +83,7 @@ CURVES = {
     "ours: ETM": [5, 10, 20, 60],
     "ours: ProdLDA": [5, 10, 20, 60],
     "ours: W-LDA": [5, 10, 20, 60],
-    "ours: Loom": [40, 80, 155, 294],
+    "ours: Loom": [40, 80, 155, 286],
     "TopMost ETM": [5, 10, 20, 40],
     "TopMost ProdLDA": [5, 10, 20, 40, 80],
     "gensim LDA": [1, 2, 5, 10, 20],

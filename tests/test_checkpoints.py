@@ -21,7 +21,9 @@ from topicloom.training import checkpoint_files, checkpoints
 from topicloom.training.checkpoint_files import read_checkpoint
 
 CORPUS = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
-SMALL: dict[str, Any] = {"n_topics": 3, "hidden_size": 8, "batch_size": 20, "epochs": 4, "random_state": 3}
+SMALL: dict[str, Any] = {
+    "n_topics": 3, "hidden_size": 8, "batch_size": 20, "epochs": 4, "random_state": 3, "start": "random",
+}  # fmt: skip
 
 
 @cache

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import topicloom as tl
-from command_line import call, refused, shown
+from command_line import call, refused, shown, table
 from topicloom.cli.bars import bars
 
 WORDS = {
@@ -150,6 +150,48 @@ def test_marks_of_missing_values_in_a_table(tmp_path):
     assert "cheap" in documents.covariates["cost"].names
     assert documents.labels == [str(n) if n % 3 else "" for n in range(1, 20)]
     assert np.isnat(documents.times).all()
+
+
+NEW = """text,author,price,shelf
+cat and dog,author 1,2.50,3
+bank and rate,author 9,,4
+goal and team,,cheap,5
+goal and cup,author 2,n/a,6
+"""
+
+
+@pytest.mark.parametrize("at_once", [2, 100])
+def test_covariates_of_new_documents(folder, tmp_path, monkeypatch, at_once):
+    monkeypatch.setattr("topicloom.cli.apply._CHUNK", at_once)
+    (tmp_path / "new.csv").write_text(NEW, "utf-8")
+    result = call("infer", folder / "run", tmp_path / "new.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("the covariate 'price' is 'cheap' in document 2, which is no number") == 1
+    rows = table(result.stdout)
+    trained = (folder / "run" / "doc_topics.csv").read_text("utf-8").splitlines()[0].split(",")
+    known = [name for name in trained if name not in ("label", "timestamp")]  # which new.csv does not have
+    assert list(rows[0]) == [*known, "text"]
+    assert [row["price"] for row in rows] == ["2.5", "", "", ""]
+    assert [row["author"] for row in rows] == ["author 1", "author 9", "", "author 2"]
+    piped = call("infer", folder / "run", "-", "--format", "csv", stdin=NEW)
+    assert table(piped.stdout) == rows
+
+    pytest.importorskip("pyarrow")
+    assert call("infer", folder / "run", tmp_path / "new.csv", "--out", tmp_path / "new.parquet").exit_code == 0
+    found = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "new.parquet").to_pydict()
+    assert found["price"] == [2.5, None, None, None]
+    assert found["author"] == ["author 1", "author 9", "", "author 2"]
+
+
+def test_columns_that_a_file_or_a_run_lacks_are_left_out(folder, tmp_path):
+    (tmp_path / "new.jsonl").write_text('{"text": "cat", "price": null, "shelf": 3}\n{"text": "dog"}\n', "utf-8")
+    rows = table(shown("infer", folder / "run", tmp_path / "new.jsonl"))
+    assert {"price", "author", "shelf"} & {*rows[0]} == {"price"}
+    assert {"price", "author", "shelf"} & {*table(shown("infer", folder / "plain", tmp_path / "new.jsonl"))[0]} == set()
+    (tmp_path / "new.txt").write_text("cat\ndog\n", "utf-8")
+    assert "price" not in table(shown("infer", folder / "run", tmp_path / "new.txt"))[0]
+    (tmp_path / "twice.csv").write_text("text,price,price\ncat,1,2\n", "utf-8")
+    refused("infer", folder / "run", tmp_path / "twice.csv", says=["has 2 columns 'price'; rename all but the one"])
 
 
 def test_runs_without_fields(folder):

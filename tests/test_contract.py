@@ -649,6 +649,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"background": False},
         {"background": "learned"},
         {"code_norm": "shift"},
+        {"start": "random"},
         {"learn_shares": False},
         {"learn_shares": True, "shares_prior": 1e5},  # documents have 20.5 tokens, where it weighs 2,400
         {"spare_topics": 0.0},
@@ -669,7 +670,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"patience": 1},
         {"patience": 1, "validation_fraction": 0.5},
     ],
-    "VariationalTopicModel": [{"kl_weight": 0.5}, {"kl_warmup": 2.0}, {"n_samples": 3}],
+    "VariationalTopicModel": [{"kl_weight": 0.5}, {"kl_warmup": 50.0}, {"n_samples": 3}],
     "GMNTM": [
         {"pretrain_epochs": 2},
         {"spread": 1.0},
@@ -688,7 +689,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"spare_topics": 0.0},
         {"pretrain_share": 0.7},
         {"sample_share": 0.0},
-        {"sample_share": 0.0, "code_norm": "fixed"},  # sampling forgets so small a change
+        {"sample_share": 0.0, "code_norm": "fixed"},  # sampling forgets so small a change, and the next one, too
+        {"sample_share": 0.0, "pretrain_share": 0.7, "kl_warmup": 50.0},
     ],
     "NVDM": [{"rotation": "none"}],
     "ProdLDA": [{"min_diversity": 0.5}],
@@ -729,7 +731,7 @@ INERT: dict[str, set[str]] = {
 }
 # Values of shared settings that a model refuses, or that mean the same as its default because its code has no variance.
 REFUSED: dict[str, list[dict[str, Any]]] = {
-    "Loom": [{"target": "tfidf"}, {"code_norm": "fixed"}],
+    "Loom": [{"target": "tfidf"}, {"code_norm": "fixed"}, {"kl_warmup": 50.0}],
     "DirichletVAE": [{"code_norm": "fixed"}],
     "WLDA": [{"code_norm": "fixed"}],
     "BATM": [{"code_norm": "fixed"}],

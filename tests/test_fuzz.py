@@ -18,7 +18,7 @@ from topicloom.cli import main
 from topicloom.config import read_config
 from topicloom.corpus import Corpus
 from topicloom.corpus.times import parse_times
-from topicloom.embeddings import read_word_vectors
+from topicloom.embeddings import read_document_vectors, read_word_vectors
 from topicloom.errors import InputError
 from topicloom.text import Pretokenized, make_tokenizer, read
 from topicloom.text.spans import token_spans
@@ -69,6 +69,18 @@ def test_crashes_hangs_and_wrong_results_are_noticed():
 
 
 # Inputs that were faults.
+
+
+def test_the_header_of_an_array_whose_bracket_is_not_closed(tmp_path):
+    """NumPy splits such a header into tokens of Python, which ends in an error of its own."""
+    Corpus.from_counts([[1, 2]], vectors=[[1.0, 2.0]]).save(tmp_path / "corpus")
+    path = tmp_path / "corpus" / "vectors.npy"
+    path.write_bytes(path.read_bytes().replace(b"), }", b",   "))
+    for mmap in (True, False):
+        with pytest.raises(InputError, match=r"vectors\.npy is damaged or cut short"):
+            Corpus.load(tmp_path / "corpus", mmap, verify=False)
+    with pytest.raises(InputError, match=r"vectors\.npy cannot be read as an array of numbers"):
+        read_document_vectors(path)
 
 
 @pytest.mark.parametrize("name", ["repeated_lists.yaml", "list_in_itself.yaml"])

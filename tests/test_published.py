@@ -35,11 +35,12 @@ from topicloom.models import (
 from topicloom.models.published import PLAIN_VARIATIONAL, published_settings
 from topicloom.nn.batch import Batch
 from topicloom.nn.code_norm import CodeNorm
-from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, ProductDecoder
+from topicloom.nn.decoders import MixtureDecoder, ProductDecoder
 from topicloom.nn.dirichlet import InverseDirichlet
 from topicloom.nn.encoders import BagEncoder, DirichletHead, GaussianHead
 from topicloom.nn.priors import MixturePrior
 from topicloom.nn.sparse import SparseCounts
+from topicloom.nn.topic_logits import EmbeddedTopics, FreeTopics
 
 CORPUS = synthetic_lda(n_docs=150, n_topics=4, n_words=80, doc_length=40).corpus
 PUBLISHED = [kind for kind in MODELS if kind not in (LDA, Loom)]
@@ -359,13 +360,15 @@ def test_a_recipe_without_a_paper_is_one_sentence(text, model):
     assert not (text.parent / "run").exists()
 
 
-def test_the_page_names_every_published_setting():
-    page = (Path(__file__).resolve().parents[1] / "docs" / "published.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["published.md", "published.zh-CN.md"])
+def test_the_page_names_every_published_setting_and_its_default(page):
+    page = (Path(__file__).resolve().parents[1] / "docs" / page).read_text(encoding="utf-8")
     for kind in PUBLISHED:
         section = page.split(f"\n## {kind.__name__}\n")[1].split("\n## ")[0]
+        defaults = kind(50).get_params()
         for name, value in kind.published.items():
             if name not in PLAIN_VARIATIONAL or value != PLAIN_VARIATIONAL[name]:
-                shown = f'"{value}"' if isinstance(value, str) else f"{value}"
-                assert f"| `{name}` | `{shown}` |" in section, f"{kind.__name__}: {name}"
+                cells = [f'"{each}"' if isinstance(each, str) else f"{each}" for each in (value, defaults[name])]
+                assert f"| `{name}` | `{cells[0]}` | `{cells[1]}` |" in section, f"{kind.__name__}: {name}"
     for name in PLAIN_VARIATIONAL:
         assert f"`{name}`" in page.split("\n## ")[1]

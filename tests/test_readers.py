@@ -66,6 +66,31 @@ def test_json_lines(write):
     assert texts(write("a.ndjson", '{"text": "a"}')) == ["a"]
 
 
+def test_covariates_are_read_where_the_file_has_them(write, tmp_path):
+    def covariates(path, **options):
+        return [document.covariates for document in read(path, covariates=["price", "place"], **options)]
+
+    table = write("a.csv", "text,price,id\na,1,x\nb,,y\n")
+    assert covariates(table) == [{"price": "1"}, {"price": ""}]
+    assert covariates(table, label="price") == [{"price": "1"}, {"price": ""}]
+    assert [document.label for document in read(table, label="price", covariates=["price"])] == ["1", ""]
+    assert [document.covariates for document in read(table)] == [None, None]
+    lines = write("a.jsonl", '{"text": "a", "price": 1.5}\n{"text": "b", "place": null}\n{"text": "c"}\n')
+    assert covariates(lines) == [{"price": "1.5"}, {"place": None}, None]
+    assert covariates(write("a.txt", "a\n")) == [None]
+    with pytest.raises(InputError, match="`covariates='price'` is a single string; give a list"):
+        read(table, covariates="price")
+    with pytest.raises(InputError, match="has 2 columns 'price'"):
+        covariates(write("b.csv", "text,price,price\na,1,2\n"))
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pandas.DataFrame({"text": ["a"], "price": [2.5], "more": [1]}).to_parquet(tmp_path / "a.parquet")
+    assert covariates(tmp_path / "a.parquet") == [{"price": "2.5"}]
+    pytest.importorskip("openpyxl")
+    pandas.DataFrame({"text": ["a"], "place": ["here"]}).to_excel(tmp_path / "a.xlsx", index=False)
+    assert covariates(tmp_path / "a.xlsx") == [{"place": "here"}]
+
+
 def test_a_record_without_a_text_is_an_empty_document(write, caplog):
     path = write("a.jsonl", '{"id": 1}\n{"text": "a", "id": 2}\n{"text": null, "id": 3}\n{"id": 4}\n')
     assert list(read(path)) == [Document("", "1"), Document("a", "2"), Document("", "3"), Document("", "4")]

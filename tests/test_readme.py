@@ -49,7 +49,7 @@ def test_the_commands_of_the_first_example_run(tmp_path: Path, monkeypatch: pyte
 
 def test_both_readmes_name_the_same_commands_and_models() -> None:
     english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in READMES)
-    for pattern in (r"^(?:topicloom|make) \S+", r"^\| `(\w+)` \|", r"docs/models/\w+\.md"):
+    for pattern in (r"^(?:topicloom|make) \S+", r"^\| `(\w+)` \|", r"docs/models/\w+(?=[\w.-]*\.md)"):
         assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE)
 
 

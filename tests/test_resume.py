@@ -105,7 +105,7 @@ class StopsWithin(tl.Callback):
         self.epoch, self.left, self.state, self.snapshot = epoch, batches, None, None
 
     def on_state(self, state: Any) -> None:
-        if state.epoch == self.epoch:
+        if len(state.history) == self.epoch:  # the epochs of the last stage
             self.state = state
 
     def on_batch(self) -> None:

@@ -86,7 +86,7 @@ def assert_same(model: Loom, whole: Loom) -> None:
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_a_fit_continues_after_each_epoch(settings, tmp_path):
     whole, recorder = recorded(**settings)
-    assert len(recorder.after_epochs) == 8
+    assert len(recorder.after_epochs) == 9  # with that of the start
     for snapshot in recorder.after_epochs:
         assert_same(continued(stored(snapshot, tmp_path), **settings), whole)
 
@@ -95,7 +95,7 @@ def test_a_fit_continues_after_each_epoch(settings, tmp_path):
 def test_a_fit_continues_in_the_middle_of_an_epoch(settings, tmp_path):
     """The four batches of an epoch give states with a fourth of its sums, up to all of them."""
     whole, recorder = recorded(**settings)
-    assert len(recorder.after_batches) == 28
+    assert len(recorder.after_batches) == 32
     for snapshot in recorder.after_batches[::3]:
         assert_same(continued(stored(snapshot, tmp_path), **settings), whole)
 
@@ -120,10 +120,10 @@ def test_a_fit_that_ended_early_does_not_continue(tmp_path):
 def test_a_snapshot_has_the_topics_that_are_left(tmp_path):
     _, recorder = recorded(**SEEDED, epochs=10, pretrain_share=0.4, sample_share=0.2)
     found = [each.tensors["network.counting.alpha"].shape[0] for each in recorder.after_epochs]
-    assert found == [4, 4, 4, 12, 7, 4, 4, 4, 4, 4]  # pretraining has 12 topics, of which alpha does not know yet
+    assert found == [4, 4, 4, 4, 12, 7, 4, 4, 4, 4, 4]  # before, there are 12 topics that alpha does not know yet
     documents = [each.tensors["run.document_topics"].shape for each in recorder.after_epochs]
-    assert documents == [(120, 0)] * 3 + [(120, n_topics) for n_topics in found[3:8]] + [(120, 0)] * 2
-    assert [len(each.tensors.get("run.assignments", ())) > 0 for each in recorder.after_epochs] == [False] * 8 + [
+    assert documents == [(120, 0)] * 4 + [(120, n_topics) for n_topics in found[4:9]] + [(120, 0)] * 2
+    assert [len(each.tensors.get("run.assignments", ())) > 0 for each in recorder.after_epochs] == [False] * 9 + [
         True
     ] * 2
     last = recorder.after_epochs[-1]

@@ -263,6 +263,7 @@ def test_of_many_topics_some_spare_ones_stay_longer(n_topics, widths):
     state = model._start(for_fit=True)
     spare = SpareTopics(model, BatchReader.of(WIDE, 100, CPU), model.training_stages())
     spare.begin(state)
+    state.stage = len(model.training_stages()) - 1
     seen = {}
     for state.epoch in range(1, 61):
         before = state.n_topics

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict
-from itertools import islice
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,13 +14,18 @@ import typer
 from ..errors import InputError
 from ..files import holds_corpus
 from .corpora import check_source
+from .corpora import document_vectors as read_vectors
 from .files import check_new, mention_edits
-from .options import Allow, AsJson, Device, Excel, Overwrite, QuietNotes, Reading, Run, read_names
+from .options import Allow, AsJson, Device, DocumentVectors, Excel, Overwrite, QuietNotes, Reading, Run, read_names
 from .shell import command, exact_stdout, print_evaluation, print_json
 from .train import reading_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from ..corpus import Corpus
+    from ..corpus.fields import FieldKind
     from ..evaluation import Evaluation
     from ..models.base import TopicModel
     from ..topics.document_topics import DocumentTopics
@@ -45,6 +49,7 @@ def infer(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; standard output by default.")
     ] = None,
+    document_vectors: DocumentVectors = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts too.")] = True,
     excel: Excel = False,
     force: Force = False,
@@ -63,11 +68,15 @@ def infer(
     check_source(file, options)
     mention_edits(run)
     from ..models.persistence import load
+    from ..topics.stored import known_covariates
     from ..topics.tables import write_documents
 
+    vectors = None if document_vectors is None else read_vectors(file, options, document_vectors)
     model = load(run, device=device, allow=allow or ())
     with exact_stdout() if out is None else nullcontext(out) as target:
-        write_documents(target, _inferred(model, file, options, force), model, texts=texts, excel=excel)
+        chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_)
+        found = _inferred(model, _with_vectors(chunks, vectors), force)
+        write_documents(target, found, model, texts=texts, excel=excel)
     if out is not None:
         logger.info("wrote %s", out)
 
@@ -131,12 +140,12 @@ def evaluate(
         logger.info("written to %s", path)
 
 
-def _inferred(model: TopicModel, source: str, options: Reading, force: bool) -> Iterator[DocumentTopics]:
+def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Iterator[DocumentTopics]:
     """The topics of documents, a bounded number at a time; one warning at the end counts the empty ones."""
     from ..topics.document_topics import empty_warning, require_known
 
     n_done = n_empty = 0
-    for chunk in _chunks(model, source, options):
+    for chunk in chunks:
         found = model.infer(chunk)
         n_done, n_empty = n_done + len(found), n_empty + int(found.empty.sum())
         if n_done == len(found) and not force:
@@ -146,19 +155,23 @@ def _inferred(model: TopicModel, source: str, options: Reading, force: bool) -> 
         logger.warning("%s", empty_warning(n_empty, n_done))
 
 
-def _chunks(model: TopicModel, source: str, options: Reading) -> Iterator[Corpus]:
-    """The documents of a file or of a saved corpus, over the words of the model."""
+def _chunks(model: TopicModel, source: str, options: Reading, fields: Mapping[str, FieldKind]) -> Iterator[Corpus]:
+    """The documents of a file or of a saved corpus, over the words of the model; those of a file with known fields."""
     from ..corpus import Corpus
-    from ..corpus.inputs import corpus_of_documents
-    from ..text import read
+    from ..corpus.reading import documents_of_file
 
     if holds_corpus(source):
         corpus = Corpus.load(source)
         for first in range(0, len(corpus), _CHUNK):
             yield model.documents(corpus[first : first + _CHUNK])
         return
-    documents = read(source, **asdict(options))
+    yield from documents_of_file(source, model.vocabulary_, model.tokenizer_, asdict(options), fields, _CHUNK)
+
+
+def _with_vectors(chunks: Iterable[Corpus], vectors: npt.NDArray[np.float32] | None) -> Iterator[Corpus]:
+    """The documents with their vectors, which are in one array for all of them."""
     n_done = 0
-    while chunk := list(islice(documents, _CHUNK)):
-        yield corpus_of_documents(chunk, model.vocabulary_, model.tokenizer_, n_done)
+    for chunk in chunks:
+        rows = slice(n_done, n_done + len(chunk))
+        yield chunk if vectors is None else replace(chunk, fields=replace(chunk.fields, vectors=vectors[rows]))
         n_done += len(chunk)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..files import holds_corpus
 from .corpora import check_source, open_corpus
+from .held_out import HeldOut
 from .options import Preparing
 from .outcome import Outcome, train_run
 from .shell import print_json
@@ -32,6 +33,7 @@ def continue_run(
     allow: Sequence[str],
     monitor: Sequence[str],
     monitor_every: int,
+    held_out: HeldOut,
 ) -> None:
     """Train the run in `outcome.out` for more epochs, and replace it.
 
@@ -43,6 +45,7 @@ def continue_run(
         device: where the model is trained.
         allow: modules of the user's own that may be imported for the model's class.
         monitor, monitor_every: as for `train_run`.
+        held_out: the documents that it does not learn from, if they are not those that the run has noted.
     """
     from ..reports.place import CHECKPOINTS, STATE, is_finished, is_stopped
     from ..training.checkpoints import epochs_added, goes_beyond
@@ -68,18 +71,21 @@ def continue_run(
             )
         # Until the first checkpoint of the added epochs is written, there is only the state from which they begin.
         goes_on = is_stopped(run) and outcome.resume and goes_beyond(run / CHECKPOINTS, run / STATE)
-        corpus = _documents(run, model.vocabulary_, model.n_topics, source, options, quiet=outcome.quiet)
+        held_out.check(model)
+        noted = about.get("source")
+        corpus, validation = _documents(run, model, noted, source, options, held_out, quiet=outcome.quiet)
         fresh = type(model)(**_settings(model))
         if not goes_on:
-            _begin_from_final_state(run, fresh, corpus)
+            _begin_from_final_state(run, fresh, corpus, validation)
         train_run(
             fresh,
             corpus,
             outcome,
-            about.get("source"),
+            noted,
             monitor,
             monitor_every,
             None if goes_on else epochs,
+            validation=validation,
         )
 
 
@@ -109,23 +115,35 @@ def _settings(model: TopicModel) -> dict[str, Any]:
 
 
 def _documents(
-    run: Path, vocabulary: list[str], n_topics: int, source: str | None, options: Preparing, *, quiet: bool
-) -> Corpus:
-    """The documents that the run was trained on: those that are given, or those that it holds."""
+    run: Path, model: TopicModel, noted: Any, source: str | None, options: Preparing, given: HeldOut, *, quiet: bool
+) -> tuple[Corpus, Corpus | None]:
+    """The documents that the run was trained on, given or held by it, and those for validation, given or noted."""
     from ..topics.stored import DOCUMENTS, read_stored
 
+    held_out = given or HeldOut.recorded(noted)
     if source is not None:
         check_source(source, options)
-        return open_corpus(source, options, progress=not quiet)
+        add_parts = held_out.with_parts(source, options)
+        corpus = add_parts(open_corpus(source, options, progress=not quiet))
+        return held_out.divide(corpus, model, None if holds_corpus(source) else [])
     if not holds_corpus(run / DOCUMENTS):
         raise InputError(
             f"{run} does not hold its documents; give what it was trained on, with the options of that call: "
             f"topicloom train FILE --continue {shlex.quote(str(run))} ..."
         )
-    return read_stored(run, vocabulary, n_topics)[0]
+    corpus = read_stored(run, model.vocabulary_, model.n_topics)[0]
+    if held_out.split is None:
+        return corpus, held_out.documents(corpus)
+    from ..corpus.reading import parts_of_source
+
+    path, reading, fields = (noted or {}).get("path"), held_out.reading or {}, corpus.fields.kinds()
+    if path is None:
+        raise InputError(f"{run} does not say which file it was trained on; give it, with the options of that call")
+    parts = parts_of_source(path, model.vocabulary_, model.tokenizer_, reading, fields, held_out.split)
+    return corpus, held_out.measured(parts, model)
 
 
-def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus) -> None:
+def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus, validation: Corpus | None) -> None:
     """Make the final state of a run the first checkpoint, if it is that of the model and the documents."""
     from ..reports.place import CHECKPOINTS, STATE
     from ..training.checkpoints import CHECKPOINT, final_state
@@ -134,7 +152,8 @@ def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus) -> Non
         raise InputError(
             f"{run} has no {STATE}, so it cannot be continued; runs have it if they are trained with checkpoints"
         )
-    state = final_state(run / STATE, model, corpus, "a run is trained further with its own documents and versions")
+    advice = "a run is trained further with its own documents and versions"
+    state = final_state(run / STATE, model, corpus, advice, validation)
     folder = run / CHECKPOINTS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..display import counted
 from ..errors import InputError, nearest
 from ..files import holds_corpus
 from .options import Preparing, Reading
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from ..corpus import Corpus
 
 
@@ -112,3 +117,45 @@ def with_covariates(source: str, options: Preparing, columns: Sequence[str]) -> 
         return corpus
 
     return add
+
+
+def with_document_vectors(source: str, options: Reading, path: Path | None) -> Callable[[Corpus], Corpus]:
+    """Read the vectors of documents, and return a function that adds them to the corpus of the documents.
+
+    Their number is checked before the texts are counted.
+
+    Args:
+        source: the file of the documents, or a saved corpus.
+        options: how the file is read.
+        path: the file of the vectors; None for none.
+    """
+    if path is None:
+        return lambda corpus: corpus
+    vectors = document_vectors(source, options, path)
+    return lambda corpus: replace(corpus, fields=replace(corpus.fields, vectors=vectors))
+
+
+def document_vectors(source: str, options: Reading, path: Path) -> npt.NDArray[np.float32]:
+    """Read the vectors of documents, of which there is one for each.
+
+    Args:
+        source, options: as for `with_document_vectors`.
+        path: the file of the vectors.
+    """
+    if source == "-":
+        raise InputError("`document_vectors` needs a file of documents, because standard input can be read only once")
+    from ..corpus import Corpus
+    from ..embeddings import read_document_vectors
+    from ..text import read
+
+    vectors = read_document_vectors(path)
+    if holds_corpus(source):
+        n_docs = Corpus.load(source).n_docs
+    else:
+        n_docs = sum(1 for _ in read(source, **{field.name: getattr(options, field.name) for field in fields(Reading)}))
+    if len(vectors) != n_docs:
+        raise InputError(
+            f"{path} has {counted(len(vectors), 'row')}, and {source} has {counted(n_docs, 'document')}; give a row "
+            "for each document, in the same order"
+        )
+    return vectors

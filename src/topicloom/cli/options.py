@@ -220,6 +220,14 @@ Covariates = Annotated[
         "--covariate", metavar="COLUMN", help="Column with a number or a category of each document; repeatable."
     ),
 ]
+DocumentVectors = Annotated[
+    Path | None,
+    typer.Option(
+        "--document-vectors",
+        metavar="FILE",
+        help="A .npy or .npz file with a row of numbers for each document, for models that read vectors.",
+    ),
+]
 Excel = Annotated[
     bool,
     typer.Option("--excel", help="Write CSV files in which Excel recognises UTF-8 and takes no text for a formula."),

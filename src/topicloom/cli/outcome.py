@@ -94,6 +94,7 @@ def train_run(
     monitor_every: int = 5,
     more_epochs: int | None = None,
     again: str | None = None,
+    validation: Corpus | None = None,
 ) -> None:
     """Train a model, write its run, and show its topics.
 
@@ -102,6 +103,7 @@ def train_run(
         monitor, monitor_every: as for `TopicModel.fit`.
         more_epochs: the epochs that are added to a finished run; None trains as the settings say.
         again: the content of the run's train.yaml, with which it can be repeated; None writes none.
+        validation: held-out documents over the words of the corpus, whose loss is measured; None for none.
     """
     from ..distributed import current
     from ..reports import run
@@ -109,10 +111,11 @@ def train_run(
 
     out = outcome.out
     checkpoints = outcome.checkpoints(more_epochs)
-    if checkpoints is not None and outcome.resume and _has_finished(model, corpus, outcome):
+    if checkpoints is not None and outcome.resume and _has_finished(model, corpus, outcome, validation):
         return
     try:
-        seconds = run.fit(model, corpus, None if outcome.helps else out, monitor, monitor_every, checkpoints)
+        place = None if outcome.helps else out
+        seconds = run.fit(model, corpus, place, monitor, monitor_every, checkpoints, validation)
     except TrainingInterrupted as stopped:
         if current().size > 1:
             again = "; start all processes again with --resume, and training goes on"
@@ -154,7 +157,7 @@ def train_run(
     logger.info("trained in %.1f seconds%s", seconds, "" if out is None else f"; the run is in {out}")
 
 
-def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome) -> bool:
+def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome, validation: Corpus | None) -> bool:
     """Whether there is nothing to go on with, because the run of this model and these documents is complete.
 
     Raises:
@@ -166,7 +169,7 @@ def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome) -> bool:
     if outcome.out is None or not is_finished(outcome.out):
         return False
     again = "the run has finished, so give `overwrite=True` and not `resume=True`, or another place, to train a new one"
-    require_same_fit(outcome.out / STATE, model, corpus, again)
+    require_same_fit(outcome.out / STATE, model, corpus, again, validation)
     topics = shlex.join(["topicloom", "topics", str(outcome.out)])
     logger.info("the run in %s has finished; see it with: %s", outcome.out, topics)
     if outcome.as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,13 @@ _OWN_OPTION = ("n_topics", "random_state", "epochs", "device", "verbose")
 
 
 def repeating(
-    source: str, options: Preparing, covariates: Sequence[str], name: str, model: TopicModel, version: str
+    source: str,
+    options: Preparing,
+    covariates: Sequence[str],
+    further: Mapping[str, str],
+    name: str,
+    model: TopicModel,
+    version: str,
 ) -> str:
     """Return the content of train.yaml: every option that decides what is learned, and the settings of the model.
 
@@ -29,6 +35,7 @@ def repeating(
         source: what the run was trained on; "-" is not written, as standard input cannot be read again.
         options: how the source was read and its words were counted. A saved corpus has no such options.
         covariates: the columns that were kept as covariates.
+        further: further options that name documents which are not learned from, or what is known of documents.
         name: the model, as it was given.
         model: the model with its settings.
     """
@@ -42,6 +49,7 @@ def repeating(
         content |= _of_text(options)
     if covariates:
         content["covariate"] = list(covariates)
+    content |= further
     settings = model.get_params(deep=False)
     defaults = {field.name: field.default for field in fields(model)}
     content |= {"model": name, "topics": settings["n_topics"]}

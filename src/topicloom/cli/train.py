@@ -11,8 +11,10 @@ import typer
 
 from .._version import __version__
 from ..errors import InputError
+from ..files import holds_corpus
 from .continuing import continue_run
-from .corpora import check_source, need_order, open_corpus, with_covariates
+from .corpora import check_source, need_order, open_corpus, with_covariates, with_document_vectors
+from .held_out import HeldOut
 from .options import (
     Allow,
     AsJson,
@@ -20,6 +22,7 @@ from .options import (
     Covariates,
     Device,
     DocTopics,
+    DocumentVectors,
     Epochs,
     Excel,
     Font,
@@ -82,6 +85,7 @@ def prepare(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the corpus is written.")],
     options: Preparing,
     covariate: Covariates = None,
+    document_vectors: DocumentVectors = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Keep the raw texts in the corpus.")] = True,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -93,11 +97,12 @@ def prepare(
 
     require_free(out, "corpus.json", overwrite)
     add = with_covariates(source, options, covariate or [])
+    add_vectors = with_document_vectors(source, options, document_vectors)
     corpus = Corpus.from_file(
         source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
     )
-    if covariate:
-        add(corpus).save(out, overwrite=True)
+    if covariate or document_vectors:
+        add_vectors(add(corpus)).save(out, overwrite=True)
     logger.info("%s in %s", corpus, out)
     if as_json:
         print_json(
@@ -134,6 +139,19 @@ def train(
         typer.Option("--set", metavar="NAME=VALUE", help="A setting that `models NAME` lists; repeatable."),
     ] = None,
     covariate: Covariates = None,
+    document_vectors: DocumentVectors = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that says train, validation or test for each document. The loss of validation documents is "
+            "measured after each epoch, and test documents are not used.",
+        ),
+    ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Validation documents: a corpus, or a file that is read like the other."),
+    ] = None,
     doc_topics: Annotated[
         DocTopics, typer.Option(help="Format of the table of documents; none omits it.")
     ] = DocTopics.csv,
@@ -189,6 +207,7 @@ def train(
         resume,
         None if checkpoint_every == "none" else checkpoint_every,
     )
+    held_out = HeldOut(split, validation, reading_of(options))
     if continued is not None:
         if are_several():
             raise InputError("a finished run is continued by one process; start it without others")
@@ -200,10 +219,13 @@ def train(
             "seed": seed,
             "set": settings or config,
             "covariate": covariate,
+            "document-vectors": document_vectors,
         }
         if given := [f"--{name}" for name, value in own.items() if value]:
             raise InputError(f"a run is continued where it is and with its own settings; leave out {', '.join(given)}")
-        return continue_run(outcome, source, options, epochs, device, allow or [], _monitored(monitor), monitor_every)
+        return continue_run(
+            outcome, source, options, epochs, device, allow or [], _monitored(monitor), monitor_every, held_out
+        )
     if source is None:
         raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
     outcome = replace(outcome, out=out or _default_place(source))
@@ -216,14 +238,24 @@ def train(
     check_source(source, options)
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
+    held_out.check(chosen)
     with together(outcome, source) as outcome, outcome.locked():
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
         add = with_covariates(source, options, covariate or [])
-        corpus = add(open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts))
+        add_parts = held_out.with_parts(source, options)
+        add_vectors = with_document_vectors(source, options, document_vectors)
+        corpus = open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts)
+        corpus = add_vectors(add_parts(add(corpus)))
         logger.info("%s", corpus)
-        read_from = None if source == "-" else {"path": str(Path(source).resolve()), "reading": reading_of(options)}
-        again = repeating(source, options, covariate or [], model, chosen, __version__)
-        train_run(chosen, corpus, outcome, read_from, monitored, monitor_every, again=again)
+        corpus, measured = held_out.divide(corpus, chosen, None if holds_corpus(source) else covariate or [])
+        further = held_out.options()
+        if document_vectors is not None:
+            further["document_vectors"] = str(document_vectors.resolve())
+        read_from: dict[str, Any] = ({} if source == "-" else {"path": str(Path(source).resolve())}) | further
+        if read_from:
+            read_from["reading"] = reading_of(options)
+        again = repeating(source, options, covariate or [], further, model, chosen, __version__)
+        train_run(chosen, corpus, outcome, read_from or None, monitored, monitor_every, None, again, measured)
 
 
 def reading_of(options: Reading) -> dict[str, Any]:

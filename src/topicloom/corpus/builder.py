@@ -167,7 +167,7 @@ def build(
         def texts() -> Iterator[Text]:
             while batch := list(islice(documents, _BATCH)):
                 texts, *columns = zip(*batch, strict=True)
-                for field, column in zip(notes, columns, strict=True):
+                for field, column in zip(notes, columns[:3], strict=True):  # ids, labels and timestamps
                     field.extend(column)
                 strings = [text for text in texts if isinstance(text, str)] if keep_texts or not sample else []
                 if not sample:

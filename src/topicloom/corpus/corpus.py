@@ -17,6 +17,7 @@ from ..text import AnyTokenizer, Document, Pretokenized, read
 from ..text.chunks import counts_of
 from ..text.counting import Counts, Text, columns_of, remap
 from .builder import Built, TokenizerLike, build, choose_tokenizer
+from .concatenation import WithConcatenation
 from .counts import CountedDocuments, checked_counts, checked_vocabulary, wanted_words
 from .fields import Fields, WithFields
 from .frames import check_options, given_texts, read_frame, words_of
@@ -28,7 +29,7 @@ from .vocabulary import Filters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Corpus(CountedDocuments, WithFields, WithOrder):
+class Corpus(CountedDocuments, WithFields, WithOrder, WithConcatenation):
     """Documents as counts of words. `from_texts`, `from_file`, `from_frame`, `from_counts` and `load` make one.
 
     Attributes:

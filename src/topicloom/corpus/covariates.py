@@ -77,6 +77,19 @@ def spelled_numbers(values: Sequence[str | None]) -> Sequence[str | float | None
     return numbers if is_column_of_numbers else values
 
 
+def covariate_like(values: Sequence[str | None], *, numbers: bool) -> Covariate:
+    """Return a column of a file as a covariate of the type that it has in other documents.
+
+    Args:
+        values: the value of each document.
+        numbers: whether it is one of numbers, among which other words are unknown values.
+    """
+    if not numbers:
+        return _categories(values)
+    found = (as_number(value) for value in values)
+    return np.array([math.nan if number is None else number for number in found], np.float64)
+
+
 def _covariate(name: str, values: Iterable[Any]) -> Covariate:
     if isinstance(values, Categories):
         return values
@@ -93,6 +106,10 @@ def _covariate(name: str, values: Iterable[Any]) -> Covariate:
     _warn_of_numbers(name, column, numbers)
     if are_marked_numbers(column):
         column = [None if is_mark(value) else value for value in column]
+    return _categories(column)
+
+
+def _categories(column: Sequence[Any]) -> Categories:
     as_text = ["" if is_missing(value) else replace_surrogates(str(value)) for value in column]
     names = tuple(sorted({text for text, value in zip(as_text, column, strict=True) if not is_missing(value)}))
     place = {each: code for code, each in enumerate(names)}

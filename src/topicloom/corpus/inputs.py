@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,8 @@ from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.characters import brief
 from ..text.chunks import counts_of
 from .corpus import Corpus
-from .fields import Fields
+from .covariates import covariate_like
+from .fields import FieldKind, Fields
 from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, refuse_bags, texts_of
 
 Kind = Literal["corpus", "counts", "frame", "texts"]
@@ -131,11 +133,13 @@ def corpus_of_documents(
     words: Sequence[str],
     tokenizer: AnyTokenizer,
     first_row: int = 0,
+    covariates: Mapping[str, FieldKind] | None = None,
 ) -> Corpus:
     """Turn documents that were read from a file into a corpus over the words of a fitted model.
 
     Args:
         first_row: the number of the first document, which is its id if it has no other.
+        covariates: the covariates that the corpus gets, with the kinds that they have in the training documents.
 
     Raises:
         InputError: a document cannot be used.
@@ -151,7 +155,11 @@ def corpus_of_documents(
         timestamps=None if all(time is None for time in times) else times,
         texts=[document.text for document in documents],
     )
-    return Corpus(counts, list(words), fields, tokenizer)
+    further = {}
+    for name, kind in (covariates or {}).items():
+        values = [(document.covariates or {}).get(name) for document in documents]
+        further[name] = covariate_like(values, numbers=not isinstance(kind, tuple))
+    return Corpus(counts, list(words), replace(fields, covariates=further), tokenizer)
 
 
 def _whole(corpus: Corpus, fractional: bool) -> Corpus:

@@ -7,12 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, SettingError
+from ..errors import InputError, SettingError, nearest
 from ..settings import require_seed
 from ..text.characters import brief
 from .corpus import Corpus
+from .covariates import Categories
 
 _SPLIT_SEED = 0
+_PARTS = {
+    "train": "train",
+    "training": "train",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "dev": "validation",
+    "test": "test",
+}
 
 
 class Split(NamedTuple):
@@ -52,3 +62,28 @@ def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_sta
             f"{len(rows)} documents with words are too few for training, validation and testing; give more documents"
         )
     return Split(corpus[np.sort(kept)], corpus[np.sort(for_validation)], corpus[np.sort(for_test)])
+
+
+def split_by_covariate(corpus: Corpus, name: str) -> Split:
+    """Divide a corpus by the values of a covariate. A part may be empty.
+
+    Args:
+        corpus: the documents.
+        name: the covariate, whose values are train, validation (or val, valid, dev) and test.
+
+    Raises:
+        InputError: there is no such covariate, or it has other values.
+    """
+    if name not in corpus.covariates:
+        known = f"; {nearest(name, corpus.covariates)}" if corpus.covariates else "; it has none"
+        raise InputError(f"`split` names {name!r}, which is no covariate of the corpus{known}")
+    column = corpus.covariates[name]
+    if not isinstance(column, Categories):
+        raise InputError(f"the values of {name!r} are numbers; they should be train, validation and test")
+    rows: dict[str, list[int]] = {part: [] for part in Split._fields}
+    for row, value in enumerate(column.values()):
+        part = _PARTS.get((value or "").strip().lower())
+        if part is None:
+            raise InputError(f"document {row} has {value!r} as {name!r}; it should be train, validation or test")
+        rows[part].append(row)
+    return Split(*(corpus.subset(chosen) for chosen in rows.values()))

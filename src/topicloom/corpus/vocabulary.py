@@ -44,6 +44,11 @@ class Filters:
         if self.max_features is not None and not _is_whole(self.max_features, 1):
             raise SettingError(f"`max_features={self.max_features!r}` should be a whole number from 1, or None")
 
+    def keeps_all(self, n_docs: int) -> bool:
+        """Return whether no word of so many documents is left out, however many of them contain it."""
+        rare, common = _threshold(self.min_df, n_docs), _threshold(self.max_df, n_docs)
+        return rare <= 1 and common >= n_docs and self.remove_top == 0 and self.max_features is None
+
     def choose(
         self, words: list[str], document_counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], n_docs: int
     ) -> npt.NDArray[np.intp]:

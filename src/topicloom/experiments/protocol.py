@@ -8,11 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..corpus import Corpus
-from ..corpus.covariates import Categories
 from ..corpus.inputs import corpus_of, corpus_over
-from ..corpus.split import Split
+from ..corpus.split import Split, split_by_covariate
 from ..corpus.split import split as split_at_random
-from ..errors import InputError, SettingError, nearest
+from ..errors import InputError, SettingError
 from ..evaluation.inputs import Documents, ModelInputs
 from ..metrics import CATALOGUE, Measure
 from ..metrics.catalogue import Use
@@ -24,15 +23,6 @@ Parts: TypeAlias = "Split | Sequence[Any] | str | None"
 HELD_OUT = ("validation", "test")
 _COMPARED: tuple[Use, ...] = ("comparison",)
 _OF_SEVERAL_FITS = {"seconds", "other runs"}  # needs that only the caller, who makes several fits, can meet
-_PARTS = {
-    "train": "train",
-    "training": "train",
-    "val": "validation",
-    "valid": "validation",
-    "validation": "validation",
-    "dev": "validation",
-    "test": "test",
-}
 
 
 def split_documents(
@@ -61,7 +51,7 @@ def split_documents(
     if parts is None:
         drawn = split_at_random(corpus, validation, test)
         return drawn, {"corpus": corpus.digest, "split": {"validation": validation, "test": test}, **_fields_of(drawn)}
-    found = _parts_of_column(corpus, parts)
+    found = _without_empty(split_by_covariate(corpus, parts))
     return found, {"corpus": corpus.digest, "split": {"column": parts, "digest": _digest(found)}, **_fields_of(found)}
 
 
@@ -102,24 +92,6 @@ def _own_parts(parts: Sequence[Any]) -> Split:
     train = parts[0] if isinstance(parts[0], Corpus) else corpus_of(parts[0])
     rest = (corpus_over(part, train.vocabulary, train.tokenizer, fractional=True) for part in parts[1:])
     return _without_empty(Split(train, *rest))
-
-
-def _parts_of_column(corpus: Corpus, name: str) -> Split:
-    """Return the parts that the values of a covariate name."""
-    if name not in corpus.covariates:
-        known = f"; {nearest(name, corpus.covariates)}" if corpus.covariates else "; it has none"
-        raise InputError(f"`split` names {name!r}, which is no covariate of the corpus{known}")
-    column = corpus.covariates[name]
-    if not isinstance(column, Categories):
-        raise InputError(f"the values of {name!r} are numbers; they should be train, validation and test")
-    values = column.values()
-    rows: dict[str, list[int]] = {part: [] for part in Split._fields}
-    for row, value in enumerate(values):
-        part = _PARTS.get((value or "").strip().lower())
-        if part is None:
-            raise InputError(f"document {row} has {value!r} as {name!r}; it should be train, validation or test")
-        rows[part].append(row)
-    return _without_empty(Split(*(corpus.subset(chosen) for chosen in rows.values())))
 
 
 def _without_empty(parts: Split) -> Split:

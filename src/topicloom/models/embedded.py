@@ -16,9 +16,9 @@ from ..embeddings.inputs import KeyedVectors, as_word_vectors
 from ..embeddings.word_vectors import Floats, WordVectors
 from ..errors import SettingError
 from ..metrics.vocabularies import Vocabulary
-from ..nn.decoders import EmbeddedTopics
 from ..nn.gaussian_topics import GaussianTopics
 from ..nn.network import TopicNetwork
+from ..nn.topic_logits import EmbeddedTopics
 from ..settings import AtLeastOne
 from .neural import NeuralTopicModel
 from .words import Words

@@ -32,9 +32,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..embeddings.word_vectors import Floats, nearest_rows
 from ..errors import SettingError
-from ..nn.decoders import EmbeddedTopics, MixtureDecoder
+from ..nn.decoders import MixtureDecoder
 from ..nn.network import TopicNetwork
 from ..nn.priors import laplace_dirichlet, standard_normal
+from ..nn.topic_logits import EmbeddedTopics
 from ..settings import DirichletParameter, Positive
 from .embedded import EmbeddedTopicModel
 from .gaussian import GaussianNetwork

@@ -109,7 +109,9 @@ class GMNTMNetwork(GaussianNetwork):
         self.pretraining = name == "pretraining"
 
     def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
-        """Start the mixture at a Gaussian mixture that is fitted to the codes of all documents."""
+        """After the pretraining, start the mixture at a Gaussian mixture fitted to the codes of all documents."""
+        if name != "pretraining":
+            return
         codes, shares = _codes(self, documents)
         parts = _mixture(codes, shares, seed, even=not self.follows, shared=not self.prior.own_variances)
         self.prior.set(*map(current().of_first, parts))
@@ -211,7 +213,8 @@ class GMNTM(VariationalTopicModel):
 
     def training_stages(self) -> list[Stage]:
         plan = replace(self.training_plan(), epochs=self.pretrain_epochs, patience=None)
-        return [Stage("pretraining", plan, recorded=False), *super().training_stages()]
+        *first, last = super().training_stages()
+        return [*first, Stage("pretraining", plan, recorded=False), last]
 
 
 @torch.inference_mode()

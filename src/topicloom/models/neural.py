@@ -14,13 +14,14 @@ from torch import Tensor, nn
 
 from ..corpus import Corpus
 from ..distributed.ranks import Ranks, current, joined
-from ..errors import InputError, SettingError, TrainingDivergedError, TrainingInterrupted
+from ..errors import SettingError, TrainingDivergedError, TrainingInterrupted
 from ..nn.code_norm import CodeNormKind, TopicShares
-from ..nn.decoders import Criterion, FreeTopics, TopicLogits
+from ..nn.decoders import Criterion
 from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
 from ..nn.gradients import with_gradients
 from ..nn.network import AutoencoderNetwork, TopicNetwork
 from ..nn.separation import SeparationTerm
+from ..nn.topic_logits import FreeTopics, TopicLogits
 from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
@@ -28,7 +29,9 @@ from ..training.loop import Monitor, end_training, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
 from .published import Published
+from .readers import training_readers
 from .spare_topics import SpareTopics, build_wide, n_spare
+from .starting import start_at_clusters, start_stages
 from .words import Words, with_fields
 
 logger = logging.getLogger("topicloom")
@@ -73,6 +76,9 @@ class NeuralTopicModel(Published, TopicModel):
             certainty change within bounds. "fixed" normalises both, as in BN-VAE (Zhu et al. 2020), so that the
             divergence hardly changes. "affine" has a learned scale and shift, "shift" a shift alone, and "none" has no
             normalisation, as in the papers of most models; topics can collapse.
+        start: where training starts. "clusters" clusters the documents by k-means first; topics start at the words of
+            the clusters, and in one further pass the encoder learns the clusters of documents. "random" has random
+            topics. Streams (`partial_fit`) always start at random.
         learn_shares: whether the average shares of the topics are learned; otherwise they have equal ones in the prior.
         shares_prior: the weight s of a prior that favours equal shares u over the learned ones p: each document's loss
             has another s max(0, 1 - 20 / L) KL(u || p), where L is the mean number of tokens.
@@ -112,6 +118,7 @@ class NeuralTopicModel(Published, TopicModel):
     criterion: Criterion = "cross_entropy"
     target: Target = "counts"
     code_norm: CodeNormKind = "mean"
+    start: Literal["clusters", "random"] = "clusters"
     learn_shares: bool = True
     shares_prior: NotNegative = 0.0
     spare_topics: NotNegative = 1.0
@@ -196,7 +203,7 @@ class NeuralTopicModel(Published, TopicModel):
 
     def training_stages(self) -> list[Stage]:
         """Return the stages of training. The last one is recorded in `history_` and has the plan of the settings."""
-        return [Stage("training", self.training_plan(), ends_training=True)]
+        return [*start_stages(self), Stage("training", self.training_plan(), ends_training=True)]
 
     def build_spare_topics(self, reader: BatchReader) -> SpareTopics | None:
         """Return what removes the spare topics in the last stage, or None if there are none."""
@@ -232,7 +239,7 @@ class NeuralTopicModel(Published, TopicModel):
         if snapshot is not None and (more := snapshot.continued) is not None:
             plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after, cycle_end=None)
             stages[-1] = replace(stages[-1], plan=plan)
-        reader, held_out = self._readers(corpus, validation, state)
+        reader, held_out = training_readers(self, corpus, validation, state)
         state.fields = reader.digests()
         if validation is not None and held_out is not None:
             state.fields |= {f"{name} (validation)": digest for name, digest in held_out.digests().items()}
@@ -241,6 +248,7 @@ class NeuralTopicModel(Published, TopicModel):
         if spare is not None:
             spare.begin(state, None if snapshot is None else snapshot.values["n_topics"])
         self.prepare_training(state.network, reader)
+        stages = start_at_clusters(state, reader, stages, self.word_statistics())
         if snapshot is not None:
             state.restore(snapshot, stages[snapshot.values["stage"]].plan)
         shown = [ProgressBar()] if self.verbose and current().is_first else []
@@ -268,22 +276,6 @@ class NeuralTopicModel(Published, TopicModel):
                         end_training(state, reader)
                     self.finish_training(state)
         self.warn_of_collapse(watch)
-
-    def _readers(
-        self, corpus: Corpus, validation: Corpus | None, state: TrainingState
-    ) -> tuple[BatchReader, BatchReader | None]:
-        """Return readers of the training documents, and of the validation documents where training needs them."""
-        reader = self.build_reader(corpus, state)
-        if validation is not None:
-            held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields)
-            return reader, held_out.without_empty()
-        if self.patience is None:
-            return reader, None
-        if reader.n_docs < 2:
-            raise InputError("`patience` needs at least two documents that are not empty")
-        others, held_out = reader.split(self.validation_fraction, state.shuffle)
-        state.keep_first_shuffle()
-        return others.shared(), held_out
 
     @with_gradients()
     def partial_fit_corpus(self, corpus: Corpus) -> None:
@@ -321,11 +313,13 @@ class NeuralTopicModel(Published, TopicModel):
         device = choose_device(self.device)
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
-        words = self.word_statistics()
+        words, stages = self.word_statistics(), self.training_stages()
+        stage = 0 if for_fit else len(start_stages(self))  # a stream starts at random
         network = build(words, torch.Generator().manual_seed(seed))
         self.set_loss(network)
         with_fields(network, words)
-        state = TrainingState.start(network, self.training_stages()[0].plan, seed, device)
+        state = TrainingState.start(network, stages[stage].plan, seed, device)
+        state.stage = stage
         if current().size > 1:
             for tensor in network.state_dict().values():
                 tensor.copy_(current().of_first(tensor))

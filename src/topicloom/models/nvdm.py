@@ -104,8 +104,8 @@ class NVDM(VariationalTopicModel):
     these topics has in training documents. Each batch takes memory in proportion to the vocabulary.
 
     All other settings are those that variational models share; they are described in
-    `help(topicloom.VariationalTopicModel)`. As the topics exist only after training, `learn_shares`, `spare_topics` and
-    `min_diversity` are off, and so is `kl_warmup`.
+    `help(topicloom.VariationalTopicModel)`. As the topics exist only after training, `start` is "random", and
+    `learn_shares`, `spare_topics`, `min_diversity` and `kl_warmup` are off.
 
     Args:
         rotation: "varimax" rotates the code at the end of `fit`, so that its dimensions are topics (Kaiser 1958; Rohe &
@@ -124,6 +124,7 @@ class NVDM(VariationalTopicModel):
     }
 
     rotation: Literal["varimax", "none"] = "varimax"
+    start: Literal["random"] = "random"
     topic_gain: Positive = 4.0
     min_diversity: Rate = 0.0
     learn_shares: bool = False

@@ -12,6 +12,7 @@ from ..errors import SettingError
 
 # What no paper has. The mapping of a class begins with it.
 PLAIN: dict[str, Any] = {
+    "start": "random",
     "code_norm": "none",
     "learn_shares": False,
     "spare_topics": 0.0,

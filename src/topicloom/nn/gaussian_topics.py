@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .decoders import EmbeddedTopics
+from .topic_logits import EmbeddedTopics
 
 _SCALE_GAIN = 0.1  # of the logarithmic scales, against the means: a step changes all dimensions of a word at once
 

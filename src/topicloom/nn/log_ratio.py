@@ -7,8 +7,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .decoders import ProductDecoder, TopicLogits
+from .decoders import ProductDecoder
 from .sparse import SparseCounts
+from .topic_logits import TopicLogits
 from .varimax import TopicSimplex, centred_basis
 
 _LEAST_STRETCH = 0.01  # of log-odds to a code, so that a code can be computed from theta in single precision

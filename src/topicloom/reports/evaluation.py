@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ..corpus import Corpus
-from ..corpus.inputs import corpus_of_documents
+from ..corpus.reading import documents_of_file, parts_of_source
 from ..embeddings import read_word_vectors
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate
 from ..files import holds_corpus, lock_directory
 from ..models.base import TopicModel
 from ..models.persistence import load
-from ..text import read
 from ..topics.document_topics import require_known
 from ..topics.run_metrics import METRICS, read_metrics, write_metrics
 from ..topics.stored import DOCUMENTS, read_stored
@@ -104,6 +103,12 @@ def _evaluated(folder: Path, request: Request) -> Evaluation:
             "%s contains the documents that the model was trained on, so they are not new to it", request.new
         )
         training = None  # measures are those of training documents
+    elif request.new is not None and _is_divided_source(request.new, about):
+        logger.warning(
+            "%s contains the documents that the model was trained on, besides others; give a file of the others, to "
+            "measure on new documents",
+            request.new,
+        )
     found = evaluate(
         model,
         given,
@@ -130,6 +135,8 @@ def _training_documents(folder: Path, model: TopicModel, about: dict[str, Any], 
 
     They are read again from their file. If that cannot be done, they are those that the run holds.
     """
+    if _source(about).get("document_vectors") and (held := _held(folder, model, request)) is not None:
+        return held  # with their vectors, which are in a file of their own
     try:
         return _read_again(folder, model, about, request)
     except InputError as error:
@@ -152,13 +159,23 @@ def _source(about: dict[str, Any]) -> dict[str, Any]:
     return source if isinstance(source, dict) and source.get("path") else {}
 
 
+def _is_divided_source(new: str, about: dict[str, Any]) -> bool:
+    """Whether a part of these documents, which a column named, was what the run was trained on."""
+    source = _source(about)
+    return "split" in source and Path(new).resolve() == Path(source["path"]).resolve()
+
+
 def _read_again(folder: Path, model: TopicModel, about: dict[str, Any], request: Request) -> Corpus:
     """The documents of the run, from their file."""
     source = _source(about)
     if not source:
         raise InputError(f"{folder} does not say which file it was trained on; give the documents to evaluate on")
     reading = source.get("reading", {}) | (request.reading or {} if request.new is None else {})
-    documents = _read(model, source["path"], reading)
+    if column := source.get("split"):
+        further = model.tokenizer_, reading, model.origin.fields_
+        documents = parts_of_source(source["path"], model.vocabulary_, *further, column).train
+    else:
+        documents = _read(model, source["path"], reading)
     if len(documents) != about.get("documents"):
         raise InputError(
             f"{source['path']} has changed: {about.get('documents')} documents in training, {len(documents)} now; "
@@ -183,10 +200,7 @@ def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
     """The documents of a file, or of a corpus that `prepare` wrote, over the model's words."""
     if holds_corpus(source):
         return model.documents(Corpus.load(source))
-    documents = list(read(source, **reading))
-    if not documents:
-        raise InputError(f"{source} contains no document")
-    return corpus_of_documents(documents, model.vocabulary_, model.tokenizer_)
+    return next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
 
 
 def _read_labels(path: Path) -> list[str]:

@@ -87,12 +87,14 @@ def fit(
     monitor: Sequence[str] = (),
     monitor_every: int = 5,
     checkpoints: Checkpoints | None = None,
+    validation: Corpus | None = None,
 ) -> float:
     """Train a model, write log.jsonl in `folder` meanwhile, and return the seconds that training took.
 
     Args:
         monitor, monitor_every: what to measure while training, as for `TopicModel.fit`.
         checkpoints: writes the state of training, and goes on from it. The seconds include those before it.
+        validation: held-out documents, as for `TopicModel.fit`.
 
     Raises:
         InputError: the settings or the corpus cannot be used; the folder is as it was.
@@ -101,7 +103,14 @@ def fit(
     began = time.perf_counter()
     try:
         log = [] if folder is None else [_Log(folder, checkpoints)]
-        model.fit(corpus, callbacks=log, monitor=monitor, monitor_every=monitor_every, checkpoint=checkpoints)
+        model.fit(
+            corpus,
+            callbacks=log,
+            monitor=monitor,
+            monitor_every=monitor_every,
+            validation=validation,
+            checkpoint=checkpoints,
+        )
     except TrainingDivergedError as error:
         if folder is None or not hasattr(model, "components_"):
             raise
@@ -128,7 +137,8 @@ def write(
     Args:
         model: fitted to `corpus` in so many seconds.
         documents: the documents of the corpus with their topics.
-        source: the "path" that the corpus was read from, and how ("reading"), so that it can be read again.
+        source: the "path" that the corpus was read from, and how ("reading"), so that it can be read again; the column
+            that divided it ("split"), or the path of the held-out documents ("validation").
         state: a file with the final state of training, which the run keeps.
         again: the content of train.yaml; None writes none.
     """

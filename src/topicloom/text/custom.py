@@ -67,6 +67,15 @@ class CustomTokenizer(BaseModel):
         """The module that can be imported to have the function again; None if only the function's name is known."""
         return self.name.partition(":")[0] if ":" in self.name else None
 
+    @property
+    def has_function(self) -> bool:
+        """Whether texts can be split; after loading, only the function's name is known."""
+        return self._function is not None
+
+    def has_same_function(self, other: CustomTokenizer) -> bool:
+        """Return whether another tokenizer of this name may have the same function: neither is known to differ."""
+        return self._function is None or other._function is None or self._function == other._function
+
     def __call__(self, document: str) -> list[str]:
         """Split one text into tokens.
 

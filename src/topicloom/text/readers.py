@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..display import counted
@@ -41,6 +41,7 @@ def read(
     id: str | None = None,
     label: str | None = None,
     timestamp: str | None = None,
+    covariates: Iterable[str] = (),
     format: str | None = None,
     encoding: str = "utf-8",
     errors: str = "strict",
@@ -68,6 +69,7 @@ def read(
         id: the column with the documents' ids; None means the column `id`, if the file has one.
         label: the column with the documents' classes, likewise.
         timestamp: the column with the documents' times, likewise.
+        covariates: columns whose values the documents have as `covariates`; a column that the file lacks is left out.
         format: "txt", "md", "csv", "tsv", "xlsx", "jsonl" or "parquet", where the file's name does not show it. It
             does not apply to a folder.
         encoding: the encoding of text files. A mark at the beginning is skipped, and that of UTF-16 is recognised.
@@ -84,6 +86,8 @@ def read(
         SettingError: a format, an encoding or another setting is not known.
         MissingExtraError: a .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
     """
+    if isinstance(covariates, str):
+        raise InputError(f"`covariates={covariates!r}` is a single string; give a list of the names of columns")
     path = None if str(source) == "-" else as_path(source, "source")
     given = Input(path, _checked_encoding(encoding), errors)
     if errors not in _ERRORS:
@@ -110,7 +114,7 @@ def read(
     delimiter = None if delimiter is None else _checked_delimiter(delimiter)
     if is_folder:
         return _cleaned(_folder(given), given.name)
-    layout = Layout(Columns(text, id, label, timestamp), delimiter, header, quoting)
+    layout = Layout(Columns(text, id, label, timestamp, tuple(covariates)), delimiter, header, quoting)
     return _cleaned(_READERS[name](given, layout), given.name)
 
 
@@ -235,9 +239,9 @@ def _cleaned(documents: Iterator[Document], name: str) -> Iterator[Document]:
     """
     document = None
     for document in documents:
-        if not is_utf8("".join(filter(None, document))):
-            text, *rest = (None if value is None else replace_surrogates(value) for value in document)
-            document = Document(text or "", *rest)
+        if not is_utf8("".join(filter(None, document[:4]))):
+            text, *rest = (None if value is None else replace_surrogates(value) for value in document[:4])
+            document = document._replace(text=text or "", id=rest[0], label=rest[1], timestamp=rest[2])
         yield document
     if document is None:
         raise InputError(f"{name} contains no documents")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -18,21 +18,41 @@ _MOST_WITHOUT_TEXT = 1_000  # records at the start of a file; if none of them ha
 
 
 class Document(NamedTuple):
-    """A text and what is known about it; None means that it is not known."""
+    """A text and what is known about it; None means that it is not known.
+
+    `covariates` has the values of the columns that were asked for and that the file has, by their names.
+    """
 
     text: str
     id: str | None = None
     label: str | None = None
     timestamp: str | None = None
+    covariates: Mapping[str, str | None] | None = None
 
 
 class Columns(NamedTuple):
-    """The columns to read. None for `id`, `label` or `timestamp` means the column of that name, if the file has one."""
+    """The columns to read. None for `id`, `label` or `timestamp` means the column of that name, if the file has one.
+
+    Of `covariates`, those are read that the file has.
+    """
 
     text: str = "text"
     id: str | None = None
     label: str | None = None
     timestamp: str | None = None
+    covariates: tuple[str, ...] = ()
+
+    def roles(self) -> dict[str, str | None]:
+        """Return the column of each role of which a file has one column at most."""
+        return {role: name for role, name in self._asdict().items() if role != "covariates"}
+
+    def of_documents(self) -> tuple[str | None, str | None, str | None]:
+        """Return the columns of ids, labels and timestamps."""
+        return self.id, self.label, self.timestamp
+
+    def names(self) -> list[str]:
+        """Return all columns that are read, each once."""
+        return list(dict.fromkeys(name for name in (*self.roles().values(), *self.covariates) if name))
 
 
 class Layout(NamedTuple):
@@ -60,7 +80,7 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
         InputError: a line cannot be read, or no record has a column that was asked for.
     """
     text = layout.columns.text
-    asked = {name: role for role, name in layout.columns._asdict().items() if name not in (None, text)}
+    asked = {name: role for role, name in layout.columns.roles().items() if name not in (None, text)}
     waiting: list[Document] = []  # until a record has a text: a wrong name should be reported before all are read
     first: tuple[str, dict[str, Any]] | None = None
     n_records = n_without = 0
@@ -123,7 +143,7 @@ def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:
         with parquet.ParquetFile(given.path) as file:
             columns = resolve_columns(layout.columns, file.schema_arrow.names, given.name)
             row = count()
-            for batch in file.iter_batches(batch_size=1024, columns=[name for name in columns if name]):
+            for batch in file.iter_batches(batch_size=1024, columns=columns.names()):
                 for record in batch.to_pylist():
                     yield _document(record, columns, f"{given.name}, row {next(row)}")
     except InputError:
@@ -177,17 +197,20 @@ def resolve_columns(
             found = f"without a header, its columns are {names}"
         raise InputError(f"{where} has no column {name!r}; {found}; {advice}")
 
-    text, *rest = (resolve(role, name) for role, name in columns._asdict().items())
+    found = {role: resolve(role, name) for role, name in columns.roles().items()}
+    text = found.pop("text")
     assert text is not None
-    return Columns(text, *rest)
+    further = tuple(name for name in columns.covariates if name in present and resolve("covariate", name))
+    return Columns(text, **found, covariates=further)
 
 
 def _document(record: dict[str, Any], columns: Columns, where: str) -> Document:
     text = "" if record[columns.text] is None else record[columns.text]  # a missing text keeps its row
     if not isinstance(text, str):
         raise InputError(f"{where}: {columns.text!r} is {reprlib.repr(text)}, not a string; correct it")
-    rest = (None if name is None else as_string(record[name]) for name in columns[1:])
-    return Document(text.replace("\0", " "), *rest)
+    id, label, timestamp = (None if name is None else as_string(record[name]) for name in columns.of_documents())
+    covariates = {name: as_string(record[name]) for name in columns.covariates} if columns.covariates else None
+    return Document(text.replace("\0", " "), id, label, timestamp, covariates)
 
 
 def as_string(value: Any) -> str | None:

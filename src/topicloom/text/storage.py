@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
+from tokenize import TokenError
 from types import TracebackType
 from typing import IO, Any, overload
 
@@ -186,7 +187,7 @@ def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
         loaded = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
     except OSError as error:  # such as too many open files
         raise CorpusFileError.unreadable(path, error) from None
-    except (ValueError, EOFError, TypeError, OverflowError, MemoryError, SyntaxError, LookupError):
+    except (ValueError, EOFError, TypeError, OverflowError, MemoryError, SyntaxError, LookupError, TokenError):
         raise damaged(path) from None  # a damaged header is evaluated as a literal, which can raise any of these
     if not isinstance(loaded, np.ndarray) or not loaded.dtype.isnative:
         raise damaged(path)

@@ -83,7 +83,9 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
         header = [str(number) for number in range(1, max(len(header), 1) + 1)]
         rows = chain([first], rows)
     columns = resolve_columns(layout.columns, header, name, header=layout.header)
-    places = [None if column is None else header.index(column) for column in columns]
+    place_of_text = header.index(columns.text)
+    places = [None if column is None else header.index(column) for column in columns.of_documents()]
+    further = {column: header.index(column) for column in columns.covariates}
     for number, row in rows:
         if not row:  # a blank line is an empty text in a table of one column, and is skipped in any other
             if len(header) > 1:
@@ -96,8 +98,9 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str,
                 f"{name}, {unit} {number} has {fields}, but the {first_row} has {len(header)}; "
                 f"{_ADVICE[unit].format(layout.delimiter)}"
             )
-        text, *rest = (None if place is None else row[place] for place in places)
-        yield Document(text or "", *rest)
+        id, label, timestamp = (None if place is None else row[place] for place in places)
+        covariates = {column: row[place] for column, place in further.items()} if further else None
+        yield Document(row[place_of_text], id, label, timestamp, covariates)
 
 
 def _without_further_headers(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
+from ..corpus.fields import FieldKind
 from ..corpus.mapped import pieces
 from ..corpus.saving import MANIFEST, save_into
 from ..errors import CorpusFileError
@@ -55,6 +56,23 @@ def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: b
     with atomic_directory(run / DOCUMENTS, MANIFEST) as staged:
         np.save(staged / THETA, np.asarray(theta, np.float32))
         save_into(kept, staged, {_MODEL: weights_digest(find_model(run))})
+
+
+def known_covariates(run: Path) -> dict[str, FieldKind]:
+    """Return the kinds of the covariates of a run's documents; nothing if the run does not hold its documents.
+
+    Raises:
+        CorpusFileError: the file that says them is damaged.
+    """
+    path = run / DOCUMENTS / MANIFEST
+    if not path.is_file():
+        return {}
+    about = read_json(path, CorpusFileError)
+    try:
+        kinds = {each["name"]: each["categories"] for each in about["covariates"]}
+        return {str(name): 1 if names is None else tuple(map(str, names)) for name, names in kinds.items()}
+    except (KeyError, TypeError):
+        raise CorpusFileError.of(path, "is damaged") from None
 
 
 def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus, DocumentTopics]:

@@ -278,22 +278,23 @@ def check_start(checkpoint: object, resume_from: object) -> None:
         raise SettingError(f"`resume_from` should be what `state.snapshot()` returned; it is {resume_from!r:.80}")
 
 
-def require_same_fit(file: Path, model: Any, corpus: Corpus, advice: str) -> None:
-    """Check that a checkpoint is of a fit of this estimator to these documents, without held-out ones.
+def require_same_fit(file: Path, model: Any, corpus: Corpus, advice: str, validation: Corpus | None = None) -> None:
+    """Check that a checkpoint is of a fit of this estimator to these documents.
 
     Args:
         file: the checkpoint.
         model, corpus: the estimator and the documents.
         advice: what to do if it is of another fit, as the end of the message.
+        validation: the held-out documents, over the words of `corpus`, if the fit has any.
 
     Raises:
         InputError: it is of another fit.
         ModelFileError: the file is missing or damaged.
     """
-    _require_same(Identity.of(model, corpus, None), read_checkpoint(file), file, advice)
+    _require_same(Identity.of(model, corpus, validation), read_checkpoint(file), file, advice)
 
 
-def final_state(file: Path, model: Any, corpus: Corpus, advice: str) -> Checkpoint:
+def final_state(file: Path, model: Any, corpus: Corpus, advice: str, validation: Corpus | None = None) -> Checkpoint:
     """Return the final state of a run as a checkpoint of an estimator that was made from the run's saved model.
 
     The estimator's settings may differ from those of the fit, because a saved model has word vectors in its weights.
@@ -301,13 +302,13 @@ def final_state(file: Path, model: Any, corpus: Corpus, advice: str) -> Checkpoi
     Args:
         file: the state of the run.
         model, corpus: the estimator, and the documents of the run.
-        advice: as in `require_same_fit`.
+        advice, validation: as in `require_same_fit`.
 
     Raises:
         InputError: the documents or the versions of packages are others than those of the run.
         ModelFileError: the file is missing or damaged.
     """
-    own, found = Identity.of(model, corpus, None), read_checkpoint(file)
+    own, found = Identity.of(model, corpus, validation), read_checkpoint(file)
     found = replace(found, identity=replace(found.identity, settings=own.settings))
     _require_same(own, found, file, advice)
     return found

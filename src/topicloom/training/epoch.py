@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -17,7 +19,7 @@ from ..nn.network import Player, TopicNetwork
 from .adam import Adam
 from .batches import BatchReader
 from .finite import FiniteCheck
-from .state import Row, Sums, TrainingPlan, TrainingState
+from .state import Row, Stage, Sums, TrainingPlan, TrainingState
 
 
 class Epoch:
@@ -26,14 +28,17 @@ class Epoch:
     Args:
         state: the state of the run, which changes.
         reader: the documents.
-        plan: the plan of the stage.
+        stage: the stage.
     """
 
-    def __init__(self, state: TrainingState, reader: BatchReader, plan: TrainingPlan) -> None:
+    def __init__(self, state: TrainingState, reader: BatchReader, stage: Stage) -> None:
         network = state.network
-        self.state, self.plan, self.requested_size = state, plan, reader.batch_size
+        self.state, self.plan, self.requested_size = state, stage.plan, reader.batch_size
         self.reader = reader.with_batches_of(network.least_batch)
         self.players = list(zip(network.players(), state.optimizers, strict=True))
+        if stage.loss is not None:
+            loss = partial(stage.loss, network)
+            self.players = [(replace(player, loss=loss), own) for player, own in self.players if not player.name]
         self.finite = FiniteCheck(state.device)
         self._kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         self._first_step = state.step - state.batch

@@ -92,7 +92,7 @@ def _train_stage(
             callback.on_step(state)
 
     def train_epoch() -> None:
-        row = Epoch(state, reader, plan).train(after_batch)
+        row = Epoch(state, reader, stage).train(after_batch)
         state.network.end_pass()
         if after_epoch is not None:
             after_epoch(state)
@@ -106,8 +106,8 @@ def _train_stage(
         for monitor in monitors:
             row |= evaluated(state.network, state.device, monitor) if _is_due(state, plan, monitor) else {}
         row = current().value_of_first(row)
-        row |= state.network.adapt(row)
         if stage.recorded:
+            row |= state.network.adapt(row)
             state.history.append(row)
         tell_epoch(seen, row)
         if validation is not None and _may_end(state, plan):

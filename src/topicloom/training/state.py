@@ -13,7 +13,8 @@ from torch import Tensor
 
 from ..distributed.ranks import current
 from ..errors import InputError, SettingError
-from ..nn.network import TopicNetwork
+from ..nn.batch import Batch
+from ..nn.network import Loss, TopicNetwork
 from .adam import Adam
 
 Schedule = Literal["one_cycle", "constant"]
@@ -70,12 +71,14 @@ class Stage:
         plan: how the stage is trained.
         recorded: whether its epochs become rows of `history_`, which monitors and callbacks see.
         ends_training: whether `TopicNetwork.end_training` is called at its end. It is in `fit`, and not on a stream.
+        loss: takes the place of the network's own loss; adversaries rest. None for the losses of the network's players.
     """
 
     name: str
     plan: TrainingPlan
     recorded: bool = True
     ends_training: bool = False
+    loss: Callable[[TopicNetwork, Batch], Loss] | None = None
 
 
 @dataclass(frozen=True)

@@ -314,6 +314,47 @@ def texts(case: Case) -> int:
     return len(documents)
 
 
+def concatenation(case: Case) -> int:
+    """Corpora that become one, compared with slow counts of each document; some were saved, some have no texts."""
+    of = tokenizer("en")
+    options: dict[str, Any] = {"min_df": case.pick([1, 1, 2, 0.5]), "max_df": 1.0, "max_features": case.pick([None, 3])}
+    parts: list[Corpus] = []
+    expected: list[Counter[str]] = []
+    for number in range(1 + case.below(3)):
+        documents = [case.text(["cat", "dog"]) for _ in range(1 + case.below(8))]
+        fields: dict[str, Any] = {"labels": ["x"] * len(documents)} if case.chance(0.4) else {}
+        if case.chance(0.4):
+            kinds = [case.text(most=2) + "a" for _ in documents]
+            fields["covariates"] = {"price": range(len(documents)), "kind": kinds}
+        try:
+            part = Corpus.from_texts(documents, tokenizer=of, keep_texts=case.chance(0.8), **options, **fields)
+        except InputError:  # no word is left
+            continue
+        if case.chance(0.3):
+            part.save(case.folder / str(number))
+            part = Corpus.load(case.folder / str(number))
+        parts.append(part)
+        expected += [Counter(map(replace_surrogates, of(text))) for text in documents]
+    if not parts:
+        return 1
+    which = case.pick(["union", "first"])
+    found = Corpus.concatenate(parts, which)  # type: ignore[arg-type]
+    words = list(dict.fromkeys(word for part in (parts if which == "union" else parts[:1]) for word in part.vocabulary))
+    same(found.vocabulary, words, "word")
+    row = 0
+    for part in parts:
+        counted = set(words) if part.texts is not None else set(part.vocabulary)
+        for _ in range(part.n_docs):
+            counts = [expected[row][word] if word in counted else 0 for word in words]
+            same(found.counts[[row]].toarray()[0], counts, f"count in row {row}")
+            row += 1
+    same(found.labels or [""] * row, [label for part in parts for label in part.labels or [""] * part.n_docs], "label")
+    for name in found.covariates:
+        assert len(found.covariates[name]) == row
+    round_trip(case, found)
+    return row
+
+
 def check_documents(corpus: Corpus, expected: list[Counter[str]], vocabulary: list[str]) -> None:
     same(corpus.vocabulary, vocabulary, "word")
     assert len(corpus) == len(expected), f"{len(corpus)} rows of {len(expected)} documents"
@@ -414,6 +455,7 @@ TARGETS = {
     "corpus.from_counts.damaged": Target(damaged_counts, "a sparse matrix", 2),
     "corpus.fields": Target(fields, "a set of fields", 1.5, allow_refusal=True),
     "corpus.from_texts": Target(texts, "a document, compared word by word", 3),
+    "corpus.concatenate": Target(concatenation, "a document, compared word by word", 1),
     "corpus.from_anything": Target(anything_as_texts, "a value", 1, allow_refusal=True),
     "corpus.from_frame": Target(
         frame, "a row of a data frame", 1, allow_refusal=True, needs=("pandas", "polars", "pyarrow")

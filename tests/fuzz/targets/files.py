@@ -15,7 +15,7 @@ import numpy as np
 
 import topicloom as tl
 from topicloom.config import read_config
-from topicloom.embeddings import WordVectors, read_word_vectors
+from topicloom.embeddings import WordVectors, read_document_vectors, read_word_vectors
 from topicloom.errors import InputError
 from topicloom.text import Document, read
 from topicloom.topics.edit_files import read_edits, write_edits
@@ -129,6 +129,29 @@ def vectors(case: Case) -> int:
     if intact and size > 1:
         same(found.words, words, "word")
         np.testing.assert_array_equal(found.vectors, rows)
+    return 1
+
+
+def document_vectors(case: Case) -> int:
+    """Arrays that were written come back; damaged files are arrays of finite numbers or a refusal."""
+    shape = 1 + case.below(5), 1 + case.below(4)
+    rows = np.array([case.random.random() * 10 - 5 for _ in range(shape[0] * shape[1])])
+    rows = rows.reshape(shape).astype(case.pick(["f4", "f8", ">f4", "i2", "f2"]))
+    packed, out = case.chance(0.4), io.BytesIO()
+    if packed:
+        case.pick([np.savez, np.savez_compressed])(out, vectors=rows, ids=[1])
+    else:
+        np.save(out, rows if case.chance(0.5) else np.asfortranarray(rows))
+    intact = case.chance(0.3)
+    data = out.getvalue() if intact else case.mutated(out.getvalue())
+    try:
+        found = read_document_vectors(case.write("vectors.npz" if packed else "vectors.npy", data))
+    except InputError as error:
+        assert not intact, str(error)
+        return refusal(error)
+    assert found.ndim == 2 and found.dtype == np.float32 and np.isfinite(found).all()
+    if intact:
+        np.testing.assert_array_equal(found, rows.astype(np.float32))
     return 1
 
 
@@ -376,6 +399,7 @@ TARGETS = {
     "read.parquet.damaged": Target(damaged_parquet, "a file", 0.7),
     "read.xlsx.damaged": Target(excel, "a file", 0.7),
     "vectors.read": Target(vectors, "a file, compared if it is intact", 1.5),
+    "vectors.documents": Target(document_vectors, "a file, compared if it is intact", 0.5),
     "vectors.fasttext": Target(fasttext, "a file", 0.5),
     "vectors.save": Target(saved_vectors, "a set of words", 0.5),
     "config.read": Target(config, "a file", 1),

@@ -78,7 +78,7 @@ class Loom(VariationalTopicModel):
             higher, up to 2.5 times at 20 tokens.
         kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
             form late, because codes carry more nats than such texts have.
-        epochs: the most passes over the documents in all three stages, by default 12 of pretraining, 28 of counting and
+        epochs: the most passes over the documents in all three stages, by default 4 of pretraining, 28 of counting and
             254 of sampling. Training is shorter for most corpora, as `sample_share` says.
         pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent.
         sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
@@ -101,9 +101,9 @@ class Loom(VariationalTopicModel):
 
     target: Literal["counts"] = "counts"
     kl_weight: NotNegative = 0.1
-    epochs: AtLeastOne = 294
-    pretrain_share: Share = 0.04
-    sample_share: Rate = 0.865
+    epochs: AtLeastOne = 286
+    pretrain_share: Share = 0.014
+    sample_share: Rate = 0.888
     spare_topics: NotNegative = 2.0
     background_topics: Rate = 0.05
     count_power: Annotated[float, Field(gt=0, le=1)] = 0.6

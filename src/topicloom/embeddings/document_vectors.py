@@ -1,0 +1,74 @@
+"""Vectors of documents in files of NumPy, such as sentence embeddings that another program has made."""
+
+from __future__ import annotations
+
+import tokenize
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..corpus.mapped import pieces
+from ..errors import InputError
+from .word_vectors import Floats
+
+_NAME = "vectors"  # of the array in an .npz file with several
+# What NumPy raises for a damaged file; the header of an array is evaluated as a literal.
+_FAULTS = (
+    OSError, ValueError, EOFError, LookupError, SyntaxError, TypeError, OverflowError, MemoryError, RuntimeError,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def read_document_vectors(path: str | Path) -> Floats:
+    """Read an .npy file, or an .npz file with one array or one that is called "vectors".
+
+    Returns:
+        (n_docs, E) float32; an .npy file of this type is memory-mapped.
+
+    Raises:
+        InputError: the file cannot be read, or has another shape, or a number that is not finite; the message names
+            its row.
+    """
+    file = Path(path)
+    if file.suffix.lower() not in (".npy", ".npz"):
+        raise InputError(f"{file} ends in neither .npy nor .npz; save the vectors with numpy.save")
+    try:
+        array = _array_of(file)
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{file} does not exist; check the path") from None
+    except PermissionError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}; correct that, and try again") from None
+    except _FAULTS:
+        raise InputError(
+            f"{file} cannot be read as an array of numbers; save the vectors with numpy.save, one row for each document"
+        ) from None
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InputError(f"{file} has an array of shape {array.shape}; save one row of numbers for each document")
+    if array.dtype.kind not in "fiu":
+        raise InputError(f"{file} has an array of type {array.dtype}; save numbers")
+    with np.errstate(over="ignore"):  # a number that is too large becomes infinite, and is refused below
+        vectors: Floats = np.asarray(array, np.float32)
+    first = 0
+    for part in pieces(vectors):
+        finite = np.isfinite(part).all(axis=1)
+        if not finite.all():
+            row = first + int(finite.argmin())
+            raise InputError(f"row {row} of {file} contains a number that is not finite; replace it")
+        first += len(part)
+    return vectors
+
+
+def _array_of(file: Path) -> Any:
+    found = np.load(file, mmap_mode="r", allow_pickle=False)
+    if isinstance(found, np.ndarray):
+        return found
+    with found:
+        names = found.files
+        if len(names) > 1 and _NAME not in names:
+            raise InputError(f"{file} has the arrays {', '.join(names[:5])}; name the one to read {_NAME!r}")
+        return found[_NAME if _NAME in names else names[0]] if names else np.empty(0)

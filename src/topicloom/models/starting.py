@@ -1,0 +1,79 @@
+"""The start of training at clusters of documents.
+
+From random weights, a network learns nothing for several epochs: theta does not depend on the words yet, so that topics
+cannot form, and while topics are equal, theta has no gradient. Titles take a tenth of the training for it. So k-means
+clusters the documents first. Topics start at the words of the clusters, and the encoder learns to tell the clusters
+apart, before both are trained by the loss of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn.functional import pad
+
+from ..distributed.ranks import current
+from ..nn.batch import Batch
+from ..nn.clusters import Clusters, find_clusters
+from ..nn.network import AutoencoderNetwork, Loss, TopicNetwork
+from ..training.batches import BatchReader
+from ..training.state import Stage, TrainingState
+from .words import Words
+
+if TYPE_CHECKING:
+    from .neural import NeuralTopicModel
+
+STAGE = "clusters"
+_EPOCHS = 1  # in which the encoder learns the clusters; after more, other topics are found less easily
+_SAMPLED = 1 << 14  # documents from which clusters are found, or sixteen for each cluster
+_TINY = 1e-9
+
+
+def start_stages(model: NeuralTopicModel) -> list[Stage]:
+    """Return the stage in which the encoder learns the clusters, or nothing."""
+    if model.start == "random":
+        return []
+    plan = model.training_plan()
+    plan = replace(plan, epochs=min(_EPOCHS, plan.epochs), kl_warmup=0.0, patience=None, cycle_end=None)
+    return [Stage(STAGE, plan, recorded=False)]
+
+
+@torch.no_grad()
+def start_at_clusters(state: TrainingState, reader: BatchReader, stages: Sequence[Stage], words: Words) -> list[Stage]:
+    """Start topics at clusters, and return the stages of training, in the first of which the encoder learns these.
+
+    Args:
+        state: the state of a run before its first step. A network without an encoder and a decoder keeps its start.
+        reader: the training documents.
+        stages: those of the model.
+        words: the vocabulary.
+    """
+    first, *others = stages
+    if first.name != STAGE:
+        return [first, *others]
+    network = state.network
+    if not isinstance(network, AutoencoderNetwork):
+        return [replace(first, plan=replace(first.plan, epochs=0)), *others]
+    n_topics, device = len(network.topic_word()), state.device
+    documents = reader.sample_of_all(max(_SAMPLED, 16 * n_topics)).counts
+    seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - words.seeds.shape[1])).to(device)
+    generator = torch.Generator().manual_seed(state.seed)
+    found = find_clusters(documents, words.idf.to(device), n_topics, generator, seeds)
+    clusters = replace(found, **{name: current().of_first(getattr(found, name)) for name in ("centres", "deviations")})
+    network.decoder.start_at(clusters.deviations)
+    return [replace(first, loss=_encoder_loss(clusters)), *others]
+
+
+def _encoder_loss(clusters: Clusters) -> Callable[[TopicNetwork, Batch], Loss]:
+    """Return the loss that is the divergence of theta from that of the clusters."""
+
+    def loss(network: TopicNetwork, batch: Batch) -> Loss:
+        wanted = clusters.theta(batch.counts)  # (B, K)
+        theta = network.posterior(batch).point().clamp_min(_TINY)  # (B, K)
+        divergence = (wanted * (wanted / theta).log()).sum(1)  # (B,)
+        return Loss(divergence, torch.zeros_like(divergence))
+
+    return loss
