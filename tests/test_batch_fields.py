@@ -132,7 +132,7 @@ def test_validation_has_the_codes_of_the_training_documents():
             {"vectors": VECTORS[:, :2], "covariates": {"source": ["web"] * N_DOCS}},
             "have 2 numbers, and those of the tr",
         ),
-        ({"vectors": VECTORS, "covariates": {"source": [1.5] * N_DOCS}}, "'source' has numbers, and categories in the"),
+        ({"vectors": VECTORS, "covariates": {"source": [1.5] * N_DOCS}}, "'source' has numbers, but categories in the"),
     ],
 )
 def test_documents_with_fields_of_another_kind_are_refused(fitted, fields, message):
@@ -143,7 +143,7 @@ def test_documents_with_fields_of_another_kind_are_refused(fitted, fields, messa
 def test_categories_in_place_of_numbers_are_refused():
     model = VectorTM(n_topics=3, epochs=1).fit(corpus(vectors=VECTORS, covariates={"source": [1.5] * N_DOCS}))
     assert model.network_.n_sources == 1
-    with pytest.raises(InputError, match="'source' has categories, and numbers in the training documents"):
+    with pytest.raises(InputError, match="'source' has categories, but numbers in the training documents"):
         model.transform(corpus(vectors=VECTORS, covariates={"source": ["web"] * N_DOCS}))
 
 

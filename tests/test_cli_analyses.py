@@ -207,7 +207,7 @@ def test_match(folder, tmp_path):
     assert found["gone"] == []
     refused(
         "match", folder / "run", folder / "old", "--edits", tmp_path / "names.yaml",
-        says=["no topic of", "was given a name; name its topics first"],
+        says=["none of the topics of", "that have partners has a name; name them first"],
     )  # fmt: skip
     named = tmp_path / "named"  # the first words of topic 2 are not its name
     assert call("edit", folder / "old", "--rename", "0=one", "--rename", "1=two", "--out", named).exit_code == 0

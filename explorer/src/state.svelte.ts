@@ -1,5 +1,6 @@
 // What the views share: the data, the language, the theme, what is selected, and the edits.
 
+import { tick } from "svelte";
 import { colourOf } from "./colours";
 import { line } from "./clean";
 import { Edits, type Entry, type Turn } from "./edits.svelte";
@@ -28,6 +29,7 @@ export class State {
   word = $state("");
   onlyTopic = $state(false);
   turned = $state.raw<Turn | null>(null); // what was just undone or redone
+  said = $state(""); // what else just happened, for screen readers
   private untilShown = 0; // a timer
   private system = $state(dark.matches);
 
@@ -81,6 +83,13 @@ export class State {
     this.write();
   }
 
+  /** Chooses a topic and moves the focus to its row, or to the first one if the table is filtered; the history gets no entry. */
+  async toRow(topic: number, options?: FocusOptions): Promise<void> {
+    this.topic = topic;
+    await tick();
+    (document.getElementById(`row-${topic}`) ?? document.querySelector<HTMLElement>("tr[id^=row-]") ?? document.getElementById("content"))?.focus(options);
+  }
+
   setLanguage(language: Language): void {
     this.language = language;
     remember("language", language);
@@ -105,11 +114,40 @@ export class State {
     return kind === "drop" ? this.t.editDropped(String(topics[0])) : this.t.editRenamed(topics[0], line(name ?? ""));
   }
 
+  /** Merges topics, and returns the number by which the merged one is called. */
+  merge(topics: number[]): number {
+    this.edits.merge(topics);
+    const group = this.edits.groupOf(topics[0])!;
+    this.say(this.t.editMerged(group.join(", ")));
+    return group[0];
+  }
+
+  /** Drops a topic, or takes that back, where this is possible. */
+  toggleDrop(topic: number): void {
+    if (!this.edits.canDrop(topic)) return;
+    this.edits.toggleDrop(topic);
+    this.say(this.edits.drops.includes(topic) ? this.t.editDropped(String(topic)) : this.t.kept(topic));
+  }
+
   /** Undoes the last change of the edits, or makes it again; for a while the page says what it was. */
-  turn(undone: boolean): void {
-    this.turned = undone ? this.edits.undo() : this.edits.redo();
+  async turn(undone: boolean): Promise<void> {
+    const focused = document.activeElement;
+    const inTable = focused?.closest("tr[id^=row-]");
+    const turned = undone ? this.edits.undo() : this.edits.redo();
+    if (!turned) return;
+    this.say("", turned);
+    await tick();
+    // In the table, the focus moves to the topic of the change; elsewhere, only if its element has gone.
+    const [first] = undone ? [...turned.gone, ...turned.come] : [...turned.come, ...turned.gone];
+    if (inTable) await this.toRow(first?.topics[0] ?? this.topic);
+    else if (!focused?.isConnected) document.querySelector<HTMLElement>("#edits button, #content")?.focus();
+  }
+
+  /** Tells screen readers what has happened; what was undone or redone is shown, too. */
+  say(said: string, turned: Turn | null = null): void {
+    [this.said, this.turned] = [said, turned];
     clearTimeout(this.untilShown);
-    this.untilShown = setTimeout(() => (this.turned = null), 6000);
+    this.untilShown = setTimeout(() => ([this.said, this.turned] = ["", null]), 6000);
   }
 
   count(value: number): string {

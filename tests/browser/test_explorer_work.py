@@ -143,6 +143,128 @@ def test_keys_undo_and_redo_except_in_a_field(fresh):
     assert browser.run(size).endswith("1")
 
 
+def focused(browser) -> str:
+    """Return what has the focus: its id, its label or its text."""
+    found: str = browser.run(
+        "const it = document.activeElement; return it.id || it.getAttribute('aria-label') || it.textContent.trim()"
+    )
+    return found
+
+
+def focus_becomes(browser, expected: str) -> None:
+    """Wait until something has the focus; the page moves it after it has drawn a change."""
+    browser.until(
+        "[document.activeElement.id, document.activeElement.getAttribute('aria-label'),"
+        f" document.activeElement.textContent.trim()].includes({expected!r})"
+    )
+
+
+def test_topics_are_merged_named_and_dropped_by_keyboard(fresh):
+    browser = fresh
+    rows = [each.get_attribute("id") for each in browser.all("#content tbody tr")]
+    said = "document.querySelector('[role=status].turned').textContent.trim()"
+    parts = "#content :is(table, table *)"
+    stops = f"return [...document.querySelectorAll('{parts}')].filter((each) => each.tabIndex >= 0).length"
+    assert browser.run(stops) == 1
+    browser.find("#content input[type=search]").click()
+    press(browser, Keys.TAB)
+    assert focused(browser) == rows[0]
+    press(browser, Keys.DOWN)
+    focus_becomes(browser, rows[1])
+    assert browser.run(stops) == 1
+    numbers = sorted(int(row.removeprefix("row-")) for row in rows[1:3])
+    assert browser.find("#topic h2").text == rows[1].replace("row-", "Topic ")
+    press(browser, Keys.SPACE)
+    browser.until(f"{said} === '1 selected'")
+    press(browser, Keys.DOWN)
+    focus_becomes(browser, rows[2])
+    press(browser, Keys.SPACE)
+    browser.until(f"{said} === '2 selected'")
+    assert [row.get_attribute("aria-selected") for row in browser.all("#content tbody tr")].count("true") == 2
+    press(browser, Keys.TAB)
+    assert focused(browser) == "Merge"
+    press(browser, Keys.ENTER)
+    focus_becomes(browser, merged := f"row-{numbers[0]}")
+    browser.until(f"{said} === 'Topics {numbers[0]}, {numbers[1]} are merged'")
+    assert browser.find(f"#row-{numbers[1]}").get_attribute("aria-label").endswith(f"merged with topic {numbers[0]}")
+    press(browser, Keys.F2)
+    focus_becomes(browser, f"Name of topic {numbers[0]}")
+    press(browser, "a name")
+    press(browser, Keys.ENTER)
+    focus_becomes(browser, merged)
+    assert browser.find(f"#{merged}").get_attribute("aria-label").startswith(f"Topic {numbers[0]}: a name, ")
+    press(browser, Keys.F2)
+    press(browser, "another")
+    press(browser, Keys.ESCAPE)
+    focus_becomes(browser, merged)
+    assert ": a name, " in browser.find(f"#{merged}").get_attribute("aria-label")
+    press(browser, Keys.END)
+    focus_becomes(browser, rows[-1])
+    press(browser, Keys.DELETE)
+    browser.until(f"{said} === 'Topic {rows[-1].removeprefix('row-')} is dropped'")
+    press(browser, Keys.DELETE)
+    browser.until(f"{said} === 'Topic {rows[-1].removeprefix('row-')} is kept'")
+    for _ in range(3):  # the last of them is that of the name
+        press(browser, Keys.CONTROL, "z")
+    focus_becomes(browser, merged)
+    press(browser, Keys.HOME)
+    focus_becomes(browser, rows[0])
+    press(browser, Keys.UP)
+    assert focused(browser).startswith("Share")
+    press(browser, Keys.LEFT)
+    press(browser, Keys.LEFT)
+    press(browser, Keys.ENTER)  # by number
+    press(browser, Keys.DOWN)
+    focus_becomes(browser, "row-0")
+    assert browser.logs()[0] == []
+
+
+def test_the_focus_is_not_lost_with_what_had_it(fresh):
+    browser = fresh
+    for topic in (1, 2):
+        browser.rename(topic, f"name {topic}")
+    focus_becomes(browser, "row-2")
+    filter_field = browser.find("#content input[type=search]")
+    filter_field.send_keys("name 2")
+    browser.until("document.querySelectorAll('#content tbody tr').length === 1")
+    press(browser, Keys.TAB)
+    press(browser, Keys.CONTROL, "z")  # the row goes with the name that was looked for
+    browser.until("document.querySelector('#content tbody .hint')")
+    focus_becomes(browser, "content")
+    press(browser, Keys.CONTROL, "y")
+    filter_field.send_keys(Keys.CONTROL, "a")
+    filter_field.send_keys(Keys.NULL, Keys.BACKSPACE)
+    browser.find("#content tbody input[value='1']").click()
+    click(browser, "Clear")
+    assert browser.run("return document.activeElement.id.startsWith('row-')")
+    browser.find("button[aria-controls=edits]").click()
+    browser.find("#edits li button").click()  # the first of two
+    focus_becomes(browser, "Undo: Topic 2 is named “name 2”")
+    press(browser, Keys.ENTER)  # the last one
+    focus_becomes(browser, "Undo last")
+    press(browser, Keys.ENTER)
+    browser.run("document.querySelector('#edits li button').focus()")
+    press(browser, Keys.CONTROL, "z")  # another entry comes, and the one with the focus stays
+    focus_becomes(browser, "Undo: Topic 2 is named “name 2”")
+    click(browser, "Undo all", "#edits")
+    focus_becomes(browser, "Undo last")
+
+
+def test_keys_undo_a_name_that_was_finished_in_the_panel(fresh):
+    browser = fresh
+    field = browser.find("#topic input.name")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.NULL, "in the panel", Keys.ENTER)
+    assert browser.run(f"return {EDITS}").endswith("1")
+    assert browser.run("return document.activeElement.matches('#topic input.name')")
+    press(browser, "x")
+    press(browser, Keys.CONTROL, "z")  # of what was typed
+    assert browser.run(f"return {EDITS}").endswith("1")
+    press(browser, Keys.ESCAPE)
+    press(browser, Keys.CONTROL, "z")
+    assert browser.run(f"return {EDITS}") == "Edits"
+
+
 def test_what_another_tab_changed_can_be_undone(fresh, page):
     browser = fresh
     browser.rename(1, "one")

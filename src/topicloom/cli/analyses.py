@@ -241,7 +241,7 @@ def match(
         old_names=old.topic_names, given=old.given_names,
     )  # fmt: skip
     if edits is not None and not found.renames():
-        raise InputError(f"no topic of {old_run} that has a partner was given a name; name its topics first")
+        raise InputError(f"none of the topics of {old_run} that have partners has a name; name them first")
     if as_json:
         print_json(
             {"run": str(run), "old_run": str(old_run), "shared_words": found.n_shared, **_matches(found.table())}

@@ -91,7 +91,8 @@ def edit(
 def name(
     run: Run,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the run with names is written; by default nothing is.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the run with names is written; by default, names are only shown."),
     ] = None,
     rule: Annotated[
         str, typer.Option(metavar="words|phrase|MODULE:FUNCTION", help="Distinctive words, a phrase, or your function.")

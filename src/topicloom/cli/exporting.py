@@ -127,7 +127,7 @@ def vectors(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train word vectors (CBOW or skip-gram) on texts, such as those that an ETM starts from.
+    """Train word vectors (CBOW or skip-gram) on texts, for example for an ETM.
 
     The words are those that train would choose with the same options. The file has the text format of word2vec.
     """

@@ -147,12 +147,16 @@ class Preparing(Reading):
             help="Language of the texts, such as zh, en or fr; auto recognises the script.",
         ),
     ] = "auto"
-    min_df: Annotated[float, _documents(help="Drop words that occur in fewer documents.")] = 5
-    max_df: Annotated[float, _documents(help="Drop words that occur in more documents.")] = 0.5
+    min_df: Annotated[float, _documents(help="Keep only words in at least this number or share of documents.")] = 5
+    max_df: Annotated[float, _documents(help="Keep only words in at most this number or share of documents.")] = 0.5
     max_features: Annotated[int | None, _words(help="Keep only this many words, the most frequent ones.")] = None
-    remove_top: Annotated[int, _words(help="Drop this many of the words that occur in the most documents.")] = 0
+    remove_top: Annotated[int, _words(help="Drop this many words, those that occur in the most documents.")] = 0
     stop_words: Annotated[
-        str, _words(metavar="auto|none|FILE", help="Words to remove besides the language's stop words; none keeps all.")
+        str,
+        _words(
+            metavar="auto|none|FILE",
+            help="A file of words to remove besides the language's stop words; none removes no words.",
+        ),
     ] = "auto"
     replace_stop_words: Annotated[
         bool, _words("--replace-stop-words", help="Remove the words of --stop-words only, not the language's own.")
@@ -185,10 +189,10 @@ Source = Annotated[
     str,
     typer.Argument(
         help="A .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, "
-        "a folder of .txt and .md files, or - for standard input."
+        "a folder of .txt and .md files, or - for standard input. Text files may be compressed (.gz)."
     ),
 ]
-Run = Annotated[Path, typer.Argument(help="Directory that train wrote.")]
+Run = Annotated[Path, typer.Argument(help="Directory that train, edit or name wrote.")]
 Config = Annotated[
     Any,
     typer.Option(
@@ -205,7 +209,7 @@ Topics = Annotated[int, typer.Option(help="Number of topics.")]
 Epochs = Annotated[
     int | None,
     typer.Option(
-        help="Passes over the documents; each model has its own default. Loom makes fewer above 100,000 tokens."
+        help="Passes over the documents; each model has its own default. On more than 100,000 tokens, Loom makes fewer."
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same model.")]
@@ -214,7 +218,7 @@ Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
 Allow = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow", metavar="MODULE", help="Your own module with the model's class or tokenizer, whose code is run."
+        "--allow", metavar="MODULE", help="Run the code of this module, which has your model class or tokenizer."
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
@@ -234,11 +238,11 @@ DocumentVectors = Annotated[
 ]
 Excel = Annotated[
     bool,
-    typer.Option(
-        "--excel", help="Make CSV files safe to open in Excel: it recognises UTF-8, and no text is a formula."
-    ),
+    typer.Option("--excel", help="Write CSV files in which Excel recognises UTF-8 and takes no text for a formula."),
 ]
-Font = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese.")]
+Font = Annotated[
+    str | None, typer.Option(metavar="NAME|FILE", help="Font for the pictures, such as one with Chinese characters.")
+]
 FigureLanguage = Annotated[
     FigureLanguages,
     typer.Option(

@@ -30,13 +30,13 @@ def documents(
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
     kind: Annotated[
         Kind,
-        typer.Option(help="Those with the largest shares, those of them that differ from one another, or the latest."),
+        typer.Option(help="typical: the largest shares; diverse: typical, but unlike one another; recent: the latest."),
     ] = Kind.typical,
     length: Annotated[
         int,
         typer.Option(
             min=20,
-            help="Show at most this many characters of a text: the passage with the most such words.",
+            help="Show at most this many characters of a text: the passage with the most typical words.",
         ),
     ] = 200,
     as_json: AsJson = False,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("topicloom")
 
 _Source = Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")]
-_Seeds = Annotated[int, typer.Option(min=1, help="Fits of each model with each number of topics.")]
+_Seeds = Annotated[int, typer.Option(min=1, help="Fits of each model with each number of topics, by seeds 0, 1, ...")]
 _Split = Annotated[
     str | None,
     typer.Option(

@@ -137,7 +137,8 @@ def train(
     seed: Seed = 0,
     device: Device = "auto",
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the model; repeatable.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting that `models NAME` lists; repeatable."),
     ] = None,
     covariate: Covariates = None,
     document_vectors: DocumentVectors = None,
@@ -153,7 +154,9 @@ def train(
         str | None,
         typer.Option(metavar="FILE", help="Validation documents: a corpus, or a file that is read like the other."),
     ] = None,
-    doc_topics: Annotated[DocTopics, typer.Option(help="Format of the table of documents.")] = DocTopics.csv,
+    doc_topics: Annotated[
+        DocTopics, typer.Option(help="Format of the table of documents; none omits it.")
+    ] = DocTopics.csv,
     texts: Annotated[
         bool, typer.Option("--texts/--no-texts", help="Write the texts into the table of documents and documents/.")
     ] = True,

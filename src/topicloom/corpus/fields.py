@@ -181,11 +181,13 @@ def _numbers(name: str, covariate: Covariate, kind: FieldKind | None) -> npt.NDA
             return covariate.astype(np.float32)
         if np.isnan(covariate).all():  # a column without a value is taken as one of numbers
             return np.full(len(covariate), -1, np.int64)
-        raise InputError(f"the covariate {name!r} has numbers, and categories in the training documents; give these")
+        raise InputError(
+            f"the covariate {name!r} has numbers, but categories in the training documents; give categories"
+        )
     if kind is None or kind == covariate.names:
         return covariate.codes.astype(np.int64)
     if not isinstance(kind, tuple):
-        raise InputError(f"the covariate {name!r} has categories, and numbers in the training documents; give these")
+        raise InputError(f"the covariate {name!r} has categories, but numbers in the training documents; give numbers")
     places = {value: code for code, value in enumerate(kind)}
     codes = np.array([*(places.get(value, -1) for value in covariate.names), -1], np.int64)  # the last: not known
     used = set(covariate.codes.tolist())

@@ -38,7 +38,7 @@ class Evaluation(Mapping[str, Measured]):
         return len(self.figures)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in types that JSON knows. A value that is not finite is null but keeps its settings."""
+        """Return everything as values for JSON. A value that is not finite is null but keeps its settings."""
         figures = {}
         for name, found in self.figures.items():
             plain = found.to_dict()

@@ -59,7 +59,7 @@ class Measured(float):
         return cls(value, per_topic=per_topic, undefined=undefined, **rest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the value, the settings and everything else in types that JSON knows.
+        """Return the value, the settings and everything else as values for JSON.
 
         A value that is not finite becomes None, and numpy scalars become plain numbers.
         """

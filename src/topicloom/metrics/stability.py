@@ -57,7 +57,7 @@ class Stability:
     pair_distances: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields in types that JSON knows, with the name of the distance."""
+        """Return all fields as values for JSON, with the name of the distance."""
         return asdict(self) | {"pair_distances": list(self.pair_distances), "measure": DISTANCE}
 
 

@@ -60,7 +60,7 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             is the N(0, I) of the paper.
         alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics. A smaller
             value gives documents fewer topics.
-        topic_gain: as in `VariationalTopicModel`. None is 0.8, or 0.2 if word vectors are given.
+        topic_gain: as in `NeuralTopicModel`. None is 0.8, or 0.2 if word vectors are given.
 
     Attributes:
         word_embeddings_: the word vectors, (V, L) float32. If vectors were given, training starts from them in the

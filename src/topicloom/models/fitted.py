@@ -239,8 +239,8 @@ class FittedTopics(InNotebook, Editable, Transformer):
             raise SettingError(f'method should be "completion" or "bound"; it is {method!r}')
         if not self.network_.bounds_tokens:
             raise SettingError(
-                'there is no bound of the tokens of edited topics, nor with `criterion="bernoulli"`, which has one '
-                'of the presence of words; use `method="completion"`'
+                'edited models have no bound, and those with `criterion="bernoulli"` have only one of the presence of '
+                'words; use `method="completion"`'
             )
         return evidence_bound(self.network_, corpus), corpus.counts.sum(axis=1)
 

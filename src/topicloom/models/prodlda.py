@@ -54,7 +54,7 @@ class ProdLDA(DirichletVAE):
     and `help(topicloom.VariationalTopicModel)`, with other defaults.
 
     Args:
-        topic_gain: as in `VariationalTopicModel`. None is a fifth of the number of topics, from 4 to 10.
+        topic_gain: as in `NeuralTopicModel`. None is a fifth of the number of topics, from 4 to 10.
     """
 
     published: ClassVar[dict[str, Any]] = _AUTHORS | {

@@ -57,7 +57,7 @@ def check_dictionary(lines: Iterable[str]) -> None:
     if lost := [word for word in entries if not _WORD.fullmatch(word)]:
         logger.warning(
             "`user_dictionary`: %d of %d words are never found, because a blank or another character in them separates "
-            "words; the first one is %r. A line is a word, which its frequency and its tag may follow after blanks",
+            "words; the first one is %r. Each line is a word; its frequency and its tag may follow, after blanks",
             len(lost),
             len(entries),
             lost[0],
@@ -77,8 +77,8 @@ def _jieba_with(user_dictionary: tuple[str, ...]) -> Segmenter:
         own.load_userdict(io.StringIO("\n".join(user_dictionary)))
     except ValueError as error:
         raise InputError(
-            f"`user_dictionary` cannot be read: {error}; each line must be a word, which its frequency and its tag may "
-            "follow"
+            f"`user_dictionary` cannot be read: {error}; each line should be a word, and its frequency and its tag may "
+            "follow, after blanks"
         ) from None
     cut: Segmenter = own.cut
     return cut

@@ -85,7 +85,7 @@ class Reading(View):
             kind: "typical" documents have the largest shares of the topic; a short document counts less, as its shares
                 are uncertain. "diverse" ones are typical as well, but differ from one another (maximal marginal
                 relevance, Carbonell & Goldstein 1998). "recent" ones are the last whose main topic it is.
-            length: the most characters of a text; the passage with the most such words is shown. None is all.
+            length: the most characters of a text; the passage with the most typical words is shown. None is all.
 
         Returns:
             a table with the columns document (its row), id, share, label, time, words and text. Documents in which the

@@ -79,7 +79,7 @@ class Table:
         return html_table(list(self.columns), [list(row.values()) for row in self.rows()], self.title)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the rows in types that JSON knows; a date is written as 2021-05-03."""
+        """Return the rows as values for JSON; a date is written as 2021-05-03."""
         return [{name: _plain(value) for name, value in row.items()} for row in self.rows()]
 
     def to_pandas(self) -> Any:

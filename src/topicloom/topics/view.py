@@ -38,7 +38,7 @@ class Topics(Reading, Analyses, Exporting):
 
     `Topics(model, corpus)` takes a model and documents, and `Topics.from_run("runs/news")` reads a run. To read topics,
     see `table`, `documents_of`, `find_topics`, `over_time`, `by`, `hierarchy` and `match`. The methods `merge`, `drop`,
-    `split`, `rename`, `name` and `replay` return a new view and leave this one as it is.
+    `split`, `rename`, `name` and `replay` return a new object and leave this one as it is.
 
     Args:
         model: a fitted model.
@@ -187,15 +187,15 @@ class Topics(Reading, Analyses, Exporting):
         return Topics.of(model, self.corpus, documents)
 
     def merge(self, topics: Sequence[Any]) -> Topics:
-        """Return a view in which topics, given by number or name, are one."""
+        """Return the topics after some of them, given by number or name, became one; see `TopicModel.merge`."""
         return self.apply([{"merge": [self.number_of(topic) for topic in _each(topics)]}])
 
     def drop(self, topics: Any) -> Topics:
-        """Return a view without one or several topics, given by number or name."""
+        """Return the topics without one or several of them, given by number or name; see `TopicModel.drop`."""
         return self.apply([{"drop": [self.number_of(topic) for topic in _each(topics)]}])
 
     def rename(self, names: Mapping[Any, str | None]) -> Topics:
-        """Return a view with names for some topics, such as {3: "shipping"}; None takes a name away."""
+        """Return the topics with names for some of them, such as {3: "shipping"}; None takes a name away."""
         if not isinstance(names, Mapping):
             raise SettingError(
                 f'`names` should have topics and their names, such as {{3: "shipping"}}; it is {names!r:.60}'
@@ -204,11 +204,11 @@ class Topics(Reading, Analyses, Exporting):
         return self.apply([{"rename": renamed}] if renamed else [])
 
     def reduce_to(self, n_topics: int) -> Topics:
-        """Return a view with fewer topics, in which those that share most words and documents are merged."""
+        """Return fewer topics: those that share most words and documents are merged; see `TopicModel.reduce_to`."""
         return self.apply([{"reduce_to": n_topics}])
 
     def split(self, topic: Any, into: int = 2, random_state: int = 0) -> Topics:
-        """Return a view in which a topic is divided into parts, which are learned from the documents."""
+        """Return the topics after one was divided into parts, learned from the documents; see `TopicModel.split`."""
         return self.apply([{"split": self.number_of(topic), "into": into, "random_state": random_state}])
 
     def name(
@@ -220,11 +220,11 @@ class Topics(Reading, Analyses, Exporting):
         n_documents: int = 5,
         length: int = 500,
     ) -> Topics:
-        """Return a view in which topics have names.
+        """Return the topics with names for those that have none.
 
         Args:
             rule: "words" takes the three words that a topic has much of, and other topics little. "phrase" takes the
-                phrase that is in many of its typical documents and in few of the others', or else words. A function
+                phrase that is in many typical documents of a topic and in few of others; without one, words. A function
                 receives a list of words and a list of documents, which is empty if the texts were not kept, and returns
                 a name. If it fails on a topic, that topic keeps its name, and a warning says so.
             topics: the topics to name, by number or name; None is those that were not given a name before.

@@ -86,10 +86,10 @@ class Loom(VariationalTopicModel):
             The epochs that are neither pretraining nor sampling count.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. They are
             removed in the counting stage.
-        background_topics: the share of the topics that start as topics of common words; 0 is LDA.
-        count_power: a word that occurs x times in a document counts x ** count_power times after pretraining; 1 is LDA.
-            A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
-        sharpness: p(topic | word) of top words is raised to this power in the topics; 1 is LDA.
+        background_topics: the share of the topics that start as topics of common words; 0 for none, as in LDA.
+        count_power: a word that occurs x times in a document counts x ** count_power times after pretraining; 1 as in
+            LDA. A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
+        sharpness: p(topic | word) of top words is raised to this power in the topics; 1 as in LDA.
         alpha: the symmetric Dirichlet parameter of theta in pretraining; the later stages learn their own.
         eta: the symmetric Dirichlet parameter of the topics in the counting stage; the sampling stage learns it,
             starting from this value.
