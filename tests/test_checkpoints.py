@@ -337,7 +337,7 @@ class Kill(tl.Callback):
         if not self.left:
             os.kill(os.getpid(), signal.SIGKILL)
 corpus = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
-model = tl.GSM(3, hidden_size=8, batch_size=20, epochs=4, random_state=3)
+model = tl.GSM(3, hidden_size=8, batch_size=20, epochs=4, random_state=3, start="random")
 model.fit(corpus, checkpoint=tl.Checkpoints(sys.argv[1], every="1 epoch"), callbacks=[Kill()])
 """
 

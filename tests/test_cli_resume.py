@@ -17,7 +17,8 @@ from command_line import MONEY, PETS, call, refused
 from topicloom.reports import run
 from topicloom.training.checkpoints import Checkpoints
 
-FAST = ("--model", "gsm", "--topics", 2, "--epochs", 6, "--set", "hidden_size=8", "--set", "kl_warmup=0", "--min-df", 1)
+FAST = ("--model", "gsm", "--topics", 2, "--epochs", 6, "--set", "hidden_size=8", "--set", "kl_warmup=0")
+FAST += ("--set", "start=random", "--min-df", 1)
 EVERY = ("--checkpoint-every", "1 epoch", "--no-explorer")
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 STAGE = "clusters"
 _EPOCHS = 1  # in which the encoder learns the clusters; after more, other topics are found less easily
-_SAMPLED = 1 << 14  # documents from which clusters are found, or sixteen for each cluster
+# Clusters are found from so many documents and non-zeros at most, but from sixteen documents for each cluster.
+_SAMPLED, _SAMPLED_NON_ZEROS = 1 << 14, 1 << 20
 _TINY = 1e-9
 
 
@@ -58,7 +59,8 @@ def start_at_clusters(state: TrainingState, reader: BatchReader, stages: Sequenc
     if not isinstance(network, AutoencoderNetwork):
         return [replace(first, plan=replace(first.plan, epochs=0)), *others]
     n_topics, device = len(network.topic_word()), state.device
-    documents = reader.sample_of_all(max(_SAMPLED, 16 * n_topics)).counts
+    n_docs = min(_SAMPLED, _SAMPLED_NON_ZEROS * reader.n_docs_of_all // max(reader.n_non_zeros, 1))
+    documents = reader.sample_of_all(max(n_docs, 16 * n_topics)).counts
     seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - words.seeds.shape[1])).to(device)
     generator = torch.Generator().manual_seed(state.seed)
     found = find_clusters(documents, words.idf.to(device), n_topics, generator, seeds)
