@@ -109,8 +109,8 @@ def _first_centres(counts: SparseCounts, values: Tensor, seeded: Tensor, generat
 def _sums(counts: SparseCounts, values: Tensor, own: Tensor, n_clusters: int) -> Tensor:
     """Return the sums of the values (N,) of each word in the documents of each cluster, (V, K), given those, (B,)."""
     sums = torch.zeros(counts.n_words * n_clusters, device=counts.device)
-    sums.index_add_(0, counts.indices * n_clusters + own[counts.documents], values)
-    return sums.view(-1, n_clusters)
+    places = own[counts.documents].add_(counts.indices, alpha=n_clusters)  # (N,)
+    return sums.index_add_(0, places, values).view(-1, n_clusters)
 
 
 def _unit(columns: Tensor) -> Tensor:
