@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .sparse import SparseCounts
+from .sparse import SparseCounts, document_pieces
 
 _STEPS = 8  # of k-means; later ones move few documents
 _DRAWN_FROM = 4096  # documents, or four for each cluster, from which the first centres are drawn
 _OWN_SHARE = 0.7  # of a document's theta that the topic of its cluster has; all topics share the rest equally
 _SMOOTHING = 20.0  # weighted tokens of each cluster that have the word frequencies of all documents
+_BLOCK = 1 << 17  # non-zeros that are added at once
 _LARGEST = 1.5  # nats by which a topic deviates from the word frequencies at first, at most
 
 
@@ -45,9 +46,9 @@ class Clusters:
 
 def vectors(counts: SparseCounts, idf: Tensor) -> Tensor:
     """Return the values of the documents' vectors at the non-zeros, (N,), given inverse document frequencies (V,)."""
-    weighted = counts.values.log1p() * idf[counts.indices]
-    lengths = counts.sum_by_document(weighted**2).sqrt()  # (B,)
-    return weighted / lengths.clamp_min(1e-12)[counts.documents]
+    weighted = counts.values.log1p().mul_(idf[counts.indices])  # (N,)
+    lengths = counts.sum_by_document(weighted**2).sqrt_().clamp_min_(1e-12)  # (B,)
+    return weighted.div_(lengths.repeat_interleave(counts.offsets.diff()))
 
 
 def find_clusters(
@@ -109,8 +110,12 @@ def _first_centres(counts: SparseCounts, values: Tensor, seeded: Tensor, generat
 def _sums(counts: SparseCounts, values: Tensor, own: Tensor, n_clusters: int) -> Tensor:
     """Return the sums of the values (N,) of each word in the documents of each cluster, (V, K), given those, (B,)."""
     sums = torch.zeros(counts.n_words * n_clusters, device=counts.device)
-    places = own[counts.documents].add_(counts.indices, alpha=n_clusters)  # (N,)
-    return sums.index_add_(0, places, values).view(-1, n_clusters)
+    offsets, lengths = counts.offsets.tolist(), counts.offsets.diff()  # (B + 1,), (B,)
+    for first, last in document_pieces(offsets, _BLOCK):  # with little memory
+        part = slice(offsets[first], offsets[last])
+        places = own[first:last].repeat_interleave(lengths[first:last]).add_(counts.indices[part], alpha=n_clusters)
+        sums.index_add_(0, places, values[part])
+    return sums.view(-1, n_clusters)
 
 
 def _unit(columns: Tensor) -> Tensor:

@@ -166,7 +166,7 @@ def members_of(starts: Tensor, lengths: Tensor) -> Tensor:
         lengths: (n,) int64, how many numbers it has; N in all.
     """
     moved = torch.repeat_interleave(starts - (lengths.cumsum(0) - lengths), lengths)  # (N,)
-    return moved + torch.arange(len(moved), device=starts.device)
+    return moved.add_(torch.arange(len(moved), device=starts.device))
 
 
 def rows_at_once(width: int, device: torch.device) -> int:
