@@ -48,7 +48,8 @@ def vectors(counts: SparseCounts, idf: Tensor) -> Tensor:
     """Return the values of the documents' vectors at the non-zeros, (N,), given inverse document frequencies (V,)."""
     weighted = counts.values.log1p().mul_(idf[counts.indices])  # (N,)
     lengths = counts.sum_by_document(weighted**2).sqrt_().clamp_min_(1e-12)  # (B,)
-    return weighted.div_(lengths.repeat_interleave(counts.offsets.diff()))
+    # With the size of the result, a GPU need not be waited for.
+    return weighted.div_(lengths.repeat_interleave(counts.offsets.diff(), output_size=len(weighted)))
 
 
 def find_clusters(
