@@ -146,6 +146,27 @@ def test_topics_start_at_the_planted_ones(name):
     assert distances["clusters"] < distances["random"] - 0.04
 
 
+class FirstPass(tl.Callback):
+    """Keeps the weights after the first and the last step of the pass in which the encoder learns the clusters."""
+
+    def __init__(self) -> None:
+        self.first: dict[str, torch.Tensor] = {}
+        self.last: dict[str, torch.Tensor] = {}
+
+    def on_step(self, state) -> None:
+        if not state.history and state.stage == 0:
+            self.last = {name: weights.detach().clone() for name, weights in state.network.named_parameters()}
+            self.first = self.first or self.last
+
+
+def test_topics_and_the_critic_rest_while_the_encoder_learns_the_clusters():
+    seen = FirstPass()
+    tl.BATM(4, epochs=1, random_state=0, device="cpu").fit(PLANTED.corpus, callbacks=[seen])
+    same = {name for name, weights in seen.first.items() if weights.equal(seen.last[name])}
+    assert {name for name in seen.first if name.startswith(("critic.", "decoder."))} <= same
+    assert not {name for name in same if name.startswith("encoder.")}
+
+
 def test_only_fit_starts_at_clusters():
     stream = tl.GSM(4, random_state=0, device="cpu").partial_fit(PLANTED.corpus)
     same = tl.GSM(4, random_state=0, device="cpu", start="random").partial_fit(PLANTED.corpus)

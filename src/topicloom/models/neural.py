@@ -248,7 +248,8 @@ class NeuralTopicModel(Published, TopicModel):
         if spare is not None:
             spare.begin(state, None if snapshot is None else snapshot.values["n_topics"])
         self.prepare_training(state.network, reader)
-        stages = start_at_clusters(state, reader, stages, self.word_statistics())
+        if snapshot is None or snapshot.values["stage"] == 0:  # later stages need no clusters
+            stages = start_at_clusters(state, reader, stages, self.word_statistics())
         if snapshot is not None:
             state.restore(snapshot, stages[snapshot.values["stage"]].plan)
         shown = [ProgressBar()] if self.verbose and current().is_first else []

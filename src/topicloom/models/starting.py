@@ -1,9 +1,9 @@
 """The start of training at clusters of documents.
 
-From random weights, a network learns nothing for several epochs: theta does not depend on the words yet, so that topics
-cannot form, and while topics are equal, theta has no gradient. Titles take a tenth of the training for it. So k-means
-clusters the documents first. Topics start at the words of the clusters, and the encoder learns to tell the clusters
-apart, before both are trained by the loss of the model.
+From random weights, a network learns little in the first epochs: theta does not depend on the words yet, so that topics
+cannot form, and while topics are alike, theta has hardly any gradient. With titles, this takes a tenth of the training.
+So k-means clusters the documents first. Topics start at the words of the clusters, and the encoder learns to tell the
+clusters apart, before both are trained by the loss of the model. docs/start.md has the figures.
 """
 
 from __future__ import annotations
@@ -27,18 +27,16 @@ if TYPE_CHECKING:
     from .neural import NeuralTopicModel
 
 STAGE = "clusters"
-_EPOCHS = 1  # in which the encoder learns the clusters; after more, other topics are found less easily
 # Clusters are found from so many documents and non-zeros at most, but from sixteen documents for each cluster.
 _SAMPLED, _SAMPLED_NON_ZEROS = 1 << 14, 1 << 20
 _TINY = 1e-9
 
 
 def start_stages(model: NeuralTopicModel) -> list[Stage]:
-    """Return the stage in which the encoder learns the clusters, or nothing."""
+    """Return the stage in which the encoder learns the clusters, or nothing; it is one pass over the documents."""
     if model.start == "random":
         return []
-    plan = model.training_plan()
-    plan = replace(plan, epochs=min(_EPOCHS, plan.epochs), kl_warmup=0.0, patience=None, cycle_end=None)
+    plan = replace(model.training_plan(), epochs=1, kl_warmup=0.0, patience=None, cycle_end=None)
     return [Stage(STAGE, plan, recorded=False)]
 
 
