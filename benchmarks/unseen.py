@@ -1,6 +1,6 @@
 """Compare Loom with Gibbs samplers on corpora that best.py does not use: the texts of installed packages.
 
-    python benchmarks/unseen.py [--debian FOLDER] [--corpora modules,glosses] [--topics 20,50] [--seeds 2]
+    python benchmarks/unseen.py [--debian FOLDER] [--corpora modules,glosses] [--topics 20,50] [--models Loom]
 
 Three corpora are docstrings of Python packages that are installed with topicloom. Six more come from Debian packages
 that are unpacked in a folder, by default the one that `make bench-unseen` uses. Results are stored in
@@ -208,6 +208,7 @@ def main() -> None:
     parser.add_argument("--debian", type=Path, default=DEBIAN, help="folder of the unpacked Debian packages")
     parser.add_argument("--corpora", default=",".join(CORPORA), help="names, separated by commas")
     parser.add_argument("--topics", default="20,50", help="numbers of topics, separated by commas")
+    parser.add_argument("--models", help="names of models, separated by commas; default: all")
     shared.add_peers(parser, "topica")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds")
     options = parser.parse_args()
@@ -222,6 +223,12 @@ def main() -> None:
     if not options.peers.exists() and not options.table:
         print(f"topica is left out, because {options.peers} does not exist", file=sys.stderr)
         names.pop()
+    if options.models:
+        wanted = options.models.split(",")
+        if unknown := set(wanted) - {*MODELS, best.STRONGEST}:
+            known = ", ".join([*MODELS, best.STRONGEST])
+            raise SystemExit(f"unknown model: {', '.join(sorted(unknown))}; choose from {known}")
+        names = [name for name in names if name in wanted]
     requested = best.all_jobs(names, cases, range(options.seeds))
     jobs.run(requested, partial(fit_and_evaluate, options.shared, options.debian, options.peers), options)
     shown = best.all_jobs([best.OURS, *REFERENCES], list(product(CORPORA, (20, 50))), range(max(SEEDS, options.seeds)))
