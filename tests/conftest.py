@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,10 @@ pytest.register_assert_rewrite("command_line")  # so that its failures show valu
 
 # The networks here are so small that a second thread costs more than it brings, above all beside other workers.
 torch.set_num_threads(1)
+
+# A shell starts background jobs with SIGINT ignored, and the commands that tests start and interrupt would ignore it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
