@@ -56,9 +56,9 @@ variation distances is minimal.
 - the other columns: correlation, and topics not found, by K and document length.
 - seconds: processor time of a fit.
 
-The rows of "even shares" of GSM and ETM have the present defaults of all other settings. Those of WLDA are older, and
-have `mmd_weight=1`. In the corpora of 5 topics and 300 tokens, one (seed 1) has nearly all tokens in three topics. A model
-with five topics then has copies of one of them, and the correlation compares a single copy with the planted topic.
+The rows of "even shares" have the present defaults of all other settings. In the corpora of 5 topics and 300 tokens, one
+(seed 1) has nearly all tokens in three topics. A model with five topics then has copies of one of them, and the
+correlation compares a single copy with the planted topic.
 
 """
 SKEWED = """
