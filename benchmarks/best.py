@@ -121,7 +121,7 @@ LEGEND = """
 ## All models
 
 The tables below have the mean ± standard deviation over seeds. Not every model that is described here has been run yet.
-The fits of GSM are from another day, when the machine did other work, and have a random start.
+The fits of GSM were measured on another day, beside other fits.
 
 
 - wall s: elapsed seconds of the fit. The models ran one after the other on the same machine, with up to two
