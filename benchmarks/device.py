@@ -58,8 +58,7 @@ FITS_HEAD = """
 
 Fits on 20 Newsgroups with default settings and K=50: one seed on the GPU, with the seconds of elapsed time, and the
 means of [models.md](models.md) on a CPU, where the columns are explained. Random numbers differ between the devices, so
-that figures differ at least as those of two seeds do. The clusters of WLDA are further from those on a CPU (NMI .546;
-on a CPU .564 to .581); a single seed does not tell whether the device is the reason.
+that figures differ at least as those of two seeds do.
 
 """
 FIGURES = {
