@@ -21,7 +21,6 @@ from topicloom import (
     Corpus,
     GaussianBATM,
     InputError,
-    ProdLDA,
     TrainingDivergedError,
     WordVectors,
     compare,
@@ -327,9 +326,3 @@ def test_topics_are_learned_faster_with_random_word_vectors(tmp_path):
     )
     etm(word_vectors=VECTORS).fit(CORPUS).save(tmp_path / "model")
     assert load(tmp_path / "model").gain == 0.2  # though it no longer has the vectors that were given
-
-
-def test_topics_of_prodlda_are_learned_faster_if_there_are_many():
-    assert [ProdLDA(n_topics).gain for n_topics in (5, 20, 30, 50, 200)] == [4, 4, 6, 10, 10]
-    assert ProdLDA(20).resized(40).gain == 4  # the spare topics of a fit do not count
-    assert ProdLDA(50, topic_gain=1.5).gain == 1.5

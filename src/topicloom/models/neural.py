@@ -143,7 +143,7 @@ class NeuralTopicModel(Published, TopicModel):
     def resized(self, n_topics: int) -> Self:
         """Return a model of the same settings with another number of topics, whose networks have spare topics."""
         other = copy(self)
-        other.n_topics, other.topic_gain = n_topics, self.gain
+        other.n_topics = n_topics
         return other
 
     @property
