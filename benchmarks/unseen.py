@@ -60,11 +60,11 @@ was chosen on the six corpora, and was also examined on `manzh`, `modules` and `
 
 Most columns have the mean of Loom over seeds minus that of the Gibbs sampler, which has 1,000 iterations, one worker
 and otherwise default settings. The test documents are a random fifth of each corpus. perplexity and processor time are
-ratios, Loom divided by the sampler. Loom was measured again since the samplers were, when training began to start at
-clusters of documents, and on a machine that did less other work, so that its processor time is too low in comparison.
-The samplers have one seed on the present texts of `kernel`. **✗** marks a figure that is not better, however small the
-difference is. Figures differ by .01 to .03 from seed to seed. The labels are packages, the subjects of WordNet's files,
-collections, sections and folders. The other columns are as in [best.md](best.md).
+ratios, Loom divided by the sampler. Loom was measured again later, when training started at clusters of documents. The
+machine did less other work then, so that the processor time of Loom is too low in comparison. The samplers have one
+seed on the present texts of `kernel`. **✗** marks a figure that is not better, however small the difference is. Figures
+differ by .01 to .03 from seed to seed. The labels are packages, the subjects of WordNet's files, collections, sections
+and folders. The other columns are as in [best.md](best.md).
 
 """
 STRONGEST_HEAD = """
