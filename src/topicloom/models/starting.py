@@ -19,6 +19,7 @@ from ..distributed.ranks import current
 from ..nn.batch import Batch
 from ..nn.clusters import Clusters, find_clusters
 from ..nn.network import AutoencoderNetwork, Loss, TopicNetwork
+from ..nn.threads import one_thread
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .words import Words
@@ -61,7 +62,8 @@ def start_at_clusters(state: TrainingState, reader: BatchReader, stages: Sequenc
     documents = reader.sample_of_all(max(n_docs, 16 * n_topics)).counts
     seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - words.seeds.shape[1])).to(device)
     generator = torch.Generator().manual_seed(state.seed)
-    found = find_clusters(documents, words.idf.to(device), n_topics, generator, seeds)
+    with one_thread():  # it takes a tenth of a second, and up to three seconds with threads that wait for each other
+        found = find_clusters(documents, words.idf.to(device), n_topics, generator, seeds)
     clusters = replace(found, **{name: current().of_first(getattr(found, name)) for name in ("centres", "deviations")})
     network.decoder.start_at(clusters.deviations)
     return [replace(first, loss=_encoder_loss(clusters)), *others]
