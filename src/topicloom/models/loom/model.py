@@ -58,7 +58,7 @@ logger = logging.getLogger("topicloom")
 # A step of pretraining learns less from short documents, so that it is larger: up to so many times as large. Corpora of
 # more tokens than a small one need fewer passes of sampling, as their counts have less noise.
 _LONG_DOCUMENT, _LARGEST_STEP = 125, 2.5
-_SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 2
+_SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -82,7 +82,7 @@ class Loom(VariationalTopicModel):
             254 of sampling. Training is shorter for most corpora, as `sample_share` says.
         pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent.
         sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
-            Corpora of more than 100,000 tokens need fewer of these epochs, down to half of them at 400,000 tokens.
+            Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens.
             The epochs that are neither pretraining nor sampling count.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. They are
             removed in the counting stage.
