@@ -105,8 +105,9 @@ SUMMARIES = {
     REFERENCE: """
 ## Loom and tomotopy's sampler
 
-For NMI and purity, the better of TopMost's models takes the place of the sampler. The third number of seeds is that of
-TopMost, with its epochs if they are not its default.
+For NMI and purity, the better of TopMost's models takes the place of the sampler. The third number of seeds is that
+of TopMost, with its epochs if they are not its default; with 0, TopMost has not been fitted, and the columns have no
+figure.
 
 """,
     STRONGEST: """

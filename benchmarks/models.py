@@ -42,9 +42,11 @@ COLUMNS = {
 }  # fmt: skip
 HEAD = """# Every model on every corpus
 
-All models have their default settings, which are the same on every corpus. The figures are from test
-documents, and are given as mean ± standard deviation over seeds. Settings were chosen on parts of the training
-documents. However, test figures of Loom and NVDM were read between rounds of that work and influenced some choices
+All models have their default settings, which are the same on every corpus, but for what the name of a row says: the
+prior of WLDA, the estimator of DirichletVAE, the method of LDA, or word vectors. "DirichletVAE sparse" has
+`sparsity=0.5`, and "ProdLDA 60 epochs" has `epochs=60` and `weight_decay=1e-4`. The figures are from test documents,
+and are given as mean ± standard deviation over seeds. Settings were chosen on parts of the training documents.
+However, test figures of Loom and NVDM were read between rounds of that work and influenced some choices
 ([best.md](best.md), [shares.md](shares.md)). `make bench-models` writes this page.
 
 - seconds: processor time of the fit, with one thread.
@@ -61,8 +63,6 @@ documents. However, test figures of Loom and NVDM were read between rounds of th
 
 Rows of GaussianBATM are older and have a random start. In all but seeds 1 and 2 of bbc-news with K=20, the critic also
 moved the shares of topics, which it no longer does.
-
-"ProdLDA 60 epochs" has `epochs=60` and `weight_decay=1e-4`.
 
 The word vectors of "cbow" are trained on the same documents beforehand, which the seconds do not include. If a corpus
 has only counts, the order of the words in a document is random.

@@ -66,7 +66,7 @@ class ProdLDA(DirichletVAE):
     batch_norm: bool = False
     dropout: Rate = 0.0
     epochs: AtLeastOne = 30
-    min_diversity: Rate = 0.0  # the separation term reduced the coherence of product topics by a third
+    min_diversity: Rate = 0.0  # the separation term makes topics more diverse, but titles less coherent
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
