@@ -61,9 +61,6 @@ However, test figures of Loom and NVDM were read between rounds of that work and
 - duplicates: pairs of topics that share 8 of their 10 top words (relevance .6).
 - active: topics that are the main topic of some training document.
 
-Rows of GaussianBATM are older and have a random start. In all but seeds 1 and 2 of bbc-news with K=20, the critic also
-moved the shares of topics, which it no longer does.
-
 The word vectors of "cbow" are trained on the same documents beforehand, which the seconds do not include. If a corpus
 has only counts, the order of the words in a document is random.
 
