@@ -146,7 +146,8 @@ LEGEND = """
 ## All models
 
 The tables below have the mean ± standard deviation over seeds. Not every model that is described here has been run yet.
-The fits of GSM were measured on another day, beside other fits.
+The fits of GSM and those of topica with 200 iterations were measured on other days than those of the others, and the
+fits of GSM beside other fits.
 
 
 - wall s: elapsed seconds of the fit. The models ran one after the other on the same machine, with up to two
