@@ -113,6 +113,23 @@ def test_a_rank_may_have_fewer_documents_than_there_are_batches():
     assert change[:, 1].sum() > 0
 
 
+def test_new_topics_get_exactly_the_words_of_which_they_are_the_most_probable_topic():
+    counts, new = PLANTED.corpus.counts[:200], torch.tensor([1, 3, 4])
+    stage, _ = stage_with(counts, torch.zeros(int(token_starts(counts)[-1]), dtype=torch.uint8))
+    relocated = Relocation(BatchReader(counts, 64, CPU))
+    expected = []
+    for batch in relocated.documents:
+        theta = relocated._theta(batch.counts, TOPICS, relocation._GIVING_STEPS)
+        best = (theta[batch.counts.documents] * TOPICS[batch.counts.indices]).argmax(1)
+        tokens, _ = stage.tokens(batch.counts)
+        expected.append(torch.where(torch.isin(best, new), best, 0).repeat_interleave(tokens))
+    relocated._give_tokens(TOPICS, new, stage, stage.assignments)
+    places = torch.cat([stage.assignments.places(batch.rows) for batch in relocated.documents])
+    found = stage.assignments.topics[places].long()
+    torch.testing.assert_close(found, torch.cat(expected))
+    assert set(found.unique().tolist()) == {0, 1, 3, 4}
+
+
 def test_topics_are_not_relocated_once_counts_are_averaged():
     stage, _ = stage_with(PLANTED.corpus.counts[:5], torch.zeros(1, dtype=torch.uint8))
     relocated = Relocation(BatchReader(PLANTED.corpus.counts, 200, CPU))

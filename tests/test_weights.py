@@ -6,6 +6,7 @@ import logging
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 
 from topicloom.datasets import synthetic_lda
@@ -89,17 +90,31 @@ def warnings_of(model, caplog):
     caplog.clear()
     with caplog.at_level(logging.WARNING, "topicloom"):
         model.fit(CORPUS)
-    return [message for message in caplog.messages if "hardly any effect" in message]
+    return [message for message in caplog.messages if "little effect" in message]
 
 
 @pytest.mark.parametrize("changed", [{"kl_weight": 0.5}, {"kl_warmup": 3.0}])
-@pytest.mark.parametrize("kind", [GSM, NVDM, DirichletVAE])
-def test_a_weight_without_an_effect_gives_a_warning(kind, changed, caplog):
-    (sentence,) = warnings_of(kind(**SMALL, **changed, code_norm="fixed"), caplog)
+@pytest.mark.parametrize(
+    ("make", "freer"),
+    [
+        (GSM, "mean"),
+        (NVDM, "mean"),
+        (partial(DirichletVAE, estimator="laplace"), "mean"),
+        (partial(DirichletVAE, estimator="weibull"), "mean"),
+        (partial(DirichletVAE, estimator="implicit"), "affine"),
+        (partial(DirichletVAE, estimator="rsvi"), "affine"),
+        (partial(DirichletVAE, estimator="icdf"), "affine"),
+    ],
+)
+def test_a_weight_with_little_effect_gives_a_warning(make, freer, changed, caplog):
+    model = make(**SMALL, **changed, code_norm="fixed")
+    (sentence,) = warnings_of(model, caplog)
     assert on_command_line(sentence, ["--set"]) == (
-        "kl_weight and kl_warmup have hardly any effect with --set code_norm=fixed, which keeps the divergence from "
-        "the prior almost constant; try --set code_norm=mean"
+        "kl_weight and kl_warmup have little effect with --set code_norm=fixed, with which the divergence from the "
+        f"prior changes little; try --set code_norm={freer}"
     )
+    advised = make(**SMALL, **changed, code_norm=freer).fit(CORPUS)
+    assert not np.array_equal(advised.components_, model.components_)  # the advice changes something
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ import torch
 from torch import Tensor, nn
 
 from ..nn.batch import Batch
-from ..nn.code_norm import TopicShares
+from ..nn.code_norm import CodeNormKind, TopicShares
 from ..nn.decoders import Decoder, MixtureDecoder, ProductDecoder
 from ..nn.dirichlet import (
     ImplicitDirichlet,
@@ -272,8 +272,12 @@ class DirichletVAE(VariationalTopicModel):
         return super().warmup_share if self.estimator in ("laplace", "weibull") else 0.25
 
     @property
-    def has_constant_divergence(self) -> bool:
-        return super().has_constant_divergence and self.sparsity is None
+    def has_limited_divergence(self) -> bool:
+        return super().has_limited_divergence and self.sparsity is None
+
+    @property
+    def freer_norm(self) -> CodeNormKind:
+        return super().freer_norm if self.estimator in ("laplace", "weibull") else "affine"  # see `norm_of_location`
 
     def build_network(self, words: Words, generator: torch.Generator) -> DirichletNetwork:
         kinds: dict[str, type[DirichletNetwork]] = {"laplace": LaplaceNetwork, "weibull": WeibullNetwork}

@@ -188,7 +188,7 @@ class GMNTM(VariationalTopicModel):
         return component
 
     @property
-    def has_constant_divergence(self) -> bool:
+    def has_limited_divergence(self) -> bool:
         return False  # the mixture, from which codes diverge, is learned
 
     def build_network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:

@@ -74,8 +74,9 @@ class NeuralTopicModel(Published, TopicModel):
         code_norm: the batch normalisation of a document's code. "mean" normalises its location (the mean of a Gaussian,
             with a standard deviation from .75 to 1, or logits), so that every dimension stays in use, and lets its
             certainty change within bounds. "fixed" normalises both, as in BN-VAE (Zhu et al. 2020), so that the
-            divergence hardly changes. "affine" has a learned scale and shift, "shift" a shift alone, and "none" has no
-            normalisation, as in the papers of most models; topics can collapse.
+            divergence changes little; a code that has a location alone is then the same as with "mean". "affine" has a
+            learned scale and shift, "shift" a shift alone, and "none" has no normalisation, as in the papers of most
+            models; topics can collapse.
         start: where training starts. "clusters" clusters the documents by k-means first; topics start at the words of
             the clusters, and in one further pass the encoder learns the clusters of documents. "random" has random
             topics. Streams (`partial_fit`) always start at random.

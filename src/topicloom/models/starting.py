@@ -62,7 +62,7 @@ def start_at_clusters(state: TrainingState, reader: BatchReader, stages: Sequenc
     documents = reader.sample_of_all(max(n_docs, 16 * n_topics)).counts
     seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - words.seeds.shape[1])).to(device)
     generator = torch.Generator().manual_seed(state.seed)
-    with one_thread():  # it takes a tenth of a second, and up to three seconds with threads that wait for each other
+    with one_thread():  # with more, a tenth of a second becomes three seconds while another process is busy
         found = find_clusters(documents, words.idf.to(device), n_topics, generator, seeds)
     clusters = replace(found, **{name: current().of_first(getattr(found, name)) for name in ("centres", "deviations")})
     network.decoder.start_at(clusters.deviations)

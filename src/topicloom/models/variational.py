@@ -8,6 +8,7 @@ from typing import Any
 
 from ..corpus import Corpus
 from ..metrics.vocabularies import Vocabulary
+from ..nn.code_norm import CodeNormKind
 from ..settings import AtLeastOne, NotNegative
 from ..training.state import TrainingPlan
 from .neural import NeuralTopicModel
@@ -24,7 +25,7 @@ class VariationalTopicModel(NeuralTopicModel):
     Args:
         kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE (Higgins et al. 2017). With
             a weight of 1, the loss is minus the evidence lower bound. With a higher weight, codes are less certain and
-            more alike. With code_norm="fixed" it has hardly any effect, because the divergence hardly changes.
+            more alike. With code_norm="fixed" it has little effect, because the divergence changes little.
         kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
             codes of short texts become uncertain before there are topics that they could tell apart. None is three
             quarters of the epochs in `fit`; in DirichletVAE with the estimators "implicit", "rsvi" and "icdf" a quarter
@@ -46,9 +47,14 @@ class VariationalTopicModel(NeuralTopicModel):
         return 0.75  # benchmarks/shares_tried.md has what it changes
 
     @property
-    def has_constant_divergence(self) -> bool:
-        """Whether the settings keep the divergence from the prior almost constant, whatever its weight."""
+    def has_limited_divergence(self) -> bool:
+        """Whether the divergence from the prior changes little, whatever its weight."""
         return self.code_norm == "fixed"
+
+    @property
+    def freer_norm(self) -> CodeNormKind:
+        """The value of `code_norm` nearest to "fixed" with which the divergence follows its weight."""
+        return "mean"
 
     @property
     def cycle_end(self) -> int | None:
@@ -65,9 +71,10 @@ class VariationalTopicModel(NeuralTopicModel):
 
     def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
-        if self.has_constant_divergence and (self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0):
+        if self.has_limited_divergence and (self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0):
             logger.warning(
-                "`kl_weight` and `kl_warmup` have hardly any effect with `code_norm='fixed'`, which keeps the "
-                "divergence from the prior almost constant; try `code_norm='mean'`"
+                "`kl_weight` and `kl_warmup` have little effect with `code_norm='fixed'`, with which the divergence "
+                "from the prior changes little; try `code_norm=%r`",
+                self.freer_norm,
             )
         return corpus

@@ -41,7 +41,7 @@ _FIRST_SHARE = 0.1  # share of the new topic in each document before the first s
 _STEPS = 20  # in which a new topic is fitted
 _INFERENCE_STEPS = 20  # of the shares of the other topics in the documents to which a new topic is fitted
 _GIVING_STEPS = 5  # of the shares of all topics when tokens are given to new ones
-_ROUNDING = 0.999  # of products that are compared
+_ROUNDED = 0.999  # a rounded sum of products is at most this much too large
 _BATCH = 2048  # documents; large batches are inferred faster
 _BLOCK = 1 << 20  # tokens
 _ALPHA = 0.05  # Dirichlet parameter: documents have much of a topic or none
@@ -162,20 +162,24 @@ class Relocation:
             assignments: the topics of tokens, which change.
         """
         change, step = topics.new_zeros(topics.shape), rows_at_once(topics.shape[1], topics.device)
+        new_topics = topics[:, new]  # (V, n)
         for batch in self.documents:
             if not batch.n_docs:  # a rank may have fewer documents than there are batches
                 continue
             assert batch.rows is not None
             counts, theta = batch.counts, self._theta(batch.counts, topics, _GIVING_STEPS)  # (B, K)
             docs, words = counts.documents, counts.indices  # (N,) each
-            own, best = (theta[:, new][docs] * topics[:, new][words]).max(1)  # (N,) each
-            # The most probable topic has at least the mean of all; few tokens have so much of a new one.
-            is_best = own * topics.shape[1] > _ROUNDING * counts.sampled_product(theta, topics)  # (N,)
-            for some in is_best.nonzero()[:, 0].split(step):
-                is_best[some] = own[some] >= (theta[docs[some]] * topics[words[some]]).amax(1)
+            parts = zip(docs.split(step), words.split(step), strict=True)
+            shares = theta[:, new]  # (B, n)
+            found = [(shares[rows] * new_topics[columns]).max(1) for rows, columns in parts]
+            own, which = (torch.cat(each) for each in zip(*found, strict=True))  # (N,) each
+            # The most probable topic has at least the mean of all; few words have so much of a new one.
+            is_new = own * topics.shape[1] >= _ROUNDED * counts.sampled_product(theta, topics)  # (N,)
+            for some in is_new.nonzero()[:, 0].split(step):
+                is_new[some] = own[some] >= (theta[docs[some]] * topics[words[some]]).amax(1)  # (n, K) -> (n,)
             tokens, weights = stage.tokens(counts)  # (N,) each
-            given = is_best.repeat_interleave(tokens)  # (T,)
-            words, best, weights = (each.repeat_interleave(tokens)[given] for each in (words, new[best], weights))
+            given = is_new.repeat_interleave(tokens)  # (T,)
+            words, best, weights = (each.repeat_interleave(tokens)[given] for each in (words, new[which], weights))
             places = assignments.places(batch.rows)[given]
             # Sums in one dimension have the same order, whatever the number of threads.
             changes, first = change.view(-1), words * topics.shape[1]
