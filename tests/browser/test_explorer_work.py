@@ -358,6 +358,7 @@ def test_a_narrow_window_shows_which_topic_is_chosen(browser, page, width):
     browser.until("!document.querySelector('button.bar').checkVisibility()")
     next(each for each in browser.all("#topic button") if each.text.endswith("Back up")).click()
     assert browser.run("return scrollY") == 0
+    browser.until("document.querySelector('button.bar').checkVisibility()")  # it is told that the topic is out of view
     bar.click()
     browser.find("#topic tbody th button").click()  # a word of the topic, whose view begins at the top
     browser.until("document.querySelector('#tab-words').getAttribute('aria-selected') === 'true'")
