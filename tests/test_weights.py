@@ -95,26 +95,42 @@ def warnings_of(model, caplog):
 
 @pytest.mark.parametrize("changed", [{"kl_weight": 0.5}, {"kl_warmup": 3.0}])
 @pytest.mark.parametrize(
-    ("make", "freer"),
+    "make",
     [
-        (GSM, "mean"),
-        (NVDM, "mean"),
-        (partial(DirichletVAE, estimator="laplace"), "mean"),
-        (partial(DirichletVAE, estimator="weibull"), "mean"),
-        (partial(DirichletVAE, estimator="implicit"), "affine"),
-        (partial(DirichletVAE, estimator="rsvi"), "affine"),
-        (partial(DirichletVAE, estimator="icdf"), "affine"),
+        GSM,
+        NVDM,
+        *(
+            partial(DirichletVAE, estimator=estimator)
+            for estimator in ("laplace", "implicit", "rsvi", "weibull", "icdf")
+        ),
     ],
 )
-def test_a_weight_with_little_effect_gives_a_warning(make, freer, changed, caplog):
+def test_a_weight_with_little_effect_gives_a_warning(make, changed, caplog):
     model = make(**SMALL, **changed, code_norm="fixed")
     (sentence,) = warnings_of(model, caplog)
     assert on_command_line(sentence, ["--set"]) == (
         "kl_weight and kl_warmup have little effect with --set code_norm=fixed, with which the divergence from the "
-        f"prior changes little; try --set code_norm={freer}"
+        "prior changes little; try --set code_norm=mean"
     )
-    advised = make(**SMALL, **changed, code_norm=freer).fit(CORPUS)
+    advised = make(**SMALL, **changed, code_norm="mean").fit(CORPUS)
     assert not np.array_equal(advised.components_, model.components_)  # the advice changes something
+
+
+def test_a_warm_up_that_is_longer_than_the_training_gives_a_warning(caplog):
+    model = GSM(**SMALL | {"epochs": 4, "kl_weight": 2.0, "kl_warmup": 10.0})
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        model.fit(CORPUS)
+    (sentence,) = [message for message in caplog.messages if "warm-up" in message]
+    assert sentence == (
+        "the warm-up is longer than the training, so the weight of the divergence rises to 0.8 and not to 2; try "
+        "`kl_warmup=3`"
+    )
+    assert model.history_[-1]["divergence_weight"] <= 0.8
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        model.set_params(kl_warmup=3.0).fit(CORPUS)
+    assert not [message for message in caplog.messages if "warm-up" in message]
+    assert model.history_[-1]["divergence_weight"] == 2.0
 
 
 @pytest.mark.parametrize(

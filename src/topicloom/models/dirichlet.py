@@ -16,7 +16,7 @@ is in the document. The number of topics in a document and their evenness are th
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - a(x) is alpha plus a number of tokens for each topic, which is a softmax of a batch-normalised layer times the tokens
   of the document, and not a softplus (code_norm="shift"). Every topic is then in use from the first step, and a short
-  document costs few nats.
+  document costs few nats. As how many tokens each token counts is learned within bounds.
 - The weight of the divergence is .1, and 1 with "laplace" (kl_weight=1). It rises in the first quarter of the epochs,
   with "laplace" and "weibull" in three quarters of them, and not in 100 epochs (kl_warmup=100).
 - With "weibull", the prior has Weibull variables as well (divergence="gammas").
@@ -41,7 +41,7 @@ import torch
 from torch import Tensor, nn
 
 from ..nn.batch import Batch
-from ..nn.code_norm import CodeNormKind, TopicShares
+from ..nn.code_norm import TopicShares
 from ..nn.decoders import Decoder, MixtureDecoder, ProductDecoder
 from ..nn.dirichlet import (
     ImplicitDirichlet,
@@ -212,7 +212,8 @@ class DirichletVAE(VariationalTopicModel):
             topics. None is 0.07, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
         kl_weight: as in `VariationalTopicModel`. None is 0.1, or 1 with the "laplace" estimator.
         concentration: as how many tokens each token of a document counts in its posterior. A larger value makes the
-            posterior more certain. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
+            posterior more certain. With code_norm="mean" it is the most that is learned, with "affine" where learning
+            starts. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
         augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
             more, the correction of the gradient is smaller.
         sparsity: the prior probability that a topic is in a document. None gives every document all topics.
@@ -274,10 +275,6 @@ class DirichletVAE(VariationalTopicModel):
     @property
     def has_limited_divergence(self) -> bool:
         return super().has_limited_divergence and self.sparsity is None
-
-    @property
-    def freer_norm(self) -> CodeNormKind:
-        return super().freer_norm if self.estimator in ("laplace", "weibull") else "affine"  # see `norm_of_location`
 
     def build_network(self, words: Words, generator: torch.Generator) -> DirichletNetwork:
         kinds: dict[str, type[DirichletNetwork]] = {"laplace": LaplaceNetwork, "weibull": WeibullNetwork}

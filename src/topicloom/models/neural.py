@@ -73,10 +73,10 @@ class NeuralTopicModel(Published, TopicModel):
             divergence does not change. Bounds and perplexities are always those of the counts.
         code_norm: the batch normalisation of a document's code. "mean" normalises its location (the mean of a Gaussian,
             with a standard deviation from .75 to 1, or logits), so that every dimension stays in use, and lets its
-            certainty change within bounds. "fixed" normalises both, as in BN-VAE (Zhu et al. 2020), so that the
-            divergence changes little; a code that has a location alone is then the same as with "mean". "affine" has a
-            learned scale and shift, "shift" a shift alone, and "none" has no normalisation, as in the papers of most
-            models; topics can collapse.
+            certainty change within bounds. "fixed" fixes both, as in BN-VAE (Zhu et al. 2020), so that the divergence
+            changes little; for a code that is a point, it is the same as "mean". "affine" has a learned scale and
+            shift, "shift" a shift alone, and "none" has no normalisation, as in the papers of most models; topics can
+            collapse.
         start: where training starts. "clusters" clusters the documents by k-means first; topics start at the words of
             the clusters, and in one further pass the encoder learns the clusters of documents. "random" has random
             topics. Streams (`partial_fit`) always start at random.

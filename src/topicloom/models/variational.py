@@ -8,9 +8,8 @@ from typing import Any
 
 from ..corpus import Corpus
 from ..metrics.vocabularies import Vocabulary
-from ..nn.code_norm import CodeNormKind
 from ..settings import AtLeastOne, NotNegative
-from ..training.state import TrainingPlan
+from ..training.state import Snapshot, TrainingPlan, TrainingState
 from .neural import NeuralTopicModel
 
 logger = logging.getLogger("topicloom")
@@ -52,11 +51,6 @@ class VariationalTopicModel(NeuralTopicModel):
         return self.code_norm == "fixed"
 
     @property
-    def freer_norm(self) -> CodeNormKind:
-        """The value of `code_norm` nearest to "fixed" with which the divergence follows its weight."""
-        return "mean"
-
-    @property
     def cycle_end(self) -> int | None:
         """The number of epochs after which the learning rate no longer changes; None if it changes until the end."""
         return None
@@ -69,12 +63,22 @@ class VariationalTopicModel(NeuralTopicModel):
     def stream_plan(self, epochs: int) -> TrainingPlan:
         return replace(super().stream_plan(epochs), kl_warmup=self.kl_warmup or 0.0)
 
+    def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
+        plan = self.training_plan()
+        epochs = plan.cycle_end or plan.epochs
+        if for_fit and snapshot is None and plan.kl_warmup > epochs:
+            logger.warning(
+                "the warm-up is longer than the training, so the weight of the divergence rises to %.2g and not to %g; "
+                "try `kl_warmup=%g`",
+                plan.kl_weight * epochs / plan.kl_warmup, plan.kl_weight, 0.75 * epochs,
+            )  # fmt: skip
+        return super()._start(snapshot, for_fit=for_fit)
+
     def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
         if self.has_limited_divergence and (self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0):
             logger.warning(
                 "`kl_weight` and `kl_warmup` have little effect with `code_norm='fixed'`, with which the divergence "
-                "from the prior changes little; try `code_norm=%r`",
-                self.freer_norm,
+                "from the prior changes little; try `code_norm='mean'`"
             )
         return corpus

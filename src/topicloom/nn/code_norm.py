@@ -14,6 +14,7 @@ CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
 PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its outputs are not scaled to the prior
 _GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
 _LEAST_SCALE, _LEAST_SPREAD = 0.75, 0.05  # of the mean and the log-variance; benchmarks/shares_tried.md has others
+_LEAST_CERTAINTY = 0.1  # of the tokens that a document counts as; benchmarks/shares_tried.md has others
 _NEAR_ONE = -3.0  # where a bounded scale starts, as least_scale ** .05, because .05 is its logistic function
 _UNINFORMATIVE = 20.0  # tokens; beside what shorter documents say about shares, a prior of them would decide
 _EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
@@ -76,7 +77,11 @@ class CodeNorm(nn.Module):
 
 
 def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
-    """Return the norm of where a code is, such as its logits. "mean" normalises it as "fixed" does."""
+    """Return the norm of where a code is, such as its logits. "mean" normalises it as "fixed" does.
+
+    A lower scale makes the topics of theta more equal, but hardly changes the divergence of a Dirichlet, which follows
+    its certainty (see `Certainty`).
+    """
     return CodeNorm(n_units, "fixed" if kind == "mean" else kind)
 
 
@@ -107,6 +112,30 @@ def norm_of_spread(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> 
     if kind == "mean":
         return CodeNorm(n_units, "bounded", least_scale=_LEAST_SPREAD if scaled else 1.0, largest_shift=1.0)
     return CodeNorm(n_units, kind)
+
+
+class Certainty(nn.Module):
+    """As how many tokens each token of a document counts in its posterior, c: one number for all documents.
+
+    Args:
+        most: c at the start, about.
+        kind: with "mean", c is learned and stays between a tenth of `most` and `most`, so that no document's posterior
+            becomes as uncertain as the prior. With "affine", it is learned without limits. Otherwise it is `most`.
+    """
+
+    def __init__(self, most: float, kind: CodeNormKind) -> None:
+        super().__init__()
+        self.most, self.bounded = most, kind == "mean"
+        start = _NEAR_ONE if self.bounded else 0.0
+        self.scale = nn.Parameter(torch.tensor(start / _GAIN)) if kind in ("mean", "affine") else None
+
+    def forward(self) -> Tensor | float:
+        """Return c, () if it is learned."""
+        if self.scale is None:
+            return self.most
+        scale = _GAIN * self.scale  # ()
+        c: Tensor = self.most * (_LEAST_CERTAINTY ** scale.sigmoid() if self.bounded else scale.exp())
+        return c
 
 
 class TopicShares(nn.Module):

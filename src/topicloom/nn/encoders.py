@@ -11,7 +11,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batch import Batch
-from .code_norm import PLAIN_NORMS, CodeNorm, CodeNormKind, norm_of_location, norm_of_mean, norm_of_spread
+from .code_norm import (
+    PLAIN_NORMS,
+    Certainty,
+    CodeNorm,
+    CodeNormKind,
+    norm_of_location,
+    norm_of_mean,
+    norm_of_spread,
+)
 from .dirichlet import weibull_shape
 from .layers import dropout, linear, normal_parameter
 from .sparse import SparseCounts, bag_product
@@ -166,7 +174,7 @@ class DirichletHead(nn.Module):
         n_hidden: the width H of h.
         n_topics: the number of topics K.
         generator: draws the initial weights.
-        concentration: c, as how many tokens each token of a document counts.
+        concentration: c, as how many tokens each token of a document counts. Some norms learn it; see `Certainty`.
         norm: the normalisation of the code; see `CodeNorm`.
     """
 
@@ -184,7 +192,7 @@ class DirichletHead(nn.Module):
         super().__init__()
         self.log_alpha = linear(n_hidden, n_topics, generator, bias=False)  # the norm has the shift
         self.norm = norm_of_location(n_topics, norm)
-        self.concentration = concentration
+        self.concentration = Certainty(concentration, norm)
         self.plain = norm in PLAIN_NORMS
 
     def logits(self, h: Tensor, prior: Tensor) -> Tensor:
@@ -203,7 +211,7 @@ class DirichletHead(nn.Module):
         x = self.logits(h, prior)
         if self.plain:
             return F.softplus(x) + self.floor
-        counts: Tensor = self.concentration * totals.to(x)[:, None] * torch.softmax(x, dim=1)  # (B, K)
+        counts: Tensor = self.concentration() * totals.to(x)[:, None] * torch.softmax(x, dim=1)  # (B, K)
         return prior + counts + self.floor
 
 

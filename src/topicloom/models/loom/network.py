@@ -128,8 +128,9 @@ class LoomNetwork(GSMNetwork):
 
     def may_end(self) -> bool:
         counting = self.counting
-        is_last_stage = counting.sampling is None or counting.current_sampling is not None
-        return bool(counting.started) and not counting.has_spare and is_last_stage
+        sampling = counting.sampling
+        is_averaged = sampling is None or sampling.mean_counts is not None  # the loss falls with each further pass
+        return bool(counting.started) and not counting.has_spare and is_averaged
 
     @property
     def least_batch(self) -> int:

@@ -158,7 +158,7 @@ def _readout_of(posterior: Posterior, head: nn.Module | None, hidden: Tensor) ->
         map_ = _affine(head.logits(hidden, prior))
         if head.plain:
             return PortableReadout(*map_, "softplus", head.floor, gate)
-        smoothing = _numpy((prior + head.floor) / head.concentration)
+        smoothing = _numpy((prior + head.floor) / head.concentration())
         return PortableReadout(*map_, "counts", gate=gate, smoothing=smoothing)
     logits = posterior.log_point() if isinstance(posterior, LaplacePosterior) else posterior.point().log()
     # A softmax is the same for logits that differ by a constant, so that this is the same map.
