@@ -48,7 +48,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 DEFAULTS = "default settings"  # of everything but the norm, the weight, the warm-up and the prior
 VARIANTS = [(change, "none") for change in CHANGES] + [(DEFAULTS, "none"), (DEFAULTS, "mean")]
-DIRICHLET = [("none", 1, 0), ("none", 1, WARMUP), ("none", 10, 0), ("mean", 1, 0), ("mean", 10, 0)]
+DIRICHLET = [("none", 1, 0), ("none", 1, WARMUP), ("none", 10, 0), ("affine", 1, 0), ("affine", 10, 0)]
+DIRICHLET += [("mean", 1, 0), ("mean", 10, 0), ("mean", 10, WARMUP)]
 UNITS = range(0, N_TOPICS + 1, 5)  # the ticks of the figures
 EPOCHS = (1, 2, 5, 10, 15, 20, 25, 30, 40)  # of the table
 COLUMNS = {  # of the tables: the title and the format of each figure

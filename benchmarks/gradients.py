@@ -26,8 +26,9 @@ from topicloom.nn.dirichlet import (
     RejectionDirichlet,
     SimplexPosterior,
     WeibullPosterior,
-    weibull_like_gamma,
+    weibull_shape,
 )
+from topicloom.nn.divergences import EULER
 from topicloom.nn.posteriors import Draw
 from topicloom.nn.priors import laplace_dirichlet
 
@@ -52,6 +53,12 @@ def score_function(a: Tensor, generator: torch.Generator) -> Draw:
     return Draw(log_theta.exp(), density)
 
 
+def weibull(a: Tensor) -> WeibullPosterior:
+    """Return the Weibull variables whose logarithms have the means and variances of those of Gamma(a) variables."""
+    k = weibull_shape(a)
+    return WeibullPosterior(k, torch.digamma(a) + EULER / k, PRIOR)
+
+
 def sampler(make: Callable[[Tensor], SimplexPosterior]) -> Callable[[Tensor, torch.Generator], Draw]:
     """Return a function that draws from the posterior with parameters a, (BATCH, K)."""
     return lambda a, generator: make(a).sample(generator)
@@ -62,7 +69,7 @@ ESTIMATORS: dict[str, Callable[[Tensor, torch.Generator], Draw]] = {
     "rsvi, B=1": sampler(lambda a: RejectionDirichlet(a, PRIOR, 1)),
     "rsvi, B=5": sampler(lambda a: RejectionDirichlet(a, PRIOR, 5)),
     "icdf": sampler(lambda a: InverseDirichlet(a, PRIOR)),
-    "weibull": sampler(lambda a: WeibullPosterior(*weibull_like_gamma(a), PRIOR)),
+    "weibull": sampler(weibull),
     "laplace": sampler(laplace),
     "score function": score_function,
 }
@@ -186,8 +193,7 @@ that the bias is too small to distinguish from the noise; the score function has
 
 In this comparison, `weibull` uses the Weibulls whose logarithms have the same mean and variance as those of the gammas,
 and `laplace` uses the logistic normal of Laplace's approximation. In the model, both have their own parameters. The
-bias shown here is therefore that of the approximation, and does not impede learning. In the model, `weibull` also saves
-the time of the trigamma functions that find its parameters here."""
+bias shown here is therefore that of the approximation, and does not impede learning."""
 
 
 if __name__ == "__main__":

@@ -221,6 +221,14 @@ def test_advice_comes_back_to_the_defaults_first():
     )
 
 
+def test_after_patience_has_ended_training_more_patience_is_advised_and_not_more_epochs():
+    (said,) = advice(GSM(5, patience=4, epochs=60), duplicate_topics=1, epoch=30)
+    assert "`patience=8`" in said
+    assert "epochs" not in said
+    (said,) = advice(GSM(5, patience=4, epochs=60), duplicate_topics=1, epoch=60)
+    assert "`epochs=120`" in said
+
+
 @pytest.mark.parametrize("kind", [NVDM, ProdLDA])
 def test_sentences_agree_and_offer_no_separation_term_to_models_that_are_better_without(kind):
     row = HEALTHY | {"active_topics": 14, "duplicate_topics": 3, "frequent_mass": 0.9}

@@ -399,7 +399,7 @@ def test_later_edits_know_of_earlier_ones(model):
 
 
 def test_too_few_documents_cannot_be_split(model):
-    with pytest.raises(tl.InputError, match="which are too few to split it into 4"):
+    with pytest.raises(tl.InputError, match="too few documents have words of topic"):
         model.split(0, into=4, documents=CORPUS[:3])
 
 

@@ -23,7 +23,7 @@ from batches import CPU
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import OutOfMemoryError, TrainingDivergedError
-from topicloom.models import ETM, GMNTM, GSM, LDA, Loom
+from topicloom.models import ETM, GMNTM, GSM, LDA, NVDM, Loom
 from topicloom.nn.batch import Batch
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
@@ -226,6 +226,15 @@ def test_without_a_patience_nothing_stops():
 
 
 # What is not finite.
+
+
+def test_large_raw_counts_are_not_blamed_on_the_learning_rate():
+    counts = synthetic_lda(50, 3, 20, doc_length=20, random_state=0).corpus.counts.toarray() * 1e9
+    model = NVDM.as_published(3, epochs=1, random_state=0)
+    with pytest.raises(TrainingDivergedError, match=r"try `encoder_input='log1p'`$"):
+        model.fit(counts)
+    model.set_params(encoder_input="log1p").fit(counts)
+    assert np.isfinite(model.components_).all()
 
 
 def spoiled(at_step: int, factor: float) -> Callable[[Line, Tensor], Tensor]:

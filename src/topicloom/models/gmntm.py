@@ -198,8 +198,8 @@ class GMNTM(VariationalTopicModel):
         reader = super().build_reader(corpus, state)
         if not hasattr(self, "network_") and reader.n_docs_of_all < self.n_topics:
             raise InputError(
-                f"`n_topics={self.n_topics}` needs at least as many documents with words, but n_samples = "
-                f"{reader.n_docs_of_all}; ask for fewer topics"
+                f"`n_topics={self.n_topics}` needs at least as many documents with words, and there are only "
+                f"{reader.n_docs_of_all} (n_samples = {reader.n_docs_of_all}); ask for fewer topics"
             )
         return reader
 

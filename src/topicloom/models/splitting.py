@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from torch import Tensor
 
 from ..corpus import Corpus
+from ..display import counted
 from ..errors import InputError
 from ..nn.batch import Batch
 from ..nn.edited import EditedNetwork, topic_counts
@@ -69,8 +70,8 @@ def fit_parts(
     words = np.unique(part.indices)
     if part.shape[0] < n_parts or len(words) < n_parts:
         raise InputError(
-            f"only {part.shape[0]} of the documents have a word of topic {edit['split']}, which are too few to split "
-            f"it into {n_parts}; give more documents, or ask for fewer parts"
+            f"too few documents have words of topic {edit['split']} to split it into {n_parts}: {part.shape[0]} of "
+            f"{corpus.n_docs}, with {counted(len(words), 'different word')}; give more documents or ask for fewer parts"
         )
     topic = beta_t[:, column].cpu().double().numpy()  # (V,)
     given = np.full((n_parts, len(topic)), 1 / n_parts)  # r(j | v) of words that the documents do not show

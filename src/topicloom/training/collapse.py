@@ -98,12 +98,12 @@ class CollapseWatch:
             row: a row of its history_, with the columns of the watch.
         """
         n_topics, n_docs, n_words = model.n_topics, self.batch.n_docs, self.batch.n_words
-        epochs = 2 * max(int(row["epoch"]), getattr(model, "epochs", None) or 0)
+        longer = _longer_training(model, int(row["epoch"]))
         if n_docs < n_topics:
             yield f"there are more topics ({n_topics}) than documents ({n_docs}); {_fewer_topics(n_topics, n_docs)}"
         if n_docs < _DOCS_PER_TOPIC * n_topics:
             return
-        yield from _idle_dimensions(model, row, epochs)
+        yield from _idle_dimensions(model, row, longer)
         n_used = row["active_topics"]
         are_unused = n_used < (1 - _TOLERATED) * n_topics
         duplicates = row["duplicate_topics"] if n_words >= _WORDS else 0
@@ -113,9 +113,9 @@ class CollapseWatch:
             useful.append(n_topics - round(alike - 1))
         fewer = max(2, min(useful, default=n_topics // 2))  # the same number in all sentences
         if are_unused:
-            yield _unused_topics(model, n_topics - n_used, fewer, epochs)
+            yield _unused_topics(model, n_topics - n_used, fewer, longer)
         if duplicates:
-            yield _duplicate_topics(model, duplicates, fewer, epochs)
+            yield _duplicate_topics(model, duplicates, fewer, longer)
         if n_words >= _WORDS:
             yield from self._frequent_words(model, row["frequent_mass"], fewer)
 
@@ -175,35 +175,43 @@ def _column(measure: Measure, value: Measured) -> Any:
     return int(value) if measure.is_count else float(value)
 
 
-def _idle_dimensions(model: Any, row: dict[str, Any], epochs: int) -> Iterator[str]:
+def _longer_training(model: Any, n_epochs: int) -> dict[str, int]:
+    """Return the setting, with its value, that makes training longer: `patience` if it has ended training."""
+    if getattr(model, "patience", None) is not None and n_epochs < model.n_history_rows:
+        return {"patience": 2 * model.patience}
+    return {"epochs": 2 * max(n_epochs, getattr(model, "epochs", None) or 0)}
+
+
+def _idle_dimensions(model: Any, row: dict[str, Any], longer: dict[str, int]) -> Iterator[str]:
     """Yield a sentence if many latent dimensions, where the model has any, carry no information."""
     units = len(row.get("kl_per_dimension", ()))
     if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
-        weaker = {"kl_warmup": max(1, epochs // 4), "kl_weight": getattr(model, "divergence_weight", 1) / 2}
+        warmup = max(1, max(int(row["epoch"]), getattr(model, "epochs", None) or 0) // 2)
+        weaker = {"kl_warmup": warmup, "kl_weight": getattr(model, "divergence_weight", 1) / 2}
         yield (
             f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
-            f"information about the documents; {_cures(model, **weaker, epochs=epochs)}"
+            f"information about the documents; {_cures(model, **weaker, **longer)}"
         )
 
 
-def _unused_topics(model: Any, n_unused: int, fewer: int, epochs: int) -> str:
+def _unused_topics(model: Any, n_unused: int, fewer: int, longer: dict[str, int]) -> str:
     """Return the sentence on topics that are no document's main topic."""
     # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
     factor = 0.5 if getattr(model, "learn_shares", False) else 2
     weights = {name: factor * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
     return (
         f"{n_unused} of {model.n_topics} topics {'is' if n_unused == 1 else 'are'} no document's main topic; "
-        f"{_cures(model, **weights, n_topics=fewer, epochs=epochs)}"
+        f"{_cures(model, **weights, n_topics=fewer, **longer)}"
     )
 
 
-def _duplicate_topics(model: Any, n_pairs: int, fewer: int, epochs: int) -> str:
+def _duplicate_topics(model: Any, n_pairs: int, fewer: int, longer: dict[str, int]) -> str:
     """Return the sentence on pairs of topics that are alike."""
     # A model without the separation term by default is better without it.
     is_separated = getattr(type(model), "min_diversity", 0) > 0
     stricter = {"min_diversity": round((1 + model.min_diversity) / 2, 2)} if is_separated else {}
     pairs = "1 pair of topics shares" if n_pairs == 1 else f"{n_pairs} pairs of topics share"
-    return f"{pairs} at least 8 of their 10 top words; {_cures(model, **stricter, n_topics=fewer, epochs=epochs)}"
+    return f"{pairs} at least 8 of their 10 top words; {_cures(model, **stricter, n_topics=fewer, **longer)}"
 
 
 def _fewer_topics(n_topics: int, n_docs: int) -> str:
@@ -227,7 +235,7 @@ def _cures(model: Any, **known: Any) -> str:
     changed = {name: default[name] for name in _SUSPECTS if name in now and now[name] != default[name] is not None}
     if changed:
         known.pop("n_topics", None)  # the number of topics was asked for, and is probably not the cause
-    if default.get("epochs") is not None and now["epochs"] < default["epochs"]:
+    if "patience" not in known and default.get("epochs") is not None and now["epochs"] < default["epochs"]:
         known["epochs"] = default["epochs"]
     others = {
         name: value for name, value in known.items() if name in now and now[name] != value and name not in changed

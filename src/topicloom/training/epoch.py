@@ -97,10 +97,17 @@ class Epoch:
     def _require_finite(self, *, wait: bool = True) -> None:
         if (found := self.finite.first(wait=wait)) is None:
             return
-        smaller_rate = f"try `learning_rate={self.plan.learning_rate / 3:.1g}`"
-        advice = smaller_rate if self.state.step else "check the counts and the settings"
+        advice = self._advice_on_divergence()
         self._undo()
         raise TrainingDivergedError(f"training stopped at {found[0]}: {found[1]} is not finite; {advice}")
+
+    def _advice_on_divergence(self) -> str:
+        smaller_rate = f"try `learning_rate={float(f'{self.plan.learning_rate / 3:.1g}'):g}`"
+        if self.state.step:
+            return smaller_rate
+        if getattr(getattr(self.state.network, "encoder", None), "input", None) == "raw":
+            return "the encoder receives the counts as they are; try `encoder_input='log1p'`"
+        return f"check the counts and the settings, or {smaller_rate}"
 
     def _out_of_memory(self, batch: Batch, where: str) -> OutOfMemoryError:
         size = self.requested_size // 2 if self.reader.batch_size == self.requested_size else 0
