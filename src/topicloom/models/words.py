@@ -76,7 +76,7 @@ def seed_weights(
         n_topics: the number of topics K.
 
     Raises:
-        SettingError: there is no such topic, or a word is not in the vocabulary.
+        SettingError: there is no such topic, a topic has no words, or a word is not in the vocabulary.
     """
     if not seed_words:
         return None
@@ -85,6 +85,8 @@ def seed_weights(
     for topic, words in seed_words.items():
         if not 0 <= int(topic) < n_topics:
             raise SettingError(f"`seed_words` names topic {topic}; topics are numbered 0 to {n_topics - 1}")
+        if not words:
+            raise SettingError(f"`seed_words` has no words for topic {topic}; give some, or leave the topic out")
         missing = [word for word in words if word not in place]
         if missing:
             hints = ((word, similar(word, place)) for word in missing[:_NAMED])

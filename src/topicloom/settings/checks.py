@@ -167,6 +167,8 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 
 def _wanted(problem: Any) -> str:
     """Turn 'Input should be ...' into 'should be ...', with the place in a list or the key of a dictionary."""
+    if problem["type"] == "dict_type":  # of seed_words, the only one
+        return 'should be a dictionary such as {3: ["match", "coach"]}'
     message = str(problem["msg"]).removeprefix("Input ")
     limit = next((value for name, value in problem.get("ctx", {}).items() if name in ("ge", "gt", "le", "lt")), None)
     if isinstance(limit, float):  # 1e-30, and not 0.000000000000000000000000000001
