@@ -221,6 +221,16 @@ def test_advice_comes_back_to_the_defaults_first():
     )
 
 
+@pytest.mark.parametrize(("n_docs", "length", "warns"), [(99, 1000, True), (98, 1000, False), (99, 100, False)])
+def test_a_document_that_outweighs_many_others_gives_a_warning(n_docs, length, warns, caplog):
+    random = np.random.default_rng(0)
+    counts = np.vstack([random.multinomial(20, np.full(30, 1 / 30), n_docs), random.multinomial(length, np.eye(30)[3])])
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        GSM(2, epochs=1, hidden_size=4, random_state=0).fit(counts)
+    expected = f"document {n_docs} has 34 % of all tokens, so the topics follow it more than other documents"
+    assert [expected in message for message in caplog.messages if "of all tokens" in message] == [True] * warns
+
+
 def test_after_patience_has_ended_training_more_patience_is_advised_and_not_more_epochs():
     (said,) = advice(GSM(5, patience=4, epochs=60), duplicate_topics=1, epoch=30)
     assert "`patience=8`" in said
