@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -151,3 +152,26 @@ def test_public_names():
     assert {model.__name__ for model in MODELS} <= set(topicloom.__all__)
     with pytest.raises(AttributeError, match="no attribute 'ETMM'"):
         _ = topicloom.ETMM
+
+
+def names_from_the_package(file: Path) -> Iterator[tuple[str, str]]:
+    """The names that a script imports from the package, each after its module."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "topicloom":
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def test_scripts_import_what_the_package_has():
+    """Benchmarks and examples take minutes or more, so no test runs all of them."""
+    repository = ROOT.parents[1]
+    scripts = [file for folder in ("benchmarks", "examples") for file in (repository / folder).glob("*.py")]
+    if not scripts:
+        pytest.skip("the tests are not in the repository")
+    wanted = {(module, name): file.name for file in scripts for module, name in names_from_the_package(file)}
+    assert len(wanted) > 10
+    missing = {
+        f"{file}: {module}.{name}"
+        for (module, name), file in wanted.items()
+        if f"{module}.{name}" not in MODULES and not hasattr(importlib.import_module(module), name)
+    }
+    assert missing == set()
