@@ -11,7 +11,7 @@ import pytest
 
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import on_command_line
-from topicloom.models import BATM, GMNTM, GSM, MODELS, NVDM, WLDA, DirichletVAE, Loom
+from topicloom.models import BATM, ETM, GMNTM, GSM, MODELS, NVDM, WLDA, DirichletVAE, Loom, ProdLDA
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.models.variational import VariationalTopicModel
 from topicloom.settings import describe_settings
@@ -114,6 +114,48 @@ def test_a_weight_with_little_effect_gives_a_warning(make, changed, caplog):
     )
     advised = make(**SMALL, **changed, code_norm="mean").fit(CORPUS)
     assert not np.array_equal(advised.components_, model.components_)  # the advice changes something
+
+
+def without_effect(model, caplog):
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        model.fit(CORPUS)
+    return [message for message in caplog.messages if "no effect" in message]
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (DirichletVAE(**SMALL, augmentation=9), "`augmentation=9` has no effect without `estimator='rsvi'`"),
+        (
+            DirichletVAE(**SMALL, estimator="laplace", divergence="gammas"),
+            "`divergence='gammas'` has no effect without another `estimator` than 'laplace'",
+        ),
+        (ProdLDA(**SMALL, temperature=0.1), "`temperature=0.1` has no effect without a `sparsity`"),
+        (ETM(**SMALL, whiten="full"), "`whiten='full'` has no effect without `word_vectors`"),
+        (GSM(**SMALL, decoder_size=8), "`decoder_size=8` has no effect without `decoder='mlp'`"),
+        (
+            GSM(**SMALL, shares_prior=1.0, learn_shares=False),
+            "`shares_prior=1.0` has no effect without `learn_shares=True`",
+        ),
+    ],
+)
+def test_a_setting_without_effect_gives_a_warning(model, says, caplog):
+    assert without_effect(model, caplog) == [says]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DirichletVAE(**SMALL, estimator="rsvi", augmentation=9),
+        DirichletVAE(**SMALL, sparsity=0.5, temperature=0.1),
+        DirichletVAE.as_published(3, estimator="icdf", epochs=1, kl_warmup=0),  # it has the paper's `augmentation`
+        GSM(**SMALL, decoder="mlp", decoder_size=8),
+        GSM(**SMALL, shares_prior=1.0),
+    ],
+)
+def test_a_setting_with_an_effect_gives_no_warning(model, caplog):
+    assert without_effect(model, caplog) == []
 
 
 def test_a_warm_up_that_is_longer_than_the_training_gives_a_warning(caplog):

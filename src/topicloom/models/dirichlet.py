@@ -41,7 +41,7 @@ import torch
 from torch import Tensor, nn
 
 from ..nn.batch import Batch
-from ..nn.code_norm import TopicShares
+from ..nn.code_norm import PLAIN_NORMS, TopicShares
 from ..nn.decoders import Decoder, MixtureDecoder, ProductDecoder
 from ..nn.dirichlet import (
     ImplicitDirichlet,
@@ -57,6 +57,7 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import Posterior
 from ..nn.priors import laplace_dirichlet
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Share
+from .conditional import UsedIf
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
 from .words import Words
@@ -244,6 +245,18 @@ class DirichletVAE(VariationalTopicModel):
         "kl_warmup": 100.0,
         "patience": 30,
         "epochs": 500,
+    }
+
+    used_if: ClassVar[UsedIf] = {
+        "augmentation": ("`estimator='rsvi'`", lambda model: model.estimator == "rsvi"),
+        "batch_norm": ("`decoder='product'`", lambda model: model.decoder == "product"),
+        "batch_norm_eps": ("`decoder='product'`", lambda model: model.decoder == "product"),
+        "concentration": (
+            "another `estimator` than 'laplace' and a `code_norm` of 'mean', 'affine' or 'fixed'",
+            lambda model: model.estimator != "laplace" and model.code_norm not in PLAIN_NORMS,
+        ),
+        "divergence": ("another `estimator` than 'laplace'", lambda model: model.estimator != "laplace"),
+        "temperature": ("a `sparsity`", lambda model: model.sparsity is not None),
     }
 
     estimator: Estimator = "implicit"

@@ -20,6 +20,7 @@ from ..nn.gaussian_topics import GaussianTopics
 from ..nn.network import TopicNetwork
 from ..nn.topic_logits import EmbeddedTopics
 from ..settings import AtLeastOne
+from .conditional import UsedIf
 from .neural import NeuralTopicModel
 from .words import Words
 
@@ -56,6 +57,8 @@ class EmbeddedTopicModel(NeuralTopicModel):
     """
 
     default_size: ClassVar[int] = 300  # dimensions, unless the user or the word vectors determine another number
+
+    used_if: ClassVar[UsedIf] = {"whiten": ("`word_vectors`", lambda model: model.word_vectors is not None)}
 
     embedding_size: AtLeastOne | None = None
     word_vectors: WordVectors | dict[str, Any] | KeyedVectors | str | Path | None = None

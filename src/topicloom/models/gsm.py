@@ -32,6 +32,7 @@ from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
 from ..nn.layers import linear
 from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, DirichletParameter
+from .conditional import UsedIf
 from .gaussian import GaussianNetwork
 from .published import PLAIN_VARIATIONAL
 from .variational import VariationalTopicModel
@@ -97,6 +98,8 @@ class GSM(VariationalTopicModel):
         "learning_rate": 5e-3,
         "epochs": 200,
     }
+
+    used_if: ClassVar[UsedIf] = {"decoder_size": ("`decoder='mlp'`", lambda model: model.decoder == "mlp")}
 
     prior: Literal["laplace", "standard"] | None = None
     alpha: DirichletParameter | None = None

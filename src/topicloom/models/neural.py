@@ -28,6 +28,7 @@ from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
+from .conditional import UsedIf, warn_of_unused_settings
 from .published import Published
 from .readers import training_readers
 from .spare_topics import SpareTopics, build_wide, n_spare
@@ -106,6 +107,7 @@ class NeuralTopicModel(Published, TopicModel):
         validation_fraction: the share of the documents that are held out if there is a patience.
     """
 
+    used_if: ClassVar[UsedIf] = {"shares_prior": ("`learn_shares=True`", lambda model: model.learn_shares)}
     uses_validation: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = True
     steps_per_epoch: ClassVar[int] = 30  # on a small corpus, without a `batch_size`
@@ -311,6 +313,7 @@ class NeuralTopicModel(Published, TopicModel):
             snapshot: the state from which training will continue; its seed draws the same held-out documents.
             for_fit: whether it will be trained by `fit`, which sees all documents repeatedly, or on a stream.
         """
+        warn_of_unused_settings(self)
         seed = current().value_of_first(self.draw_seed()) if snapshot is None else int(snapshot.values["seed"])
         device = choose_device(self.device)
         logger.info("training on %s", device)
