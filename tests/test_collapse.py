@@ -16,7 +16,7 @@ from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, on_command_line
 from topicloom.metrics import duplicate_topics, topic_diversity
 from topicloom.metrics.catalogue import CATALOGUE, measures_of
-from topicloom.models import GSM, LDA, NVDM, ProdLDA
+from topicloom.models import GSM, LDA, NVDM, DirichletVAE, ProdLDA
 from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.ranking import top_words, word_scores
@@ -229,6 +229,21 @@ def test_a_document_that_outweighs_many_others_gives_a_warning(n_docs, length, w
         GSM(2, epochs=1, hidden_size=4, random_state=0).fit(counts)
     expected = f"document {n_docs} has 34 % of all tokens, so the topics follow it more than other documents"
     assert [expected in message for message in caplog.messages if "of all tokens" in message] == [True] * warns
+
+
+def test_a_weight_whose_usual_value_depends_on_the_estimator_is_set_back_to_it():
+    (said,) = advice(DirichletVAE(5, kl_weight=10.0), active_topics=1)
+    assert said.endswith("; try `kl_weight=0.1` or `epochs=120`")
+    (said,) = advice(DirichletVAE(5, kl_weight=10.0, estimator="laplace"), active_topics=1)
+    assert "try `kl_weight=1.0` or" in said
+    (said,) = advice(DirichletVAE(5), active_topics=1)
+    assert "kl_weight" not in said
+
+
+def test_the_advice_does_not_make_a_warm_up_shorter():
+    idle = {"kl_per_dimension": [0.0] * 5, "active_units_by_divergence": 0}
+    assert "kl_warmup" not in advice(GSM(5), **idle)[0]  # which has one of 45 epochs
+    assert "try `kl_warmup=30`" in advice(GSM(5, kl_warmup=0.0), **idle)[0]
 
 
 def test_after_patience_has_ended_training_more_patience_is_advised_and_not_more_epochs():

@@ -222,6 +222,24 @@ def test_the_certainty_of_a_dirichlet_is_bounded_by_default():
     assert Certainty(1.75, "fixed")() == Certainty(1.75, "shift")() == 1.75
 
 
+@pytest.mark.parametrize("estimator", ["implicit", "weibull"])
+def test_a_higher_weight_makes_dirichlets_less_certain(estimator):
+    def certainty(weight):
+        model = DirichletVAE(4, estimator=estimator, kl_weight=weight, epochs=30, hidden_size=16, batch_size=64)
+        head = model.set_params(random_state=0, device="cpu").fit(SMALL).network_.head
+        return float(getattr(head, "mean", head).concentration().detach())
+
+    assert 0.175 < certainty(10.0) < 0.5 < certainty(0.01) < 1.75
+
+
+@pytest.mark.parametrize("norm", ["mean", "affine"])
+def test_a_model_that_was_saved_before_certainty_was_learned_is_as_certain_as_it_was(norm):
+    learned, older = Certainty(1.75, norm), Certainty(1.75, "fixed").state_dict()
+    assert older == {}
+    learned.load_state_dict(older)
+    assert float(learned().detach()) == pytest.approx(1.75)
+
+
 def wide_state(kind, **settings):
     """A model before its first step, with its state and what removes its spare topics."""
     model = kind(4, random_state=0, hidden_size=16, device="cpu", **settings)

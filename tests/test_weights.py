@@ -90,7 +90,7 @@ def warnings_of(model, caplog):
     caplog.clear()
     with caplog.at_level(logging.WARNING, "topicloom"):
         model.fit(CORPUS)
-    return [message for message in caplog.messages if "little effect" in message]
+    return [message for message in caplog.messages if "less effect" in message]
 
 
 @pytest.mark.parametrize("changed", [{"kl_weight": 0.5}, {"kl_warmup": 3.0}])
@@ -109,8 +109,8 @@ def test_a_weight_with_little_effect_gives_a_warning(make, changed, caplog):
     model = make(**SMALL, **changed, code_norm="fixed")
     (sentence,) = warnings_of(model, caplog)
     assert on_command_line(sentence, ["--set"]) == (
-        "kl_weight and kl_warmup have little effect with --set code_norm=fixed, with which the divergence from the "
-        "prior changes little; try --set code_norm=mean"
+        "kl_weight and kl_warmup have less effect with --set code_norm=fixed, with which the divergence from the "
+        "prior changes less; try --set code_norm=mean"
     )
     advised = make(**SMALL, **changed, code_norm="mean").fit(CORPUS)
     assert not np.array_equal(advised.components_, model.components_)  # the advice changes something

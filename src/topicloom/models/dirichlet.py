@@ -17,8 +17,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - a(x) is alpha plus a number of tokens for each topic, which is a softmax of a batch-normalised layer times the tokens
   of the document, and not a softplus (code_norm="shift"). Every topic is then in use from the first step, and a short
   document costs few nats. As how many tokens each token counts is learned within bounds.
-- The weight of the divergence is .1, and 1 with "laplace" (kl_weight=1). It rises in the first quarter of the epochs,
-  with "laplace" and "weibull" in three quarters of them, and not in 100 epochs (kl_warmup=100).
+- The weight of the divergence is .1, with `sparsity` .15, and 1 with "laplace" (kl_weight=1). It rises in the first
+  quarter of the epochs, with "laplace" and "weibull" in three quarters of them, and not in 100 epochs (kl_warmup=100).
 - With "weibull", the prior has Weibull variables as well (divergence="gammas").
 - p(w | theta) is theta beta unless the product is asked for (decoder="product").
 - Training starts at clusters of documents (start="random").
@@ -211,7 +211,8 @@ class DirichletVAE(VariationalTopicModel):
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
             topics. None is 0.07, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
-        kl_weight: as in `VariationalTopicModel`. None is 0.1, or 1 with the "laplace" estimator.
+        kl_weight: as in `VariationalTopicModel`. None is 0.1, or 0.15 with a `sparsity`, or 1 with the "laplace"
+            estimator.
         concentration: as how many tokens each token of a document counts in its posterior. A larger value makes the
             posterior more certain. With code_norm="mean" it is the most that is learned, with "affine" where learning
             starts. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
@@ -224,10 +225,11 @@ class DirichletVAE(VariationalTopicModel):
         batch_norm_eps: the number that this normalisation adds to the variance. With .001, as in TensorFlow, words with
             small weights do not get those of common words.
         divergence: that of the Dirichlets, or that of the K gamma variables of which they consist: "gammas", as Joo et
-            al. (2019) have with the "icdf" estimator. With "implicit", "rsvi" and "icdf", the two differ by a constant
-            unless `code_norm` is "none" or "shift". With "weibull", "gammas" is the divergence from gamma variables,
-            with parameters of at least 0.05 (Zhang et al. 2018); otherwise it is that from Weibull variables with the
-            same means, which bounds the likelihood of short texts far better. Not used by "laplace".
+            al. (2019) have with the "icdf" estimator. With "implicit", "rsvi" and "icdf", the two differ by the
+            divergence of the gammas' sums, which is a constant if `code_norm` is "fixed". With "weibull", "gammas" is
+            the divergence from gamma variables, with parameters of at least 0.05 (Zhang et al. 2018); otherwise it is
+            that from Weibull variables with the same means, which bounds the likelihood of short texts far better. Not
+            used by "laplace".
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
@@ -252,7 +254,7 @@ class DirichletVAE(VariationalTopicModel):
         "batch_norm": ("`decoder='product'`", lambda model: model.decoder == "product"),
         "batch_norm_eps": ("`decoder='product'`", lambda model: model.decoder == "product"),
         "concentration": (
-            "another `estimator` than 'laplace' and a `code_norm` of 'mean', 'affine' or 'fixed'",
+            "counts as parameters (`estimator='implicit'` or the like, and `code_norm='mean'`)",
             lambda model: model.estimator != "laplace" and model.code_norm not in PLAIN_NORMS,
         ),
         "divergence": ("another `estimator` than 'laplace'", lambda model: model.estimator != "laplace"),
@@ -277,9 +279,11 @@ class DirichletVAE(VariationalTopicModel):
 
     @property
     def divergence_weight(self) -> float:
-        if self.kl_weight is None:
-            return 1.0 if self.estimator == "laplace" else 0.1
-        return self.kl_weight
+        if self.kl_weight is not None:
+            return self.kl_weight
+        if self.estimator == "laplace":
+            return 1.0
+        return 0.1 if self.sparsity is None else 0.15  # with .1, the bound of titles is 4 times as loose as completion
 
     @property
     def warmup_share(self) -> float:

@@ -24,7 +24,7 @@ class VariationalTopicModel(NeuralTopicModel):
     Args:
         kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE (Higgins et al. 2017). With
             a weight of 1, the loss is minus the evidence lower bound. With a higher weight, codes are less certain and
-            more alike. With code_norm="fixed" it has little effect, because the divergence changes little.
+            more alike. With code_norm="fixed" it has less effect: the divergence of a Gaussian code hardly changes.
         kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
             codes of short texts become uncertain before there are topics that they could tell apart. None is three
             quarters of the epochs in `fit`; in DirichletVAE with the estimators "implicit", "rsvi" and "icdf" a quarter
@@ -65,20 +65,23 @@ class VariationalTopicModel(NeuralTopicModel):
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
         plan = self.training_plan()
-        epochs = plan.cycle_end or plan.epochs
-        if for_fit and snapshot is None and plan.kl_warmup > epochs:
+        if for_fit and snapshot is None and self._has_too_long_a_warmup(plan):
             logger.warning(
-                "the warm-up is longer than the training, so the weight of the divergence rises to %.2g and not to %g; "
+                "the warm-up is longer than the training, so the weight of the divergence rises to %.3g and not to %g; "
                 "try `kl_warmup=%g`",
-                plan.kl_weight * epochs / plan.kl_warmup, plan.kl_weight, 0.75 * epochs,
+                plan.kl_weight * plan.epochs / plan.kl_warmup, plan.kl_weight, self.warmup_share * plan.epochs,
             )  # fmt: skip
         return super()._start(snapshot, for_fit=for_fit)
+
+    def _has_too_long_a_warmup(self, plan: TrainingPlan) -> bool:
+        matters = plan.kl_weight > 0 and not self.has_limited_divergence
+        return matters and plan.cycle_end is None and plan.kl_warmup > plan.epochs  # Loom's early stages have no weight
 
     def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
         if self.has_limited_divergence and (self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0):
             logger.warning(
-                "`kl_weight` and `kl_warmup` have little effect with `code_norm='fixed'`, with which the divergence "
-                "from the prior changes little; try `code_norm='mean'`"
+                "`kl_weight` and `kl_warmup` have less effect with `code_norm='fixed'`, with which the divergence from "
+                "the prior changes less; try `code_norm='mean'`"
             )
         return corpus

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ _GAIN = 5.0  # scales and shifts have few parameters and far to go, so they chan
 _LEAST_SCALE, _LEAST_SPREAD = 0.75, 0.05  # of the mean and the log-variance; benchmarks/shares_tried.md has others
 _LEAST_CERTAINTY = 0.1  # of the tokens that a document counts as; benchmarks/shares_tried.md has others
 _NEAR_ONE = -3.0  # where a bounded scale starts, as least_scale ** .05, because .05 is its logistic function
+_NO_SCALE = -4.0  # 5 times this has a logistic function of nearly 0
 _UNINFORMATIVE = 20.0  # tokens; beside what shorter documents say about shares, a prior of them would decide
 _EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
 
@@ -128,6 +129,12 @@ class Certainty(nn.Module):
         self.most, self.bounded = most, kind == "mean"
         start = _NEAR_ONE if self.bounded else 0.0
         self.scale = nn.Parameter(torch.tensor(start / _GAIN)) if kind in ("mean", "affine") else None
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        """Read the scale. A model that was saved before it was learned has c as it was set."""
+        if self.scale is not None and f"{prefix}scale" not in state_dict:
+            state_dict[f"{prefix}scale"] = torch.full_like(self.scale, _NO_SCALE if self.bounded else 0.0)
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
     def forward(self) -> Tensor | float:
         """Return c, () if it is learned."""

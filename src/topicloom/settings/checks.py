@@ -84,6 +84,8 @@ def check_settings(estimator: Any) -> None:
         except ValidationError as error:
             wanted = " or ".join(dict.fromkeys(_wanted(problem) for problem in error.errors()))
             wanted = _IN_WORDS.get(name, wanted.replace(" or should be ", " or "))
+            if name == "seed_words":
+                wanted = wanted.replace("a valid dictionary", 'a dictionary such as {3: ["match", "coach"]}')
             shown = repr(value)
             shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
             seed = "; draw one from it, as int(generator.integers(2**32))" if isinstance(value, Generator) else ""
@@ -167,8 +169,6 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 
 def _wanted(problem: Any) -> str:
     """Turn 'Input should be ...' into 'should be ...', with the place in a list or the key of a dictionary."""
-    if problem["type"] == "dict_type":  # of seed_words, the only one
-        return 'should be a dictionary such as {3: ["match", "coach"]}'
     message = str(problem["msg"]).removeprefix("Input ")
     limit = next((value for name, value in problem.get("ctx", {}).items() if name in ("ge", "gt", "le", "lt")), None)
     if isinstance(limit, float):  # 1e-30, and not 0.000000000000000000000000000001

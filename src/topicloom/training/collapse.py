@@ -8,7 +8,7 @@ measure shows all of this, so several are taken.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -186,8 +186,10 @@ def _idle_dimensions(model: Any, row: dict[str, Any], longer: dict[str, int]) ->
     """Yield a sentence if many latent dimensions, where the model has any, carry no information."""
     units = len(row.get("kl_per_dimension", ()))
     if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
+        weaker: dict[str, Any] = {"kl_weight": getattr(model, "divergence_weight", 1) / 2}
         warmup = max(1, max(int(row["epoch"]), getattr(model, "epochs", None) or 0) // 2)
-        weaker = {"kl_warmup": warmup, "kl_weight": getattr(model, "divergence_weight", 1) / 2}
+        if not hasattr(model, "training_plan") or warmup > model.training_plan().kl_warmup:
+            weaker = {"kl_warmup": warmup} | weaker
         yield (
             f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
             f"information about the documents; {_cures(model, **weaker, **longer)}"
@@ -232,6 +234,8 @@ def _cures(model: Any, **known: Any) -> str:
     """
     now = model.get_params(deep=False)
     default = {field.name: field.default for field in fields(model) if field.init}
+    if now.get("kl_weight") is not None and default["kl_weight"] is None:  # the usual one depends on other settings
+        default["kl_weight"] = replace(model, kl_weight=None).divergence_weight
     changed = {name: default[name] for name in _SUSPECTS if name in now and now[name] != default[name] is not None}
     if changed:
         known.pop("n_topics", None)  # the number of topics was asked for, and is probably not the cause
