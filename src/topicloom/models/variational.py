@@ -75,7 +75,7 @@ class VariationalTopicModel(NeuralTopicModel):
 
     def _has_too_long_a_warmup(self, plan: TrainingPlan) -> bool:
         matters = plan.kl_weight > 0 and not self.has_limited_divergence
-        return matters and plan.cycle_end is None and plan.kl_warmup > plan.epochs  # Loom's early stages have no weight
+        return matters and plan.cycle_end is None and plan.kl_warmup > plan.epochs  # in Loom only early stages have it
 
     def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         corpus = super()._begin(X, vocabulary)
