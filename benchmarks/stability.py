@@ -24,7 +24,8 @@ RANGES = {"td6": ("TD .6", 2), "npmi6": ("NPMI .6", 3), "nmi": ("NMI", 3)}
 HEAD = """# Ten seeds
 
 This page compares the worst seed of every model with its best, on bbc-news with K=20 and default settings; "ProdLDA 60
-epochs" has `epochs=60` and `weight_decay=1e-4`. The figures are from test documents. `make bench-seeds` writes this page.
+epochs" has `epochs=60` and `weight_decay=1e-4`. The figures are from test documents.
+`make bench-seeds` writes this page.
 
 - failed: seeds that ended in an error or had a value that is not finite.
 - active topics: topics that are the main topic of some training document, in the worst seed.
