@@ -119,7 +119,7 @@ sampling.
 """,
 }
 GSM_MARGIN = 0.02  # by which NMI may be lower than that of GSM
-GSM_TITLE = "NMI of GSM, less .02"
+GSM_TITLE = f"NMI of GSM, less {GSM_MARGIN:g}".replace("0.", ".")
 REASONS = {
     "TD": "the differences are as small as the spread of seeds",
     "TD .6": "the difference is as small as the spread of seeds",

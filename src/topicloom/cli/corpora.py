@@ -11,6 +11,7 @@ from ..display import counted
 from ..errors import InputError, nearest
 from ..files import holds_corpus
 from .options import Preparing, Reading
+from .shell import muted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +34,8 @@ def check_source(source: str, options: Reading) -> None:
     if holds_corpus(source):
         _refuse_options(source, reading)
     elif source != "-":
-        documents = read(source, **reading)
-        next(documents, None)
+        with muted():  # what is wrong with the file is said when it is read whole
+            next(read(source, **reading), None)
 
 
 def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: bool = False) -> Corpus:
@@ -79,7 +80,8 @@ def with_column(
 
     reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
     try:
-        values = [document.label for document in read(source, **reading | {"label": column})]
+        with muted():
+            values = [document.label for document in read(source, **reading | {"label": column})]
     except InputError as error:
         raise InputError(str(error).replace("`label`", f"`{option}`")) from None
     if not any(values):
@@ -152,7 +154,9 @@ def document_vectors(source: str, options: Reading, path: Path) -> npt.NDArray[n
     if holds_corpus(source):
         n_docs = Corpus.load(source).n_docs
     else:
-        n_docs = sum(1 for _ in read(source, **{field.name: getattr(options, field.name) for field in fields(Reading)}))
+        reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
+        with muted():
+            n_docs = sum(1 for _ in read(source, **reading))
     if len(vectors) != n_docs:
         raise InputError(
             f"{path} has {counted(len(vectors), 'row')}, and {source} has {counted(n_docs, 'document')}; give a row "

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..files import holds_corpus
 from .corpora import with_column
 from .options import Preparing
+from .shell import muted
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
@@ -64,7 +65,8 @@ class HeldOut:
         if not holds_corpus(self.validation):
             from ..text import read
 
-            next(read(self.validation, **(self.reading or {})), None)
+            with muted():
+                next(read(self.validation, **(self.reading or {})), None)
 
     def with_parts(self, source: str, options: Preparing) -> Callable[[Corpus], Corpus]:
         """Read the column of the parts, and return a function that adds it to the corpus of the source."""

@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
@@ -252,21 +251,13 @@ def muted() -> Iterator[None]:
 
 
 class _Stderr(logging.Handler):
-    """Print log records on standard error, with the options of the running command for arguments of Python.
-
-    What is wrong with a source is printed once, although some commands read it twice.
-    """
+    """Print log records on standard error, with the options of the running command for arguments of Python."""
 
     def __init__(self, options: list[str]) -> None:
         super().__init__()
         self.options = options
-        self.on_sources: set[str] = set()  # the messages of readers so far
 
     def emit(self, record: logging.LogRecord) -> None:
-        if Path(record.pathname).parent.name == "text":
-            if record.getMessage() in self.on_sources:
-                return
-            self.on_sources.add(record.getMessage())
         typer.echo(printable(on_command_line(record.getMessage(), self.options)), err=True)
         if record.exc_info:
             typer.echo(printable("".join(traceback.format_exception(*record.exc_info))), err=True, nl=False)

@@ -11,7 +11,7 @@ from ..distributed.ranks import current
 
 logger = logging.getLogger("topicloom")
 
-# For a setting, what it needs, in words, and whether a model has that.
+# For a setting, a clause that says where it has no effect, and whether it has one in a model.
 UsedIf = Mapping[str, tuple[str, Callable[[Any], bool]]]
 
 
@@ -26,7 +26,7 @@ def warn_of_unused_settings(model: Any) -> None:
     default, published = {field.name: field.default for field in fields(model)}, type(model).published
     for kind in type(model).__mro__:
         conditions: UsedIf = vars(kind).get("used_if", {})
-        for name, (needed, is_met) in conditions.items():
+        for name, (where_unused, is_used) in conditions.items():
             value = getattr(model, name)
-            if value not in (default[name], published.get(name, default[name])) and not is_met(model):
-                logger.warning("`%s=%r` has no effect without %s", name, value, needed)
+            if value not in (default[name], published.get(name, default[name])) and not is_used(model):
+                logger.warning("`%s=%r` has no effect %s", name, value, where_unused)

@@ -250,15 +250,15 @@ class DirichletVAE(VariationalTopicModel):
     }
 
     used_if: ClassVar[UsedIf] = {
-        "augmentation": ("`estimator='rsvi'`", lambda model: model.estimator == "rsvi"),
-        "batch_norm": ("`decoder='product'`", lambda model: model.decoder == "product"),
-        "batch_norm_eps": ("`decoder='product'`", lambda model: model.decoder == "product"),
+        "augmentation": ("without `estimator='rsvi'`", lambda model: model.estimator == "rsvi"),
+        "batch_norm": ("without `decoder='product'`", lambda model: model.decoder == "product"),
+        "batch_norm_eps": ("without `decoder='product'`", lambda model: model.decoder == "product"),
         "concentration": (
-            "counts as parameters (`estimator='implicit'` or the like, and `code_norm='mean'`)",
+            "with `estimator='laplace'`, and with `code_norm='shift'` or 'none'",
             lambda model: model.estimator != "laplace" and model.code_norm not in PLAIN_NORMS,
         ),
-        "divergence": ("another `estimator` than 'laplace'", lambda model: model.estimator != "laplace"),
-        "temperature": ("a `sparsity`", lambda model: model.sparsity is not None),
+        "divergence": ("with `estimator='laplace'`", lambda model: model.estimator != "laplace"),
+        "temperature": ("without a `sparsity`", lambda model: model.sparsity is not None),
     }
 
     estimator: Estimator = "implicit"

@@ -58,7 +58,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
 
     default_size: ClassVar[int] = 300  # dimensions, unless the user or the word vectors determine another number
 
-    used_if: ClassVar[UsedIf] = {"whiten": ("`word_vectors`", lambda model: model.word_vectors is not None)}
+    used_if: ClassVar[UsedIf] = {"whiten": ("without `word_vectors`", lambda model: model.word_vectors is not None)}
 
     embedding_size: AtLeastOne | None = None
     word_vectors: WordVectors | dict[str, Any] | KeyedVectors | str | Path | None = None

@@ -99,7 +99,7 @@ class GSM(VariationalTopicModel):
         "epochs": 200,
     }
 
-    used_if: ClassVar[UsedIf] = {"decoder_size": ("`decoder='mlp'`", lambda model: model.decoder == "mlp")}
+    used_if: ClassVar[UsedIf] = {"decoder_size": ("without `decoder='mlp'`", lambda model: model.decoder == "mlp")}
 
     prior: Literal["laplace", "standard"] | None = None
     alpha: DirichletParameter | None = None

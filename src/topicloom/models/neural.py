@@ -107,7 +107,7 @@ class NeuralTopicModel(Published, TopicModel):
         validation_fraction: the share of the documents that are held out if there is a patience.
     """
 
-    used_if: ClassVar[UsedIf] = {"shares_prior": ("`learn_shares=True`", lambda model: model.learn_shares)}
+    used_if: ClassVar[UsedIf] = {"shares_prior": ("without `learn_shares`", lambda model: model.learn_shares)}
     uses_validation: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = True
     steps_per_epoch: ClassVar[int] = 30  # on a small corpus, without a `batch_size`

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Any
 
-from ..corpus import Corpus
-from ..metrics.vocabularies import Vocabulary
 from ..settings import AtLeastOne, NotNegative
 from ..training.state import Snapshot, TrainingPlan, TrainingState
 from .neural import NeuralTopicModel
@@ -47,7 +44,7 @@ class VariationalTopicModel(NeuralTopicModel):
 
     @property
     def has_limited_divergence(self) -> bool:
-        """Whether the divergence from the prior changes little, whatever its weight."""
+        """Whether the settings limit how much the divergence from the prior changes with its weight."""
         return self.code_norm == "fixed"
 
     @property
@@ -64,24 +61,19 @@ class VariationalTopicModel(NeuralTopicModel):
         return replace(super().stream_plan(epochs), kl_warmup=self.kl_warmup or 0.0)
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
-        plan = self.training_plan()
-        if for_fit and snapshot is None and self._has_too_long_a_warmup(plan):
+        plan, is_new_fit = self.training_plan(), for_fit and snapshot is None
+        if self.has_limited_divergence:
+            if self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0:
+                logger.warning(
+                    "`kl_weight` and `kl_warmup` have less effect with `code_norm='fixed'`, with which the divergence "
+                    "from the prior changes less; try `code_norm='mean'`"
+                )
+        elif (
+            plan.kl_warmup > plan.epochs and plan.kl_weight > 0 and plan.cycle_end is None and for_fit and not snapshot
+        ):
             logger.warning(
                 "the warm-up is longer than the training, so the weight of the divergence rises to %.3g and not to %g; "
                 "try `kl_warmup=%g`",
                 plan.kl_weight * plan.epochs / plan.kl_warmup, plan.kl_weight, self.warmup_share * plan.epochs,
             )  # fmt: skip
         return super()._start(snapshot, for_fit=for_fit)
-
-    def _has_too_long_a_warmup(self, plan: TrainingPlan) -> bool:
-        matters = plan.kl_weight > 0 and not self.has_limited_divergence
-        return matters and plan.cycle_end is None and plan.kl_warmup > plan.epochs  # in Loom only early stages have it
-
-    def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
-        corpus = super()._begin(X, vocabulary)
-        if self.has_limited_divergence and (self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0):
-            logger.warning(
-                "`kl_weight` and `kl_warmup` have less effect with `code_norm='fixed'`, with which the divergence from "
-                "the prior changes less; try `code_norm='mean'`"
-            )
-        return corpus

@@ -119,9 +119,10 @@ class Certainty(nn.Module):
     """As how many tokens each token of a document counts in its posterior, c: one number for all documents.
 
     Args:
-        most: c at the start, about.
+        most: the value of the setting `concentration`.
         kind: with "mean", c is learned and stays between a tenth of `most` and `most`, so that no document's posterior
-            becomes as uncertain as the prior. With "affine", it is learned without limits. Otherwise it is `most`.
+            becomes as uncertain as the prior. With "affine", it is learned without limits and starts at `most`.
+            Otherwise it is `most`.
     """
 
     def __init__(self, most: float, kind: CodeNormKind) -> None:

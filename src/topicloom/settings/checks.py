@@ -38,6 +38,7 @@ OTHER_NAMES = {
 _LONGEST = 200  # characters of a value in a message
 # What users may give for settings that the package itself also takes in other forms.
 _SEEDS = 2**32  # so many seeds has a RandomState of NumPy
+_DICTIONARIES = {"seed_words": 'a dictionary such as {3: ["match", "coach"]}'}
 _IN_WORDS = {"random_state": f"should be a whole number from 0 to {_SEEDS - 1}"}
 
 
@@ -84,8 +85,7 @@ def check_settings(estimator: Any) -> None:
         except ValidationError as error:
             wanted = " or ".join(dict.fromkeys(_wanted(problem) for problem in error.errors()))
             wanted = _IN_WORDS.get(name, wanted.replace(" or should be ", " or "))
-            if name == "seed_words":
-                wanted = wanted.replace("a valid dictionary", 'a dictionary such as {3: ["match", "coach"]}')
+            wanted = wanted.replace("a valid dictionary", _DICTIONARIES.get(name, "a dictionary"))
             shown = repr(value)
             shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
             seed = "; draw one from it, as int(generator.integers(2**32))" if isinstance(value, Generator) else ""
