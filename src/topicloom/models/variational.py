@@ -68,9 +68,7 @@ class VariationalTopicModel(NeuralTopicModel):
                     "`kl_weight` and `kl_warmup` have less effect with `code_norm='fixed'`, with which the divergence "
                     "from the prior changes less; try `code_norm='mean'`"
                 )
-        elif (
-            plan.kl_warmup > plan.epochs and plan.kl_weight > 0 and plan.cycle_end is None and for_fit and not snapshot
-        ):
+        elif is_new_fit and plan.kl_weight > 0 and plan.kl_warmup > plan.epochs and plan.cycle_end is None:
             logger.warning(
                 "the warm-up is longer than the training, so the weight of the divergence rises to %.3g and not to %g; "
                 "try `kl_warmup=%g`",
