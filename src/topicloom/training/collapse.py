@@ -186,10 +186,10 @@ def _idle_dimensions(model: Any, row: dict[str, Any], longer: dict[str, int]) ->
     """Yield a sentence if many latent dimensions, where the model has any, carry no information."""
     units = len(row.get("kl_per_dimension", ()))
     if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
-        plan = model.training_plan()
-        warmup = max(1, max(int(row["epoch"]), plan.epochs) // 2)
-        weaker = {"kl_warmup": warmup} if warmup > plan.kl_warmup else {}
-        weaker["kl_weight"] = plan.kl_weight / 2
+        weaker: dict[str, Any] = {"kl_weight": getattr(model, "divergence_weight", 1) / 2}
+        warmup = max(1, max(int(row["epoch"]), getattr(model, "epochs", None) or 0) // 2)
+        if not hasattr(model, "training_plan") or warmup > model.training_plan().kl_warmup:
+            weaker = {"kl_warmup": warmup} | weaker
         yield (
             f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
             f"information about the documents; {_cures(model, **weaker, **longer)}"
