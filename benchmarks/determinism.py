@@ -25,8 +25,8 @@ import numpy as np
 import torch
 
 import topicloom as tl
-from topicloom.models.persistence import estimator_named
-from topicloom.training import processor
+from topicloom.models.loading import estimator_named
+from topicloom.training import loop as processor
 
 SMALL, LARGE = 2_000, 20_000  # words
 MODELS = [name.lower() for name in (model.__name__ for model in tl.MODELS) if name != "LDA"]

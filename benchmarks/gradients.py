@@ -28,9 +28,7 @@ from topicloom.nn.dirichlet import (
     WeibullPosterior,
     weibull_shape,
 )
-from topicloom.nn.divergences import EULER
-from topicloom.nn.posteriors import Draw
-from topicloom.nn.priors import laplace_dirichlet
+from topicloom.nn.posteriors import EULER, Draw, laplace_dirichlet
 
 N_TOPICS, N_WORDS, LENGTH = 20, 200, 100
 SHAPES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)

@@ -33,10 +33,11 @@ from scipy import sparse
 import shared
 import topicloom as tl
 from large_page import COUNTS, MODELS, ORDERS, SIZES, page
-from topicloom.corpus import mapped
-from topicloom.models.loom import counting, documents
-from topicloom.nn.batch import Batch
-from topicloom.training import order
+from topicloom.models.loom import collapsed as counting
+from topicloom.models.loom import cvb0 as documents
+from topicloom.nn.sparse import Batch
+from topicloom.text import strings as mapped
+from topicloom.training import batches as order
 from topicloom.training.batches import BatchReader
 
 FOLDER = Path(__file__).parent / "results" / "large"

@@ -25,11 +25,13 @@ import torch
 import jobs
 import shared
 import topicloom as tl
-from topicloom.models import pruning
-from topicloom.models.loom import compiled, compiled_sampling, counting, cvb0, relocation, sampling
+from topicloom.models import spare_topics as pruning
+from topicloom.models.loom import collapsed as counting
+from topicloom.models.loom import compiled, cvb0, relocation, sampling
 from topicloom.models.loom import model as model_module
-from topicloom.models.loom import network as network_module
-from topicloom.models.loom.counting import CollapsedCounts
+from topicloom.models.loom import model as network_module
+from topicloom.models.loom import sampling as compiled_sampling
+from topicloom.models.loom.collapsed import CollapsedCounts
 from topicloom.models.loom.cvb0 import SMALLEST, CountedTopics, draw_counts
 from topicloom.models.loom.sampling import SamplingStage
 from topicloom.nn.sparse import TINY, SparseCounts

@@ -30,12 +30,20 @@ import jobs
 import peers
 import shared
 import topicloom as tl
-from topicloom.models.loom import counting, network
+from topicloom.models.loom import collapsed as counting
+from topicloom.models.loom import model as network
 from topicloom.models.loom.sampling import SamplingStage
 from topicloom.models.spare_topics import SpareTopics
-from topicloom.nn import decoders, encoders, product, separation, softmax, sparse
+from topicloom.nn import decoders, encoders, sparse
+from topicloom.nn import decoders as softmax
 from topicloom.nn import network as networks
-from topicloom.training import adam, batches, collapse, epoch, finite
+from topicloom.nn import network as separation
+from topicloom.nn import sparse as product
+from topicloom.training import batches
+from topicloom.training import loop as epoch
+from topicloom.training import loop as finite
+from topicloom.training import monitors as collapse
+from topicloom.training import state as adam
 from topicloom.training.callbacks import Callback
 
 PAGE = Path(__file__).with_name("profile.md")
@@ -308,7 +316,7 @@ def product_memory() -> str:
 import sys, torch
 sys.path.insert(0, "src")
 import numpy as np, scipy.sparse as sp
-from topicloom.nn.product import product_log_likelihood
+from topicloom.nn.sparse import product_log_likelihood
 from topicloom.training.batches import sparse_batch
 V, B, K = 100_000, 256, 50
 def documents(V):

@@ -27,7 +27,7 @@ import jobs
 import shared
 import topicloom as tl
 import unseen
-from topicloom.text.chunks import counts_of
+from topicloom.text.counting import counts_of
 
 PAGE = Path(__file__).with_suffix(".md")
 HEAD = """# The speed of text

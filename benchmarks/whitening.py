@@ -13,7 +13,7 @@ import argparse
 
 import numpy as np
 
-from topicloom.models.embedded import placed_vectors
+from topicloom.models.etm import placed_vectors
 
 N_GROUPS = 25
 NOISE = 0.73  # relative to the groups; words of one group then have a cosine of about .64

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import torch
 
 import topicloom as tl
-from topicloom.nn.decoders import MixtureDecoder
+from topicloom.nn.decoders import FreeTopics, MixtureDecoder
 from topicloom.nn.encoders import GaussianHead
 from topicloom.nn.network import VariationalNetwork
-from topicloom.nn.posteriors import GaussianPosterior
-from topicloom.nn.priors import standard_normal
-from topicloom.nn.topic_logits import FreeTopics
+from topicloom.nn.posteriors import GaussianPosterior, standard_normal
 from topicloom.settings import Positive
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import topicloom as tl
 from topicloom.reports.explorer import PageOptions, write_page
-from topicloom.topics.stored import write_stored
+from topicloom.topics.saved import write_stored
 
 WORDS = [
     "</script><script>alert(1)</script>",

@@ -15,12 +15,11 @@ import scipy.sparse as sp
 import torch
 
 import topicloom as tl
-from topicloom.distributed import Ranks, current, join
-from topicloom.distributed.ranks import joined, stepping
+from topicloom.distributed import Ranks, current, join, joined, stepping
 from topicloom.errors import LostRankError
-from topicloom.nn.discrepancies import mmd
 from topicloom.nn.layers import BatchNorm, FoldedNorm
-from topicloom.training import epoch
+from topicloom.nn.samplers import mmd
+from topicloom.training import loop as epoch
 
 MODELS = {
     "GSM": {"epochs": 10},

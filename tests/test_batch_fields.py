@@ -14,12 +14,11 @@ from topicloom import Corpus, NeuralTopicModel
 from topicloom.errors import InputError
 from topicloom.experiments.protocol import require_same_documents, split_documents
 from topicloom.models.words import Words
-from topicloom.nn.batch import Batch
-from topicloom.nn.decoders import MixtureDecoder
+from topicloom.nn.decoders import FreeTopics, MixtureDecoder
 from topicloom.nn.layers import linear
 from topicloom.nn.network import AutoencoderNetwork, Loss
 from topicloom.nn.posteriors import PointPosterior
-from topicloom.nn.topic_logits import FreeTopics
+from topicloom.nn.sparse import Batch
 from topicloom.training.batches import BatchReader
 
 N_DOCS = 90

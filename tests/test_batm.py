@@ -11,8 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from batches import CPU, batch_of, seeded
 from topicloom.datasets import synthetic_lda
 from topicloom.models import BATM
-from topicloom.nn import adversaries
-from topicloom.nn.adversaries import PairCritic, draw_documents
+from topicloom.models import batm as adversaries
+from topicloom.models.batm import PairCritic, draw_documents
 from topicloom.training.batches import sparse_batch
 
 N_WORDS, N_TOPICS, N_HIDDEN = 9, 3, 5

@@ -17,8 +17,9 @@ import pytest
 
 import topicloom as tl
 from topicloom.errors import InputError, ModelFileError, SettingError, TrainingInterrupted
-from topicloom.training import checkpoint_files, checkpoints
-from topicloom.training.checkpoint_files import read_checkpoint
+from topicloom.training import checkpoints
+from topicloom.training import checkpoints as checkpoint_files
+from topicloom.training.checkpoints import read_checkpoint
 
 CORPUS = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
 SMALL: dict[str, Any] = {

@@ -14,7 +14,7 @@ import pytest
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused, table
 from topicloom.cli.shell import print_table
-from topicloom.config import read_config
+from topicloom.files.content import read_config
 from topicloom.reports import run as runs
 
 RUN_FILES = {
@@ -198,7 +198,7 @@ def test_an_earlier_run_stays_whole_until_the_new_one_is(data, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("topicloom.training.epoch._move", interrupt)  # in the first step
+        patch.setattr("topicloom.training.loop._move", interrupt)  # in the first step
         assert call(*arguments, "--overwrite").exit_code == 130
     assert {name: (out / name).read_bytes() for name in before} == before
     assert call("topics", out).exit_code == 0
@@ -448,7 +448,7 @@ def test_what_collapsed_is_said_unless_asked_to_be_quiet(data, tmp_path, monkeyp
     def advice(self, model, row):
         yield "the topics have collapsed"
 
-    monkeypatch.setattr("topicloom.training.collapse.CollapseWatch.advice", advice)
+    monkeypatch.setattr("topicloom.training.monitors.CollapseWatch.advice", advice)
     arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out")
     assert call(*arguments, tmp_path / "a").stderr.count("the topics have collapsed\n") == 1
     assert call(*arguments, tmp_path / "b", "--quiet").stderr == ""
@@ -458,7 +458,7 @@ def test_advice_names_options_and_not_arguments(data, tmp_path, monkeypatch):
     def advice(self, model, row):
         yield "only 1 of 2 topics is the main topic of a document; try `n_topics=6`, `alpha=0.1` or `epochs=120`"
 
-    monkeypatch.setattr("topicloom.training.collapse.CollapseWatch.advice", advice)
+    monkeypatch.setattr("topicloom.training.monitors.CollapseWatch.advice", advice)
     result = call("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--out", tmp_path / "run")
     assert "of a document; try --topics 6, --set alpha=0.1 or --epochs 120\n" in result.stderr
 

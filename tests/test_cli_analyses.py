@@ -13,7 +13,7 @@ import yaml
 
 import topicloom as tl
 from command_line import call, refused, shown, table
-from topicloom.cli.bars import bars
+from topicloom.cli.analyses import bars
 
 WORDS = {
     "pets": "cat dog vet pets fur paw kitten puppy animal leash",

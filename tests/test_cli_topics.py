@@ -155,7 +155,7 @@ def test_edits_from_a_file(run, tmp_path):
     assert found["edits"][2] == {"drop": [3]}
     named = json.loads(shown("edit", run, "--reduce-to", 2, "--out", tmp_path / "b", "--json"))
     assert len(named["topics"]) == 2
-    from topicloom.topics.edit_files import write_edits
+    from topicloom.topics.edits import write_edits
 
     other = train(corpus_file(tmp_path / "other", 3), tmp_path / "c", "--seed", 5)
     model = tl.load(tmp_path / "a")

@@ -13,14 +13,14 @@ import pytest
 
 import topicloom as tl
 from soak.kills import files_of, search
+from topicloom import processes as cluster
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError
-from topicloom.experiments import fitting
+from topicloom.experiments import jobs as fitting
 from topicloom.experiments.compare import compare
 from topicloom.experiments.jobs import read
 from topicloom.experiments.tune import tune
-from topicloom.processes import cluster
-from topicloom.text import chunks
+from topicloom.text import counting as chunks
 
 PLANTED = synthetic_lda(n_docs=120, n_topics=3, n_words=40, doc_length=20, random_state=0).corpus
 TEXTS = [f"w{n % 13} v{n % 5} u{n}" for n in range(60)]

@@ -8,8 +8,8 @@ import torch
 
 import topicloom as tl
 from batches import batch_of, seeded
-from topicloom.nn.clusters import _sums, find_clusters, vectors
-from topicloom.nn.topic_logits import EmbeddedTopics, FreeTopics
+from topicloom.models.starting import _sums, find_clusters, vectors
+from topicloom.nn.decoders import EmbeddedTopics, FreeTopics
 
 WORDS, GROUPS = 40, 4
 PLANTED = tl.datasets.synthetic_lda(400, 4, 40, alpha=0.02, random_state=0)

@@ -15,18 +15,9 @@ import scipy.sparse as sp
 import topicloom as tl
 from topicloom import metrics
 from topicloom.errors import InputError
-from topicloom.metrics import (
-    Reference,
-    bitsets,
-    c_npmi,
-    c_uci,
-    c_v,
-    c_w2v,
-    cooccurrence,
-    document_npmi,
-    intervals,
-    u_mass,
-)
+from topicloom.metrics import Reference, c_npmi, c_uci, c_v, c_w2v, cooccurrence, document_npmi, u_mass
+from topicloom.metrics import cooccurrence as bitsets
+from topicloom.metrics import cooccurrence as intervals
 
 EPSILON = 1e-12
 WINDOWED = [c_v, c_npmi, c_uci]

@@ -21,8 +21,8 @@ from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.ranking import top_words, word_scores
 from topicloom.training.batches import BatchReader
-from topicloom.training.collapse import CollapseWatch
 from topicloom.training.loop import evaluated
+from topicloom.training.monitors import CollapseWatch
 
 COLUMNS = set(measures_of("watch"))
 PLANTED = synthetic_lda(n_docs=300, n_topics=5, n_words=250, doc_length=60)

@@ -22,7 +22,7 @@ from scipy.stats import ttest_rel
 
 from topicloom import __version__, metrics
 from topicloom.corpus import Corpus
-from topicloom.corpus.split import split
+from topicloom.corpus.parts import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments import jobs
@@ -30,9 +30,9 @@ from topicloom.experiments.compare import DEFAULT_MODELS, compare, estimators, s
 from topicloom.experiments.comparison import Comparison
 from topicloom.experiments.protocol import Evaluator
 from topicloom.metrics.catalogue import measures_of
-from topicloom.metrics.correction import holm
+from topicloom.metrics.significance import holm
 from topicloom.models import GSM, LDA
-from topicloom.models.persistence import estimator_named
+from topicloom.models.loading import estimator_named
 from topicloom.reports.comparison_page import csv_lines, page
 
 PLANTED = synthetic_lda(n_docs=240, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
@@ -362,7 +362,7 @@ def test_values_that_share_seeds_have_no_test():
 
 
 def test_standard_errors_of_values_that_share_seeds_are_those_of_the_jackknife():
-    from topicloom.reports.n_topics_curve import _means_and_errors
+    from topicloom.reports.comparison_page import _means_and_errors
 
     n = 5
     distances = np.random.default_rng(0).random((n, n))

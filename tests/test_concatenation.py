@@ -11,7 +11,7 @@ from scipy import sparse
 
 import topicloom as tl
 from topicloom.corpus import Corpus
-from topicloom.corpus.covariates import Categories
+from topicloom.corpus.fields import Categories
 from topicloom.errors import InputError, SettingError
 from topicloom.text import CustomTokenizer
 

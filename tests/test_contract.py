@@ -32,25 +32,15 @@ from topicloom.datasets import synthetic_lda
 from topicloom.embeddings.word_vectors import WordVectors
 from topicloom.errors import InputError, SettingError, TrainingDivergedError
 from topicloom.metrics import CATALOGUE
-from topicloom.models import (
-    BATM,
-    GMNTM,
-    GSM,
-    LDA,
-    MODELS,
-    NVDM,
-    WLDA,
-    Loom,
-    ProdLDA,
-)
+from topicloom.models import BATM, GMNTM, GSM, LDA, MODELS, NVDM, WLDA, Loom, ProdLDA
+from topicloom.models.autoencoders import VariationalTopicModel
 from topicloom.models.base import TopicModel
 from topicloom.models.inference import evidence_bound
+from topicloom.models.loading import load
 from topicloom.models.neural import NeuralTopicModel
-from topicloom.models.persistence import load
-from topicloom.models.variational import VariationalTopicModel
-from topicloom.nn.batch import Batch
 from topicloom.nn.decoders import MixtureDecoder
 from topicloom.nn.network import Loss, Player, TopicNetwork
+from topicloom.nn.sparse import Batch
 from topicloom.training.callbacks import Callback
 
 N_TOPICS = 3

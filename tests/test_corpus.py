@@ -16,13 +16,9 @@ from topicloom.corpus import Corpus
 from topicloom.errors import CorpusFileError, InputError, SettingError
 from topicloom.files import write_manifest
 from topicloom.metrics import document_npmi
-from topicloom.text import (
-    CustomTokenizer,
-    Pretokenized,
-    chunks,
-    make_tokenizer,
-)
-from topicloom.text.chunks import counts_of
+from topicloom.text import CustomTokenizer, Pretokenized, make_tokenizer
+from topicloom.text import counting as chunks
+from topicloom.text.counting import counts_of
 
 TEXTS = [
     "The cat sat on the mat with the cat.",
@@ -297,7 +293,7 @@ def test_workers_change_nothing(monkeypatch):
 
 
 def test_the_spool_goes_to_disk(monkeypatch):
-    from topicloom.corpus import builder as building
+    from topicloom.corpus import building
 
     gone = []
 
@@ -412,7 +408,7 @@ def test_load_faults(tmp_path):
 
 
 def test_large_files_are_checked_on_request(tmp_path, monkeypatch):
-    monkeypatch.setattr("topicloom.corpus.saving._CHECKED_BYTES", 10)
+    monkeypatch.setattr("topicloom.corpus.storage._CHECKED_BYTES", 10)
     Corpus.from_texts(TEXTS, **OPEN).save(tmp_path)
     content = (tmp_path / "texts.utf8").read_bytes()
     (tmp_path / "texts.utf8").write_bytes(b"C" + content[1:])

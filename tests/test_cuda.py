@@ -19,7 +19,7 @@ from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Draws, sample
 from topicloom.nn.network import VariationalNetwork
 from topicloom.nn.sparse import bag_product, mixture_log_likelihood
-from topicloom.training import epoch
+from topicloom.training import loop as epoch
 from topicloom.training.batches import BatchReader, sparse_batch
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -243,7 +243,7 @@ def test_batches_are_read_without_waiting_whether_counts_fit_on_the_gpu_or_not(
     resident: bool, corpus: tl.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not resident:
-        monkeypatch.setattr("topicloom.training.resident.room", lambda device: 0.0)
+        monkeypatch.setattr("topicloom.training.batches.room", lambda device: 0.0)
     reader = BatchReader.of(corpus, 100, CUDA)
     order = torch.randperm(600, generator=torch.Generator().manual_seed(0))
     next(reader.ordered(order))  # copies the counts, if they fit

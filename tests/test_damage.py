@@ -18,13 +18,12 @@ import numpy as np
 import pytest
 
 import topicloom as tl
-import topicloom.models.persistence
+import topicloom.models.loading
 from soak.damage import ARTEFACTS, GOOD, Artefact, corpus, model, saved, sweep
 from topicloom.errors import CorpusFileError, ModelFileError, SavedFileError
 from topicloom.files import write_manifest
-from topicloom.topics.edit_files import read_edits, write_edits
-from topicloom.topics.saved import read_topics
-from topicloom.topics.stored import read_stored
+from topicloom.topics.edits import read_edits, write_edits
+from topicloom.topics.saved import read_stored, read_topics
 
 SAMPLED = [each for each in ARTEFACTS if each.name not in ("Loom", "ETM", "LDA")]
 SOURCE = Path(tl.__file__).parent
@@ -131,7 +130,7 @@ def test_a_file_that_the_system_does_not_open_is_not_called_damaged(gsm, tmp_pat
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr(np, "load", fails)
-    monkeypatch.setattr(topicloom.models.persistence, "load_file", fails)
+    monkeypatch.setattr(topicloom.models.loading, "load_file", fails)
     with pytest.raises(SavedFileError, match=rf"{file} cannot be read \(Too many open files\); correct that") as found:
         tl.Corpus.load(tmp_path / "corpus", mmap=False) if file.endswith("npy") else tl.load(gsm)
     assert "damaged" not in str(found.value)
@@ -181,7 +180,7 @@ def test_an_array_of_objects_is_refused(tmp_path):
     ],
 )
 def test_arrays_that_no_corpus_has(tmp_path, file, value):
-    from topicloom.topics.stored import write_stored
+    from topicloom.topics.saved import write_stored
 
     documents = corpus()
     model("LDA").save(tmp_path / "model")
@@ -195,7 +194,7 @@ def test_arrays_that_no_corpus_has(tmp_path, file, value):
 
 
 def test_documents_of_another_model_over_the_same_words(tmp_path):
-    from topicloom.topics.stored import write_stored
+    from topicloom.topics.saved import write_stored
 
     documents = corpus()
     for seed in (0, 1):

@@ -23,10 +23,9 @@ from topicloom.nn.dirichlet import (
     log_gamma_slope,
     weibull_shape,
 )
-from topicloom.nn.divergences import kl_bernoulli, kl_dirichlet, kl_weibull, kl_weibull_gamma
 from topicloom.nn.encoders import WeibullHead
 from topicloom.nn.layers import FoldedNorm
-from topicloom.nn.priors import laplace_dirichlet
+from topicloom.nn.posteriors import kl_bernoulli, kl_dirichlet, kl_weibull, kl_weibull_gamma, laplace_dirichlet
 
 N_DRAWS = 200_000
 PRIOR = torch.full((3,), 0.5, dtype=torch.float64)

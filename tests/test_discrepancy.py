@@ -12,10 +12,9 @@ from torch import nn
 from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.models import WLDA
-from topicloom.nn.batch import Batch
 from topicloom.nn.dirichlet import log_gamma_draws
-from topicloom.nn.discrepancies import mmd
-from topicloom.nn.samplers import GaussianSampler
+from topicloom.nn.samplers import GaussianSampler, mmd
+from topicloom.nn.sparse import Batch
 from topicloom.training.batches import BatchReader
 
 N_TOPICS, N_DOCS, N_BATCHES, ALPHA = 5, 16, 1500, 0.5

@@ -14,9 +14,7 @@ import torch
 
 import topicloom as tl
 from topicloom.nn.edited import Regroup, topic_counts
-from topicloom.topics.edit_files import read_edits, write_edits
-from topicloom.topics.edits import Numbering, checked_edits
-from topicloom.topics.translating import numbers_in, translated
+from topicloom.topics.edits import Numbering, checked_edits, numbers_in, read_edits, translated, write_edits
 from topicloom.training.batches import sparse_batch
 
 K = 6

@@ -29,7 +29,7 @@ from topicloom import (
 )
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
-from topicloom.models.embedded import placed_vectors
+from topicloom.models.etm import placed_vectors
 from topicloom.reports import run
 from topicloom.settings import settings_as_json, settings_as_text
 

@@ -463,7 +463,7 @@ def test_results_that_cannot_be_written_are_shown(run, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device", str(run / "metrics.json"))
 
-    monkeypatch.setattr("topicloom.reports.evaluation.write_metrics", full)
+    monkeypatch.setattr("topicloom.reports.run.write_metrics", full)
     result = call("evaluate", run, "--measures", "topic_diversity")
     assert (result.exit_code, "topic_diversity" in result.stdout) == (0, True)
     why = f"the results are not stored, because {run / 'metrics.json'} cannot be written (No space left on device)\n"

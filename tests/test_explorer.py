@@ -22,10 +22,15 @@ from topicloom.models.registry import REGISTRY
 from topicloom.nn.posteriors import GaussianPosterior
 from topicloom.reports import run
 from topicloom.reports.explorer import PageOptions, explorer_page, write_page
-from topicloom.reports.explorer.packing import pack, unpack
-from topicloom.reports.explorer.payload import largest_shares
-from topicloom.reports.explorer.positions import document_positions, topic_positions
-from topicloom.reports.explorer.relations import class_shares, period_shares
+from topicloom.reports.explorer.page import (
+    class_shares,
+    document_positions,
+    largest_shares,
+    pack,
+    period_shares,
+    topic_positions,
+    unpack,
+)
 from topicloom.topics.view import Topics
 
 HOSTILE = "<script>alert(1)</script> </script><img src=x onerror=alert(2)> \u202eevil\u202c \x00 cat dog"
@@ -188,7 +193,7 @@ def test_documents_without_a_word_are_in_no_period(topics, corpus):
 
 
 def test_of_many_classes_the_largest_are_shown(topics, monkeypatch):
-    monkeypatch.setattr("topicloom.reports.explorer.relations._MOST_CLASSES", 1)
+    monkeypatch.setattr("topicloom.reports.explorer.page._MOST_CLASSES", 1)
     found = class_shares(topics)
     assert (found["names"], found["documents"]) == (["pets"], [60])  # of its 61 documents, one has no word
 
@@ -283,11 +288,11 @@ def test_portable_inference_of_an_edited_model(topics, corpus):
 
 
 def test_weights_that_cannot_be_half_as_precise_stay_as_they_are(topics, monkeypatch):
-    monkeypatch.setattr("topicloom.reports.explorer.inference._LARGEST_ERROR", 1e-6)
+    monkeypatch.setattr("topicloom.reports.explorer.page._LARGEST_ERROR", 1e-6)
     parts = parts_of(explorer_page(topics))
     assert parts["core"][0]["precision"] == "single"
     assert parts["inference"][1]["weight"].dtype == np.float32
-    monkeypatch.setattr("topicloom.reports.explorer.inference._LARGEST_ERROR", -1)
+    monkeypatch.setattr("topicloom.reports.explorer.page._LARGEST_ERROR", -1)
     parts = parts_of(explorer_page(topics))
     assert "inference" not in parts
     assert "precision" in parts["core"][0]["no_inference"]
@@ -305,7 +310,7 @@ def test_texts_can_be_left_out_and_documents_drawn(topics, corpus):
 
 
 def test_long_texts_are_cut_and_the_page_knows_it(topics, monkeypatch):
-    monkeypatch.setattr("topicloom.reports.explorer.payload._TEXT_BYTES", 4000)
+    monkeypatch.setattr("topicloom.reports.explorer.page._TEXT_BYTES", 4000)
     parts = parts_of(explorer_page(topics))
     assert parts["core"][0]["text_length"] == 30
     assert max(map(len, parts["texts"][0]["texts"])) == 31

@@ -21,9 +21,8 @@ import topicloom as tl
 from topicloom.corpus import Corpus
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.topics.export import document_map, unique_names
-from topicloom.topics.similarity import distributional_vectors, free_names, nearest_of
-from topicloom.topics.table import Table
-from topicloom.topics.tables import describe, write_documents, write_topics
+from topicloom.topics.hierarchy import distributional_vectors, free_names, nearest_of
+from topicloom.topics.table import Table, describe, write_documents, write_topics
 
 HOSTILE = '<script>alert("1")</script> & 50 % | $x_1$ #{a}~^\\ 中文'
 TEXTS = [

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from topicloom.corpus import Corpus
-from topicloom.corpus.covariates import Categories
-from topicloom.corpus.times import parse_times
+from topicloom.corpus.fields import Categories, parse_times
 from topicloom.errors import CorpusFileError, InputError
 from topicloom.files import write_manifest
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import topicloom as tl
 from topicloom.datasets import synthetic_lda
 from topicloom.reports import figures
-from topicloom.reports.figures import pages as layout
+from topicloom.reports.figures import style as layout
 
 PLANTED = synthetic_lda(n_docs=40, n_topics=2, n_words=40, doc_length=10).corpus
 

@@ -18,7 +18,8 @@ import pytest
 from safetensors import SafetensorError
 
 import topicloom as tl
-from topicloom.corpus import Corpus, saving
+from topicloom.corpus import Corpus
+from topicloom.corpus import storage as saving
 from topicloom.errors import InputError, ModelFileError
 from topicloom.files import (
     atomic_directory,
@@ -32,8 +33,9 @@ from topicloom.files import (
     write_lines,
     write_manifest,
 )
-from topicloom.models import GSM, persistence
-from topicloom.models.persistence import load, model_class
+from topicloom.models import GSM
+from topicloom.models import loading as persistence
+from topicloom.models.loading import load, model_class
 
 TEXTS = ["red-green", "green-blue", "blue-red-red", "green"] * 3
 

@@ -11,7 +11,7 @@ import pytest
 
 import topicloom as tl
 from soak.damage import content, corpus, digest
-from topicloom.topics.run_metrics import read_metrics, read_shares
+from topicloom.topics.saved import read_metrics, read_shares
 
 VERSIONS = sorted(path.name for path in (Path(__file__).parent / "fixtures").iterdir() if path.is_dir())
 

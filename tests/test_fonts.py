@@ -12,7 +12,7 @@ from matplotlib import font_manager
 
 from topicloom.errors import InputError
 from topicloom.reports import figures, fonts
-from topicloom.reports.figures.saving import save
+from topicloom.reports.figures.style import save
 
 SHIPPED = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 STIX = str(SHIPPED / "STIXGeneral.ttf")

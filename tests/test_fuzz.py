@@ -15,15 +15,14 @@ from fuzz.campaign import one, watch
 from fuzz.case import SEEDS, Case
 from fuzz.targets import TARGETS
 from topicloom.cli import main
-from topicloom.config import read_config
 from topicloom.corpus import Corpus
-from topicloom.corpus.times import parse_times
+from topicloom.corpus.fields import parse_times
 from topicloom.embeddings import read_document_vectors, read_word_vectors
 from topicloom.errors import InputError
+from topicloom.files.content import read_config
 from topicloom.text import Pretokenized, make_tokenizer, read
-from topicloom.text.spans import token_spans
-from topicloom.topics.edit_files import read_edits
-from topicloom.topics.edits import checked_edits
+from topicloom.text.tokenizing import token_spans
+from topicloom.topics.edits import checked_edits, read_edits
 
 CASES = {
     "corpus.from_counts": 150,

@@ -7,7 +7,7 @@ import torch
 from scipy.stats import multivariate_normal
 
 from topicloom import Corpus, GaussianBATM, WordVectors, load
-from topicloom.nn.gaussian_topics import GaussianTopics
+from topicloom.nn.decoders import GaussianTopics
 
 
 def test_topics_are_densities_over_the_vocabulary():

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import topicloom as tl
-from topicloom.nn.helpers import _helpers, ahead, helped, together
-from topicloom.nn.product import product_log_likelihood
-from topicloom.training import processor
+from topicloom.nn.execution import _helpers, ahead, helped, together
+from topicloom.nn.sparse import product_log_likelihood
+from topicloom.training import loop as processor
 from topicloom.training.batches import sparse_batch
 
 CORPUS = tl.datasets.synthetic_lda(300, 5, 100, random_state=0).corpus

@@ -7,7 +7,7 @@ import torch
 import topicloom as tl
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
-from topicloom.models.interpolation import Interpolation
+from topicloom.models.inference import Interpolation
 
 PLANTED = synthetic_lda(n_docs=60, n_topics=3, n_words=40, doc_length=20)
 CORPUS = PLANTED.corpus

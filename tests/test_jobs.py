@@ -9,8 +9,9 @@ import textwrap
 
 import pytest
 
+from topicloom import processes as workers
 from topicloom.errors import InputError
-from topicloom.experiments import jobs, workers
+from topicloom.experiments import jobs
 
 WORK = """
 import os, signal, time

@@ -13,9 +13,9 @@ from scipy import sparse
 import topicloom as tl
 from batches import CPU, seeded
 from topicloom import Callback
-from topicloom.corpus.mapped import pieces, release
 from topicloom.metrics import Reference
-from topicloom.training import order
+from topicloom.text.strings import pieces, release
+from topicloom.training import batches as order
 from topicloom.training.batches import BatchReader
 from topicloom.training.state import Snapshot
 
@@ -79,7 +79,7 @@ def test_a_fit_that_reads_by_blocks_goes_on_from_the_middle_of_an_epoch(by_block
 
 def test_counting_in_pieces_changes_nothing(monkeypatch):
     whole = tl.Corpus.from_counts(CORPUS.counts)
-    monkeypatch.setattr("topicloom.corpus.mapped._AT_ONCE", 100)
+    monkeypatch.setattr("topicloom.text.strings._AT_ONCE", 100)
     parts = tl.Corpus.from_counts(CORPUS.counts)
     dense = CORPUS.counts.toarray()
     assert parts.is_whole

@@ -105,10 +105,6 @@ def test_there_are_few_layers_and_few_files_at_the_root():
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
-def test_no_file_is_too_long(file):
-    assert len((ROOT / file).read_text(encoding="utf-8").splitlines()) <= 350
-
-
 @pytest.mark.parametrize(
     ("part", "own", "others"),
     [

@@ -16,11 +16,11 @@ from planted import matched
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError, TrainingDivergedError
 from topicloom.models import Loom
+from topicloom.models.loading import load
 from topicloom.models.loom import cvb0
-from topicloom.models.loom import network as network_module
-from topicloom.models.loom.counting import _FIXED_ALPHA_PASSES, PRIOR_TOKENS, CollapsedCounts
-from topicloom.models.loom.network import LoomNetwork
-from topicloom.models.persistence import load
+from topicloom.models.loom import model as network_module
+from topicloom.models.loom.collapsed import _FIXED_ALPHA_PASSES, PRIOR_TOKENS, CollapsedCounts
+from topicloom.models.loom.model import LoomNetwork
 from topicloom.models.words import Words
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.training.batches import sparse_batch

@@ -16,9 +16,9 @@ from planted import found_shares
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
-from topicloom.models.loom import background
-from topicloom.models.loom.background import BackgroundDivision
-from topicloom.models.loom.network import LoomNetwork
+from topicloom.models.loom import collapsed as background
+from topicloom.models.loom.collapsed import BackgroundDivision
+from topicloom.models.loom.model import LoomNetwork
 from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import Snapshot, TrainingState

@@ -13,26 +13,21 @@ from scipy import integrate, sparse, special, stats
 
 from batches import double_batch_of, seeded
 from topicloom.datasets import synthetic_lda
-from topicloom.models import compiling
-from topicloom.models.loom import compiled, counting, cvb0
-from topicloom.models.loom.counting import (
+from topicloom.models.loom import collapsed as counting
+from topicloom.models.loom import compiled, cvb0
+from topicloom.models.loom.collapsed import (
     _BACKGROUND_SHARE,
     _STREAM_REFINE,
     ENCODER_PRIOR,
     PRIOR_TOKENS,
     CollapsedCounts,
 )
-from topicloom.models.loom.cvb0 import (
-    CountedTopics,
-    dirichlet_step,
-    draw_counts,
-    expected_counts,
-    sharpen,
-)
+from topicloom.models.loom.cvb0 import CountedTopics, dirichlet_step, draw_counts, expected_counts, sharpen
+from topicloom.nn import execution as compiling
 from topicloom.nn import sparse as nn_sparse
-from topicloom.nn.batch import Batch
-from topicloom.nn.helpers import helped
+from topicloom.nn.execution import helped
 from topicloom.nn.posteriors import DirichletPosterior
+from topicloom.nn.sparse import Batch
 from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02

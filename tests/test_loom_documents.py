@@ -9,8 +9,9 @@ import torch
 import topicloom as tl
 from batches import CPU
 from topicloom import Callback
-from topicloom.models.loom import documents, network
-from topicloom.models.loom.documents import LargestCounts, from_tensors, select, tensors_of, zero_counts
+from topicloom.models.loom import cvb0 as documents
+from topicloom.models.loom import model as network
+from topicloom.models.loom.cvb0 import LargestCounts, from_tensors, select, tensors_of, zero_counts
 
 PLANTED = tl.datasets.synthetic_lda(n_docs=300, n_topics=4, n_words=80, doc_length=60, random_state=0)
 

@@ -13,10 +13,10 @@ from topicloom.datasets import synthetic_lda
 from topicloom.metrics import document_npmi
 from topicloom.metrics.cooccurrence import Reference
 from topicloom.models import Loom
-from topicloom.models.loom.counting import CollapsedCounts
+from topicloom.models.loading import load
+from topicloom.models.loom.collapsed import CollapsedCounts
 from topicloom.models.loom.cvb0 import sharpen
-from topicloom.models.persistence import load
-from topicloom.models.pruning import RANKINGS, Pruning, choose_topics, select_topics
+from topicloom.models.spare_topics import RANKINGS, Pruning, choose_topics, select_topics
 from topicloom.ranking import top_words, word_scores
 
 CORPUS = synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_length=40).corpus

@@ -14,12 +14,13 @@ from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.metrics.catalogue import measures_of
 from topicloom.models import Loom
-from topicloom.models.loom import compiled_sampling, cvb0, sampling
-from topicloom.models.loom import network as network_module
+from topicloom.models.loom import cvb0, sampling
+from topicloom.models.loom import model as network_module
+from topicloom.models.loom import sampling as compiled_sampling
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
-from topicloom.models.pruning import Pruning
-from topicloom.nn.helpers import helped
+from topicloom.models.spare_topics import Pruning
+from topicloom.nn.execution import helped
 from topicloom.nn.sparse import SparseCounts
 from topicloom.training.callbacks import Callback
 

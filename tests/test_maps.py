@@ -16,7 +16,7 @@ from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.reports import figures
 from topicloom.reports.figures.style import colours_of, shortened
 from topicloom.reports.fonts import fonts_for
-from topicloom.topics.projection import project
+from topicloom.topics.export import project
 
 RNG = np.random.default_rng(0)
 CENTRES = RNG.normal(0, 8, (3, 10))

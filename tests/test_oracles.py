@@ -17,19 +17,11 @@ from batches import CPU, double_batch_of, seeded
 from topicloom.models import GSM, LDA
 from topicloom.nn import mean_field
 from topicloom.nn import sparse as nn_sparse
-from topicloom.nn.decoders import MixtureDecoder, MLPDecoder, ProductDecoder
-from topicloom.nn.divergences import kl_normal
+from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, MLPDecoder, ProductDecoder, column_softmax
 from topicloom.nn.encoders import encoder_values
 from topicloom.nn.layers import BatchNorm, dropout
-from topicloom.nn.posteriors import DirichletPosterior, GaussianPosterior
-from topicloom.nn.priors import laplace_dirichlet, standard_normal
-from topicloom.nn.softmax import column_softmax
-from topicloom.nn.sparse import (
-    TINY,
-    bag_product,
-    mixture_log_likelihood,
-)
-from topicloom.nn.topic_logits import EmbeddedTopics, FreeTopics
+from topicloom.nn.posteriors import DirichletPosterior, GaussianPosterior, kl_normal, laplace_dirichlet, standard_normal
+from topicloom.nn.sparse import TINY, bag_product, mixture_log_likelihood
 from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS = 6, 9, 3

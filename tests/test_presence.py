@@ -9,9 +9,8 @@ import torch
 import topicloom as tl
 from batches import batch_of
 from topicloom.datasets import synthetic_lda
-from topicloom.nn.decoders import Decoder, MixtureDecoder, ProductDecoder
-from topicloom.nn.log_ratio import LogRatioDecoder
-from topicloom.nn.topic_logits import FreeTopics
+from topicloom.models.nvdm import LogRatioDecoder
+from topicloom.nn.decoders import Decoder, FreeTopics, MixtureDecoder, ProductDecoder
 
 N_WORDS, N_TOPICS = 12, 3
 COUNTS = np.random.default_rng(0).poisson(1.5, (5, N_WORDS)).astype(np.float64)

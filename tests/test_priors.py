@@ -9,14 +9,13 @@ import pytest
 import torch
 
 from batches import seeded
-from topicloom.nn import divergences, samplers
-from topicloom.nn.discrepancies import diffusion_kernel, mmd
-from topicloom.nn.divergences import topic_information
-from topicloom.nn.log_ratio import LogRatioDecoder
-from topicloom.nn.priors import MixturePrior
-from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler
-from topicloom.nn.separation import SeparationTerm
-from topicloom.nn.topic_logits import FreeTopics
+from topicloom.models.nvdm import LogRatioDecoder
+from topicloom.nn import posteriors as divergences
+from topicloom.nn import samplers
+from topicloom.nn.decoders import FreeTopics
+from topicloom.nn.network import SeparationTerm
+from topicloom.nn.posteriors import MixturePrior, topic_information
+from topicloom.nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, diffusion_kernel, mmd
 
 
 def simplex(n: int, k: int, seed: int = 0) -> torch.Tensor:

@@ -16,7 +16,7 @@ import pytest
 import topicloom as tl
 from soak.kills import living
 from topicloom.errors import InputError
-from topicloom.text import chunks
+from topicloom.text import counting as chunks
 
 SOURCE = str(Path(tl.__file__).parents[1])
 TEXTS = [f"w{n % 13} v{n % 5} u{n}" for n in range(60)]

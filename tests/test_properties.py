@@ -18,14 +18,13 @@ import pytest
 from scipy import sparse
 
 from topicloom.corpus import Corpus
-from topicloom.corpus.times import parse_times
+from topicloom.corpus.fields import parse_times
 from topicloom.embeddings import WordVectors, read_word_vectors
 from topicloom.errors import InputError
 from topicloom.text import Pretokenized, make_tokenizer, read
-from topicloom.text.characters import replace_surrogates
-from topicloom.text.markup import strip_html
-from topicloom.topics.edit_files import read_edits, write_edits
-from topicloom.topics.edits import checked_edits
+from topicloom.text.strings import replace_surrogates
+from topicloom.text.tokenizing import without_html as strip_html
+from topicloom.topics.edits import checked_edits, read_edits, write_edits
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402

@@ -32,15 +32,13 @@ from topicloom.models import (
     Loom,
     ProdLDA,
 )
-from topicloom.models.published import PLAIN_VARIATIONAL, published_settings
-from topicloom.nn.batch import Batch
-from topicloom.nn.code_norm import CodeNorm
-from topicloom.nn.decoders import MixtureDecoder, ProductDecoder
+from topicloom.models.base import PLAIN_VARIATIONAL, published_settings
+from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, ProductDecoder
 from topicloom.nn.dirichlet import InverseDirichlet
 from topicloom.nn.encoders import BagEncoder, DirichletHead, GaussianHead
-from topicloom.nn.priors import MixturePrior
-from topicloom.nn.sparse import SparseCounts
-from topicloom.nn.topic_logits import EmbeddedTopics, FreeTopics
+from topicloom.nn.layers import CodeNorm
+from topicloom.nn.posteriors import MixturePrior
+from topicloom.nn.sparse import Batch, SparseCounts
 
 CORPUS = synthetic_lda(n_docs=150, n_topics=4, n_words=80, doc_length=40).corpus
 PUBLISHED = [kind for kind in MODELS if kind not in (LDA, Loom)]

@@ -9,10 +9,8 @@ from batches import batch_of
 from topicloom import NVDM
 from topicloom.datasets import synthetic_lda
 from topicloom.models import nvdm
-from topicloom.nn import readout as module
-from topicloom.nn.log_ratio import TopicCoordinates
-from topicloom.nn.readout import mixture_counts, readout
-from topicloom.nn.varimax import topic_simplex
+from topicloom.models import nvdm as module
+from topicloom.models.nvdm import TopicCoordinates, mixture_counts, readout, topic_simplex
 from topicloom.training.batches import BatchReader
 
 K, N = 4, 3000

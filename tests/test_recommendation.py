@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from topicloom.errors import InputError
-from topicloom.experiments.paired import paired_difference
-from topicloom.experiments.recommendation import recommend
-from topicloom.metrics.correction import holm
+from topicloom.experiments.comparison import recommend
+from topicloom.metrics.significance import holm, paired_difference
 
 
 def test_holm_by_hand():

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from histories import without_seconds
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
-from topicloom.models.loom import network
+from topicloom.models.loom import model as network
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import Snapshot, TrainingState
 

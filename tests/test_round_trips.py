@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import topicloom as tl
 from topicloom.nn import sparse
-from topicloom.training import epoch
+from topicloom.training import loop as epoch
 from topicloom.training.batches import BatchReader
 
 # Operations whose result, or the size of it, is read by the processor.
@@ -40,7 +40,7 @@ class Waits(TorchDispatchMode):
 
 def waits(model: tl.NeuralTopicModel, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Train as on a GPU, and return where a step waits."""
-    monkeypatch.setattr("topicloom.training.finite.defers", lambda device: True)
+    monkeypatch.setattr("topicloom.training.loop.defers", lambda device: True)
     monkeypatch.setattr(sparse, "_sizes", sparse._sizes_on_device)
     move, mode = epoch._move, Waits()
 
@@ -101,7 +101,7 @@ def test_counts_that_stay_on_the_device_make_the_same_batches(rows: list[int], m
     reader = BatchReader(CORPUS.counts, 50, torch.device("cpu"))
     usual = reader._batch(np.array(rows))
     assert reader.resident.batch(np.array(rows), torch.tensor(rows)) is None  # a CPU has them in memory already
-    monkeypatch.setattr("topicloom.training.resident.room", lambda device: 1e9)
+    monkeypatch.setattr("topicloom.training.batches.room", lambda device: 1e9)
     reader = BatchReader(CORPUS.counts, 50, torch.device("cpu")).without_empty()
     with Waits() as mode:
         batch = reader._batch(np.array(rows))
@@ -112,7 +112,7 @@ def test_counts_that_stay_on_the_device_make_the_same_batches(rows: list[int], m
 
 
 def test_counts_stay_elsewhere_if_the_device_has_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("topicloom.training.resident.room", lambda device: 1000)
+    monkeypatch.setattr("topicloom.training.batches.room", lambda device: 1000)
     reader = BatchReader(CORPUS.counts, 50, torch.device("cpu"))
     assert reader.resident.batch(np.array([0]), torch.tensor([0])) is None
     assert len(list(reader)) == 6

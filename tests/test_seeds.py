@@ -11,7 +11,7 @@ import pytest
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 from topicloom.models import GSM, LDA, MODELS
-from topicloom.models.persistence import load
+from topicloom.models.loading import load
 
 N_TOPICS = 5
 CORPUS, TOPICS, THETA = synthetic_lda(n_docs=400, n_topics=N_TOPICS, n_words=100, doc_length=60, alpha=0.1)

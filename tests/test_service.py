@@ -39,16 +39,14 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 from topicloom.reports import run as runs  # noqa: E402
-from topicloom.reports.explorer.packing import unpack  # noqa: E402
+from topicloom.reports.explorer.page import unpack  # noqa: E402
 from topicloom.service import Access, Limits, make_app  # noqa: E402
-from topicloom.service import edits as edits_module  # noqa: E402
+from topicloom.service import app as static_module  # noqa: E402
+from topicloom.service import live as edits_module  # noqa: E402
 from topicloom.service import live as live_module  # noqa: E402
-from topicloom.service import static as static_module  # noqa: E402
-from topicloom.service.guard import Guard  # noqa: E402
+from topicloom.service.guard import Guard, Measures  # noqa: E402
 from topicloom.service.index import DocumentIndex, build_index, is_current  # noqa: E402
-from topicloom.service.live import Live  # noqa: E402
-from topicloom.service.measures import Measures  # noqa: E402
-from topicloom.service.pages import Key  # noqa: E402
+from topicloom.service.live import Key, Live  # noqa: E402
 
 JSON = {"content-type": "application/json"}
 TOKEN = "a-token-of-some-length"

@@ -19,14 +19,13 @@ from pydantic import Field
 from sklearn.base import BaseEstimator
 
 import topicloom
-from topicloom.corpus.split import split
+from topicloom.corpus.parts import split
 from topicloom.errors import InputError, SettingError, nearest, on_command_line, similar
 from topicloom.models import ETM, GSM, LDA, MODELS
-from topicloom.models.persistence import model_class
+from topicloom.models.loading import model_class
 from topicloom.settings import check_settings, describe_settings, describe_value, settings_as_json, settings_as_text
 from topicloom.topics.edits import checked_edits
-from topicloom.topics.groups import groups_of
-from topicloom.topics.shares import group_shares
+from topicloom.topics.shares import group_shares, groups_of
 
 ALIASES = ("AtLeastOne", "DirichletParameter", "Rate", "Share", "Positive", "NotNegative", "Annotated")
 

@@ -17,9 +17,9 @@ from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 from topicloom.metrics import document_npmi
 from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
-from topicloom.models.persistence import load
+from topicloom.models.loading import load
 from topicloom.models.spare_topics import SpareTopics, choose_distinct
-from topicloom.nn.code_norm import Certainty, TopicShares, norm_of_mean, norm_of_spread
+from topicloom.nn.layers import Certainty, TopicShares, norm_of_mean, norm_of_spread
 from topicloom.ranking import top_words, word_scores
 from topicloom.training.batches import BatchReader, sparse_batch
 from topicloom.training.callbacks import Callback

@@ -7,9 +7,9 @@ import pytest
 
 import topicloom as tl
 from topicloom.corpus import fields
-from topicloom.corpus.fields import compact, numbers
-from topicloom.text.storage import StoredTexts
-from topicloom.text.strings import RowNumbers
+from topicloom.corpus.fields import compact
+from topicloom.corpus.fields import row_numbers as numbers
+from topicloom.text.strings import RowNumbers, StoredTexts
 
 COUNTS = np.eye(6, dtype=np.float32)
 IDS = ["a", "é", "", "10", "d", "a"]

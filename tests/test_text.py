@@ -20,13 +20,13 @@ from topicloom.text import (
     detect_language,
     languages,
     make_tokenizer,
-    segmenters,
     stop_words,
     tokenizer_from_settings,
 )
-from topicloom.text.characters import replace_surrogates
+from topicloom.text import tokenizing as segmenters
 from topicloom.text.languages import can_split, language_code, other_language
-from topicloom.text.markup import strip_html
+from topicloom.text.strings import replace_surrogates
+from topicloom.text.tokenizing import without_html as strip_html
 
 needs_icu = pytest.mark.skipif(find_spec("icu4py") is None, reason="needs icu4py, of the extra intl")
 

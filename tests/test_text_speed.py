@@ -11,14 +11,13 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from topicloom.text import Pretokenized, Tokenizer, counting, make_tokenizer, pieces
-from topicloom.text.addresses import without_addresses
-from topicloom.text.characters import normalise, replace_surrogates
-from topicloom.text.chunks import counts_of
-from topicloom.text.counting import OpenCounter
+from topicloom.text import Pretokenized, Tokenizer, counting, make_tokenizer
+from topicloom.text import tokenizing as pieces
+from topicloom.text.counting import OpenCounter, counts_of
 from topicloom.text.languages import ICU_LANGUAGES, UNSPACED
-from topicloom.text.markup import strip_html
-from topicloom.text.tokenizers import _marks
+from topicloom.text.strings import normalise, replace_surrogates
+from topicloom.text.tokenizing import _marks, without_addresses
+from topicloom.text.tokenizing import without_html as strip_html
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("matplotlib")
 from topicloom.errors import InputError, SettingError
 from topicloom.reports import figures
-from topicloom.reports.figures.sparsity import effective_topics
+from topicloom.reports.figures.mixtures import effective_topics
 
 
 def texts(axes):

@@ -160,7 +160,7 @@ def test_a_notebook_shows_names_and_words_as_text(run):
 
 
 def test_large_corpora_are_kept_only_on_demand(news, tmp_path, monkeypatch):
-    from topicloom.topics import stored
+    from topicloom.topics import saved as stored
 
     monkeypatch.setattr(stored, "_MOST_BYTES", 100)
     result = call("train", news, *[each for each in FAST if each != "--quiet"], "--out", tmp_path / "large")
@@ -419,14 +419,14 @@ def test_a_view_may_have_no_documents(run):
     ],
 )
 def test_tokens_are_found_in_texts(text, tokens, found):
-    from topicloom.text.spans import token_spans
+    from topicloom.text.tokenizing import token_spans
 
     spans = token_spans(text, tokens)
     assert [None if span is None else text[slice(*span)] for span in spans] == found
 
 
 def test_excerpts_show_the_passage_with_the_words():
-    from topicloom.text.spans import excerpt
+    from topicloom.text.tokenizing import excerpt
 
     text = "word " * 100 + "the bank raised its rates " + "word " * 100
     assert "bank raised its rates" in excerpt(text, ["bank", "rates"], 60)

@@ -24,14 +24,13 @@ from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import OutOfMemoryError, TrainingDivergedError
 from topicloom.models import ETM, GMNTM, GSM, LDA, NVDM, Loom
-from topicloom.nn.batch import Batch
 from topicloom.nn.network import Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
-from topicloom.training.adam import Adam
+from topicloom.nn.sparse import Batch
 from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback, JsonLines, ProgressBar, RunState
 from topicloom.training.loop import evaluate, train_stages
-from topicloom.training.state import Stage, TrainingPlan, TrainingState
+from topicloom.training.state import Adam, Stage, TrainingPlan, TrainingState
 
 
 class Line(TopicNetwork):
@@ -261,7 +260,7 @@ def infinite_gradient(network: Line, loss: Tensor) -> Tensor:
 )
 @pytest.mark.parametrize("deferred", [False, True])  # as on a CPU and as on a GPU
 def test_training_stops_at_the_first_value_that_is_not_finite(change, what, deferred, monkeypatch):
-    monkeypatch.setattr("topicloom.training.finite.defers", lambda device: deferred)
+    monkeypatch.setattr("topicloom.training.loop.defers", lambda device: deferred)
     plan = TrainingPlan(epochs=5, learning_rate=0.1)
     state = TrainingState.start(Line(change), plan, 0, CPU)
     watcher = Watcher(state)
@@ -285,7 +284,7 @@ def test_values_that_are_not_finite_are_in_no_snapshot(monkeypatch):
             if len(taken) > 7:
                 state.snapshot()
 
-    monkeypatch.setattr("topicloom.training.finite.defers", lambda device: True)
+    monkeypatch.setattr("topicloom.training.loop.defers", lambda device: True)
     plan = TrainingPlan(epochs=5, learning_rate=0.1)
     state = TrainingState.start(Line(spoiled(7, math.nan)), plan, 0, CPU)
     with pytest.raises(TrainingDivergedError, match="epoch 3, batch 1"):
@@ -445,7 +444,7 @@ def test_terms_of_another_player_carry_its_name_and_are_of_the_documents_it_saw(
 
 @pytest.mark.parametrize("deferred", [False, True])
 def test_a_player_that_is_not_finite_stops_training_and_takes_all_back(deferred, monkeypatch):
-    monkeypatch.setattr("topicloom.training.finite.defers", lambda device: deferred)
+    monkeypatch.setattr("topicloom.training.loop.defers", lambda device: deferred)
     network = Duel(spoiled_at=5)  # the second step of the second epoch; the first player has moved by then
     plan = TrainingPlan(epochs=5, learning_rate=0.1, schedule="constant")
     state = TrainingState.start(network, plan, 0, CPU)

@@ -12,10 +12,16 @@ from scipy.stats import bootstrap, kendalltau, kruskal, kstat, norm
 
 from topicloom.corpus.fields import Fields
 from topicloom.errors import InputError, SettingError
-from topicloom.topics.groups import by_group, groups_of, quantile_groups
-from topicloom.topics.periods import period_name, periods_of
-from topicloom.topics.shares import distinctive_words, group_shares, group_word_counts, words_of_groups
-from topicloom.topics.trends import corrected_for_skewness, over_time, topic_trends
+from topicloom.topics.shares import (
+    by_group,
+    distinctive_words,
+    group_shares,
+    group_word_counts,
+    groups_of,
+    quantile_groups,
+    words_of_groups,
+)
+from topicloom.topics.trends import corrected_for_skewness, over_time, period_name, periods_of, topic_trends
 
 
 def days(*texts: str) -> np.ndarray:

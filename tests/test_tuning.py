@@ -13,14 +13,14 @@ import yaml
 
 from histories import without_seconds
 from topicloom.corpus import Corpus
-from topicloom.corpus.split import split
+from topicloom.corpus.parts import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.experiments.protocol import Evaluator
 from topicloom.experiments.tune import OBJECTIVE, SPACE, tune
 from topicloom.files import lock_directory
 from topicloom.models import GSM, Loom
-from topicloom.models.persistence import estimator_named, load
+from topicloom.models.loading import estimator_named, load
 from topicloom.settings import check_settings
 
 PLANTED = synthetic_lda(n_docs=200, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus

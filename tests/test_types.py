@@ -7,7 +7,7 @@ from typing import get_type_hints
 import pytest
 
 import topicloom as tl
-from topicloom.metrics.vocabularies import Vocabulary
+from topicloom.metrics.cooccurrence import Vocabulary
 
 PROGRAM = """
 import numpy as np

@@ -11,8 +11,7 @@ from planted import matched
 from topicloom import NVDM, Callback, load
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
-from topicloom.nn.log_ratio import TopicCoordinates
-from topicloom.nn.varimax import topic_simplex, varimax
+from topicloom.models.nvdm import TopicCoordinates, topic_simplex, varimax
 from topicloom.training.batches import BatchReader
 
 K = 5
@@ -42,7 +41,7 @@ def test_varimax_never_lowers_its_criterion(monkeypatch):
     x = torch.randn(300, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64) ** 3
     values = []
     for steps in range(1, 12):
-        monkeypatch.setattr("topicloom.nn.varimax._STEPS", steps)
+        monkeypatch.setattr("topicloom.models.nvdm._STEPS", steps)
         y = x @ varimax(x)
         values.append(float((y**2).var(0).sum()))
     assert all(later >= earlier * (1 - 1e-9) for earlier, later in pairwise(values))

@@ -12,10 +12,10 @@ import pytest
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import on_command_line
 from topicloom.models import BATM, ETM, GMNTM, GSM, MODELS, NVDM, WLDA, DirichletVAE, Loom, ProdLDA
+from topicloom.models.autoencoders import VariationalTopicModel
 from topicloom.models.neural import NeuralTopicModel
-from topicloom.models.variational import VariationalTopicModel
 from topicloom.settings import describe_settings
-from topicloom.training.collapse import CollapseWatch
+from topicloom.training.monitors import CollapseWatch
 
 CORPUS = synthetic_lda(n_docs=60, n_topics=3, n_words=30, doc_length=20).corpus
 SMALL = {"n_topics": 3, "epochs": 1, "hidden_size": 8, "random_state": 0, "device": "cpu"}

@@ -15,14 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom import (
-    Corpus,
-    InputError,
-    WordVectors,
-    read_word_vectors,
-    train_word_vectors,
-)
-from topicloom.embeddings.inputs import as_word_vectors
+from topicloom import Corpus, InputError, WordVectors, read_word_vectors, train_word_vectors
+from topicloom.embeddings.word_vectors import as_word_vectors
 from topicloom.errors import SettingError
 
 needs_gensim = pytest.mark.skipif(find_spec("gensim") is None, reason="needs gensim, of the extra vectors")
@@ -64,7 +58,7 @@ def test_formats(kind, compressed, tmp_path):
 
 
 def test_a_long_binary_file_is_read_over_its_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("topicloom.embeddings.files._BLOCK", 7)
+    monkeypatch.setattr("topicloom.embeddings.word_vectors._BLOCK", 7)
     (tmp_path / "v.bin").write_bytes(packed(b"\n"))
     np.testing.assert_array_equal(read_word_vectors(tmp_path / "v.bin").vectors, VECTORS)
     (tmp_path / "v.txt").write_text(HEADED, encoding="utf-8")

@@ -20,15 +20,17 @@ from matplotlib.text import Text
 import topicloom as tl
 from command_line import call
 from topicloom.errors import SettingError
-from topicloom.experiments.recommendation import recommend
+from topicloom.experiments.comparison import recommend
 from topicloom.metrics import CATALOGUE
+from topicloom.reports import comparison_words as comparison
+from topicloom.reports import figure_words as words
 from topicloom.reports import fonts
 from topicloom.reports import run as runs
+from topicloom.reports import wording as measures
+from topicloom.reports.comparison_page import MEASURES, n_topics_curve
 from topicloom.reports.figures.style import wrapped
-from topicloom.reports.n_topics_curve import MEASURES, n_topics_curve
-from topicloom.reports.wording import Phrase, chosen_language, comparison, joined, measures
-from topicloom.reports.wording import figures as words
-from topicloom.text.tokenizers import Tokenizer
+from topicloom.reports.wording import Phrase, chosen_language, joined
+from topicloom.text.tokenizing import Tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph")  # fonts that are said to have characters
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,7 +80,7 @@ def test_terms_and_stages_are_those_of_the_explorers_page():
 
 def test_no_words_are_written_in_the_code_that_draws():
     """Every text that a picture shows comes from the table; these methods and arguments of matplotlib take texts."""
-    files = [*(ROOT / "src/topicloom/reports/figures").glob("*.py"), ROOT / "src/topicloom/reports/n_topics_curve.py"]
+    files = [*(ROOT / "src/topicloom/reports/figures").glob("*.py"), ROOT / "src/topicloom/reports/comparison_page.py"]
     assert len(files) > 15
     showing = {"set_title", "set_xlabel", "set_ylabel", "suptitle", "supxlabel", "supylabel", "text", "annotate"}
     for file in files:

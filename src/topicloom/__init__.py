@@ -55,11 +55,11 @@ if _TYPE_CHECKING:
     from .models import GaussianBATM as GaussianBATM
     from .models import Loom as Loom
     from .models import ProdLDA as ProdLDA
+    from .models.autoencoders import VariationalTopicModel as VariationalTopicModel
     from .models.base import TopicModel as TopicModel
-    from .models.embedded import EmbeddedTopicModel as EmbeddedTopicModel
+    from .models.etm import EmbeddedTopicModel as EmbeddedTopicModel
+    from .models.loading import load as load
     from .models.neural import NeuralTopicModel as NeuralTopicModel
-    from .models.persistence import load as load
-    from .models.variational import VariationalTopicModel as VariationalTopicModel
     from .reports import figures as figures
     from .topics.document_topics import DocumentTopics as DocumentTopics
     from .topics.view import Topics as Topics
@@ -104,10 +104,10 @@ _MODULES = {
     "ProdLDA": ".models",
     "WLDA": ".models",
     "TopicModel": ".models.base",
-    "EmbeddedTopicModel": ".models.embedded",
+    "EmbeddedTopicModel": ".models.etm",
     "NeuralTopicModel": ".models.neural",
-    "VariationalTopicModel": ".models.variational",
-    "load": ".models.persistence",
+    "VariationalTopicModel": ".models.autoencoders",
+    "load": ".models.loading",
     "DocumentTopics": ".topics.document_topics",
     "Topics": ".topics.view",
     "Callback": ".training.callbacks",

@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 import topicloom as tl
 from topicloom.reports import run
 from topicloom.reports.explorer import PageOptions, write_page
-from topicloom.topics.edit_files import read_edits
+from topicloom.topics.edits import read_edits
 from topicloom.topics.view import Topics
 
 VIEWS = ["topics", "documents", "words", "similarity", "time", "classes", "quality", "text"]

@@ -88,7 +88,7 @@ def write_run(folder: Path) -> None:
     """Write a run with all its files, the index and the edits of the service included."""
     from topicloom.reports import run
     from topicloom.service.live import Live
-    from topicloom.topics.edit_files import write_edits
+    from topicloom.topics.edits import write_edits
     from topicloom.topics.saved import EDITS
 
     fitted, documents = model("GSM", hidden_size=4), corpus()
@@ -129,9 +129,9 @@ def content(found: tl.Corpus) -> Any:
 
 def read_run(folder: Path) -> Any:
     """Return what the commands and the service find in a run."""
-    from topicloom.reports.edited_run import options_of
+    from topicloom.reports.run import options_of
     from topicloom.service.live import Live
-    from topicloom.topics.run_metrics import read_metrics, read_shares
+    from topicloom.topics.saved import read_metrics, read_shares
 
     topics = tl.Topics.from_run(folder, device="cpu")
     live = Live.open(folder)
@@ -159,7 +159,7 @@ def write_checkpoints(folder: Path) -> None:
 
 def read_checkpoints(folder: Path) -> Any:
     """Return what a checkpoint has."""
-    from topicloom.training.checkpoint_files import read_checkpoint
+    from topicloom.training.checkpoints import read_checkpoint
 
     found = read_checkpoint(folder / "checkpoint-1.safetensors")
     tensors = [[name, tensor.numpy()] for name, tensor in sorted(found.snapshot.tensors.items())]

@@ -34,9 +34,9 @@ from ray.cluster_utils import Cluster
 import topicloom as tl
 from topicloom.corpus import Corpus
 from topicloom.experiments.compare import compare
-from topicloom.experiments.fitting import SavedParts
+from topicloom.experiments.jobs import SavedParts
 from topicloom.experiments.tune import tune
-from topicloom.processes.cluster import NodeCalls
+from topicloom.processes import NodeCalls
 
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 N_DOCUMENTS = 200_000  # of the corpus that is prepared, which are about 30 chunks

@@ -100,7 +100,7 @@ def stage_of(run: Path) -> str:
     written = sorted((run / "checkpoints").glob("checkpoint-*")) if (run / "checkpoints").is_dir() else []
     if not written:
         return UNSTARTED[0]
-    from topicloom.training.checkpoint_files import read_checkpoint
+    from topicloom.training.checkpoints import read_checkpoint
 
     newest = max(written, key=lambda path: int(path.stem.partition("-")[2]))
     checkpoint = read_checkpoint(newest)

@@ -5,7 +5,7 @@ Heavy modules, PyTorch above all, are imported inside the commands, so that help
 
 from typer.models import CommandInfo
 
-from . import analyses, apply, edit, explore, exporting, figures, read, searches, serve, show, train
+from . import analyses, apply, edit, exporting, searches, show, train, views
 from .shell import app, main
 
 _ORDER = (  # of the commands in the help: from texts to a run, then what people do with a run
@@ -27,13 +27,10 @@ __all__ = [
     "app",
     "apply",
     "edit",
-    "explore",
     "exporting",
-    "figures",
     "main",
-    "read",
     "searches",
-    "serve",
     "show",
     "train",
+    "views",
 ]

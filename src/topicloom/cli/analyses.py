@@ -4,20 +4,66 @@ from __future__ import annotations
 
 import logging
 import shlex
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from ..errors import InputError
-from .bars import bars, periods_of_a_bar
-from .files import check_new, check_table, mention_edits, open_topics
-from .options import Allow, AsJson, Overwrite, QuietNotes, Run, number_or_name
+from .options import (
+    Allow,
+    AsJson,
+    Overwrite,
+    QuietNotes,
+    Run,
+    check_new,
+    check_table,
+    mention_edits,
+    number_or_name,
+    open_topics,
+)
 from .shell import command, print_json, print_table
 
 if TYPE_CHECKING:
     from ..topics.table import Table
+
+
+# Shares over time as bars of text, as wide as the terminal has room for them.
+
+_BARS = "▁▂▃▄▅▆▇█"
+_LEAST = 8
+
+
+def periods_of_a_bar(n_periods: int, n_others: int) -> int:
+    """Return how many periods share a bar, so that all bars fit on a line of the terminal.
+
+    Args:
+        n_periods: the number of periods.
+        n_others: the characters that the other columns need.
+    """
+    room = max(Console().width - n_others, _LEAST)
+    return -(-n_periods // room)
+
+
+def bars(shares: Sequence[float], n_docs: Sequence[int], each: int = 1) -> str:
+    """Draw shares as bars: the highest is that of the largest share; a gap stands for no documents.
+
+    Args:
+        shares: the share of a topic in each period; NaN where there is no document.
+        n_docs: the number of documents in each period.
+        each: the number of consecutive periods of a bar, which shows the mean over their documents.
+    """
+    values = []
+    for start in range(0, len(shares), each):
+        part = [(share, n) for share, n in zip(shares[start : start + each], n_docs[start:], strict=False) if n]
+        values.append(sum(share * n for share, n in part) / sum(n for _, n in part) if part else None)
+    top = max((value for value in values if value is not None), default=0.0) or 1.0
+    heights = (None if value is None else min(int(value / top * len(_BARS)), len(_BARS) - 1) for value in values)
+    return "".join(" " if height is None else _BARS[height] for height in heights)
+
 
 logger = logging.getLogger("topicloom")
 
@@ -170,7 +216,7 @@ def by(
     The test of differences (Kruskal-Wallis) is corrected for the number of topics after Holm. The file of --out has the
     share of every topic in every group, with its interval.
     """
-    from ..corpus.covariates import Categories
+    from ..corpus.fields import Categories
 
     check_table(out, overwrite)
     view = open_topics(run)
@@ -262,8 +308,8 @@ def match(
     logger.info("%s", found.table().title)
     _write(found.table(), out)
     if edits is not None:
-        from ..models.persistence import load
-        from ..topics.edit_files import write_edits
+        from ..models.loading import load
+        from ..topics.edits import write_edits
 
         write_edits(edits, [{"rename": found.renames()}], load(run, device="cpu", allow=allow or ()).fingerprint)
         apply = shlex.join(["topicloom", "edit", str(run), "--edits", str(edits)])

@@ -13,10 +13,22 @@ import typer
 
 from ..errors import InputError
 from ..files import holds_corpus
-from .corpora import check_source
-from .corpora import document_vectors as read_vectors
-from .files import check_new, mention_edits
-from .options import Allow, AsJson, Device, DocumentVectors, Excel, Overwrite, QuietNotes, Reading, Run, read_names
+from .options import (
+    Allow,
+    AsJson,
+    Device,
+    DocumentVectors,
+    Excel,
+    Overwrite,
+    QuietNotes,
+    Reading,
+    Run,
+    check_new,
+    check_source,
+    mention_edits,
+    read_names,
+)
+from .options import document_vectors as read_vectors
 from .shell import command, exact_stdout, print_evaluation, print_json
 from .train import reading_of
 
@@ -67,9 +79,9 @@ def infer(
     find_model(run)
     check_source(file, options)
     mention_edits(run)
-    from ..models.persistence import load
-    from ..topics.stored import known_covariates
-    from ..topics.tables import write_documents
+    from ..models.loading import load
+    from ..topics.saved import known_covariates
+    from ..topics.table import write_documents
 
     vectors = None if document_vectors is None else read_vectors(file, options, document_vectors)
     model = load(run, device=device, allow=allow or ())
@@ -122,7 +134,7 @@ def evaluate(
     if texts is not None:
         check_source(texts, options)
     mention_edits(run)
-    from ..reports.evaluation import Request, evaluate_run
+    from ..reports.run import Request, evaluate_run
 
     names = None if measures is None else read_names(measures)
     request = Request(
@@ -158,7 +170,7 @@ def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Itera
 def _chunks(model: TopicModel, source: str, options: Reading, fields: Mapping[str, FieldKind]) -> Iterator[Corpus]:
     """The documents of a file or of a saved corpus, over the words of the model; those of a file with known fields."""
     from ..corpus import Corpus
-    from ..corpus.reading import documents_of_file
+    from ..corpus.inputs import documents_of_file
 
     if holds_corpus(source):
         corpus = Corpus.load(source)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
-from .files import mention_edits, open_topics
 from .options import (
     Allow,
     AsJson,
@@ -22,7 +21,9 @@ from .options import (
     Quiet,
     Run,
     Words,
+    mention_edits,
     number_or_name,
+    open_topics,
     read_names,
 )
 from .shell import command, print_json, show_topics
@@ -67,7 +68,7 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Merge, drop, split and name topics, and write a new run. All numbers are those that `topics RUN` shows."""
-    from ..reports.place import require_place
+    from ..topics.saved import require_place
 
     given = _direct_edits(merge, drop, split, rename, reduce_to)
     if edits is None and replay is None and not given:
@@ -77,7 +78,7 @@ def edit(
     if replay is not None and (edits is not None or given):
         raise InputError("--replay cannot be combined with other edits; edit the run that it writes")
     require_place(out, overwrite)
-    from ..reports.edited_run import edited_topics
+    from ..reports.run import edited_topics
     from ..topics.view import Topics
 
     if edits is None:
@@ -111,7 +112,7 @@ def name(
 ) -> None:
     """Name the topics of a run by a rule, or by a function of your own that gets words and documents."""
     if out is not None:
-        from ..reports.place import require_place
+        from ..topics.saved import require_place
 
         require_place(out, overwrite)
     namer: Any = _function(rule) if ":" in rule else rule
@@ -132,8 +133,8 @@ def _write(
 ) -> None:
     """Write and show edited topics."""
     from ..files import lock_directory
-    from ..reports.edited_run import options_of, write_edited
-    from ..topics.tables import describe
+    from ..reports.run import options_of, write_edited
+    from ..topics.table import describe
 
     if out is not None:
         with lock_directory(out):

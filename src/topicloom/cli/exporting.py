@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from .corpora import check_source, open_corpus
-from .files import check_new, check_table, open_topics
-from .options import Allow, AsJson, Excel, Overwrite, Preparing, Quiet, Run
+from .options import (
+    Allow,
+    AsJson,
+    Excel,
+    Overwrite,
+    Preparing,
+    Quiet,
+    Run,
+    check_new,
+    check_source,
+    check_table,
+    open_corpus,
+    open_topics,
+)
 from .shell import command, print_json, print_table
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import typer
 
 from ..errors import InputError
 from ..files import holds_corpus
-from .corpora import check_source, need_order, open_corpus, with_column
 from .options import (
     AsJson,
     FigureLanguages,
@@ -23,11 +22,15 @@ from .options import (
     Quiet,
     Sampler,
     Seed,
-    Topics,
+    check_source,
+    need_order,
+    open_corpus,
     read_names,
     read_numbers,
     read_weights,
+    with_column,
 )
+from .options import NTopics as Topics
 from .shell import command, muted, print_json, print_table
 
 if TYPE_CHECKING:

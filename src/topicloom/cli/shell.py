@@ -30,7 +30,7 @@ from ..processes import limit_spinning
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
-    from ..topics.tables import Topic
+    from ..topics.table import Topic
 
 logger = logging.getLogger("topicloom")
 

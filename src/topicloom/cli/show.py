@@ -1,16 +1,115 @@
-"""Commands that show the models and the topics of a run. They load PyTorch only if they need it."""
+"""Commands that show the models, the topics and the documents of a run. They load PyTorch only if they need it."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from .files import mention_edits
-from .options import AsJson, Run, Words
+from ..display import printable
+from .options import Allow, AsJson, Run, Words, mention_edits, number_or_name, open_topics
 from .shell import command, print_json, print_table, show_topics
+
+# Commands that show what the topics of a run are about: documents, tokens and find. They seldom load PyTorch.
+
+Topic = Annotated[str, typer.Argument(help="The number or the name of a topic.")]
+
+
+class Kind(StrEnum):
+    """Which documents of a topic are shown."""
+
+    typical = "typical"
+    diverse = "diverse"
+    recent = "recent"
+
+
+@command
+def documents(
+    run: Run,
+    topic: Topic,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
+    kind: Annotated[
+        Kind,
+        typer.Option(help="typical: the largest shares; diverse: typical, but unlike one another; recent: the latest."),
+    ] = Kind.typical,
+    length: Annotated[
+        int,
+        typer.Option(
+            min=20,
+            help="Show at most this many characters of a text: the passage with the most typical words.",
+        ),
+    ] = 200,
+    as_json: AsJson = False,
+) -> None:
+    """Show documents of a topic, with the words in them that are most typical of it."""
+    topics = open_topics(run)
+    number = topics.number_of(number_or_name(topic))
+    found = topics.documents_of(number, n, kind.value, length=length)
+    if as_json:
+        print_json({"run": str(run), "topic": number, "name": topics.names[number], "documents": found.to_dicts()})
+        return
+    names = [name for name in ("id", "share", "label", "time", "words", "text") if any(map(_is_known, found[name]))]
+    rows = ([_cell(name, row[name]) for name in names] for row in found.rows())
+    print_table(names or ["no document has more of this topic than of the average topic"], rows)
+
+
+@command
+def tokens(
+    run: Run,
+    document: Annotated[str, typer.Argument(help="The number or the id of a document, or a new text.")],
+    allow: Allow = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a document with its tokens in the colours of their topics."""
+    from rich.console import Console
+
+    topics = open_topics(run, allow)
+    known = document in topics.documents.ids
+    found = topics.topics_of(int(document) if document.isdecimal() and not known else document)
+    if as_json:
+        shares = [{"topic": k, "name": name, "share": round(share, 6)} for k, name, share in found.topics]
+        each = [token._asdict() for token in found.tokens]
+        print_json({"run": str(run), "text": found.text, "topics": shares, "tokens": each})
+    else:
+        Console(highlight=False).print(found)
+
+
+@command
+def find(
+    run: Run,
+    query: Annotated[str, typer.Argument(metavar="WORD|TEXT", help="A word, or a text in quotation marks.")],
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of topics.")] = 5,
+    allow: Allow = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the topics of a word or of a text."""
+    topics = open_topics(run, allow)
+    found = topics.find_topics(query, n)
+    if as_json:
+        print_json({"run": str(run), "query": query, "topics": found.to_dicts()})
+        return
+    named = any(topics.given_names)  # otherwise a name would only repeat the first words
+    rows = (
+        [str(row["topic"]), f"{row['weight']:.1%}", *([row["name"]] if named else []), " ".join(row["words"])]
+        for row in found.rows()
+    )
+    print_table(["topic", "weight", *(["name"] if named else []), "words"], rows, n_numbers=2)
+
+
+def _is_known(value: object) -> bool:
+    return value is not None and value != ""
+
+
+def _cell(name: str, value: object) -> str:
+    if name == "share":
+        return f"{value:.1%}"
+    if name == "time" and value is not None:
+        return str(value)[:10]
+    text = " ".join(map(str, value)) if isinstance(value, list) else str("" if value is None else value)
+    return printable(text)  # a text of a user must not change the terminal
 
 
 @command
@@ -34,7 +133,7 @@ def models(
         else:
             print_table(["model", "what it is"], summaries.items())
         return
-    from ..models.persistence import model_class
+    from ..models.loading import model_class
     from ..settings import describe_settings
 
     kind = model_class(name)
@@ -59,9 +158,8 @@ def topics(
     as_json: AsJson = False,
 ) -> None:
     """Show the topics of a run."""
-    from ..topics.run_metrics import read_shares
-    from ..topics.saved import read_topics
-    from ..topics.tables import describe
+    from ..topics.saved import read_shares, read_topics
+    from ..topics.table import describe
 
     mention_edits(run)
     saved = read_topics(run)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from dataclasses import asdict, fields, replace
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._version import __version__
-from ..errors import InputError
+from ..errors import InputError, TrainingInterrupted
 from ..files import holds_corpus
-from .continuing import continue_run
-from .corpora import check_source, need_order, open_corpus, with_covariates, with_document_vectors
-from .held_out import HeldOut
+from ..training.checkpoints import read_interval
 from .options import (
     Allow,
     AsJson,
@@ -28,6 +33,7 @@ from .options import (
     FigureLanguage,
     FigureLanguages,
     Font,
+    HeldOut,
     Model,
     Overwrite,
     Preparing,
@@ -36,20 +42,422 @@ from .options import (
     Recipe,
     Seed,
     Source,
-    Topics,
     Words,
+    check_source,
+    need_order,
+    open_corpus,
     read_names,
     read_setting,
+    with_covariates,
+    with_document_vectors,
 )
-from .outcome import MONITORED, Outcome, train_run
-from .repeating import repeating
-from .shell import command, print_json
-from .together import are_several, together
+from .options import NTopics as Topics
+from .shell import command, print_json, reason_of, show_topics
 
 if TYPE_CHECKING:
+    from ..corpus import Corpus
     from ..models.base import TopicModel
+    from ..training.checkpoints import Checkpoints
+
+
+# The options of a run, as a file with which `train --config` repeats it.
+
+_ALWAYS = ("language", "min_df", "max_df")  # which a paper should report
+_NO_RESULT = ("n_jobs", "cluster")  # which change nothing in the corpus
+_OWN_OPTION = ("n_topics", "random_state", "epochs", "device", "verbose")
+
+
+def repeating(
+    source: str,
+    options: Preparing,
+    covariates: Sequence[str],
+    further: Mapping[str, str],
+    name: str,
+    model: TopicModel,
+    version: str,
+) -> str:
+    """Return the content of train.yaml: every option that decides what is learned, and the settings of the model.
+
+    Settings that have their defaults are left out; the comment names the version of topicloom, whose defaults they are.
+
+    Args:
+        source: what the run was trained on; "-" is not written, as standard input cannot be read again.
+        options: how the source was read and its words were counted. A saved corpus has no such options.
+        covariates: the columns that were kept as covariates.
+        further: further options that name documents which are not learned from, or what is known of documents.
+        name: the model, as it was given.
+        model: the model with its settings.
+    """
+    import yaml
+
+    from ..files import holds_corpus
+    from ..settings import path_settings
+
+    content: dict[str, Any] = {} if source == "-" else {"source": str(Path(source).resolve())}
+    if not holds_corpus(source):
+        content |= _of_text(options)
+    if covariates:
+        content["covariate"] = list(covariates)
+    content |= further
+    settings = model.get_params(deep=False)
+    defaults = {field.name: field.default for field in fields(model)}
+    content |= {"model": name, "topics": settings["n_topics"]}
+    content |= {} if settings.get("epochs") is None else {"epochs": settings["epochs"]}
+    content["seed"] = settings["random_state"]
+    content |= {} if settings["device"] == "auto" else {"device": settings["device"]}
+    files = path_settings(type(model))
+    own = {
+        setting: _absolute(value) if setting in files else value
+        for setting, value in settings.items()
+        if setting not in _OWN_OPTION and value != defaults[setting]
+    }
+    content |= {"settings": json.loads(json.dumps(own, default=str))} if own else {}
+    about = f"# topicloom {version}: `topicloom train --config` with this file repeats the training\n"
+    return about + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+
+
+def _of_text(options: Preparing) -> dict[str, Any]:
+    found = {}
+    for option, value in asdict(options).items():
+        if option in _NO_RESULT or (value == getattr(Preparing(), option) and option not in _ALWAYS):
+            continue
+        is_file = option == "user_dictionary" or (option == "stop_words" and value not in ("auto", "none"))
+        found[option] = _absolute(value) if is_file else value
+    return found
+
+
+def _absolute(value: Any) -> Any:
+    """Return the path of a file in a form that any directory understands, and another value as it is."""
+    return str(Path(value).resolve()) if isinstance(value, str | Path) and Path(value).is_file() else value
+
+
+# What the commands that train share: where a run is written, how it goes on, and what is shown of it.
 
 logger = logging.getLogger("topicloom")
+
+MONITORED = "document_npmi"  # which needs only the counts
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where a training command writes its run, and what it writes and shows.
+
+    With `helps`, this process trains with others, the first of which does all that.
+    """
+
+    out: Path | None
+    doc_topics: DocTopics = DocTopics.csv
+    texts: bool = True
+    documents: bool | None = None
+    excel: bool = False
+    explorer: bool = False
+    font: str | None = None
+    words: int = 10
+    quiet: bool = False
+    as_json: bool = False
+    overwrite: bool = False
+    resume: bool = False
+    checkpoint_every: str | None = None  # None writes no checkpoints
+    helps: bool = False
+    figure_language: FigureLanguages = FigureLanguages.auto
+
+    def require_place(self) -> None:
+        """Check that the run and its checkpoints can be written, without loading PyTorch."""
+        from ..topics.saved import require_place
+
+        if self.checkpoint_every is not None:
+            read_interval(self.checkpoint_every)
+        elif self.resume:
+            raise InputError("a run goes on from its checkpoints; leave out --checkpoint-every none")
+        if self.out is not None:
+            require_place(self.out, self.overwrite, self.resume)
+
+    def locked(self) -> ExitStack:
+        """A context in which no other process writes to the run's directory."""
+        from ..files import lock_directory
+
+        stack = ExitStack()
+        if self.out is not None and not self.helps:
+            stack.enter_context(lock_directory(self.out))
+        return stack
+
+    def checkpoints(self, more_epochs: int | None = None) -> Checkpoints | None:
+        """The checkpoints of the run. Those of an earlier one are removed, unless it goes on."""
+        from ..distributed import current
+        from ..topics.saved import CHECKPOINTS
+        from ..training.checkpoints import Checkpoints
+
+        if self.out is None:
+            return None
+        folder = self.out / CHECKPOINTS
+        if not self.resume and more_epochs is None:
+            if not self.helps:
+                shutil.rmtree(folder, ignore_errors=True)
+            current().wait()
+        return None if self.checkpoint_every is None else Checkpoints(folder, self.checkpoint_every, more_epochs)
+
+
+def train_run(
+    model: TopicModel,
+    corpus: Corpus,
+    outcome: Outcome,
+    source: dict[str, Any] | None = None,
+    monitor: Sequence[str] = (MONITORED,),
+    monitor_every: int = 5,
+    more_epochs: int | None = None,
+    again: str | None = None,
+    validation: Corpus | None = None,
+) -> None:
+    """Train a model, write its run, and show its topics.
+
+    Args:
+        source: what the run notes about where the documents are from.
+        monitor, monitor_every: as for `TopicModel.fit`.
+        more_epochs: the epochs that are added to a finished run; None trains as the settings say.
+        again: the content of the run's train.yaml, with which it can be repeated; None writes none.
+        validation: held-out documents over the words of the corpus, whose loss is measured; None for none.
+    """
+    from ..distributed import current
+    from ..reports import run
+    from ..topics.table import describe
+
+    out = outcome.out
+    checkpoints = outcome.checkpoints(more_epochs)
+    if checkpoints is not None and outcome.resume and _has_finished(model, corpus, outcome, validation):
+        return
+    try:
+        place = None if outcome.helps else out
+        seconds = run.fit(model, corpus, place, monitor, monitor_every, checkpoints, validation)
+    except TrainingInterrupted as stopped:
+        if current().size > 1:
+            again = "; start all processes again with --resume, and training goes on"
+            raise TrainingInterrupted("" if outcome.helps else f"{stopped}{again}", stopped.signal) from None
+        again = shlex.join(["topicloom", *sys.argv[1:], *([] if outcome.resume else ["--resume"])])
+        raise TrainingInterrupted(f"{stopped}; go on with: {again}", stopped.signal) from None
+    if outcome.helps:
+        return
+    documents = model.infer(corpus)
+    found = describe(model, documents.shares, outcome.words)
+    measured = None
+    if out is not None:
+        options = run.RunOptions(
+            outcome.doc_topics.value, outcome.texts, outcome.documents, outcome.excel, outcome.explorer, outcome.font,
+            outcome.figure_language.value,
+        )  # fmt: skip
+        state = None if checkpoints is None else checkpoints.finished_file
+        try:
+            measured = run.write(out, model, corpus, documents, seconds, options, source, state, again)
+        except (InputError, OSError) as error:
+            if state is None or not state.exists():
+                raise
+            raise InputError(
+                f"{reason_of(error)}; training has ended, and {state} has its result: once there is room, the same "
+                "command with --resume writes the run"
+            ) from None
+    if outcome.as_json:
+        print_json(
+            {
+                "run": None if out is None else str(out),
+                "n_documents": corpus.n_docs,
+                "n_words": corpus.n_words,
+                "seconds": round(seconds, 3),
+                "topics": found,
+                "metrics": measured,
+            }
+        )
+    elif not outcome.quiet:
+        show_topics(found)
+    logger.info("trained in %.1f seconds%s", seconds, "" if out is None else f"; the run is in {out}")
+
+
+def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome, validation: Corpus | None) -> bool:
+    """Whether there is nothing to go on with, because the run of this model and these documents is complete.
+
+    Raises:
+        InputError: the directory has a complete run of another model, or of other documents.
+    """
+    from ..topics.saved import STATE, is_finished
+    from ..training.checkpoints import require_same_fit
+
+    if outcome.out is None or not is_finished(outcome.out):
+        return False
+    again = "the run has finished, so give `overwrite=True` and not `resume=True`, or another place, to train a new one"
+    require_same_fit(outcome.out / STATE, model, corpus, again, validation)
+    topics = shlex.join(["topicloom", "topics", str(outcome.out)])
+    logger.info("the run in %s has finished; see it with: %s", outcome.out, topics)
+    if outcome.as_json:
+        print_json({"run": str(outcome.out)})
+    return True
+
+
+# `train` in several processes that a launcher such as torchrun has started; the first one writes the run.
+
+
+def are_several() -> bool:
+    """Whether a launcher has started this process together with others."""
+    size = os.environ.get("WORLD_SIZE", "")
+    return size.isdecimal() and int(size) > 1
+
+
+@contextmanager
+def together(outcome: Outcome, source: str) -> Iterator[Outcome]:
+    """Join the other processes, if there are any, and yield what this process does with the run.
+
+    Raises:
+        InputError: the documents cannot be read by more than one process.
+    """
+    if not are_several():
+        yield outcome
+        return
+    if source == "-":
+        raise InputError("several processes cannot read standard input; give a file, or a corpus that prepare wrote")
+    from ..distributed import join
+
+    with join() as ranks:
+        if not ranks.is_first:
+            logging.getLogger("topicloom").setLevel(logging.ERROR)
+            outcome = replace(outcome, helps=True, quiet=True)
+        yield outcome
+
+
+# `train --continue`: more epochs for a run that has finished.
+
+
+def continue_run(
+    outcome: Outcome,
+    source: str | None,
+    options: Preparing,
+    epochs: int | None,
+    device: str,
+    allow: Sequence[str],
+    monitor: Sequence[str],
+    monitor_every: int,
+    held_out: HeldOut,
+) -> None:
+    """Train the run in `outcome.out` for more epochs, and replace it.
+
+    With `outcome.resume`, a run that has these epochs already stays as it is, so that the command can be repeated.
+
+    Args:
+        source, options: the documents of the run, if it does not hold them.
+        epochs: how many epochs are added.
+        device: where the model is trained.
+        allow: modules of the user's own that may be imported for the model's class.
+        monitor, monitor_every: as for `train_run`.
+        held_out: the documents that it does not learn from, if they are not those that the run has noted.
+    """
+    from ..topics.saved import CHECKPOINTS, STATE, is_finished, is_stopped
+    from ..training.checkpoints import epochs_added, goes_beyond
+
+    run = outcome.out
+    assert run is not None
+    if epochs is None:
+        raise InputError(f"give the number of epochs to add to {run}, such as --epochs +50")
+    if outcome.checkpoint_every is None:
+        raise InputError("`continue` needs checkpoints; leave out --checkpoint-every none")
+    if epochs < 1:
+        raise InputError(f"`epochs={epochs}` should be a whole number from 1, which is added to the epochs of {run}")
+    with outcome.locked():
+        if outcome.resume and is_finished(run) and epochs_added(run / STATE) == epochs:
+            logger.info("%s has these %d further epochs already; leave out --resume to add as many again", run, epochs)
+            if outcome.as_json:
+                print_json({"run": str(run)})
+            return
+        model, about = _estimator(run, device, allow, outcome)
+        if is_stopped(run) and not (outcome.resume or outcome.overwrite):
+            raise InputError(
+                f"{run} was being continued and was stopped; `resume=True` goes on, `overwrite=True` starts again"
+            )
+        # Until the first checkpoint of the added epochs is written, there is only the state from which they begin.
+        goes_on = is_stopped(run) and outcome.resume and goes_beyond(run / CHECKPOINTS, run / STATE)
+        held_out.check(model)
+        noted = about.get("source")
+        corpus, validation = _documents(run, model, noted, source, options, held_out, quiet=outcome.quiet)
+        fresh = type(model)(**_settings(model))
+        if not goes_on:
+            _begin_from_final_state(run, fresh, corpus, validation)
+        train_run(
+            fresh,
+            corpus,
+            outcome,
+            noted,
+            monitor,
+            monitor_every,
+            None if goes_on else epochs,
+            validation=validation,
+        )
+
+
+def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -> tuple[TopicModel, Mapping[str, Any]]:
+    """The run's model, whose settings the fit has, and the content of metrics.json."""
+    from ..models.loading import load
+    from ..topics.saved import read_metrics
+
+    model = load(run, device=device, allow=allow)
+    if model.edits:
+        raise InputError(
+            f"the model in {run} was edited, and an edited model cannot be trained further; continue the run that was "
+            f"edited, and then give it the same edits: topicloom edit RUN --replay {shlex.quote(str(run))} --out EDITED"
+        )
+    model.set_params(verbose=not outcome.quiet)
+    return model, read_metrics(run)
+
+
+def _settings(model: TopicModel) -> dict[str, Any]:
+    """The settings of the run's fit. A saved model has fixed word vectors in its weights, and not as a setting."""
+    from ..embeddings.word_vectors import WordVectors
+
+    settings: dict[str, Any] = model.get_params(deep=False)
+    if settings.get("fixed_word_vectors"):
+        settings["word_vectors"] = WordVectors(model.vocabulary_, model.word_embeddings_)
+    return settings
+
+
+def _documents(
+    run: Path, model: TopicModel, noted: Any, source: str | None, options: Preparing, given: HeldOut, *, quiet: bool
+) -> tuple[Corpus, Corpus | None]:
+    """The documents that the run was trained on, given or held by it, and those for validation, given or noted."""
+    from ..topics.saved import DOCUMENTS, read_stored
+
+    held_out = given or HeldOut.recorded(noted)
+    if source is not None:
+        check_source(source, options)
+        add_parts = held_out.with_parts(source, options)
+        corpus = add_parts(open_corpus(source, options, progress=not quiet))
+        return held_out.divide(corpus, model, None if holds_corpus(source) else [])
+    if not holds_corpus(run / DOCUMENTS):
+        raise InputError(
+            f"{run} does not hold its documents; give what it was trained on, with the options of that call: "
+            f"topicloom train FILE --continue {shlex.quote(str(run))} ..."
+        )
+    corpus = read_stored(run, model.vocabulary_, model.n_topics)[0]
+    if held_out.split is None:
+        return corpus, held_out.documents(corpus)
+    from ..corpus.inputs import parts_of_source
+
+    path, reading, fields = (noted or {}).get("path"), held_out.reading or {}, corpus.fields.kinds()
+    if path is None:
+        raise InputError(f"{run} does not say which file it was trained on; give it, with the options of that call")
+    parts = parts_of_source(path, model.vocabulary_, model.tokenizer_, reading, fields, held_out.split)
+    return corpus, held_out.measured(parts, model)
+
+
+def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus, validation: Corpus | None) -> None:
+    """Make the final state of a run the first checkpoint, if it is that of the model and the documents."""
+    from ..topics.saved import CHECKPOINTS, STATE
+    from ..training.checkpoints import CHECKPOINT, final_state
+
+    if not (run / STATE).is_file():
+        raise InputError(
+            f"{run} has no {STATE}, so it cannot be continued; runs have it if they are trained with checkpoints"
+        )
+    advice = "a run is trained further with its own documents and versions"
+    state = final_state(run / STATE, model, corpus, advice, validation)
+    folder = run / CHECKPOINTS
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    state.write(folder / CHECKPOINT.format(1))
+
 
 _MODEL, _TOPICS = "loom", 20  # by default
 
@@ -276,8 +684,8 @@ def _monitored(text: str) -> list[str]:
 
 def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Recipe = Recipe.default) -> TopicModel:
     """A model whose settings are valid and whose device is there: mistakes are found before anything is read."""
-    from ..models.persistence import model_class
-    from ..models.published import published_settings
+    from ..models.base import published_settings
+    from ..models.loading import model_class
     from ..models.registry import REGISTRY
     from ..settings import check_settings, from_text
     from ..training.batches import choose_device
@@ -307,7 +715,7 @@ def _default_place(source: str) -> Path:
 
 
 def _source_of(run: Path) -> str | None:
-    from ..topics.run_metrics import read_metrics
+    from ..topics.saved import read_metrics
 
     try:
         path = read_metrics(run)["source"]["path"]

@@ -13,15 +13,11 @@ from scipy import sparse
 
 from ..errors import InputError, SettingError
 from ..text import AnyTokenizer, CustomTokenizer
-from ..text.characters import brief
-from ..text.chunks import counts_of
-from ..text.counting import Counts
-from ..text.storage import TextWriter
-from .covariates import Categories, Covariate
-from .fields import Fields, compact, numbers
-from .mapped import release
-from .remarks import warn_of_empty, warn_of_ids
-from .vocabulary import Filters, index_type
+from ..text.counting import Counts, counts_of
+from ..text.strings import TextWriter, brief, release
+from .building import Filters, index_type
+from .counts import warn_of_empty, warn_of_ids
+from .fields import Categories, Covariate, Fields, compact, row_numbers
 
 if TYPE_CHECKING:
     from .corpus import Corpus
@@ -238,8 +234,8 @@ def _filled(
 
 
 def _joined_ids(parts: Sequence[Fields], sizes: Sequence[int]) -> Sequence[str]:
-    if all(part.ids == numbers(size) for part, size in zip(parts, sizes, strict=True)):
-        return numbers(sum(sizes))
+    if all(part.ids == row_numbers(size) for part, size in zip(parts, sizes, strict=True)):
+        return row_numbers(sum(sizes))
     return _all_strings([part.ids for part in parts])
 
 

@@ -5,27 +5,184 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from ..display import html_table
+from ..errors import InputError
 from ..files import as_path, atomic_directory, lock_directory, require_free
-from ..metrics.vocabularies import Vocabulary
+from ..metrics import Reference
+from ..metrics.cooccurrence import Total, Vocabulary
 from ..text import AnyTokenizer, Document, Pretokenized, read
-from ..text.chunks import counts_of
-from ..text.counting import Counts, Text, columns_of, remap
-from .builder import Built, TokenizerLike, build, choose_tokenizer
+from ..text.counting import Counts, Text, columns_of, counts_of, remap
+from ..text.strings import asked_rows, release, rows_of
+from .building import Built, Filters, TokenizerLike, build, choose_tokenizer
 from .concatenation import WithConcatenation
-from .counts import CountedDocuments, checked_counts, checked_vocabulary, wanted_words
-from .fields import Fields, WithFields
+from .counts import CountedDocuments, checked_counts, checked_vocabulary, wanted_words, warn_of_empty, warn_of_ids
+from .fields import Categories, Fields, WithFields
 from .frames import check_options, given_texts, read_frame, words_of
-from .mapped import asked_rows, rows_of
-from .order import WithOrder
-from .remarks import warn_of_empty, warn_of_ids
-from .saving import load_parts, save_into
-from .vocabulary import Filters
+from .storage import load_parts, save_into
+
+# The documents of a corpus as tokens in their order, which counts do not have.
+#
+# Coherence over windows and the training of word vectors need it.
+
+
+class WithOrder:
+    """Methods that return documents as tokens in their order, if their texts or their tokens are known."""
+
+    fields: Fields
+    tokenizer: AnyTokenizer
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the order of the words is known."""
+        has_texts = self.fields.texts is not None and not isinstance(self.tokenizer, Pretokenized)
+        return has_texts or self.fields.tokens is not None
+
+    def tokens(self) -> Iterator[Sequence[str]]:
+        """Return an iterator over the documents' tokens, in their order, including words outside the vocabulary.
+
+        Raises:
+            InputError: the corpus has counts only.
+        """
+        documents: Sequence[Any] | None = self.fields.tokens or self.fields.texts
+        if documents is None or not self.has_order:
+            raise InputError(
+                "the order of the words is not known, because this corpus has counts without texts; give lists of "
+                "tokens, or make the corpus from raw texts with `keep_texts=True`"
+            )
+        return map(self.tokenizer, documents)
+
+    def reference(self, ordered: bool = False) -> Reference:
+        """Return the corpus as a reference of coherence measures.
+
+        Args:
+            ordered: whether the measure needs the order of words, as `metrics.c_v` does. If so, the texts are split
+                once more.
+
+        Raises:
+            InputError: the order of words is needed, and the corpus has no texts.
+        """
+        return self._references.reference(ordered)
+
+    @cached_property
+    def _references(self) -> CorpusReference:
+        return CorpusReference(cast("Corpus", self))
+
+
+# A corpus in a notebook: its sizes, its fields, its most frequent words and its first documents.
+
+_WORDS, _DOCUMENTS, _CHARACTERS = 20, 5, 200
+
+
+def corpus_as_html(corpus: CountedDocuments) -> str:
+    """Return a summary of a corpus as HTML, in which all text is escaped."""
+    fields: Fields = getattr(corpus, "fields", None) or Fields.of(corpus.n_docs)
+    tokens = np.asarray(corpus.counts.sum(axis=0)).ravel()
+    frequent = [corpus.vocabulary[word] for word in np.argsort(-tokens, kind="stable")[:_WORDS]]
+    rows: list[tuple[str, Any]] = [
+        ("documents without a word", f"{int(corpus.is_empty.sum()):,}"),
+        ("most frequent words", frequent),
+        *_known_fields(fields),
+    ]
+    about = html_table(["", ""], rows, repr(corpus))
+    return about + (_first_documents(fields) if corpus.n_docs else "")
+
+
+def _known_fields(fields: Fields) -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    if fields.labels is not None:
+        classes = sorted({label for label in fields.labels if label})
+        rows.append(
+            ("classes", f"{len(classes):,}: {', '.join(classes[:_WORDS])}{', ...' if classes[_WORDS:] else ''}")
+        )
+    if fields.times is not None and not np.isnat(fields.times).all():
+        first, last = (np.datetime_as_string(end, "D") for end in (np.nanmin(fields.times), np.nanmax(fields.times)))
+        rows.append(("times", f"{first} to {last}"))
+    if fields.vectors is not None:
+        rows.append(("vectors", f"of {fields.vectors.shape[1]:,} numbers"))
+    for name, values in fields.covariates.items():
+        kind = f"{len(values.names):,} categories" if isinstance(values, Categories) else "numbers"
+        rows.append((f"covariate {name}", kind))
+    return [*rows, ("texts", "kept" if fields.texts is not None else "not kept")]
+
+
+def _first_documents(fields: Fields) -> str:
+    count = min(_DOCUMENTS, len(fields.ids))
+    columns: dict[str, list[Any]] = {"id": [fields.ids[row] for row in range(count)]}
+    if fields.labels is not None:
+        columns["class"] = [fields.labels[row] for row in range(count)]
+    if fields.times is not None:
+        columns["time"] = [
+            None if np.isnat(time) else str(np.datetime_as_string(time, "D")) for time in fields.times[:count]
+        ]
+    if fields.texts is not None:
+        columns["text"] = [_beginning(fields.texts[row]) for row in range(count)]
+    return html_table(list(columns), list(zip(*columns.values(), strict=True)), "The first documents")
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}..."
+
+
+# A corpus as the reference of coherence measures.
+
+
+class CorpusReference:
+    """A corpus as the reference of coherence measures. References are made when they are first needed, and kept.
+
+    Args:
+        corpus: the corpus.
+        name: the name of the corpus in results and messages.
+        total: returns the sum of an array over the processes that train together; `documents` are then those of all.
+            `ordered_documents` are always those of this process.
+
+    Attributes:
+        order_unknown: a sentence that says why the order of the words is not known; None if it is known.
+    """
+
+    def __init__(self, corpus: Corpus, name: str = "the corpus", *, total: Total | None = None) -> None:
+        self.corpus, self.name, self.total = corpus, name, total
+        why = None if corpus.has_order else f"the order of words is not known, because {name} has counts without texts"
+        self.order_unknown: str | None = why
+
+    def reference(self, ordered: bool) -> Reference:
+        """Return the corpus as a `metrics.Reference`.
+
+        Args:
+            ordered: whether the order of words is needed.
+
+        Raises:
+            InputError: the order of words is needed, and it is not known.
+        """
+        return self.ordered_documents if ordered else self.documents
+
+    @cached_property
+    def documents(self) -> Reference:
+        """The words of the vocabulary that each document contains."""
+        counts = self.corpus.counts
+        return Reference.from_counts(
+            counts,
+            self.corpus.vocabulary,
+            self.name,
+            after_piece=partial(release, counts.data, counts.indices),
+            total=self.total,
+        )
+
+    @cached_property
+    def ordered_documents(self) -> Reference:
+        """All tokens of each document in their order, including those that are not in the vocabulary.
+
+        Raises:
+            InputError: the order of words is not known.
+        """
+        if self.order_unknown is not None:
+            raise InputError(self.order_unknown)
+        return Reference.from_tokens(self.corpus.tokens(), self.name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +243,7 @@ class Corpus(CountedDocuments, WithFields, WithOrder, WithConcatenation):
                 of another corpus.
             ids: a name for each document; one warning says which ids are repeated or empty.
             labels: a class for each document; None and "" are unknown, and so are "N/A" and the like among numbers.
-            timestamps: a date or time for each document, in any form that `topicloom.corpus.times.parse_times` reads.
+            timestamps: a date or time for each document, in any form that `topicloom.corpus.fields.parse_times` reads.
             vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
             covariates: name -> one number or category for each document. Among numbers, "N/A", "-", "" and other usual
                 marks are missing values. A column with any other word is a category.

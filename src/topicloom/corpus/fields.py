@@ -4,22 +4,302 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..text.characters import replace_surrogates
-from ..text.storage import StoredTexts, TextWriter
-from ..text.strings import RowNumbers, Strings
-from .covariates import Categories, Covariate, covariates_of
-from .missing import are_marked_numbers, is_mark, is_missing, values_of
-from .times import Times, parse_times
+from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, brief, replace_surrogates
+
+# Columns of values, one for each document, and the values and marks in them that stand for missing ones.
+
+_MARKS = frozenset({"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "null"})
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value stands for an unknown one: None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
+    if isinstance(value, float):
+        return math.isnan(value)
+    if isinstance(value, str | int):
+        return False
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas' NA has no truth value
+        return True
+    except ValueError:  # an array, which is a value that is known
+        return False
+
+
+def values_of(name: str, column: Any) -> Iterable[Any]:
+    """Return a column; of a tensor of PyTorch, its numbers, as its elements are written tensor(3).
+
+    Args:
+        name: what the column is, for messages.
+        column: one value for each document.
+
+    Raises:
+        InputError: the column is no list of values, or it does not say which value belongs to which document.
+    """
+    advice = "give a list with one value for each document"
+    if isinstance(column, str | bytes) or not isinstance(column, Iterable):
+        raise InputError(f"{name} is {brief(column)}; {advice}")
+    if isinstance(column, Mapping):
+        raise InputError(f"{name} is a mapping; {advice}, in the order of the documents")
+    if isinstance(column, set | frozenset):
+        raise InputError(f"{name} is a set, which has no order; {advice}")
+    if getattr(column, "ndim", 1) != 1:
+        raise InputError(f"{name} has shape {tuple(getattr(column, 'shape', ()))}; {advice}")
+    return column.tolist() if hasattr(column, "tolist") and hasattr(column, "requires_grad") else column
+
+
+def is_mark(value: Any) -> bool:
+    """Return whether a value is one of the usual marks of a missing value in tables, such as "N/A" or an empty cell.
+
+    Among numbers and times, a mark can mean nothing else. Among words it may be a word, such as the code of Namibia.
+    """
+    return isinstance(value, str) and value.strip().casefold() in _MARKS
+
+
+def as_number(value: Any) -> float | None:
+    """Return the number that a value is or spells, NaN for a missing value or a mark of one, and None for words."""
+    if is_missing(value) or is_mark(value):
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
+        return None
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def are_marked_numbers(values: Iterable[Any]) -> bool:
+    """Return whether values are numbers, or strings that spell numbers, but for marks of missing values among them."""
+    n_marks = n_numbers = 0
+    for value in values:
+        number = as_number(value)
+        if number is None:
+            return False
+        n_marks += is_mark(value)
+        n_numbers += not math.isnan(number)
+    return n_marks > 0 and n_numbers > 0
+
+
+# Dates and times of documents, read in the forms that files and tables have, and kept as datetime64 in UTC.
+
+Times: TypeAlias = "npt.NDArray[np.datetime64]"
+
+_UNIT = "datetime64[us]"
+# 2021, 2021-5, 2021/05/03, 2021.5.3, 2021年5月3日, each with or without a time of day after it.
+_LOOSE = re.compile(
+    r"(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?)?年?"
+    r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
+)
+_DAY_OR_MONTH = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2,4}\b")  # 31/12/2024, 12/31/2024, 31.12.2024
+_SECONDS, _MILLISECONDS = 1e8, 1e11  # numbers from these on are seconds or milliseconds since 1970
+
+
+def parse_times(values: Iterable[Any], first_row: int = 0) -> Times:
+    """Read dates and times.
+
+    Args:
+        values: one value for each document: an ISO 8601 string ("2021-05-03", "2021-05-03T10:00:00+02:00"), a year or
+            a month ("2021", "2021-05"), "2021/05/03", "2021年5月3日", a date as in e-mail, a date, datetime or
+            datetime64, a year or a day as a number (2021, 20210503), or the seconds or milliseconds since 1970. None,
+            NaN, NaT, pandas' NA, and the usual marks such as "", "-" and "N/A" stand for an unknown time. Times without
+            a time zone are in UTC.
+        first_row: the row of the first value, for messages.
+
+    Returns:
+        (n,) datetime64[us]; NaT if the time is unknown.
+
+    Raises:
+        InputError: a value cannot be read; the message names its row.
+    """
+    column = values_of("`timestamps`", values)
+    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
+        return column.astype(_UNIT)
+    return np.array([_parsed(value, row) for row, value in enumerate(column, first_row)], _UNIT)
+
+
+def _parsed(value: Any, row: int) -> np.datetime64 | None:
+    if is_missing(value) or is_mark(value):
+        return None
+    try:
+        return _read(value)
+    except (ValueError, TypeError, OverflowError):
+        fault = f"the timestamp of document {row} is {brief(value)}, which"
+        if _DAY_OR_MONTH.match(str(value).strip()):
+            raise InputError(
+                f"{fault} may begin with the day or with the month; write the year first, as 2021-05-03, for example "
+                "by pandas.to_datetime(column, dayfirst=True)"
+            ) from None
+        raise InputError(f"{fault} cannot be read as a date; write it as 2021-05-03 or 2021-05-03T10:00:00") from None
+
+
+def _read(value: Any) -> np.datetime64:
+    if isinstance(value, np.datetime64):
+        return np.datetime64(value.astype(_UNIT).item(), "us")
+    if isinstance(value, datetime):
+        in_utc = value.astimezone(UTC) if value.tzinfo else value
+        return np.datetime64(in_utc.replace(tzinfo=None), "us")
+    if isinstance(value, date):
+        return np.datetime64(value, "us")
+    if isinstance(value, int | float | np.number):
+        return _from_number(float(value))
+    text = str(value).strip()
+    try:
+        return _read(datetime.fromisoformat(text))
+    except ValueError:
+        pass
+    if loose := _LOOSE.fullmatch(text):
+        year, month, day, hour, minute, second = (int(part) if part else None for part in loose.groups())
+        return np.datetime64(datetime(year or 1, month or 1, day or 1, hour or 0, minute or 0, second or 0), "us")
+    if re.fullmatch(r"-?\d+(\.\d+)?", text):
+        return _from_number(float(text))
+    return _read(parsedate_to_datetime(text))
+
+
+def _from_number(number: float) -> np.datetime64:
+    if number.is_integer() and 1000 <= number <= 3000:
+        return np.datetime64(date(int(number), 1, 1), "us")
+    if number.is_integer() and 1000_01_01 <= number <= 3000_12_31:  # year, month and day
+        return np.datetime64(datetime.strptime(str(int(number)), "%Y%m%d"), "us")
+    if abs(number) < _SECONDS:
+        raise ValueError
+    seconds = number / 1000 if abs(number) >= _MILLISECONDS else number
+    return np.datetime64(round(seconds * 1e6), "us")
+
+
+# Covariates of documents: a number or a category for each.
 
 logger = logging.getLogger("topicloom")
+
+
+_EXACT = 2**53  # up to here, a float64 holds every whole number
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """A categorical covariate.
+
+    Attributes:
+        codes: (n_docs,) int32, the position of each document's value in `names`; -1 if the value is unknown.
+        names: the distinct values, sorted.
+    """
+
+    codes: npt.NDArray[np.int32]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def values(self) -> list[str | None]:
+        """Return the value of each document; None if it is unknown."""
+        return [None if code < 0 else self.names[code] for code in self.codes.tolist()]
+
+
+Covariate: TypeAlias = "npt.NDArray[np.float64] | Categories"
+
+
+def covariates_of(given: Mapping[str, Iterable[Any]] | None) -> dict[str, Covariate]:
+    """Convert covariates. Columns of numbers become float64, and others categories.
+
+    Strings are categories, even if they spell numbers; `spelled_numbers` converts those of files.
+
+    Raises:
+        InputError: a covariate is not a list of numbers or strings.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f'`covariates` is a {type(given).__name__}; give a dictionary such as {{"price": [1.5, 2.0]}}')
+    names = {name: replace_surrogates(str(name)) for name in given or {}}
+    return {names[name]: _covariate(names[name], values) for name, values in (given or {}).items()}
+
+
+def plain_values(covariate: Covariate) -> list[str | None] | list[float | None]:
+    """Return the value of each document as plain Python; None if it is unknown.
+
+    If all numbers are whole, as years are, they are integers.
+    """
+    if isinstance(covariate, Categories):
+        return covariate.values()
+    known = covariate[~np.isnan(covariate)]
+    whole = bool((np.abs(known) < _EXACT).all() and (known == np.floor(known)).all())
+    return [None if math.isnan(value) else int(value) if whole else value for value in covariate.tolist()]
+
+
+def spelled_numbers(values: Sequence[str | None]) -> Sequence[str | float | None]:
+    """Return a column of a file as numbers, with NaN for missing values, if there is no other word in it."""
+    numbers = [as_number(value) for value in values]
+    is_column_of_numbers = None not in numbers and any(number == number for number in numbers)  # NaN is not itself
+    return numbers if is_column_of_numbers else values
+
+
+def covariate_like(values: Sequence[str | None], *, numbers: bool) -> Covariate:
+    """Return a column of a file as a covariate of the type that it has in other documents.
+
+    Args:
+        values: the value of each document.
+        numbers: whether it is one of numbers, among which other words are unknown values.
+    """
+    if not numbers:
+        return _categories(values)
+    found = (as_number(value) for value in values)
+    return np.array([math.nan if number is None else number for number in found], np.float64)
+
+
+def _covariate(name: str, values: Iterable[Any]) -> Covariate:
+    if isinstance(values, Categories):
+        return values
+    column = list(values_of(f"the covariate {name!r}", values))
+    known = [value for value in column if not is_missing(value)]
+    if any(isinstance(value, list | tuple | dict | np.ndarray) for value in known):
+        raise InputError(
+            f"the covariate {name!r} contains a list or a dictionary; give each document a number or a string"
+        )
+    numbers = [as_number(value) for value in column]
+    are_strings = all(isinstance(value, str) for value in known)
+    if None not in numbers and not (known and are_strings):
+        return np.array(numbers, np.float64)
+    _warn_of_numbers(name, column, numbers)
+    if are_marked_numbers(column):
+        column = [None if is_mark(value) else value for value in column]
+    return _categories(column)
+
+
+def _categories(column: Sequence[Any]) -> Categories:
+    as_text = ["" if is_missing(value) else replace_surrogates(str(value)) for value in column]
+    names = tuple(sorted({text for text, value in zip(as_text, column, strict=True) if not is_missing(value)}))
+    place = {each: code for code, each in enumerate(names)}
+    codes = [-1 if is_missing(value) else place[text] for text, value in zip(as_text, column, strict=True)]
+    return Categories(np.array(codes, np.int32), names)
+
+
+def _warn_of_numbers(name: str, column: Sequence[Any], numbers: Sequence[float | None]) -> None:
+    """Warn that a column becomes a category although it has numbers, unless all its values are strings of numbers."""
+    first = next((row for row, number in enumerate(numbers) if number is not None and not math.isnan(number)), None)
+    if first is None:
+        return
+    if None in numbers:
+        row = numbers.index(None)
+        logger.warning(
+            "the covariate %r is taken as a category although it has numbers, because it is %s in document %d; correct "
+            "this value if the column should hold numbers", name, brief(column[row]), row,
+        )  # fmt: skip
+    elif are_marked_numbers(column):
+        logger.warning(
+            "the covariate %r is taken as a category, because its numbers are strings, such as %s in document %d; "
+            "convert the column if it should hold numbers", name, brief(column[first]), first,
+        )  # fmt: skip
+
 
 MOST_IN_A_LIST = 1 << 16  # ids or labels; more are kept as bytes, which take a third of the memory
 _HASHED_ROWS = 1 << 14
@@ -78,7 +358,7 @@ class Fields:
             InputError: the length of a field is not `n_docs`, or a value cannot be read.
         """
         made = cls(
-            numbers(n_docs) if ids is None else _strings("ids", ids),
+            row_numbers(n_docs) if ids is None else _strings("ids", ids),
             None if labels is None else _labels(labels),
             None if timestamps is None else parse_times(timestamps),
             texts,
@@ -248,7 +528,7 @@ class WithFields:
         return self.fields.covariates
 
 
-def numbers(count: int) -> Sequence[str]:
+def row_numbers(count: int) -> Sequence[str]:
     """Return "0", "1", ...: the ids of documents without ids of their own."""
     return compact(RowNumbers(range(count)))
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import InputError, SettingError, nearest
-from ..text.characters import brief
-from .missing import is_missing
+from ..text.strings import brief
+from .fields import is_missing
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..corpus.mapped import pieces
 from ..errors import InputError
+from ..text.strings import pieces
 from .word_vectors import Floats
 
 _NAME = "vectors"  # of the array in an .npz file with several

@@ -31,19 +31,19 @@ from sklearn.base import clone
 
 from .. import metrics
 from .._version import __version__
-from ..corpus.split import Split
+from ..corpus.parts import Split
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..models.base import TopicModel
-from ..models.persistence import estimator_named
+from ..models.loading import estimator_named
+from ..processes import Job, Row
 from ..reports.wording import FigureLanguage, chosen_language
 from ..settings import check_settings, settings_as_text
-from ..text.storage import load_array
+from ..text.strings import load_array
 from . import jobs as resumable
 from .comparison import Array, Comparison, job_name
-from .fitting import FittingWork, SavedParts
+from .jobs import FittingWork, SavedParts
 from .protocol import HELD_OUT, Parts, require_same_documents, split_documents
-from .workers import Job, Row
 
 logger = logging.getLogger("topicloom")
 

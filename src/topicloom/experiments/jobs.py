@@ -1,22 +1,27 @@
-"""Resumable jobs. Each result is kept as a line of a file as soon as it is known, so that a killed run can continue.
-
-A job is a dictionary of plain values that says what to do. Its row is the job together with its result, or with the
-`error` that it ended in. A job that ended in an error is tried again by the next run.
-"""
+"""Resumable jobs that fit models. Each result is kept as a line of a file as soon as it is known."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Self
 
-from ..files import full_disk_names
-from ..files.digests import DIGESTS, content_digest
-from .fitting import FittingWork
-from .nodes import on_cluster
-from .workers import Job, Row, Work, attempt, in_processes
+from ..corpus import Corpus
+from ..corpus.parts import Split
+from ..errors import InputError
+from ..files import atomic_directory, atomic_file, full_disk_names
+from ..files.content import DIGESTS, content_digest
+from ..processes import Job, Lost, Row, Work, attempt, calls_on, in_processes, name_of, shared
+from ..text import CustomTokenizer
+from .protocol import Evaluator
 
 
 def run(
@@ -108,3 +113,176 @@ def _names(jobs: Sequence[Job]) -> list[str]:
 def _key(row: Row, names: Sequence[str]) -> tuple[Any, ...]:
     """Return what distinguishes a job, or the row of a job, from others with the same names."""
     return tuple(row.get(name) for name in names)
+
+
+# Work that fits models, in this process, in others or on the nodes of a cluster, and the documents for it.
+
+
+@dataclass
+class SavedParts:
+    """Training, validation and test documents in a directory. Each process reads them once.
+
+    Attributes:
+        folder: has a directory for each part.
+        tokenizer: a tokenizer of the user's own, which is not saved with a corpus.
+    """
+
+    folder: Path
+    tokenizer: CustomTokenizer | None = None
+
+    @classmethod
+    def of(cls, parts: Split, folder: Path) -> Self:
+        """Save the parts that are not in the directory yet."""
+        for name, part in zip(Split._fields, parts, strict=True):
+            if not (folder / name / "corpus.json").exists():
+                part.save(folder / name, overwrite=True)
+        own = parts.train.tokenizer
+        return cls(folder, own if isinstance(own, CustomTokenizer) else None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SavedParts, (self.folder, self.tokenizer)  # without the documents that have been read
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """What fits and measures models; it reads the documents."""
+        return Evaluator(self.read())
+
+    def read(self) -> Split:
+        """Read the documents."""
+        parts = [Corpus.load(self.folder / name) for name in Split._fields]
+        if self.tokenizer is not None:
+            parts = [replace(part, tokenizer=self.tokenizer) for part in parts]
+        return Split(*parts)
+
+    @cached_property
+    def digest(self) -> str | None:
+        """A digest of the documents; None where the directory cannot be read, as on a node without it."""
+        try:
+            about = [(self.folder / name / "corpus.json").read_bytes() for name in Split._fields]
+        except OSError:
+            return None
+        return hashlib.sha256(b"".join(about)).hexdigest()
+
+    def receive(self, parts: Split) -> None:
+        """Use these documents, which were sent, and read none."""
+        self.evaluator = Evaluator(parts)
+
+
+@dataclass
+class FittingWork(ABC):
+    """The work of jobs that fit and measure models.
+
+    Attributes:
+        folder: the directory for the files that it writes.
+        documents: what the models are fitted to and measured on.
+    """
+
+    folder: Path
+    documents: SavedParts
+
+    @abstractmethod
+    def __call__(self, job: Job) -> Row:
+        """Do a job, and return its result."""
+
+    @abstractmethod
+    def outputs(self, job: Job) -> list[Path]:
+        """Return the files and directories that a job writes."""
+
+
+# Jobs that fit models on the nodes of a Ray cluster.
+#
+# The files that a job writes come back with its row, so the directory of an experiment need not be on a file system
+# that the nodes share. The documents are read from that directory on nodes that see it, and sent to the others.
+
+_Files = dict[str, "bytes | dict[str, bytes]"]  # the content of a file, or the contents of the files of a directory
+_MARKER = "config.json"  # of a saved model
+
+
+def on_cluster(jobs: Sequence[Job], work: FittingWork, address: str) -> Generator[Row, None, None]:
+    """Do jobs on the nodes of a cluster, a core for each, and yield the row of each job as soon as it is done.
+
+    A job whose node or process is lost is begun again when all others have been begun, three times at most.
+
+    Args:
+        jobs: the jobs; they are started in this order.
+        work: is sent to each node once.
+        address: "auto", or the address of the cluster.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        InputError: there is no such cluster, a node cannot do the work, or `work` cannot be sent to the nodes.
+    """
+    if not jobs:
+        return
+    with calls_on(address, _fit_on_node, lambda number: name_of(jobs[number])) as calls:
+        sent = calls.share(_pickled(work))
+        parts = None
+        for number, job in enumerate(jobs):
+            calls.begin(number, sent, job, work.documents.digest, None)
+        while len(calls):
+            number, done = calls.next()
+            if isinstance(done, Lost):
+                yield jobs[number] | {"error": done.cause}
+            elif done is None:
+                parts = parts or calls.share(work.documents.read())
+                calls.begin(number, sent, jobs[number], work.documents.digest, parts)
+            else:
+                row, files = done
+                _write(work.folder, files)
+                yield row
+
+
+def _pickled(work: FittingWork) -> bytes:
+    from ray import cloudpickle  # which pickles the classes of notebooks and scripts, too
+
+    try:
+        content: bytes = cloudpickle.dumps(work)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InputError(
+            f"the models cannot be sent to the nodes of the cluster ({error}); leave `cluster` out"
+        ) from None
+    return content
+
+
+def _fit_on_node(sent: tuple[Any], job: Job, digest: str | None, parts: tuple[Any] | None) -> tuple[Row, _Files] | None:
+    """Do a job on a node, and return its row and files; None if the documents have to be sent."""
+    work = _work(sent)
+    if parts is not None:
+        _receive(sent, parts)
+    elif digest is None or work.documents.digest != digest:
+        return None
+    with TemporaryDirectory(prefix="topicloom-") as folder:
+        here = replace(work, folder=Path(folder))
+        row = attempt(here, job)
+        return row, {str(path.relative_to(folder)): _content(path) for path in here.outputs(job) if path.exists()}
+
+
+@lru_cache(maxsize=1)
+def _work(sent: tuple[Any]) -> FittingWork:
+    """The work, which a process of a node unpickles once."""
+    work: FittingWork = pickle.loads(shared(sent))
+    return work
+
+
+@lru_cache(maxsize=1)
+def _receive(sent: tuple[Any], parts: tuple[Any]) -> None:
+    """Give the work the documents that were sent, once."""
+    _work(sent).documents.receive(shared(parts))
+
+
+def _content(path: Path) -> bytes | dict[str, bytes]:
+    if path.is_file():
+        return path.read_bytes()
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def _write(folder: Path, files: _Files) -> None:
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            with atomic_file(folder / name) as temporary:
+                temporary.write_bytes(content)
+            continue
+        with atomic_directory(folder / name, _MARKER, overwrite=True) as directory:
+            for file, each in content.items():
+                (directory / file).parent.mkdir(parents=True, exist_ok=True)
+                (directory / file).write_bytes(each)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from ..corpus import Corpus
 from ..corpus.inputs import corpus_of, corpus_over
-from ..corpus.split import Split, split_by_covariate
-from ..corpus.split import split as split_at_random
+from ..corpus.parts import Split, split_by_covariate
+from ..corpus.parts import split as split_at_random
 from ..errors import InputError, SettingError
-from ..evaluation.inputs import Documents, ModelInputs
+from ..evaluation import Documents, ModelInputs
 from ..metrics import CATALOGUE, Measure
 from ..metrics.catalogue import Use
 from ..models.base import TopicModel

@@ -1,22 +1,220 @@
-"""Files and directories that are written whole or not at all.
-
-Everything is written beside its place under a temporary name, flushed to disk, and then renamed. An earlier file or
-directory stays in place until that moment. What a killed process left behind is removed by the next write.
-"""
+"""Files and directories that are written whole or not at all, by one process at a time."""
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import functools
+import hashlib
 import os
+import platform
 import re
+import secrets
 import shutil
+import threading
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
-from .exchange import exchange
-from .leftovers import moved_aside, remove_leftovers, temporary_name
+
+# The exchange of two directories in one step, which only Linux offers.
+
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE in Linux
+_NOT_OFFERED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)  # by the kernel or by the file system
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two directories in one step, so that each name always stands for one of them.
+
+    Returns:
+        False if the system cannot do this; nothing has changed then.
+
+    Raises:
+        OSError: the directories may not be renamed.
+    """
+    rename = _renameat2()
+    if rename is None:
+        return False
+    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _NOT_OFFERED:
+        return False
+    raise OSError(code, os.strerror(code), str(other))
+
+
+@functools.cache
+def _renameat2() -> Any:
+    if platform.system() != "Linux":
+        return None
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is not None:
+        function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    return function
+
+
+# Temporary names, and the removal of what killed processes left under them.
+
+_DAY = 86_400  # seconds
+_marks_here: set[str] = set()  # in the names that this process has made
+
+
+def temporary_name(path: Path) -> Path:
+    """Return a new hidden name beside `path`, with its suffix. It says which process made it."""
+    mark = secrets.token_hex(4)
+    _marks_here.add(mark)
+    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{mark}{path.suffix}")
+
+
+def moved_aside(temporary: Path) -> Path:
+    """Return the name under which the old directory is kept while the temporary one takes its place."""
+    return temporary.with_name(temporary.name + ".old")
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed processes left beside `path`, after `put_back`."""
+    put_back(path)
+    for leftover, _ in _abandoned(path):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+def put_back(path: Path) -> None:
+    """Put an old directory back that a killed process moved aside and never replaced, if nothing is at `path`."""
+    if not path.exists():
+        for leftover, is_old in _abandoned(path):
+            if is_old:
+                with suppress(OSError):  # another process was faster, or nothing may be written here
+                    leftover.replace(path)
+                return
+
+
+def _abandoned(path: Path) -> list[tuple[Path, bool]]:
+    """Return what killed processes left beside `path`, and whether it is an old directory that was moved aside."""
+    try:
+        names = os.listdir(path.parent)
+    except OSError:  # it does not exist, or it may not be listed
+        return []
+    start, end = re.escape(f".{path.name}."), re.escape(path.suffix)
+    temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-([0-9a-f]{{8}}){end}(\.old)?")
+    found = [(path.with_name(name), each) for name in names if (each := temporary.fullmatch(name))]
+    return [(place, each[4] is not None) for place, each in found if _is_abandoned(place, *each.group(1, 2, 3))]
+
+
+@functools.cache
+def _machine() -> str:
+    """Return a short name of this machine. Containers that share a host name but not their process ids differ."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        processes = ""
+    return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:6]
+
+
+def _is_abandoned(leftover: Path, machine: str, number: str, mark: str) -> bool:
+    process = int(number)
+    if machine == _machine() and process == os.getpid():  # in a container that was started again, numbers return
+        return mark not in _marks_here
+    if machine == _machine() and os.name != "nt":  # on Windows, this way of asking for a process would end it
+        return not _is_alive(process)
+    try:  # processes elsewhere cannot be looked up, so their files count as abandoned after a day
+        newest = max(file.stat().st_mtime for file in (leftover, *leftover.rglob("*")))
+    except OSError:  # it is being written or removed
+        return False
+    return time.time() - newest > _DAY
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it belongs to another user
+        return True
+    return True
+
+
+# Locks that let one process at a time write to a directory.
+
+_TAKEN = {errno.EACCES, errno.EAGAIN}
+_NO_LOCKS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+# A lock of the operating system does not exclude the process that holds it, so each process keeps its own list.
+_locked_here: set[Path] = set()
+_list_lock = threading.Lock()
+
+
+@contextmanager
+def lock_directory(path: str | Path) -> Iterator[None]:
+    """Let one process, and one thread of it, work on a directory at a time.
+
+    The lock is a hidden file beside the directory, so that the directory itself can be replaced. The operating system
+    releases it when the process ends, even if the process is killed. On Windows, and on file systems that have no locks
+    or cannot be written, only the threads of one process exclude each other.
+
+    Raises:
+        InputError: another process, or another thread of this one, is writing to the directory; or it is a file.
+    """
+    place = Path(os.path.realpath(path))
+    if place.is_file():
+        raise InputError(f"{path} is a file, but a directory is to be written there; give another place")
+    with _list_lock:
+        if place in _locked_here:
+            raise InputError(f"{path} is being written by another thread of this process; give another place")
+        _locked_here.add(place)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file = place.with_name(f".{place.name}.lock")
+        handle = _lock(file, path)
+        try:
+            yield
+        finally:
+            if handle is not None:
+                with suppress(OSError):
+                    file.unlink()  # while it is still locked; later, it may belong to the next owner
+                os.close(handle)
+    finally:
+        with _list_lock:
+            _locked_here.discard(place)
+
+
+def _lock(file: Path, directory: str | Path) -> int | None:
+    """Return the handle of the locked file, or None where there are no locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    while True:
+        try:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                return None
+            raise
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.read(handle, 200).decode("utf-8", "replace").strip() or "another process"
+            os.close(handle)
+            if error.errno in _TAKEN:
+                raise InputError(
+                    f"{directory} is being written by {owner}; wait until it has finished, or give another place"
+                ) from None
+            if error.errno in _NO_LOCKS:
+                return None
+            raise
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(file)):
+                with suppress(OSError):  # such as a full disk; the lock holds without the name of its owner
+                    os.truncate(handle, 0)
+                    os.write(handle, f"process {os.getpid()} on {platform.node()}\n".encode())
+                return handle
+        os.close(handle)  # its last owner removed it after it was opened here
+
 
 _NUMPY_WROTE_LESS = re.compile(r"\d+ requested and \d+ written")  # an array, without the system's error
 _DISK_IS_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}

@@ -4,7 +4,7 @@ The functions need NumPy and SciPy only, and scikit-learn for measures of classe
 with the settings it depends on.
 """
 
-from .catalogue import CATALOGUE, Measure
+from .catalogue import CATALOGUE, Measure, MeasureInputs
 from .clustering import (
     adjusted_rand_index,
     classification_accuracy,
@@ -30,7 +30,6 @@ from .diversity import (
     topic_diversity,
     topic_uniqueness,
 )
-from .inputs import MeasureInputs
 from .measured import Measured
 from .perplexity import Average, completion_split, perplexity
 from .stability import Matching, Stability, jensen_shannon, match_topics, stability, topic_distance

@@ -1,26 +1,257 @@
-"""A reference corpus: how many of its windows contain a word, or two words. Only pairs that are asked for are counted.
-
-A window is a run of consecutive tokens of one document. The windows of all documents are numbered one after another. A
-word is contained in some intervals of these numbers, and the number of windows that contain two words is the overlap of
-their intervals. Intervals are made from the occurrences of the topics' words alone, so no window is ever visited. Where
-windows are whole documents and words are not rare, it is faster to keep one bit for each word and document.
-"""
+"""A reference corpus: how many of its windows contain a word, or two words. Only wanted pairs are counted."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, islice
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..errors import InputError
-from .bitsets import bits_are_faster, documents_at_once, joint_document_counts
-from .intervals import intervals_of, overlap_sums
-from .vocabularies import words_by_column
+
+# Vocabularies in the forms that other libraries have: a list, or a mapping between words and their columns.
+
+Vocabulary: TypeAlias = Iterable[str] | Mapping[int, str]  # the forms that `words_by_column` reads
+
+
+def words_by_column(vocabulary: Iterable[Any]) -> list[Any]:
+    """Return the words of a vocabulary in the order of their columns.
+
+    Args:
+        vocabulary: the word of each column, in order; or a mapping from words to columns, such as `vocabulary_` of
+            scikit-learn's CountVectorizer, or from columns to words, such as a Dictionary of gensim.
+
+    Raises:
+        InputError: a set, which has no order; or a mapping whose numbers are not 0, 1, ..., V - 1.
+    """
+    if isinstance(vocabulary, set | frozenset):
+        raise InputError("`vocabulary` is a set, which has no order; give a list with the word of each column")
+    if not isinstance(vocabulary, Mapping):
+        return list(vocabulary)
+    columns = set(range(len(vocabulary)))
+    if set(vocabulary) == columns:
+        return [vocabulary[column] for column in range(len(vocabulary))]
+    words = {column: word for word, column in vocabulary.items()}
+    if set(words) == columns:
+        return [words[column] for column in range(len(vocabulary))]
+    raise InputError(
+        "`vocabulary` is a mapping that does not number the columns 0, 1, 2 and so on; give a list with the word of "
+        "each column"
+    )
+
+
+# Counts of documents that contain two words, from one bit for each word and document. Nothing is sorted.
+
+Groups = Sequence[npt.NDArray[np.integer[Any]]]
+
+_NUMBERS_AT_ONCE = 1 << 23  # size of a working array whose numbers take one or two bytes
+_OPERATIONS_PER_INTERVAL = 200  # operations on bits that take as long as handling one interval
+
+
+@cache
+def _bits_set() -> npt.NDArray[np.uint8]:
+    """(65536,) how many bits of each number are set; NumPy has a function for this only from version 2 on."""
+    numbers = np.arange(1 << 16, dtype=np.uint16)
+    set_bits: npt.NDArray[np.uint8] = np.unpackbits(numbers.view(np.uint8)).reshape(-1, 16).sum(1, dtype=np.uint8)
+    return set_bits
+
+
+def documents_at_once(n_words: int) -> int:
+    """Return the number of documents to work on at a time for this number of words."""
+    return _NUMBERS_AT_ONCE // max(1, n_words) + 1
+
+
+def bits_are_faster(tokens: npt.NDArray[np.int32], n_documents: int, groups: Groups, n_words: int) -> bool:
+    """Return whether bits are faster than intervals.
+
+    Intervals are faster for rare words, which have few of them however many documents there are.
+
+    Args:
+        tokens, groups, n_words: as for `joint_document_counts`.
+        n_documents: D.
+    """
+    per_word = np.bincount(tokens[tokens >= 0], minlength=n_words)
+    n_intervals = sum(int(per_word[group].sum()) for group in groups)
+    pairs = sum(len(group) ** 2 for group in groups) / 2
+    return bool((n_words + pairs / 16) * n_documents < _OPERATIONS_PER_INTERVAL * n_intervals)
+
+
+def joint_document_counts(
+    tokens: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], groups: Groups, n_words: int
+) -> npt.NDArray[np.float64]:
+    """Count the documents that contain both words of every pair within a group.
+
+    Args:
+        tokens: (n_tokens,) the rank of each token among the words that are counted, -1 for all other tokens.
+        offsets: (D + 1,) where documents begin and end.
+        groups: G arrays of word ranks. No array contains a word twice; n is the length of the longest.
+        n_words: ranks go from 0 to n_words - 1.
+
+    Returns:
+        (G, n, n) counts. The diagonal counts the documents that contain the word. Entries beyond the end of a shorter
+        group have no meaning.
+    """
+    n_documents = len(offsets) - 1
+    contains = np.zeros((n_words + 1, -(-n_documents // 16) * 16), bool)  # the last row is for all other tokens
+    contains[tokens, np.repeat(np.arange(n_documents), np.diff(offsets))] = True
+    bits = np.packbits(contains, axis=1).view(np.uint16)  # (W + 1, D / 16)
+
+    size = max((len(group) for group in groups), default=0)
+    members = np.zeros((len(groups), size), np.int64)
+    for row, group in zip(members, groups, strict=True):
+        row[: len(group)] = group
+    sums, bits_set = np.zeros((len(groups), size, size)), _bits_set()
+    step = max(1, _NUMBERS_AT_ONCE // max(1, size * bits.shape[1]))
+    for first in range(0, len(groups), step):
+        own = bits[members[first : first + step]]  # (g, n, D / 16)
+        some = sums[first : first + step]
+        for place in range(size):
+            both = own[:, place:] & own[:, [place]]  # (g, n - place, D / 16)
+            some[:, place, place:] = some[:, place:, place] = bits_set[both].sum(2, dtype=np.int64)
+    return sums
+
+
+# Intervals of windows that contain a word, and how much the intervals of two words overlap.
+#
+# Everything is done by sorting and binary search; there is no loop over windows.
+
+Longs = npt.NDArray[np.int64]
+
+_INTERVALS_AT_ONCE = 1 << 21
+_OVERLAPS_AT_ONCE = 1 << 21
+
+
+class Intervals(NamedTuple):
+    """n half-open intervals [start, end) on the axis of all windows. Those of the same word do not touch."""
+
+    word: Longs  # (n,) ranks, rising
+    start: Longs  # (n,) rising within a word
+    end: Longs  # (n,)
+    length: int  # of the axis, in windows
+
+
+def intervals_of(tokens: npt.NDArray[np.int32], offsets: Longs, window: int, forget: bool) -> Intervals:
+    """Find the windows that contain each word.
+
+    The windows of all documents are numbered one after another. A document of n tokens has the windows that start at
+    its tokens 0 to n - window, or a single window if it is shorter than that.
+
+    Args:
+        tokens: (n_tokens,) the rank of each token among the words that are counted, -1 for all other tokens.
+        offsets: (D + 1,) where documents begin and end.
+        window: tokens in a window.
+        forget: count as gensim does. A window then no longer contains a word once the first of the word's occurrences
+            has left it, until the next occurrence enters. Otherwise the word is there until its last occurrence leaves.
+    """
+    place: Longs = np.flatnonzero(tokens >= 0)  # (n,)
+    document = np.searchsorted(offsets, place, side="right") - 1
+    word: npt.NDArray[Any] = tokens[place]
+    # NumPy sorts 16-bit numbers by radix, which is several times as fast.
+    order = np.argsort(word.astype(np.uint16) if word.max(initial=0) < 1 << 16 else word, kind="stable")
+    place, document, word = place[order], document[order], word[order].astype(np.int64)
+
+    n_windows = np.maximum(np.diff(offsets) - window + 1, 1)
+    axis = np.concatenate([[0], np.cumsum(n_windows)])  # (D + 1,)
+    entered = np.maximum(place - window + 1, offsets[document])  # the first window that contains this occurrence
+    left = place
+    if forget:
+        n_tokens = len(tokens)
+        left = place[np.searchsorted(word * n_tokens + place, word * n_tokens + entered)]
+    shift = axis[document] - offsets[document]
+    start: Longs = entered + shift
+    end: Longs = np.minimum(left + shift + 1, axis[document + 1])
+
+    # Starts and ends both rise within a word, so intervals that touch are neighbours and can be joined.
+    fresh = np.ones(len(word), bool)
+    fresh[1:] = (word[1:] != word[:-1]) | (start[1:] > end[:-1])
+    first = np.flatnonzero(fresh)
+    last = np.append(first[1:], len(word)) - 1
+    return Intervals(word[first], start[first], end[last] if len(first) else end, int(axis[-1]))
+
+
+def overlap_sums(
+    intervals: Intervals, groups: Sequence[npt.NDArray[np.integer[Any]]], n_words: int
+) -> npt.NDArray[np.float64]:
+    """Sum the overlaps between the intervals of every pair of words within a group.
+
+    Args:
+        intervals: those of all words.
+        groups: G arrays of word ranks. No array contains a word twice; n is the length of the longest.
+        n_words: ranks go from 0 to n_words - 1.
+
+    Returns:
+        (G, n, n) windows that contain both words. The diagonal is the total length of a word's own intervals.
+    """
+    size = max((len(group) for group in groups), default=0)
+    member_word = np.concatenate([np.asarray(group, np.int64) for group in groups])
+    member_slot = np.concatenate([row * size + np.arange(len(group)) for row, group in enumerate(groups)])
+    per_word = np.bincount(intervals.word, minlength=n_words)
+    sums = np.zeros(len(groups) * size * size)
+    # Groups are handled together while they have few intervals: those of a word are repeated for each group it is in.
+    load = np.cumsum(np.bincount(member_slot // size, per_word[member_word], minlength=len(groups)))
+    batch = (load // _INTERVALS_AT_ONCE).astype(np.int64)[member_slot // size]
+    for number in np.unique(batch):
+        mine = batch == number
+        _add(sums, intervals, member_word[mine], member_slot[mine], size, per_word)
+    square = sums.reshape(len(groups), size, size)
+    return square + square.transpose(0, 2, 1)
+
+
+def _add(
+    sums: npt.NDArray[np.float64], intervals: Intervals, words: Longs, slots: Longs, size: int, per_word: Longs
+) -> None:
+    """Add the overlaps of some members to `sums`: each pair in one of its orders, half of a length on the diagonal.
+
+    Args:
+        sums: (G * size * size,)
+        intervals: those of all words.
+        words: (m,) the rank of each member.
+        slots: (m,) the member's group * size + its place in that group.
+        size: length of the longest group.
+        per_word: number of intervals of each word.
+    """
+    first = np.cumsum(per_word) - per_word
+    counts = per_word[words]
+    chosen = np.repeat(first[words], counts) + _ranges(counts)
+    slot = np.repeat(slots, counts)
+    group, local = np.divmod(slot, size)
+    start, end = intervals.start[chosen], intervals.end[chosen]
+    base = group * size * size
+    sums += np.bincount(base + local * (size + 1), (end - start) / 2, minlength=len(sums))
+
+    key = group * intervals.length + start
+    order = np.argsort(key)
+    key, start, end, local, base = key[order], start[order], end[order], local[order], base[order]
+    # The intervals of the same group that start after this one and before its end directly follow it.
+    partners = np.searchsorted(key, key - start + end) - np.arange(1, len(key) + 1)
+    for low, high in _pieces(partners):
+        left = np.repeat(np.arange(low, high), partners[low:high])
+        right = left + 1 + _ranges(partners[low:high])
+        overlap = np.minimum(end[left], end[right]) - start[right]
+        sums += np.bincount(base[left] + local[left] * size + local[right], overlap, minlength=len(sums))
+
+
+def _ranges(counts: Longs) -> Longs:
+    """Return 0, 1, ... up to each of the counts, one range after another."""
+    ends = np.cumsum(counts)
+    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
+
+
+def _pieces(counts: Longs) -> Iterator[tuple[int, int]]:
+    """Yield consecutive ranges whose counts have a bounded sum, or that consist of a single count."""
+    ends = np.cumsum(counts)
+    low = 0
+    while low < len(counts):
+        done = ends[low - 1] if low else 0
+        high = max(int(np.searchsorted(ends, done + _OVERLAPS_AT_ONCE, side="right")), low + 1)
+        yield low, high
+        low = high
+
 
 Counting: TypeAlias = Literal["gensim", "exact"]
 Ints: TypeAlias = npt.NDArray[np.integer[Any]]

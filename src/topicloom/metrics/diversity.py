@@ -17,8 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..errors import InputError
-from .measured import Measured
-from .pipeline import first_words
+from .measured import Measured, first_words
 
 Topics: TypeAlias = "Sequence[Sequence[Hashable]] | npt.NDArray[Any]"  # (K, n) word ids
 Floats = npt.NDArray[np.float64]

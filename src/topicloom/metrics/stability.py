@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .measured import Measured
-from .pipeline import check_top_n
+from .measured import Measured, check_top_n
 
 Array = npt.NDArray[Any]
 

@@ -40,8 +40,6 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from ..nn.batch import Batch
-from ..nn.code_norm import PLAIN_NORMS, TopicShares
 from ..nn.decoders import Decoder, MixtureDecoder, ProductDecoder
 from ..nn.dirichlet import (
     ImplicitDirichlet,
@@ -53,13 +51,14 @@ from ..nn.dirichlet import (
     WeibullPosterior,
 )
 from ..nn.encoders import DirichletHead, GaussianHead, IndicatorHead, WeibullHead
+from ..nn.layers import PLAIN_NORMS, TopicShares
 from ..nn.network import VariationalNetwork
-from ..nn.posteriors import Posterior
-from ..nn.priors import laplace_dirichlet
+from ..nn.posteriors import Posterior, laplace_dirichlet
+from ..nn.sparse import Batch
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Share
-from .conditional import UsedIf
-from .published import PLAIN_VARIATIONAL
-from .variational import VariationalTopicModel
+from .autoencoders import VariationalTopicModel
+from .base import PLAIN_VARIATIONAL
+from .neural import UsedIf
 from .words import Words
 
 # The default Dirichlet parameters of each topic, for the Laplace estimator and for the others.

@@ -36,21 +36,19 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from ..corpus import Corpus
-from ..distributed.ranks import current, step
+from ..distributed import current, step
 from ..errors import InputError
-from ..nn.batch import Batch
 from ..nn.decoders import make_decoder
 from ..nn.layers import linear
 from ..nn.network import Loss, TopicNetwork
-from ..nn.posteriors import GaussianPosterior, SampledPosterior
-from ..nn.priors import MixturePrior
+from ..nn.posteriors import GaussianPosterior, MixturePrior, SampledPosterior
+from ..nn.sparse import Batch
 from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
-from .gaussian import GaussianNetwork
+from .autoencoders import GaussianNetwork, VariationalTopicModel
+from .base import PLAIN_VARIATIONAL
 from .inference import Array, each_batch
-from .published import PLAIN_VARIATIONAL
-from .variational import VariationalTopicModel
 from .words import Words
 
 

@@ -30,12 +30,11 @@ from torch import Tensor, nn
 from ..errors import SettingError
 from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
 from ..nn.layers import linear
-from ..nn.priors import NormalPrior, laplace_dirichlet, standard_normal
+from ..nn.posteriors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, DirichletParameter
-from .conditional import UsedIf
-from .gaussian import GaussianNetwork
-from .published import PLAIN_VARIATIONAL
-from .variational import VariationalTopicModel
+from .autoencoders import GaussianNetwork, VariationalTopicModel
+from .base import PLAIN_VARIATIONAL
+from .neural import UsedIf
 from .words import Words
 
 _ALPHA = 0.3  # of the "laplace" prior

@@ -3,39 +3,106 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ..corpus import Corpus
-from ..distributed.ranks import Ranks, current, joined
-from ..errors import SettingError, TrainingDivergedError, TrainingInterrupted
-from ..nn.code_norm import CodeNormKind, TopicShares
-from ..nn.decoders import Criterion
+from ..distributed import Ranks, current, joined
+from ..errors import InputError, SettingError, TrainingDivergedError, TrainingInterrupted
+from ..nn.decoders import Criterion, FreeTopics, TopicLogits
 from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
-from ..nn.gradients import with_gradients
-from ..nn.network import AutoencoderNetwork, TopicNetwork
-from ..nn.separation import SeparationTerm
-from ..nn.topic_logits import FreeTopics, TopicLogits
+from ..nn.execution import with_gradients
+from ..nn.layers import CodeNormKind, TopicShares
+from ..nn.network import AutoencoderNetwork, SeparationTerm, TopicNetwork
 from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
-from .base import TopicModel
-from .conditional import UsedIf, warn_of_unused_settings
-from .published import Published
-from .readers import training_readers
+from .base import Published, TopicModel
 from .spare_topics import SpareTopics, build_wide, n_spare
 from .starting import start_at_clusters, start_stages
 from .words import Words, with_fields
 
+# Settings that have an effect only with certain values of others, and the warning where they have none.
+
 logger = logging.getLogger("topicloom")
+
+# For a setting, a clause that says where it has no effect, and whether it has one in a model.
+UsedIf = Mapping[str, tuple[str, Callable[[Any], bool]]]
+
+
+def warn_of_unused_settings(model: Any) -> None:
+    """Warn of each setting that was changed and has no effect.
+
+    Args:
+        model: an estimator, whose class and its bases may each have a `used_if`.
+    """
+    if not current().is_first:
+        return
+    default, published = {field.name: field.default for field in fields(model)}, type(model).published
+    for kind in type(model).__mro__:
+        conditions: UsedIf = vars(kind).get("used_if", {})
+        for name, (where_unused, is_used) in conditions.items():
+            value = getattr(model, name)
+            if value not in (default[name], published.get(name, default[name])) and not is_used(model):
+                logger.warning("`%s=%r` has no effect %s", name, value, where_unused)
+
+
+# The documents of a fit: those that a network learns from, and those that are held out.
+
+_MANY = 100  # documents
+_LONG = 0.1  # of all tokens; with such a document, the perplexity of others was 3 to 13 % higher
+
+
+def training_readers(
+    model: NeuralTopicModel, corpus: Corpus, validation: Corpus | None, state: TrainingState
+) -> tuple[BatchReader, BatchReader | None]:
+    """Return readers of the training documents, and of the validation documents where training needs them.
+
+    Args:
+        model: the estimator.
+        corpus: the documents of `fit`.
+        validation: the validation documents. With None and a `patience`, some documents of `fit` are held out.
+        state: the state of the run, which draws them.
+
+    Raises:
+        InputError: there is a single document, so that none can be held out.
+    """
+    reader = model.build_reader(corpus, state)
+    _warn_of_a_long_document(corpus)
+    if validation is not None:
+        held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields)
+        return reader, held_out.without_empty()
+    if model.patience is None:
+        return reader, None
+    if reader.n_docs < 2:
+        raise InputError("`patience` needs at least two documents that are not empty")
+    others, held_out = reader.split(model.validation_fraction, state.shuffle)
+    state.keep_first_shuffle()
+    return others.shared(), held_out
+
+
+def _warn_of_a_long_document(corpus: Corpus) -> None:
+    """Warn if a single one of many documents has much of the corpus."""
+    if corpus.n_docs < _MANY or current().size > 1:  # a rank has only a part of the documents
+        return
+    lengths = np.asarray(corpus.counts.sum(axis=1)).ravel()  # (D,)
+    longest = int(lengths.argmax())
+    if (share := lengths[longest] / lengths.sum()) >= _LONG:
+        logger.warning(
+            "document %d has %.0f %% of all tokens, so the topics follow it more than other documents; divide it into "
+            "parts, such as its chapters",
+            longest, 100 * share,
+        )  # fmt: skip
+
 
 # A few hundred documents need small batches; otherwise 60 epochs have too few steps for topics to become different.
 _SMALLEST_BATCH, LARGEST_BATCH = 32, 256

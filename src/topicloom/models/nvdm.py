@@ -3,9 +3,9 @@
 Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~ N(0, I), p(w | z) = softmax(R z + b).
 
 N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, varimax finds the
-simplex in which the documents' codes lie (`nn/varimax.py`), and topic k is what the decoder returns for a code in
+simplex in which the documents' codes lie (`models/nvdm.py`), and topic k is what the decoder returns for a code in
 corner k. theta is the softmax of a linear function of the code, fitted to the shares with which a mixture of these
-topics explains the training documents (`nn/readout.py`). The decoder computes z from theta (`nn/log_ratio.py`), so that
+topics explains the training documents (`models/nvdm.py`). The decoder computes z from theta (`models/nvdm.py`), so that
 the distribution of words is that of the code before. Departures from the paper:
 - These topics and this theta (rotation="none"). Without them, theta = softmax(z), and topic k is the direction of
   dimension k.
@@ -23,19 +23,269 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..distributed.ranks import current
-from ..nn.batch import Batch
-from ..nn.log_ratio import LogRatioDecoder
-from ..nn.priors import standard_normal
-from ..nn.readout import mixture_counts, readout
-from ..nn.varimax import topic_simplex
+from ..distributed import current
+from ..nn.decoders import ProductDecoder, TopicLogits
+from ..nn.posteriors import standard_normal
+from ..nn.sparse import TINY, Batch, SparseCounts
 from ..settings import NotNegative, Positive, Rate
-from .gaussian import GaussianNetwork
-from .published import PLAIN_VARIATIONAL
-from .variational import VariationalTopicModel
+from .autoencoders import GaussianNetwork, VariationalTopicModel
+from .base import PLAIN_VARIATIONAL
 from .words import Words
+
+# Shares of topics as a linear function of a code whose decoder is not a mixture.
+#
+# A code that adds logits says by how much each topic raises the probabilities of words, and not how much of the
+# document it makes up. The shares of a mixture of the same topics say that, so theta is fitted to them.
+
+_EM_STEPS = 30
+_PRIOR_TOKENS = 2.0  # with the average shares, added to each document; benchmarks/shares_tried.md has others
+_LEAST_SHARE = 1e-3  # of these tokens, so that no document has exactly nothing of a topic
+_FIT_STEPS, _FIT_TOLERANCE = 100, 1e-7
+
+
+def mixture_counts(counts: SparseCounts, beta_t: Tensor) -> Tensor:
+    """Return the expected tokens of each topic in documents, by maximum likelihood given the topics: (B, K).
+
+    Args:
+        counts: B documents.
+        beta_t: (V, K) the topics, columns sum to 1.
+    """
+    theta = beta_t.new_full((counts.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1])  # (B, K)
+    tokens = counts.totals[:, None] * theta  # (B, K)
+    for _ in range(_EM_STEPS):
+        mass = counts.sampled_product(theta, beta_t) + TINY  # (N,)
+        tokens = theta * counts.times(counts.values / mass, beta_t)
+        theta = tokens / tokens.sum(1, keepdim=True).clamp_min(TINY)
+    return tokens
+
+
+def readout(coordinates: Tensor, tokens: Tensor) -> Tensor:
+    """Return the matrix A for which softmax(coordinates A) is nearest to documents' shares of topics, (K, K).
+
+    This is a multinomial logistic regression, which starts from A = I. At its optimum, the mean of the softmax is that
+    of the shares. It needs no constant, because a weighted sum of the coordinates is constant already.
+
+    Args:
+        coordinates: (N, K), with second moments near 1. They should be draws from the documents' posteriors: the noise
+            keeps A small in directions in which documents hardly differ.
+        tokens: (N, K) the tokens of each topic in the documents.
+    """
+    tokens = tokens.double()
+    average = tokens.sum(0) / tokens.sum().clamp_min(TINY)  # (K,)
+    smoothed = tokens + _PRIOR_TOKENS * average.clamp_min(_LEAST_SHARE)
+    with torch.inference_mode(False), torch.enable_grad():
+        x, shares = coordinates.double().clone(), smoothed / smoothed.sum(1, keepdim=True)  # (N, K) both
+        matrix = torch.eye(x.shape[1], dtype=x.dtype).requires_grad_()
+        optimizer = torch.optim.LBFGS(
+            [matrix], max_iter=_FIT_STEPS, tolerance_change=_FIT_TOLERANCE, line_search_fn="strong_wolfe"
+        )
+
+        def loss() -> Tensor:
+            optimizer.zero_grad()
+            distance = -(shares * torch.log_softmax(x @ matrix, dim=1)).sum(1).mean()
+            distance.backward()
+            return distance
+
+        optimizer.step(loss)
+    return matrix.detach()
+
+
+# Varimax rotation, which makes the dimensions of a Gaussian code readable.
+#
+# N(0, I) looks the same from all directions, so a model with this prior describes documents as well after any rotation
+# of its code. Documents do not: most are near a corner, edge or face of a simplex whose corners are topics, so that
+# their coordinates have heavy tails in a single rotation. Rohe & Zeng 2023, "Vintage factor analysis with Varimax
+# performs statistical inference", show when varimax finds it.
+
+_STEPS, _ROTATION_TOLERANCE = 200, 1e-6
+# In a direction in which the codes hardly differ, the noise of the posterior counts this much, so that a draw of theta
+# does not leave the range of floating-point numbers.
+_NOISE_SHARE = 0.003
+_LEAST_WEIGHT = 0.1  # a topic that no document comes close to has its corner very far away
+
+
+@dataclass(frozen=True)
+class TopicSimplex:
+    """The simplex that codes lie in, (K, L) corners, and coordinates of codes in it.
+
+    The coordinates of a code z are y = z A + a, where y_k is large if z is near corner k. They satisfy
+    sum_k w_k y_k = 1, and w_k y_k are the barycentric coordinates of z.
+
+    Attributes:
+        linear: A, (L, K).
+        shift: a, (K,).
+        corners: (K, L) the code at which topic k is read. All coordinates but y_k are 0, and y_k is 1 / w_k or 10,
+            whichever is less, or the largest y_k of a document if that is more than both.
+        weights: w, (K,), of the length 1.
+    """
+
+    linear: Tensor
+    shift: Tensor
+    corners: Tensor
+    weights: Tensor
+
+
+def varimax(x: Tensor) -> Tensor:
+    """Return the rotation R, (K, K), that gives the columns of x R the largest variance of squares.
+
+    Kaiser 1958, "The varimax criterion for analytic rotation in factor analysis", without his normalisation of rows. A
+    step is that of the power method.
+
+    Args:
+        x: (N, K) of any floating-point type.
+    """
+    rotation = torch.eye(x.shape[1], dtype=x.dtype)  # (K, K)
+    before = 0.0
+    for _ in range(_STEPS):
+        y = x @ rotation  # (N, K)
+        left, values, right = torch.linalg.svd(x.mT @ (y**3 - y * (y**2).mean(0)))
+        rotation = left @ right
+        total = float(values.sum())
+        if total <= before * (1 + _ROTATION_TOLERANCE):
+            break
+        before = total
+    return rotation
+
+
+def centred_basis(n: int, dtype: torch.dtype) -> Tensor:
+    """Return n - 1 orthonormal columns with the sum 0, (n, n - 1)."""
+    centring = torch.eye(n, dtype=dtype) - 1 / n
+    basis: Tensor = torch.linalg.svd(centring)[0][:, :-1]
+    return basis
+
+
+def topic_simplex(codes: Tensor, variance: Tensor) -> TopicSimplex:
+    """Return the simplex with K corners in which the codes of documents lie.
+
+    Args:
+        codes: (N, K) the codes, each with the sum 0, so that they have K - 1 dimensions.
+        variance: (K,) the mean variance of their posteriors.
+
+    Returns:
+        a simplex whose tensors are of double precision, on the CPU.
+    """
+    codes, variance = codes.double().cpu(), variance.double().cpu()
+    n, k = codes.shape
+    basis = centred_basis(k, codes.dtype)  # (K, K - 1)
+    x = torch.cat([torch.ones(n, 1, dtype=codes.dtype), codes @ basis], 1)  # (N, K)
+    moments = x.mT @ x / n
+    moments[1:, 1:] += _NOISE_SHARE * basis.mT @ (variance[:, None] * basis)
+    values, vectors = torch.linalg.eigh(moments)
+    values = values.clamp_min(1e-12 * values.amax())  # codes may be equal, and their posteriors certain
+    white, colour = (vectors * values**power @ vectors.mT for power in (-0.5, 0.5))  # (K, K) both
+    rotation = varimax(x @ white)
+    mixing, unmixing = white @ rotation, rotation.mT @ colour  # y = x mixing, x = y unmixing
+    y = x @ mixing  # (N, K)
+    sign = torch.where((y**3).mean(0) < 0, -1.0, 1.0).to(codes.dtype)  # the documents of a topic are the heavy tail
+    mixing, unmixing, y = mixing * sign, sign[:, None] * unmixing, y * sign
+    weights = unmixing[:, 0]  # the means of y
+    directions = unmixing[:, 1:] @ basis.mT  # (K, K)
+    corner = torch.where(weights > _LEAST_WEIGHT, 1 / weights, 1 / _LEAST_WEIGHT)  # y_k where all others are 0
+    length = torch.maximum(corner, y.amax(0))  # as documents have noise, some are beyond the corner
+    return TopicSimplex(basis @ mixing[1:], mixing[0], length[:, None] * directions, weights)
+
+
+# LogRatioDecoder: the decoder of a Gaussian code, and the coordinates in which topics are read from the code.
+
+_LEAST_STRETCH = 0.01  # of log-odds to a code, so that a code can be computed from theta in single precision
+
+
+class TopicCoordinates(nn.Module):
+    """An affine map from a code z to log-odds of topics, and its inverse. Both ignore the mean of z.
+
+    At first, log-odds and code are the same, and topic k is the direction of dimension k. After `place`, the topics are
+    the corners of a simplex.
+
+    Args:
+        n_topics: the number of topics and of dimensions K.
+    """
+
+    linear: Tensor  # (K, K)
+    shift: Tensor  # (K,)
+    inverse: Tensor  # (K, K)
+    centre: Tensor  # (K,)
+    corners: Tensor  # (K, K) the code of a document of topic k, once they are placed
+    placed: Tensor  # () bool
+
+    def __init__(self, n_topics: int) -> None:
+        super().__init__()
+        one = torch.eye(n_topics)
+        self.register_buffer("linear", one)
+        self.register_buffer("shift", torch.zeros(n_topics))
+        self.register_buffer("inverse", one.clone())
+        self.register_buffer("centre", torch.zeros(n_topics))
+        self.register_buffer("corners", torch.zeros(n_topics, n_topics))
+        self.register_buffer("placed", torch.tensor(False))
+
+    def theta(self, z: Tensor) -> Tensor:
+        """Return the softmax of the log-odds of codes: (B, K) -> (B, K)."""
+        return torch.softmax(torch.addmm(self.shift.to(z.dtype), z, self.linear.to(z.dtype)), dim=1)
+
+    def code(self, theta: Tensor) -> Tensor:
+        """Return the code whose theta this is, with the mean 0: (B, K) -> (B, K)."""
+        log_theta = theta.clamp_min(torch.finfo(theta.dtype).tiny).log()
+        ratio = log_theta - log_theta.mean(1, keepdim=True)
+        return torch.addmm(self.centre.to(theta.dtype), ratio, self.inverse.to(theta.dtype))
+
+    def topic_codes(self) -> Tensor:
+        """Return the code that stands for each topic, (K, K)."""
+        if self.placed:
+            return self.corners
+        n_topics = len(self.linear)  # spare topics may have been removed
+        centred = torch.eye(n_topics, device=self.linear.device) - 1 / n_topics
+        return math.sqrt(n_topics) * centred  # the typical length of a draw from N(0, I)
+
+    def place(self, simplex: TopicSimplex, readout: Tensor | None = None) -> None:
+        """Make the corners of a simplex the topics.
+
+        Args:
+            simplex: the simplex.
+            readout: (K, K) A. The log-odds are y A, where y are the coordinates in the simplex; None is I.
+        """
+        matrix = torch.eye(len(simplex.linear), dtype=simplex.linear.dtype) if readout is None else readout
+        basis = centred_basis(len(matrix), matrix.dtype)  # (K, K - 1); codes and log-odds have no mean
+        left, stretch, right = torch.linalg.svd(basis.mT @ simplex.linear @ matrix @ basis)
+        left, right, stretch = basis @ left, right @ basis.mT, stretch.clamp_min(_LEAST_STRETCH)
+        linear, inverse = (left * stretch) @ right, (right.mT / stretch) @ left.mT  # (K, K) both
+        shift = simplex.shift @ matrix  # (K,)
+        shift = shift - shift.mean()
+        self.linear.copy_(linear)
+        self.shift.copy_(shift)
+        self.inverse.copy_(inverse)
+        self.centre.copy_(-shift @ inverse)
+        self.corners.copy_(simplex.corners)
+        self.placed.fill_(True)
+
+
+class LogRatioDecoder(ProductDecoder):
+    """p(w | z) = softmax(B z + b), where z is the code of theta (Miao et al. 2016).
+
+    A theta with a single topic has no code. Topic k is therefore p(w | z) for the code of `coordinates.topic_codes`.
+
+    Args:
+        topics: the logits B and the background b.
+    """
+
+    def __init__(self, topics: TopicLogits) -> None:
+        super().__init__(topics)
+        self.coordinates = TopicCoordinates(topics.deviations().shape[1])
+
+    def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
+        return super().log_likelihood(self.coordinates.code(theta), counts)
+
+    def log_probabilities(self, theta: Tensor) -> Tensor:
+        return super().log_probabilities(self.coordinates.code(theta))
+
+    def beta_t(self) -> Tensor:
+        codes = self.coordinates.topic_codes()  # (K, K)
+        logits = self.topics.deviations() @ codes.to(self.topics.background.dtype).mT  # (V, K)
+        return torch.softmax(logits + self.topics.background[:, None], dim=0)
+
+    def topic_word(self) -> Tensor:
+        return self.beta_t().mT
+
 
 _MOST_CODES, _MOST_READ = 20_000, 5_000  # documents that give the rotation, and the readout of theta
 

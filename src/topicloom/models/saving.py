@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..corpus.fields import FieldKind
 from ..files import write_lines, write_manifest
-from ..nn.gradients import full_precision
+from ..nn.execution import full_precision
 from ..settings import check_settings, from_text, path_settings
 from ..text import tokenizer_from_settings
 from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, VOCABULARY, WEIGHTS

@@ -9,23 +9,141 @@ clusters apart, before both are trained by the loss of the model. docs/start.md 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 from torch.nn.functional import pad
 
-from ..distributed.ranks import current
-from ..nn.batch import Batch
-from ..nn.clusters import Clusters, find_clusters
+from ..distributed import current
+from ..nn.execution import one_thread
 from ..nn.network import AutoencoderNetwork, Loss, TopicNetwork
-from ..nn.threads import one_thread
+from ..nn.sparse import Batch, SparseCounts, document_pieces
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .words import Words
 
 if TYPE_CHECKING:
     from .neural import NeuralTopicModel
+
+
+# Clusters of documents, at which the topics and the encoder of a network can start.
+#
+# Documents are vectors of log(1 + x) idf with unit length. Spherical k-means (Dhillon & Modha 2001, "Concept
+# Decompositions for Large Sparse Text Data using Clustering") starts as k-means++ does (Arthur & Vassilvitskii 2007).
+
+_STEPS = 8  # of k-means; later ones move few documents
+_DRAWN_FROM = 4096  # documents, or four for each cluster, from which the first centres are drawn
+_OWN_SHARE = 0.7  # of a document's theta that the topic of its cluster has; all topics share the rest equally
+_SMOOTHING = 20.0  # weighted tokens of each cluster that have the word frequencies of all documents
+_BLOCK = 1 << 17  # non-zeros that are added at once
+_LARGEST = 1.5  # nats by which a topic deviates from the word frequencies at first, at most
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """K clusters of documents.
+
+    Attributes:
+        centres: (V, K), whose columns have unit length.
+        deviations: (V, K) the log ratio of a word's frequency in a cluster and in all documents.
+        idf: (V,) inverse document frequencies.
+    """
+
+    centres: Tensor
+    deviations: Tensor
+    idf: Tensor
+
+    def theta(self, counts: SparseCounts) -> Tensor:
+        """Return theta of documents as their clusters suggest it, (B, K). Those without a cluster have equal shares."""
+        closeness, own = counts.times(vectors(counts, self.idf), self.centres).max(1)  # (B,) each
+        n_topics = self.centres.shape[1]
+        theta = torch.full((counts.n_docs, n_topics), (1 - _OWN_SHARE) / n_topics, device=counts.device)
+        theta.scatter_add_(1, own[:, None], torch.full_like(closeness, _OWN_SHARE)[:, None])
+        return torch.where(closeness[:, None] > 0, theta, 1 / n_topics)
+
+
+def vectors(counts: SparseCounts, idf: Tensor) -> Tensor:
+    """Return the values of the documents' vectors at the non-zeros, (N,), given inverse document frequencies (V,)."""
+    weighted = counts.values.log1p().mul_(idf[counts.indices])  # (N,)
+    lengths = counts.sum_by_document(weighted**2).sqrt_().clamp_min_(1e-12)  # (B,)
+    # With the size of the result, a GPU need not be waited for.
+    return weighted.div_(lengths.repeat_interleave(counts.offsets.diff(), output_size=len(weighted)))
+
+
+def find_clusters(
+    counts: SparseCounts, idf: Tensor, n_clusters: int, generator: torch.Generator, seeds: Tensor | None = None
+) -> Clusters:
+    """Divide documents into clusters.
+
+    Args:
+        counts: the documents.
+        idf: (V,) inverse document frequencies.
+        n_clusters: the number of clusters K.
+        generator: draws the documents at which clusters start, on the CPU.
+        seeds: (V, K) weights of the seed words of topics, or None. The clusters of these topics stay near them.
+    """
+    values = vectors(counts, idf)  # (N,)
+    seeded = torch.zeros(counts.n_words, n_clusters, device=counts.device)
+    if seeds is not None:  # the mean of the documents with the seed words
+        closeness = counts.times(values, _unit((seeds > 0) * idf[:, None]))  # (B, K)
+        seeded = _unit(counts.transposed_times(values, closeness**2))  # (V, K)
+    centres = _first_centres(counts, values, seeded, generator)  # (V, K)
+    own = torch.zeros(counts.n_docs, dtype=torch.int64, device=counts.device)
+    for _ in range(_STEPS):
+        own = counts.times(values, centres).argmax(1)  # (B,)
+        moved = _unit(_unit(_sums(counts, values, own, n_clusters)) + seeded)  # (V, K)
+        centres = torch.where(moved.any(0), moved, centres)  # an empty cluster stays
+    tokens = _sums(counts, counts.values.log1p(), own, n_clusters)  # (V, K)
+    frequency = tokens.sum(1) + 0.01  # (V,)
+    frequency = (frequency / frequency.sum())[:, None]
+    smoothed = tokens + _SMOOTHING * frequency
+    deviations = (smoothed / smoothed.sum(0) / frequency).log().clamp_(-_LARGEST, _LARGEST)
+    return Clusters(centres, deviations, idf)
+
+
+def _first_centres(counts: SparseCounts, values: Tensor, seeded: Tensor, generator: torch.Generator) -> Tensor:
+    """Return documents that are unlike each other, as centres (V, K): each is drawn by its distance from the others.
+
+    Args:
+        counts: the documents.
+        values: (N,) the values of their vectors.
+        seeded: (V, K) the centres of topics with seed words; other columns are zero.
+        generator: draws the documents.
+    """
+    centres = seeded.mT.contiguous()  # (K, V)
+    n_docs = min(counts.n_docs, max(_DRAWN_FROM, 4 * len(centres)))
+    rows = torch.linspace(0, counts.n_docs - 1, n_docs, dtype=torch.float64).long().to(counts.device)
+    some = counts.with_values(values).take(rows)
+    starts = some.offsets.tolist()
+    closest = some.times(some.values, seeded).amax(1)  # (n_docs,) the cosine with the most similar centre
+    for number in (~seeded.any(0)).nonzero()[:, 0].tolist():
+        centre = centres[number]
+        distance = (1 - closest).clamp_min_(1e-6).square_().cpu()
+        chosen = int(torch.multinomial(distance, 1, generator=generator))
+        part = slice(starts[chosen], starts[chosen + 1])
+        centre[some.indices[part]] = some.values[part]
+        closest = torch.maximum(closest, some.sum_by_document(some.values * centre[some.indices]))
+    return centres.mT.contiguous()
+
+
+def _sums(counts: SparseCounts, values: Tensor, own: Tensor, n_clusters: int) -> Tensor:
+    """Return the sums of the values (N,) of each word in the documents of each cluster, (V, K), given those, (B,)."""
+    sums = torch.zeros(counts.n_words * n_clusters, device=counts.device)
+    offsets, lengths = counts.offsets.tolist(), counts.offsets.diff()  # (B + 1,), (B,)
+    for first, last in document_pieces(offsets, _BLOCK):  # with little memory
+        part = slice(offsets[first], offsets[last])
+        places = own[first:last].repeat_interleave(lengths[first:last]).add_(counts.indices[part], alpha=n_clusters)
+        sums.index_add_(0, places, values[part])
+    return sums.view(-1, n_clusters)
+
+
+def _unit(columns: Tensor) -> Tensor:
+    """Return columns of unit length; columns of zeros stay as they are."""
+    lengths: Tensor = columns.norm(dim=0)  # (K,)
+    return columns / lengths.clamp_min(1e-12)
+
 
 STAGE = "clusters"
 # Clusters are found from so many documents and non-zeros at most, but from sixteen documents for each cluster.

@@ -35,17 +35,16 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from ..distributed.ranks import step
-from ..nn.batch import Batch
+from ..distributed import step
 from ..nn.decoders import make_decoder
-from ..nn.discrepancies import mmd
 from ..nn.network import Loss, TopicNetwork
 from ..nn.posteriors import Posterior
-from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, Sampler
+from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, Sampler, mmd
+from ..nn.sparse import Batch
 from ..settings import DirichletParameter, NotNegative, Positive, Rate
-from .deterministic import DeterministicNetwork
+from .autoencoders import DeterministicNetwork
+from .base import PLAIN
 from .neural import NeuralTopicModel
-from .published import PLAIN
 from .words import Words
 
 _SPREADS = {"gaussian": 1.0, "gmm-std": 9.0}  # standard deviations of codes like those of the prior; of others, 3

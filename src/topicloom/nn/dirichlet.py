@@ -15,11 +15,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..distributed.ranks import step
-from .divergences import kl_bernoulli, kl_dirichlet, kl_gamma, kl_normal, kl_weibull, kl_weibull_gamma
+from ..distributed import step
 from .layers import normal_like
-from .posteriors import Draw, SampledPosterior
-from .priors import NormalPrior
+from .posteriors import (
+    Draw,
+    NormalPrior,
+    SampledPosterior,
+    kl_bernoulli,
+    kl_dirichlet,
+    kl_gamma,
+    kl_normal,
+    kl_weibull,
+    kl_weibull_gamma,
+)
 
 _ABSENT = -1e4  # added to the log weight of a topic that is not in a document
 _SMALL_LOG = -15.0  # below exp(this), a gamma's distribution function equals the first term of its series

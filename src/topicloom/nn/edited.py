@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .batch import Batch
-from .gradients import full_precision
+from .execution import full_precision
 from .mean_field import MeanFieldNetwork
 from .network import Loss, TopicNetwork
 from .posteriors import Posterior
-from .sparse import TINY, SparseCounts, mixture_log_likelihood
+from .sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 
 # A document with a smaller share in the topics that remain after a drop gets the average shares, because so small a
 # share is mostly noise, which normalising would multiply.

@@ -10,19 +10,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .batch import Batch
-from .code_norm import (
+from .dirichlet import weibull_shape
+from .layers import (
     PLAIN_NORMS,
     Certainty,
     CodeNorm,
     CodeNormKind,
+    dropout,
+    linear,
     norm_of_location,
     norm_of_mean,
     norm_of_spread,
+    normal_parameter,
 )
-from .dirichlet import weibull_shape
-from .layers import dropout, linear, normal_parameter
-from .sparse import SparseCounts, bag_product
+from .sparse import Batch, SparseCounts, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
 Target = Literal["counts", "tfidf"]

@@ -1,18 +1,290 @@
-"""Posteriors of theta: an object for each batch, which both the loss and `transform` use."""
+"""Priors and posteriors of a document's latent code, and the divergences between them."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from ..distributed.ranks import step
-from .divergences import kl_dirichlet
+from ..distributed import step
 from .layers import normal_like
-from .priors import Prior
+
+# Divergences between distributions in closed form, and the mutual information of topics and words.
+
+EULER = 0.5772156649015329
+_BLOCK = 1 << 17  # elements of a block of rows that fits into the cache of a core
+
+
+def kl_normal(mean: Tensor, log_var: Tensor, prior_mean: Tensor, prior_var: Tensor) -> Tensor:
+    """Return KL(N(mean, exp(log_var)) || N(prior_mean, prior_var)) with diagonal covariances.
+
+    Args:
+        mean, log_var: (B, L).
+        prior_mean, prior_var: (L,) or (B, L).
+
+    Returns:
+        (B, L), one value for each dimension, whose sum over dimensions is the divergence.
+    """
+    ratio = (log_var.exp() + (mean - prior_mean) ** 2) / prior_var  # (B, L)
+    return 0.5 * (ratio - 1 + prior_var.log() - log_var)
+
+
+def kl_dirichlet(alpha: Tensor, prior: Tensor) -> Tensor:
+    """Return KL(Dirichlet(alpha) || Dirichlet(prior)), divided between the topics.
+
+    Args:
+        alpha: (B, K), positive.
+        prior: (K,), positive.
+
+    Returns:
+        (B, K), not negative but for rounding; the sum over topics is the divergence. A topic's share is proportional
+        to the divergence of its gamma variable. The shares count as constants, so that the gradient of the sum is that
+        of the divergence.
+    """
+    per_gamma = kl_gamma(alpha, prior)  # (B, K)
+    divergence = per_gamma.sum(1, keepdim=True) - kl_gamma(alpha.sum(1, keepdim=True), prior.sum())  # (B, 1)
+    weights = per_gamma.detach().clamp_min(1e-12)  # (B, K); near the prior, rounding can make them negative
+    return weights / weights.sum(1, keepdim=True) * divergence
+
+
+def kl_gamma(shape: Tensor, prior: Tensor) -> Tensor:
+    """Return KL(Gamma(shape, 1) || Gamma(prior, 1)) for each entry."""
+    return torch.lgamma(prior) - torch.lgamma(shape) + (shape - prior) * torch.digamma(shape)
+
+
+def kl_weibull_gamma(shape: Tensor, log_scale: Tensor, prior: Tensor) -> Tensor:
+    """Return KL(Weibull(shape, exp(log_scale)) || Gamma(prior, 1)) (Zhang et al. 2018, WHAI).
+
+    Args:
+        shape: (B, K), positive, k.
+        log_scale: (B, K), log lambda.
+        prior: (K,), positive, the shapes of the gammas.
+
+    Returns:
+        (B, K), one value for each topic.
+    """
+    mean = (log_scale + torch.lgamma(1 + 1 / shape)).exp()  # (B, K)
+    entropy = EULER * (1 - 1 / shape) + log_scale - shape.log() + 1  # (B, K)
+    expected_log = log_scale - EULER / shape  # (B, K)
+    return mean - (prior - 1) * expected_log + torch.lgamma(prior) - entropy
+
+
+def kl_weibull(shape: Tensor, log_scale: Tensor, prior_shape: Tensor, prior_log_scale: Tensor) -> Tensor:
+    """Return the smallest KL(Weibull(shape, r exp(log_scale)) || Weibull(prior_shape, exp(prior_log_scale))) over r.
+
+    Each row has one factor r, which does not change theta. With d = log(r lambda / lambda0),
+    KL = log(k / k0) - k0 d + EULER (k0 / k - 1) + exp(k0 d) Gamma(1 + k0 / k) - 1 (Bauckhage 2013). As k0 is the same
+    for all topics, the sum over the topics has its minimum where the mean of exp(k0 d) Gamma(1 + k0 / k) is 1.
+
+    Args:
+        shape: (B, K), positive, k.
+        log_scale: (B, K), log lambda.
+        prior_shape: (), positive, k0.
+        prior_log_scale: (K,), log lambda0.
+
+    Returns:
+        (B, K), one value for each topic.
+    """
+    ratio = prior_shape / shape  # (B, K)
+    log_moment = prior_shape * (log_scale - prior_log_scale) + torch.lgamma(1 + ratio)  # (B, K) log E[(w / lambda0)^k0]
+    log_moment = log_moment - torch.logsumexp(log_moment, dim=1, keepdim=True) + math.log(log_moment.shape[1])
+    difference = log_moment - torch.lgamma(1 + ratio)  # (B, K) k0 d
+    return -ratio.log() - difference + EULER * (ratio - 1) + log_moment.exp() - 1
+
+
+def kl_bernoulli(logits: Tensor, prior_probability: float) -> Tensor:
+    """Return KL(Bernoulli(sigmoid(logits)) || Bernoulli(prior_probability)) for each entry."""
+    p = torch.sigmoid(logits)
+    present = F.logsigmoid(logits) - math.log(prior_probability)
+    absent = F.logsigmoid(-logits) - math.log1p(-prior_probability)
+    return p * present + (1 - p) * absent
+
+
+class _TopicInformation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, beta_t: Tensor, shares: Tensor) -> Tensor:
+        log_ratio, total = torch.empty_like(beta_t), shares.new_zeros(())  # (V, K), ()
+        step = max(1, _BLOCK // len(shares)) if beta_t.device.type == "cpu" else len(beta_t)
+        for topics, out in zip(beta_t.split(step), log_ratio.split(step), strict=True):
+            mean = (topics @ shares).clamp_min_(1e-30)  # (step,)
+            torch.div(topics, mean[:, None], out=out).clamp_min_(1e-30).log_()  # (step, K)
+            total += ((topics * out) @ shares).sum()
+        ctx.save_for_backward(log_ratio, shares)
+        return total
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        log_ratio, shares = ctx.saved_tensors
+        return log_ratio * (grad * shares), None
+
+
+def topic_information(beta_t: Tensor, shares: Tensor) -> Tensor:
+    """Return the mutual information of topics and words in nats: the generalised Jensen-Shannon divergence of topics.
+
+    I(topic; word) = sum_k p_k sum_v beta_kv log(beta_kv / sum_i p_i beta_iv). It is 0 if all topics are the same, and
+    equals the entropy of p if no two topics share a word. A topic that no document has does not count.
+
+    Args:
+        beta_t: (V, K), columns sum to 1.
+        shares: (K,) the share p of each topic, with the sum 1; it is not differentiated.
+
+    Returns:
+        a scalar.
+    """
+    out: Tensor = _TopicInformation.apply(beta_t, shares)  # type: ignore[no-untyped-call]
+    return out
+
+
+# Priors of a document's latent code.
+
+_RATE = 0.05  # the weight of a batch in the weights of a mixture
+
+
+class Prior(nn.Module, ABC):
+    """The prior p(z) of a Gaussian posterior."""
+
+    @abstractmethod
+    def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
+        """Return the divergence of N(mean, diag exp(log_var)) from this prior.
+
+        Args:
+            mean, log_var: (B, L).
+
+        Returns:
+            (B, M), one column for each latent variable.
+        """
+
+    @abstractmethod
+    def unit_var(self) -> Tensor:
+        """Return the variance, (L,), that is the unit of a code's mean and variance at the start of training."""
+
+
+class NormalPrior(Prior):
+    """p(z) = N(mean, diag var). Both are buffers, so they move to the device with their network."""
+
+    mean: Tensor  # (L,)
+    var: Tensor  # (L,)
+
+    def __init__(self, mean: Tensor, var: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean, persistent=False)  # the settings contain them
+        self.register_buffer("var", var, persistent=False)
+
+    def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
+        return kl_normal(mean, log_var, self.mean, self.var)
+
+    def unit_var(self) -> Tensor:
+        return self.var
+
+
+class MixturePrior(Prior):
+    """A mixture of Gaussians, p(c) = pi_c and p(z | c) = N(mean_c, diag var), with learned means and variance.
+
+    By default all components share the variance. With a variance of its own, a wide component takes the documents of
+    its neighbours, and most components are lost. pi is constant, or follows the components' shares of the documents.
+
+    Args:
+        n_components: the number of components C.
+        n_dimensions: the number of dimensions L of z.
+        own_variances: whether each component has a variance of its own, var_c, as in VaDE.
+    """
+
+    weights: Tensor  # (C,) the logarithm of pi, plus a constant if components were removed
+
+    def __init__(self, n_components: int, n_dimensions: int, *, own_variances: bool = False) -> None:
+        super().__init__()
+        self.means = nn.Parameter(torch.zeros(n_components, n_dimensions))
+        self.own_variances = own_variances
+        self.log_var = nn.Parameter(torch.zeros_like(self.means) if own_variances else torch.zeros(n_dimensions))
+        self.register_buffer("weights", torch.full((n_components,), 1 / n_components).log())
+
+    def set(self, weights: Tensor, means: Tensor, var: Tensor) -> None:
+        """Set pi (C,), the means (C, L) and the variance (L,), or the variances (C, L)."""
+        with torch.no_grad():
+            self.weights.copy_(weights.log())
+            self.means.copy_(means)
+            self.log_var.copy_(var.log())
+
+    @property
+    def log_pi(self) -> Tensor:
+        """The logarithm of pi, (C,)."""
+        return torch.log_softmax(self.weights, dim=0)
+
+    @torch.no_grad()
+    def follow(self, shares: Tensor) -> None:
+        """Move pi towards the components' shares (C,) of a batch."""
+        pi = self.log_pi.exp().lerp_(shares, _RATE).clamp_min_(1e-3 / len(shares))
+        self.weights.copy_((pi / pi.sum()).log())
+
+    def responsibilities(self, mean: Tensor, log_var: Tensor) -> Tensor:
+        """Return eta_c = q(c | x), proportional to pi_c exp(E_q[log N(z | mean_c, var_c)]): (B, C).
+
+        This is the distribution that makes the bound tightest. VaDE uses p(c | z) at a draw of z.
+
+        Args:
+            mean, log_var: (B, L), the parameters of q(z | x).
+        """
+        precision = (-self.log_var).exp()  # (L,) or (C, L)
+        if self.own_variances:
+            constant = (self.means**2 * precision + self.log_var).sum(1)  # (C,)
+            spread = (mean**2 + log_var.exp()) @ precision.mT  # (B, C)
+            return torch.softmax(self.log_pi - 0.5 * (constant + spread) + mean @ (self.means * precision).mT, dim=1)
+        # The square is expanded, so that no tensor is (B, C, L). Terms that are equal for all c are left out.
+        distance = (self.means**2) @ precision - 2 * mean @ (self.means * precision).mT  # (C,) + (B, C)
+        return torch.softmax(self.log_pi - 0.5 * distance, dim=1)
+
+    def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
+        """Return KL(q(z) q(c) || p(z | c) p(c)), with a column for each dimension of z and one for c: (B, L + 1).
+
+        It is sum_c eta_c KL(N(mean, exp(log_var)) || N(mean_c, var)) + sum_c eta_c log(eta_c / pi_c), the loss of VaDE
+        (Jiang et al. 2017, equation 13) without its reconstruction.
+        """
+        eta = self.responsibilities(mean, log_var)  # (B, C)
+        if self.own_variances:
+            precision = (-self.log_var).exp()  # (C, L)
+            square = (mean**2 + log_var.exp()) * (eta @ precision) - 2 * mean * (eta @ (self.means * precision))
+            ratio = square + eta @ (self.means**2 * precision)  # (B, L)
+            of_code = 0.5 * (ratio - 1 + eta @ self.log_var - log_var)  # (B, L)
+        else:
+            of_code = self._shared_divergence(mean, log_var, eta)
+        of_component = (eta * (eta.clamp_min(1e-12).log() - self.log_pi)).sum(1, keepdim=True)  # (B, 1)
+        return torch.cat([of_code, of_component], dim=1)
+
+    def unit_var(self) -> Tensor:
+        return torch.ones_like(self.means[0])
+
+    def _shared_divergence(self, mean: Tensor, log_var: Tensor, eta: Tensor) -> Tensor:
+        """Return sum_c eta_c KL(N(mean, exp(log_var)) || N(mean_c, var)) for each dimension, (B, L)."""
+        square = mean**2 - 2 * mean * (eta @ self.means) + eta @ self.means**2  # (B, L) sum_c eta_c (mean - mean_c)^2
+        ratio = (square + log_var.exp()) * (-self.log_var).exp()  # (B, L)
+        return 0.5 * (ratio - 1 + self.log_var - log_var)
+
+
+def standard_normal(n_dimensions: int) -> NormalPrior:
+    """Return N(0, I)."""
+    return NormalPrior(torch.zeros(n_dimensions), torch.ones(n_dimensions))
+
+
+def laplace_dirichlet(alpha: Tensor) -> NormalPrior:
+    """Return the Laplace approximation of Dirichlet(alpha) in the softmax basis, with a diagonal covariance.
+
+    mean_k = log alpha_k - mean_i log alpha_i; var_k = (1 - 2/K) / alpha_k + (1/K^2) sum_i 1/alpha_i
+    (MacKay 1998; Srivastava & Sutton 2017, equation 3).
+
+    Args:
+        alpha: (K,), positive.
+    """
+    n_topics = len(alpha)
+    mean = alpha.log() - alpha.log().mean()
+    var = (1 - 2 / n_topics) / alpha + (1 / alpha).sum() / n_topics**2
+    return NormalPrior(mean, var)
 
 
 class Posterior(ABC):

@@ -10,8 +10,8 @@ from pathlib import Path
 from matplotlib import font_manager
 
 from ..errors import InputError, nearest
+from .figure_words import characters
 from .wording import Language, chosen_language
-from .wording.figures import characters
 
 logger = logging.getLogger("topicloom")
 

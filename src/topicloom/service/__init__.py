@@ -6,8 +6,7 @@ It needs the extra `serve` (FastAPI and uvicorn).
 from typing import Any
 
 from ..errors import MissingExtraError
-from .access import Access
-from .limits import Limits
+from .guard import Access, Limits
 
 __all__ = ["Access", "Limits", "Live", "make_app", "serve"]
 

@@ -1,28 +1,318 @@
 """The application: the paths of the service, and what each of them answers."""
 
+from __future__ import annotations
+
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from .._version import __version__
-from ..display import plain_reason
+from ..display import as_markup, plain_reason
 from ..errors import InputError, nearest, on_command_line
-from .access import Access
-from .edits import ConflictError, NotWritableError
-from .guard import App, Guard
+from ..reports.explorer import PageOptions, explorer_page
+from .guard import NO_SOURCES, Access, App, Guard, Measures
 from .index import ReplacedError, SlowQueryError
-from .live import Live, NoSuchDocumentError, NotKeptError
-from .measures import Measures
-from .schemas import DocumentPage, EditList, InferredList, NewEdits, Problem, Texts, TopicList, WholeDocument
-from .static import add_pages
+from .live import ConflictError, Live, NoSuchDocumentError, NotKeptError, NotWritableError, Snapshot
+
+# The bodies of requests and answers, as they are checked and as OpenAPI describes them.
+#
+# Pydantic collects an error for each wrong element of a list and for each unknown entry. A body of 4 MB can have
+# millions of them, which would take gigabytes and a minute. The bodies of requests are therefore checked up to the
+# first error.
+
+
+def _texts(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError("give a list of texts")
+    of_tokens = bool(value) and isinstance(value[0], list)
+    for number, each in enumerate(value):
+        if not _is_tokens(each) if of_tokens else not isinstance(each, str):
+            wanted = "a list of strings, as the first one is a list" if of_tokens else "a string"
+            raise ValueError(f"text {number} should be {wanted}")
+    return value
+
+
+def _is_tokens(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(token, str) for token in value)
+
+
+def _edits(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError("give a list of edits")
+    for number, each in enumerate(value):
+        if not isinstance(each, dict):
+            raise ValueError(f"edit {number} should be an object")
+    return value
+
+
+class _Body(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        unknown = value.keys() - cls.model_fields.keys() if isinstance(value, dict) else ()
+        if unknown:
+            raise ValueError(f"there is no entry {min(unknown)!a:.60}")
+        return value
+
+
+class Texts(_Body):
+    """Texts whose topics are asked for."""
+
+    texts: Annotated[
+        list[str] | list[list[str]], PlainValidator(_texts, json_schema_input_type=list[str] | list[list[str]])
+    ] = Field(
+        description="The texts; or the tokens of each, for a model that was trained on tokens.",
+        examples=[["The ship left the port."]],
+    )
+
+
+class NewEdits(_Body):
+    """Edits of topics."""
+
+    edits: Annotated[list[dict[str, Any]], PlainValidator(_edits, json_schema_input_type=list[dict[str, Any]])] = Field(
+        description="Edits, numbered by the topics of /api/topics before the first of them.",
+        examples=[[{"merge": [3, 7]}, {"drop": [5]}, {"rename": {"3": "shipping"}}]],
+    )
+    version: str | None = Field(
+        None, description="The version of the topics that they were made from; 409 if it is not the present one."
+    )
+    replace: bool = Field(
+        False, description="Take earlier edits back first. Numbers are those of the run's own topics then."
+    )
+
+
+class Word(BaseModel):
+    """A word of a topic."""
+
+    word: str
+    probability: float = Field(description="p(word | topic)")
+
+
+class TopicRow(BaseModel):
+    """A topic."""
+
+    topic: int = Field(description="The number of the topic: its column of theta.")
+    name: str
+    share: float | None = Field(description="The mean of theta over the documents; null if it is not known.")
+    documents: int = Field(description="The number of documents whose main topic it is.")
+    words: list[Word]
+
+
+class TopicList(BaseModel):
+    """The topics of the run."""
+
+    run: str
+    model: str
+    n_topics: int
+    n_documents: int
+    n_words: int
+    has_documents: bool
+    has_texts: bool
+    version: str = Field(description="Changes whenever the edits change, and is another for another model.")
+    topics: list[TopicRow]
+
+
+class ShareOfTopic(BaseModel):
+    """A topic of a document."""
+
+    topic: int
+    name: str
+    share: float
+
+
+class InferredTopic(ShareOfTopic):
+    """A topic of a text, with its words."""
+
+    words: list[str]
+
+
+class Inferred(BaseModel):
+    """The topics of a text."""
+
+    theta: list[float] = Field(description="The share of each topic.")
+    empty: bool = Field(description="Whether the model knows no word of the text; it has the average shares then.")
+    topics: list[InferredTopic] = Field(description="The largest topics, largest first.")
+
+
+class InferredList(BaseModel):
+    """The topics of texts, in the order of the texts."""
+
+    n_topics: int
+    version: str
+    documents: list[Inferred]
+
+
+class DocumentRow(BaseModel):
+    """A document of the run."""
+
+    row: int = Field(description="The number of the document, from 0.")
+    id: str
+    label: str | None
+    time: str | None
+    text: str | None = Field(description="The text, or its beginning; null if the run did not keep texts.")
+    cut: bool = Field(description="Whether `text` is only the beginning.")
+    empty: bool = Field(description="Whether the model knows no word of the document.")
+    topics: list[ShareOfTopic] = Field(description="The largest topics, largest first.")
+
+
+class DocumentPage(BaseModel):
+    """A page of documents."""
+
+    total: int = Field(description="The number of documents on all pages.")
+    next: str | None = Field(description="The value of `after` for the next page; null if there is none.")
+    words: list[str] | None = Field(description="The words that the query was split into.")
+    version: str
+    documents: list[DocumentRow]
+
+
+class Piece(BaseModel):
+    """A piece of a text."""
+
+    text: str
+    topic: int | None = Field(description="The topic of the token; null between tokens, and for unknown words.")
+
+
+class WholeDocument(DocumentRow):
+    """A document with its whole text."""
+
+    theta: list[float]
+    version: str
+    pieces: list[Piece] | None = Field(description="The text without markup, in pieces; null unless asked for.")
+
+
+class EditList(BaseModel):
+    """The edits of the run."""
+
+    edits: list[dict[str, Any]] = Field(description="All edits, numbered by the topics of the trained model.")
+    version: str
+
+
+class Problem(BaseModel):
+    """Why a request was not answered."""
+
+    error: Annotated[str, Field(description="One sentence: what is wrong, and what to do.")]
+
+
+# The pages of the service: the explorer, and the description of the paths. Neither asks any other host.
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>
+<body><h1>{name}</h1><p><a href="docs">The paths of this service</a></p><table>{rows}</table></body></html>
+"""
+_WAIT = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="3"><title>topicloom</title></head>
+<body><p>The page of so many documents takes a while to make. It appears here by itself.</p></body></html>
+"""
+_DOCS = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>topicloom: the paths of the service</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="docs/swagger-ui.css"></head>
+<body><div id="swagger-ui"></div>
+<script src="docs/swagger-ui-bundle.js"></script><script src="docs/start.js"></script></body></html>
+"""
+_START = """SwaggerUIBundle({
+  url: "openapi.json", dom_id: "#swagger-ui", validatorUrl: null, deepLinking: true,
+  presets: [SwaggerUIBundle.presets.apis]
+});
+"""
+# Swagger UI writes style attributes, and shows images that its style sheet contains.
+_SWAGGER_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+
+_POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
+
+
+def add_pages(app: FastAPI, live: Live) -> None:
+    """Add the pages to an application."""
+    explorer = _Explorer(live)
+    swagger = files("fastapi_offline") / "static"
+    assets: Mapping[str, tuple[bytes, str]] = {
+        "swagger-ui-bundle.js": ((swagger / "swagger-ui-bundle.js").read_bytes(), "text/javascript"),
+        "swagger-ui.css": ((swagger / "swagger-ui.css").read_bytes(), "text/css"),
+        "start.js": (_START.encode(), "text/javascript"),
+    }
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return _as_html(*await explorer.page())
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return _as_html(_DOCS.encode(), _SWAGGER_POLICY)
+
+    @app.get("/docs/{name}", include_in_schema=False)
+    async def asset(name: str) -> Response:
+        if name not in assets:
+            raise HTTPException(404)
+        content, kind = assets[name]
+        return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+
+
+def _as_html(content: bytes, policy: str) -> Response:
+    return Response(content, media_type="text/html", headers={"content-security-policy": policy})
+
+
+class _Explorer:
+    """The page of the topics, which is made when it is first asked for, and again when the topics were edited."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self._maker = ThreadPoolExecutor(1, "page")
+        self._made: tuple[Snapshot, Future[tuple[bytes, str]]] | None = None
+
+    async def page(self) -> tuple[bytes, str]:
+        """Return the page and its Content-Security-Policy."""
+        now = self.live.snapshot
+        if self._made is None or self._made[0] is not now or _has_failed(self._made[1]):
+            self._made = now, self._maker.submit(self._make, now)
+        made = asyncio.wrap_future(self._made[1])
+        try:
+            return await asyncio.wait_for(asyncio.shield(made), self.live.limits.seconds / 2)
+        except TimeoutError:
+            return _WAIT.encode(), NO_SOURCES
+
+    def _make(self, now: Snapshot) -> tuple[bytes, str]:
+        title = self.live.run.resolve().name
+        if not len(now.theta):
+            return _plain(title, now), NO_SOURCES
+        options = PageOptions(title, api="api", version=now.version)
+        page = explorer_page(now.topics, options, self.live.metrics)
+        found = _POLICY.search(page)
+        policy = NO_SOURCES if found is None else f"{found[1]}; frame-ancestors 'none'"
+        return page.encode("utf-8", "replace"), policy
+
+
+def _has_failed(future: Future[tuple[bytes, str]]) -> bool:
+    return future.done() and future.exception() is not None
+
+
+def _plain(title: str, now: Snapshot) -> bytes:
+    """Return the page of a run without documents: its topics as a table."""
+    rows = "".join(
+        f"<tr><td>{row['topic']}<td>{as_markup(row['name'])}<td>"
+        f"{as_markup(' '.join(word['word'] for word in row['words']))}"
+        for row in now.table
+    )
+    return _PAGE.format(name=as_markup(title), rows=rows).encode("utf-8", "replace")
+
 
 IfMatch = Annotated[str | None, Header(description="The version that the topics should have; otherwise 412.")]
 _THREADS = 4  # for all requests that are not answered at once

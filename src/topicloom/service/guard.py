@@ -1,18 +1,173 @@
-"""The guard before the application: every request passes it, and every answer gets its headers."""
+"""Who may ask and for how much: access, limits, counts, and the guard that every request passes."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import hmac
+import ipaddress
 import json
 import logging
+import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from .access import Access, host_of
-from .limits import Limits
-from .measures import Measures
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.process_collector import ProcessCollector
+
+from ..errors import InputError
+from ..settings import AtLeastOne, Positive, ReadableSettings, check_settings
+
+# What the service counts of itself, in the text format of Prometheus.
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+
+
+class Measures:
+    """Counters of one service. Requests for unknown paths share one entry, so that nobody can make it grow."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self.requests = Counter(
+            "topicloom_requests", "Requests answered.", ("route", "method", "status"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "topicloom_request_seconds", "Time to answer.", ("route",), buckets=_BUCKETS, registry=self.registry
+        )
+        self.in_progress = Gauge("topicloom_requests_in_progress", "Requests worked on.", registry=self.registry)
+        self.texts = Counter("topicloom_inferred_texts", "Texts whose topics were inferred.", registry=self.registry)
+        self.refused = Counter(
+            "topicloom_refused", "Requests refused because too many were worked on.", registry=self.registry
+        )
+
+    def text(self) -> bytes:
+        """Return all measures in the text format."""
+        return generate_latest(self.registry)
+
+
+# The limits of the service: what one request may ask for, and how many are answered at a time.
+
+
+@dataclass(frozen=True)
+class Limits(ReadableSettings):
+    """Limits of the service.
+
+    Attributes:
+        body: the greatest size of a request's body, in bytes.
+        texts: the most texts in a request.
+        characters: the greatest length of a text, in characters.
+        documents: the most documents on a page of /api/documents.
+        edits: the most edits that can be stored.
+        requests: the most requests that are worked on at a time. Further ones are told to come back later (503).
+        connections: the most open connections. Beyond it, the one that has been waited for longest is closed.
+        seconds: the longest time in which a request has to arrive, and then to be answered.
+
+    Raises:
+        SettingError: there is no such limit, or it cannot have the value.
+    """
+
+    body: AtLeastOne = 4_000_000
+    texts: AtLeastOne = 256
+    characters: AtLeastOne = 100_000
+    documents: AtLeastOne = 200
+    edits: AtLeastOne = 1_000
+    requests: AtLeastOne = 64
+    connections: AtLeastOne = 512
+    seconds: Positive = 20.0
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+# Who may ask: the address that is listened on, the token, and the names by which a browser may call the service.
+
+_SHORTEST_TOKEN = 16  # characters
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask.
+
+    Attributes:
+        token: what each request has to bring; None lets every request through.
+        names: the host names, in lower case, by which requests may call the service.
+    """
+
+    token: str | None = None
+    names: frozenset[str] = frozenset({"localhost"})
+
+    @classmethod
+    def on(cls, host: str, token: str | None = None, names: Iterable[str] = ()) -> Access:
+        """Return the access to a service that listens on an address.
+
+        Args:
+            host: the address, or its name.
+            token: the token; it is needed on any address that other machines can reach.
+            names: further host names of this service, such as "topics.example.org".
+
+        Raises:
+            InputError: the token is missing, too short, or has characters that a header cannot have.
+        """
+        if token is None and not is_loopback(host):
+            raise InputError(
+                f"{host} can be reached from other machines, so a token is needed; give `token`, or leave out `host` "
+                "to serve this machine alone"
+            )
+        if token is not None and (len(token) < _SHORTEST_TOKEN or not re.fullmatch(r"[!-~]+", token)):
+            raise InputError(
+                f"`token` should have at least {_SHORTEST_TOKEN} characters, all of them ASCII letters, digits or "
+                "signs; `python -c 'import secrets; print(secrets.token_urlsafe())'` makes one"
+            )
+        return cls(token, frozenset(name.lower().rstrip(".") for name in ("localhost", host, *names)))
+
+    def is_known_host(self, header: str) -> bool:
+        """Whether a Host header names this service.
+
+        A page of another site can let its own name point to this machine, and then ask as if it were this site. It
+        needs a name for that, so every address is accepted, and of names only the known ones.
+        """
+        name = host_of(header)
+        return name is not None and (name in self.names or _address(name) is not None)
+
+    def is_authorized(self, header: str) -> bool:
+        """Whether an Authorization header has the token: as Bearer, or as the password of Basic, as browsers do."""
+        if self.token is None:
+            return True
+        scheme, _, given = header.partition(" ")
+        if scheme.lower() == "basic":
+            try:
+                given = base64.b64decode(given, validate=True).decode("utf-8").partition(":")[2]
+            except (binascii.Error, ValueError):
+                return False
+        elif scheme.lower() != "bearer":
+            return False
+        # The comparison takes the same time wherever the two differ.
+        return hmac.compare_digest(given.strip().encode("utf-8", "surrogatepass"), self.token.encode())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    address = _address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback
+
+
+def host_of(header: str) -> str | None:
+    """Return the host of a Host header or of an origin, without its port and in lower case; None if it has none."""
+    found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+)(?::\d{1,5})?", header.strip())
+    return found[1].strip("[]").lower().rstrip(".") if found else None
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
+
 
 logger = logging.getLogger("topicloom")
 

@@ -2,32 +2,280 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import math
+import re
 import tempfile
 import threading
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from ..errors import InputError
-from ..files import file_digest
-from ..reports.place import INDEX
+from ..corpus import Corpus
+from ..corpus.fields import Fields
+from ..errors import InputError, ModelFileError
+from ..files import file_digest, plain_file
 from ..text import AnyTokenizer
-from ..topics.run_metrics import read_metrics, read_shares
-from ..topics.saved import CONFIG, find_model
-from ..topics.stored import DOCUMENTS, read_stored
+from ..text.counting import counts_of
+from ..topics.document_topics import DocumentTopics
+from ..topics.edits import Edit, checked_edits, read_edits, write_edits
+from ..topics.saved import CONFIG, DOCUMENTS, EDITS, INDEX, find_model, read_metrics, read_shares, read_stored
 from ..topics.view import Topics
-from .edits import ConflictError, applied, new_edits, store_edits, stored_edits
-from .index import DocumentIndex, ReplacedError, build_index, is_current
-from .limits import Limits
-from .pages import Key, following, largest
-from .snapshot import Snapshot
-from .words import Tokenize, query_words
+from .guard import Limits
+from .index import DocumentIndex, ReplacedError, Tokenize, build_index, is_current, query_words
+
+# The edits of a run that is served, which are stored in edits.yaml in its directory.
+
+
+class ConflictError(InputError):
+    """The edits were changed in the meantime."""
+
+
+class NotWritableError(InputError):
+    """The edits cannot be stored."""
+
+
+def stored_edits(run: Path, topics: Topics) -> Topics:
+    """Return the topics of a run after the edits that are stored in its directory.
+
+    Args:
+        run: the run directory.
+        topics: the topics of the run's model.
+
+    Raises:
+        ModelFileError: the file of edits is damaged.
+        InputError: the file belongs to another model.
+    """
+    path = run / EDITS
+    if not path.exists():
+        return topics
+    try:
+        file = read_edits(plain_file(run, EDITS, ModelFileError))
+    except InputError as error:
+        raise ModelFileError(str(error)) from None
+    origin = topics.model.origin
+    if origin is not topics.model and file.fingerprint == origin.fingerprint:  # the run's model was edited before
+        return applied(Topics(origin, topics.corpus), file.edits)
+    file.check(topics.model.fingerprint, path)
+    return applied(topics, file.edits)
+
+
+def store_edits(run: Path, topics: Topics) -> None:
+    """Write the edits of edited topics into the run's directory.
+
+    Raises:
+        NotWritableError: the file cannot be written.
+    """
+    model = topics.model
+    try:
+        write_edits(run / EDITS, model.edits, model.origin.fingerprint, sealed=True)
+    except OSError as error:
+        raise NotWritableError(f"{EDITS} cannot be written into the run directory ({error.strerror})") from None
+
+
+def new_edits(given: Iterable[Mapping[str, Any]], most: int) -> list[Edit]:
+    """Check edits that a request brought.
+
+    Raises:
+        InputError: there are too many, an edit has not the form of one, or it takes too long for a request.
+    """
+    given = list(given)
+    if len(given) > most:
+        raise InputError(f"there are {len(given):,} edits; send at most {most:,}")
+    edits = checked_edits(given)
+    if any("split" in edit for edit in edits):
+        raise InputError("a topic cannot be split here, because that takes long; use `topicloom edit`")
+    return edits
+
+
+def applied(topics: Topics, edits: list[Edit]) -> Topics:
+    """Return topics after edits."""
+    if len(topics.documents):
+        return topics.apply(edits)
+    return Topics(topics.model.apply(edits), topics.corpus)
+
+
+def version_of(topics: Topics) -> str:
+    """Return what distinguishes these edits of this model from others, and from those of another model."""
+    written = json.dumps([topics.model.origin.fingerprint, topics.edits], sort_keys=True)
+    return hashlib.sha256(written.encode()).hexdigest()[:12]
+
+
+# Pages of documents: the part of a sorted list that comes after a document (keyset pagination).
+
+_CURSOR = re.compile(r"([0-9a-f]{8}):(-?[0-9][0-9.e+-]{0,40}):([0-9]{1,15})")
+
+
+class Key(NamedTuple):
+    """The place of a document in a sorted list."""
+
+    value: float
+    row: int
+
+    def written(self, question: Any) -> str:
+        """Return the place as text.
+
+        Args:
+            question: what distinguishes the list from others; it has a `repr` of its own.
+        """
+        return f"{_mark(question)}:{self.value!r}:{self.row}"
+
+    @classmethod
+    def parse(cls, text: str, question: Any) -> Key:
+        """Read what `written` returned for the same question.
+
+        Raises:
+            InputError: the text is something else, or a place in another list.
+        """
+        found = _CURSOR.fullmatch(text)
+        try:
+            key = cls(float(found[2]), int(found[3])) if found and found[1] == _mark(question) else None
+        except ValueError:
+            key = None
+        if key is None or not math.isfinite(key.value):
+            raise InputError(
+                "`after` should be the value of `next` in an earlier answer to the same `topic`, `q` and `id`"
+            )
+        return key
+
+
+def _mark(question: Any) -> str:
+    return sha256(repr(question).encode("utf-8", "backslashreplace")).hexdigest()[:8]
+
+
+def following(rows: npt.NDArray[Any], after: Key | None, n: int) -> list[Key]:
+    """Return the first documents after a place, in the order of their rows.
+
+    Args:
+        rows: (D,) the rows of the documents, in ascending order.
+        after: where the list begins; None is its start.
+        n: the length of the list.
+    """
+    start = 0 if after is None else int(np.searchsorted(rows, after.row, "right"))
+    return [Key(0.0, row) for row in rows[start : start + n].tolist()]
+
+
+def largest(values: npt.NDArray[Any], rows: npt.NDArray[Any], after: Key | None, n: int) -> list[Key]:
+    """Return the documents with the largest values, largest first; of equal ones, the lower row comes first.
+
+    Args:
+        values: (D,) a number for each document.
+        rows: (D,) the rows of the documents.
+        after: where the list begins; None is its start.
+        n: the length of the list.
+    """
+    if after is not None:
+        last = np.asarray(after.value, values.dtype)
+        later = (values < last) | ((values == last) & (rows > after.row))
+        values, rows = values[later], rows[later]
+    if len(values) > n:
+        floor = -np.partition(-values, n - 1)[n - 1]  # the n-th largest value, so that few are sorted
+        kept = values >= floor
+        values, rows = values[kept], rows[kept]
+    order = np.lexsort((rows, -values))[:n]
+    return [Key(float(values[i]), int(rows[i])) for i in order]
+
+
+# What all answers are computed from: one model with one list of edits. It is replaced as a whole, never changed.
+
+_WORDS = 10  # of a topic
+_MAIN_TOPICS = 3  # of a document
+
+
+class Snapshot:
+    """A model and its documents as they are after some edits.
+
+    Args:
+        topics: the topics with the documents; there may be none.
+        shares: (K,) the topics' shares of the training documents, if `topics` has no documents and they are known.
+    """
+
+    def __init__(self, topics: Topics, shares: Sequence[float] | None = None) -> None:
+        self.topics, self.version = topics, version_of(topics)
+        self.model = topics.model
+        self.theta: npt.NDArray[Any] = topics.documents.theta
+        self.empty = topics.documents.empty
+        self._shares = topics.shares.tolist() if len(self.theta) else shares
+        self._places = {word: column for column, word in enumerate(self.model.vocabulary_)}
+        _ = self.table  # which takes too long for the first request that needs it
+
+    @property
+    def n_topics(self) -> int:
+        """The number of topics K."""
+        return len(self.topics.components)
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.intp]:
+        """The documents that are not empty."""
+        return np.flatnonzero(~self.empty)
+
+    @cached_property
+    def words(self) -> list[list[tuple[str, float]]]:
+        """The words that stand for each topic with their probabilities, best first."""
+        ids = self.model.topic_ids(_WORDS)
+        probabilities = np.take_along_axis(self.model.components_, ids, axis=1).tolist()
+        vocabulary = self.model.vocabulary_
+        return [
+            [(vocabulary[word], p) for word, p in zip(row, values, strict=True)]
+            for row, values in zip(ids.tolist(), probabilities, strict=True)
+        ]
+
+    @cached_property
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each topic."""
+        counts = Counter(self.topics.documents.main_topics)
+        return [
+            {
+                "topic": k,
+                "name": self.topics.names[k],
+                "share": None if self._shares is None else float(self._shares[k]),
+                "documents": counts[k],
+                "words": [{"word": word, "probability": p} for word, p in self.words[k]],
+            }
+            for k in range(self.n_topics)
+        ]
+
+    def corpus_of(self, texts: Sequence[str] | Sequence[list[str]]) -> Corpus:
+        """Return texts as a corpus over the model's words, as `model.documents` does.
+
+        The columns of the words are looked up once for all calls.
+        """
+        model = self.model
+        known = [text for text in texts if isinstance(text, str)]
+        if len(known) < len(texts):  # lists of tokens
+            tokens: Corpus = model.documents(texts)
+            return tokens
+        counts = counts_of(known, self._places, model.tokenizer_, n_jobs=1)
+        return Corpus(counts, model.vocabulary_, Fields.of(len(known), texts=known), model.tokenizer_)
+
+    def infer(self, texts: Sequence[str] | Sequence[list[str]]) -> DocumentTopics:
+        """Infer the topics of texts; theta is that of `model.transform(texts)`."""
+        found: DocumentTopics = self.model.infer(self.corpus_of(texts))
+        return found
+
+    def main_topics(self, theta: npt.NDArray[Any], *, words: bool = False) -> list[dict[str, Any]]:
+        """Return the largest topics of a document, largest first.
+
+        Args:
+            theta: (K,) its shares.
+            words: whether the topics' words are returned, too.
+        """
+        found = []
+        for k in np.argsort(-theta, kind="stable")[:_MAIN_TOPICS].tolist():
+            topic = {"topic": k, "name": self.topics.names[k], "share": float(theta[k])}
+            found.append(topic | {"words": [word for word, _ in self.words[k]]} if words else topic)
+        return found
+
 
 logger = logging.getLogger("topicloom")
 
@@ -88,7 +336,7 @@ class Live:
         Raises:
             InputError: there is no model, a file is damaged, or edits.yaml belongs to another model.
         """
-        from ..models.persistence import load
+        from ..models.loading import load
 
         run, limits = Path(run), limits or Limits()
         model = load(run, device=device, allow=allow, tokenizer=tokenizer)

@@ -20,9 +20,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..errors import InputError
-from .access import Access
 from .app import make_app
-from .limits import Limits
+from .guard import Access, Limits
 from .live import Live
 
 logger = logging.getLogger("topicloom")

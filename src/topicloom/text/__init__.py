@@ -3,12 +3,10 @@
 Nothing here imports PyTorch, so that worker processes start fast.
 """
 
-from .custom import CustomTokenizer, Pretokenized
-from .languages import detect_language, languages
-from .readers import read
+from .languages import detect_language, languages, stop_words
+from .reading import read
 from .records import Document
-from .stopwords import stop_words
-from .tokenizers import AnyTokenizer, Tokenizer, make_tokenizer, tokenizer_from_settings
+from .tokenizing import AnyTokenizer, CustomTokenizer, Pretokenized, Tokenizer, make_tokenizer, tokenizer_from_settings
 
 __all__ = [
     "AnyTokenizer",

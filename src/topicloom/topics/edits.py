@@ -14,20 +14,25 @@ topic has: K, K + 1, ... in a model of K topics.
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import yaml
 
 from ..display import printable
-from ..errors import InputError, SettingError, nearest
+from ..errors import InputError, ModelFileError, SettingError, nearest
+from ..files import atomic_file
+from ..files.content import DIGESTS, content_digest, read_config
 from ..settings import require_seed
-from ..text.characters import brief, replace_surrogates
+from ..text.strings import brief, replace_surrogates
 
 Edit = dict[str, Any]
 FEWEST = 2  # topics that a model can have
@@ -271,3 +276,230 @@ def renamed(names: Mapping[int, str], new: Mapping[int, str | None], numbering: 
             both = listed(sorted(numbering.numbers[each] for each in (column, twin)))
             raise InputError(f"the name {name!r} would be that of topics {both}; give each topic a name of its own")
     return result
+
+
+# Edits in a YAML file, with the fingerprint of the model that they belong to.
+
+_HEAD = """\
+# Edits of topics, for `topicloom edit RUN --edits FILE --out RUN2`. Numbers are those of the topics before all edits.
+"""
+
+
+@dataclass(frozen=True)
+class EditsFile:
+    """The content of a file of edits.
+
+    Attributes:
+        edits: the edits.
+        fingerprint: that of the model which they belong to; None in a file that does not say so.
+    """
+
+    edits: list[Edit]
+    fingerprint: str | None = None
+
+    def check(self, fingerprint: str, path: str | Path) -> None:
+        """Check that the edits belong to a model.
+
+        Raises:
+            InputError: they belong to another model.
+        """
+        if self.fingerprint is not None and self.fingerprint != fingerprint:
+            raise InputError(
+                f"{path} belongs to another model (its fingerprint is {self.fingerprint}, that of this model is "
+                f"{fingerprint}), whose topics have other numbers; replay the run of that model (`replay`), or take "
+                "the line 'model' out of the file"
+            )
+
+
+def write_edits(path: str | Path, edits: Sequence[Edit], fingerprint: str, *, sealed: bool = False) -> None:
+    """Write edits to a YAML file.
+
+    Args:
+        path: the file.
+        edits: the edits of a model.
+        fingerprint: that of the model before the edits.
+        sealed: whether the file has a checksum of its content. It cannot be changed by hand then.
+
+    Raises:
+        InputError: the name of the file does not end in .yaml.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise InputError(f"{path} does not end in .yaml; give a name that does")
+    content: dict[str, Any] = {"model": fingerprint, "edits": list(edits)}
+    if sealed:
+        content = {DIGESTS: content_digest(content), **content}
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(_HEAD)
+        yaml.dump(content, file, _Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=10_000)
+
+
+class _Dumper(yaml.SafeDumper):
+    """A dumper that quotes names such as 1e5, which `read_config` would read as numbers."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$"),
+    list("-+.0123456789"),
+)
+
+
+def read_edits(path: str | Path) -> EditsFile:
+    """Read a file of edits, which `write_edits` or a person wrote.
+
+    Raises:
+        InputError: the file cannot be read, or an edit in it has not the form of one; the message names the file.
+    """
+    path = Path(path)
+    found = read_config(path, "edits: [{merge: [3, 7]}]")
+    digest = found.pop(DIGESTS, None)
+    if digest is not None and digest != content_digest(found):
+        raise ModelFileError(
+            f"{path} has changed since it was written; if you changed it yourself, take the line '{DIGESTS}' out of it"
+        )
+    unknown = [name for name in found if name not in ("model", "edits")]
+    if unknown or not isinstance(found.get("edits"), list):
+        raise InputError(
+            f"{path} should have the entry 'edits', a list, and may have 'model', a fingerprint; see docs/topics.md"
+        )
+    fingerprint = found.get("model")
+    try:
+        return EditsFile(checked_edits(found["edits"]), None if fingerprint is None else str(fingerprint))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+# Edits of one model translated for another, in which topics have other numbers.
+
+
+def numbers_in(edits: Iterable[Edit]) -> set[int]:
+    """Return the numbers of the topics that checked edits name."""
+    numbers: set[int] = set()
+    for edit in edits:
+        for kind in ("merge", "drop", "rename"):
+            numbers |= set(edit.get(kind, ()))
+        numbers |= {edit["split"]} if "split" in edit else set()
+        numbers |= {topic for group in edit.get("groups", ()) for topic in group}
+    return numbers
+
+
+@dataclass(frozen=True)
+class Translated:
+    """Edits with other numbers.
+
+    Attributes:
+        edits: the edits that can be applied.
+        left_out: a sentence for each edit, or part of one, that cannot be applied.
+    """
+
+    edits: list[Edit] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def translated(edits: Sequence[Edit], numbers: Mapping[int, int], n_old: int, n_new: int) -> Translated:
+    """Translate the numbers of topics in edits, so that they can be applied to another model.
+
+    A merged topic has a counterpart if one of its parts has, which also takes over the names of the other parts.
+
+    Args:
+        edits: checked edits of a model with `n_old` topics.
+        numbers: the number of each topic in the other model; topics without one have no counterpart there.
+        n_old, n_new: the numbers of topics of the two models.
+    """
+    translation = _Translation(numbers, n_old, n_new)
+    translate = {
+        "merge": translation.merge,
+        "drop": translation.drop,
+        "rename": translation.rename,
+        "reduce_to": translation.reduce_to,
+        "split": translation.split,
+    }
+    for edit in edits:
+        translate[next(kind for kind in KINDS if kind in edit)](edit)
+    return translation.result()
+
+
+class _Translation:
+    """The translation of one edit after another; the arguments are those of `translated`."""
+
+    def __init__(self, numbers: Mapping[int, int], n_old: int, n_new: int) -> None:
+        self.known = dict(numbers)  # the number of each topic in the other model
+        self.next_old, self.next_new = n_old, n_new  # the numbers that the next parts of a split topic have
+        self.names: dict[int, str | None] = {}  # of topics without a counterpart
+        self.edits: list[Edit] = []
+        self.left_out: list[str] = []
+
+    def result(self) -> Translated:
+        nameless = [f'{topic} "{name}"' for topic, name in self.names.items() if name]
+        lost = f"no topic has the name of these old ones, as none resembles them: {', '.join(nameless)}"
+        return Translated(self.edits, [*self.left_out, lost] if nameless else self.left_out)
+
+    def merge(self, edit: Edit) -> None:
+        topics, missing = self._counterparts(edit["merge"])
+        self._inherit(edit["merge"])
+        self._leave_out(missing, "merged")
+        if len(topics) > 1:
+            self.edits.append({"merge": topics})
+
+    def drop(self, edit: Edit) -> None:
+        topics, missing = self._counterparts(edit["drop"])
+        self._leave_out(missing, "dropped")
+        if topics:
+            self.edits.append({"drop": topics})
+
+    def rename(self, edit: Edit) -> None:
+        found = {self.known[topic]: name for topic, name in edit["rename"].items() if topic in self.known}
+        self.names |= {topic: name for topic, name in edit["rename"].items() if topic not in self.known}
+        if found:
+            self.edits.append({"rename": found})
+
+    def reduce_to(self, edit: Edit) -> None:
+        groups = [[self.known[topic] for topic in group if topic in self.known] for group in edit.get("groups", [])]
+        if "groups" not in edit or sum(map(len, groups)) == sum(map(len, edit["groups"])):
+            self.edits.append(edit | ({"groups": groups} if groups else {}))
+            return
+        for old, group in zip(edit["groups"], groups, strict=True):
+            self._inherit(old)
+            if len(set(group)) > 1:
+                self.edits.append({"merge": group})
+
+    def split(self, edit: Edit) -> None:
+        n_added = edit["into"] - 1  # the first part keeps the number
+        if edit["split"] in self.known:
+            self.known |= {self.next_old + part: self.next_new + part for part in range(n_added)}
+            self.edits.append(edit | {"split": self.known[edit["split"]]})
+            self.next_new += n_added
+        else:
+            self.left_out.append(f"the old topic {edit['split']}, which has no counterpart, is not split")
+        self.next_old += n_added
+
+    def _counterparts(self, topics: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the numbers of topics in the other model, each once, and the topics that have none there."""
+        found = dict.fromkeys(self.known[topic] for topic in topics if topic in self.known)
+        return list(found), [topic for topic in topics if topic not in self.known]
+
+    def _leave_out(self, missing: Sequence[int], verb: str) -> None:
+        """Say that topics without a counterpart are not merged or dropped."""
+        if len(missing) == 1:
+            self.left_out.append(f"the old topic {missing[0]}, which has no counterpart, is not {verb}")
+        elif missing:
+            self.left_out.append(f"the old topics {listed(missing)}, which have no counterparts, are not {verb}")
+
+    def _inherit(self, merged: Sequence[int]) -> None:
+        """Let the parts of a merged topic that have no counterpart share that of another part.
+
+        The counterpart gets the name of a part without one, unless an edit has named it.
+        """
+        found = [self.known[topic] for topic in merged if topic in self.known]
+        if not found:
+            return
+        missing = [topic for topic in merged if topic not in self.known]
+        self.known |= dict.fromkeys(missing, found[0])
+        given = [name for topic in missing if (name := self.names.pop(topic, None))]
+        named = {topic for edit in self.edits for topic, name in edit.get("rename", {}).items() if name}
+        if given and named.isdisjoint(found):
+            self.edits.append({"rename": {found[0]: given[0]}})

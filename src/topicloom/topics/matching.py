@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ..display import counted
 from ..errors import InputError, SettingError
 from ..metrics import jensen_shannon
+from ..ranking import names_or_numbers
 from .table import Table
-from .words import names_or_numbers
 
 logger = logging.getLogger("topicloom")
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, SettingError
-from ..text.spans import token_spans
+from ..text.tokenizing import token_spans
 from .edits import checked_name
 
 logger = logging.getLogger("topicloom")

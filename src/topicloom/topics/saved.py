@@ -1,9 +1,11 @@
-"""The topics of a saved model, read without the network and without PyTorch."""
+"""The files of a run: its topics, documents and measures, read without the network and without PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from ..errors import InputError, ModelFileError
+from ..corpus import Corpus
+from ..corpus.fields import FieldKind
+from ..corpus.storage import MANIFEST, save_into
+from ..errors import CorpusFileError, InputError, ModelFileError
 from ..files import (
     as_path,
+    atomic_directory,
     check_digests,
     holds_corpus,
     holds_stopped_run,
@@ -23,8 +29,12 @@ from ..files import (
     read_json,
     read_lines,
     read_manifest,
+    require_free,
+    write_manifest,
 )
-from .words import complete_names, topic_word_ids
+from ..ranking import complete_names, topic_word_ids
+from ..text.strings import load_array, pieces
+from .document_topics import DocumentTopics
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
 MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
@@ -180,7 +190,7 @@ def load_model(run: Path, device: str, allow: Iterable[str]) -> Any:
 
     Models are above this package, and need PyTorch.
     """
-    return import_module("topicloom.models.persistence").load(run, device=device, allow=allow)
+    return import_module("topicloom.models.loading").load(run, device=device, allow=allow)
 
 
 def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[str]) -> Any:
@@ -198,3 +208,196 @@ def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[s
     if not is_same or not np.allclose(model.components_, topics.components, rtol=1e-3, atol=1e-6):
         raise InputError(f"the run in {run} was replaced after its topics had been read; read it again")
     return model
+
+
+# The documents of a run, kept in its folder documents/: a saved Corpus over the model's words, and theta.npy.
+#
+# They are read without PyTorch, and their counts, texts and theta stay on disk until they are needed.
+
+DOCUMENTS, THETA = "documents", "theta.npy"
+_MODEL = "model"  # the entry of corpus.json with the checksum of the model's weights
+_MOST_BYTES = 1 << 30  # of counts and theta, that a run keeps without being asked to
+_CORPUS_FILE = re.compile(
+    r"corpus\.json|vocabulary\.txt|(data|indices|indptr|times|vectors|theta|covariate-\d+)\.npy"
+    r"|(ids|labels|texts)\.(utf8|offsets\.npy)"
+)
+
+
+def is_too_large(corpus: Corpus, n_topics: int) -> bool:
+    """Return whether the documents of a run are so large that it keeps them only if it is asked to."""
+    counts = corpus.counts
+    return bool(corpus.n_docs * n_topics * 4 + counts.data.nbytes + counts.indices.nbytes > _MOST_BYTES)
+
+
+def holds_only_documents(folder: Path) -> bool:
+    """Return whether a folder has nothing but what `write_stored` writes, so that a new run may replace it."""
+    return folder.is_dir() and all(_CORPUS_FILE.fullmatch(entry.name) for entry in folder.iterdir())
+
+
+def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: bool = True) -> None:
+    """Write documents with their topics, and the checksum of the model that they belong to.
+
+    Args:
+        run: a directory with a saved model, and without documents.
+        corpus: the documents, over the model's words.
+        theta: (n_docs, K) their topic shares.
+        texts: whether the texts are written, if they are known.
+    """
+    kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
+    with atomic_directory(run / DOCUMENTS, MANIFEST) as staged:
+        np.save(staged / THETA, np.asarray(theta, np.float32))
+        save_into(kept, staged, {_MODEL: weights_digest(find_model(run))})
+
+
+def known_covariates(run: Path) -> dict[str, FieldKind]:
+    """Return the kinds of the covariates of a run's documents; nothing if the run does not hold its documents.
+
+    Raises:
+        CorpusFileError: the file that says them is damaged.
+    """
+    path = run / DOCUMENTS / MANIFEST
+    if not path.is_file():
+        return {}
+    about = read_json(path, CorpusFileError)
+    try:
+        kinds = {each["name"]: each["categories"] for each in about["covariates"]}
+        return {str(name): 1 if names is None else tuple(map(str, names)) for name, names in kinds.items()}
+    except (KeyError, TypeError):
+        raise CorpusFileError.of(path, "is damaged") from None
+
+
+def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus, DocumentTopics]:
+    """Read the documents of a run.
+
+    Args:
+        run: the run directory.
+        vocabulary: the words of its model.
+        n_topics: the number of topics of its model.
+
+    Raises:
+        CorpusFileError: the run keeps no documents, or they are damaged or of another model.
+    """
+    folder = run / DOCUMENTS
+    if not (folder / MANIFEST).is_file():
+        raise CorpusFileError(
+            f"{run} does not hold its documents (no {DOCUMENTS}/{MANIFEST}); train it again without "
+            "--no-documents, or give the documents in Python: topicloom.Topics(model, documents)"
+        )
+    corpus = Corpus.load(folder)
+    theta = load_array(folder / THETA, mmap=True)
+    model = read_json(folder / MANIFEST).get(_MODEL)
+    belongs = model in (None, weights_digest(find_model(run))) and corpus.vocabulary == vocabulary
+    if not belongs or theta.shape != (corpus.n_docs, n_topics) or theta.dtype.kind != "f":
+        raise CorpusFileError(f"{folder} does not belong to the model in {run}; train the run again")
+    if not all(np.isfinite(part).all() for part in pieces(theta)):
+        raise CorpusFileError.of(folder / THETA, "is damaged: it contains a number that is not finite")
+    return corpus, DocumentTopics(theta, corpus.is_empty, corpus.fields)
+
+
+# metrics.json of a run: what was measured, and the topics' shares of the documents, with a checksum of its content.
+
+METRICS, TOPICS = "metrics.json", "topics.csv"
+_FORMAT_VERSION = 1  # runs without it have no checksum, and the shares are in topics.csv alone
+
+
+def write_metrics(run: Path, content: Mapping[str, Any]) -> None:
+    """Write metrics.json of a run."""
+    write_manifest(run / METRICS, {**content, "format_version": _FORMAT_VERSION})
+
+
+def read_metrics(run: Path) -> dict[str, Any]:
+    """Return the contents of metrics.json of a run; nothing if the run is a model alone.
+
+    Raises:
+        ModelFileError: the file is missing, damaged or of a newer format.
+    """
+    if not (run / METRICS).exists() and not (run / TOPICS).exists():
+        return {}
+    return read_manifest(run / METRICS, ModelFileError, _FORMAT_VERSION, sealed=1)
+
+
+def read_shares(run: Path, n_topics: int) -> list[float] | None:
+    """Return the topics' shares of the training documents; None if they are not known, or are those of another model.
+
+    Raises:
+        ModelFileError: metrics.json, or topics.csv of an older run, is damaged.
+    """
+    metrics = read_metrics(run)
+    shares = metrics["shares"] if "shares" in metrics else _shares_in_table(run)
+    return shares if shares is not None and len(shares) == n_topics else None
+
+
+def _shares_in_table(run: Path) -> list[float] | None:
+    path = run / TOPICS
+    if not path.exists():
+        return None
+    try:
+        with plain_file(run, TOPICS, ModelFileError).open(encoding="utf-8-sig", newline="") as file:
+            return [float(row["share"]) for row in csv.DictReader(file)]
+    except (KeyError, ValueError, TypeError, csv.Error):
+        raise ModelFileError.of(path, "is damaged") from None
+
+
+# Checks of the place where a run is to be written, before anything that takes time and without PyTorch.
+
+INDEX = "search.sqlite"  # of the documents, which the service builds and a new run removes
+OLD_EDITS = "edits.old.yaml"  # what the service stored in an earlier run
+LOG, NEW_LOG = "log.jsonl", "log.new.jsonl"
+CHECKPOINTS, STATE = "checkpoints", "state.safetensors"  # of a run under way, and of one that has finished
+PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
+_MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
+PAGE = "explorer.html"
+REPEATED = "train.yaml"  # the options of the training
+_TABLES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", METRICS)
+RUN_FILES = frozenset(
+    {"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, REPEATED, *PICTURES}
+)
+
+
+def is_run_file(name: str) -> bool:
+    """Whether a run may hold a file of this name."""
+    return name in RUN_FILES or _MORE_TOPICS.fullmatch(name) is not None
+
+
+def require_place(folder: Path, overwrite: bool = False, resume: bool = False) -> None:
+    """Check that a run can be written at `folder`, before anything takes time.
+
+    A folder may hold other files: a run writes and replaces its own only.
+
+    Args:
+        overwrite: whether an earlier run may be replaced.
+        resume: whether a run that was stopped goes on. One that has finished stays as it is.
+
+    Raises:
+        InputError: `folder` holds a run, or other files, and `overwrite` is off; or it is a file.
+    """
+    if is_stopped(folder):
+        if not (resume or overwrite):
+            raise InputError(
+                f"{folder} holds a run that was stopped; `resume=True` goes on with it, `overwrite=True` starts again"
+            )
+        if resume:
+            return
+    if is_unfinished(folder) or (resume and is_finished(folder)):
+        return
+    if not (overwrite and folder.is_dir()):
+        require_free(folder, LOG)
+    require_free(folder / "model", "config.json", overwrite, MODEL_FILES)
+    documents = folder / DOCUMENTS
+    if documents.exists() and not holds_only_documents(documents):
+        raise InputError(f"{documents} holds files that no run wrote, and is not overwritten; give another place")
+
+
+def is_stopped(folder: Path) -> bool:
+    """Whether a directory has checkpoints of a run that was stopped before it was complete."""
+    return holds_stopped_run(folder)
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a directory has a run that is complete, with the final state of its training."""
+    return (folder / STATE).is_file() and not is_stopped(folder)
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a directory holds nothing but the log and the checkpoints of a run that was stopped."""
+    return folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOG, NEW_LOG, CHECKPOINTS}

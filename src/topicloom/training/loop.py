@@ -1,27 +1,295 @@
-"""The training loop, which trains any TopicNetwork and knows no particular model.
-
-Everything that changes in a run is in its TrainingState.
-"""
+"""The training loop, which trains any TopicNetwork and knows no particular model."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor, nn
 
-from ..distributed.ranks import current
-from ..errors import TrainingDivergedError
-from ..nn.batch import Batch
-from ..nn.network import TopicNetwork
+from ..distributed import Ranks, current, step, stepping
+from ..errors import OutOfMemoryError, TrainingDivergedError
+from ..nn.execution import ahead, helped, mkl_threads, one_thread
+from ..nn.network import Player, TopicNetwork
+from ..nn.sparse import Batch
 from .batches import BatchReader
 from .callbacks import Callback, tell_epoch, watched
-from .collapse import CollapseWatch
-from .epoch import Epoch, divergence_weight
-from .processor import denormals_flushed, suitable_threads
-from .state import Row, Stage, TrainingPlan, TrainingState
+from .monitors import CollapseWatch
+from .state import Adam, Row, Stage, Sums, TrainingPlan, TrainingState
+
+# Whether all losses and gradients are finite, found out without waiting for a GPU in every step.
+
+_READ_EVERY = 64  # moves
+
+
+class FiniteCheck:
+    """Finds the first move of an epoch whose loss or gradient is not finite.
+
+    On a CPU, every move is checked before it is made. Reading a result from a GPU would make the processor wait for it
+    in every step. There, the number of the first such move stays on the device. From that move on, the optimizers
+    change nothing (`found_inf` of PyTorch's fused Adam), and the number is read at every 64th move and when it is asked
+    for.
+
+    Args:
+        device: the device of the network.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.deferred = defers(device)
+        self._moves: list[str] = []
+        # 0 as long as all is finite. For the loss of the n-th move it is 2 n, and for its gradient 2 n - 1.
+        self._first = torch.zeros((), dtype=torch.int64, device=device)
+
+    def allows(self, optimizer: Adam, total: Tensor, parameters: Sequence[nn.Parameter], move: str) -> bool:
+        """Return whether an optimizer may make a move; a move that is checked later has no effect if it may not.
+
+        Args:
+            optimizer: the optimizer.
+            total: (B,) the loss of each document.
+            parameters: the weights, which have their gradients.
+            move: where this is, as in "epoch 1, batch 2".
+        """
+        self._moves.append(move)
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        finite = torch.isfinite(torch.nn.utils.get_total_norm(gradients) + total.sum())  # ()
+        if not self.deferred and bool(finite):
+            return True
+        number = 2 * len(self._moves) - total.isfinite().all().long()  # ()
+        self._first = torch.where((self._first == 0) & ~finite, number, self._first)
+        if self.deferred:
+            optimizer.found_inf = (self._first > 0).float()
+        return self.deferred
+
+    def first(self, *, wait: bool = False) -> tuple[str, str] | None:
+        """Return the first move whose loss or gradient is not finite, and which of them it is; None if there is none.
+
+        Args:
+            wait: whether to read a result that is checked later in any case, and not only at every 64th move.
+        """
+        if self.deferred and not wait and len(self._moves) % _READ_EVERY:
+            return None
+        first = int(self._first)
+        return (self._moves[(first - 1) // 2], "the gradient" if first % 2 else "the loss") if first else None
+
+
+def defers(device: torch.device) -> bool:
+    """Return whether moves are checked later. Other devices than CUDA have no fused Adam, which skips steps."""
+    return device.type == "cuda"
+
+
+# How training uses the processor: its threads, and very small numbers.
+
+_SMALL = 2_000_000  # parameters
+
+
+@contextmanager
+def denormals_flushed() -> Iterator[None]:
+    """Treat numbers below 1e-38 as zero on this thread, because processors are slow with such denormal numbers."""
+    were_flushed = (torch.tensor([1e-39]) * 1.0).item() == 0.0
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(were_flushed)
+
+
+@contextmanager
+def suitable_threads(network: TopicNetwork) -> Iterator[None]:
+    """Use one thread for each operation of some networks, and leave the number of threads as it is for others.
+
+    A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that, but waiting for
+    it takes several times as long if another process is using its core. The other threads help with a few longer jobs,
+    for which no thread waits (see `nn.helpers`). Where such jobs are most of the work, a larger network has one thread
+    for its other operations too: threads that wait for an operation would take the cores from the helpers.
+    """
+    n_threads = torch.get_num_threads()
+    on_cpu = network.generator.device.type == "cpu"
+    single = network.shares_work or sum(parameter.numel() for parameter in network.parameters()) < _SMALL
+    with one_thread() if single else nullcontext(), helped(n_threads - 1 if single and on_cpu else 0):
+        if not single or mkl_threads() == 1:
+            yield
+            return
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(n_threads)
+
+
+# An epoch of gradient descent: the steps of all players on each batch, and what happens when one fails.
+
+
+class Epoch:
+    """One epoch, or the rest of one that has begun. If it fails, the weights are those from before.
+
+    Args:
+        state: the state of the run, which changes.
+        reader: the documents.
+        stage: the stage.
+    """
+
+    def __init__(self, state: TrainingState, reader: BatchReader, stage: Stage) -> None:
+        network = state.network
+        self.state, self.plan, self.requested_size = state, stage.plan, reader.batch_size
+        self.reader = reader.with_batches_of(network.least_batch)
+        self.players = list(zip(network.players(), state.optimizers, strict=True))
+        if stage.loss is not None:
+            loss = partial(stage.loss, network)
+            self.players = [(replace(player, loss=loss), own) for player, own in self.players if not player.name]
+        self.finite = FiniteCheck(state.device)
+        self._kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        self._first_step = state.step - state.batch
+
+    def train(self, after_batch: Callable[[], None]) -> Row:
+        """Take the steps of the epoch, and return its row of the history.
+
+        Args:
+            after_batch: called after the steps of each batch.
+
+        Raises:
+            TrainingDivergedError: a loss or a gradient is not finite.
+            OutOfMemoryError: the device has too little memory for a batch.
+        """
+        state, reader = self.state, self.reader
+        state.before_snapshot = self._require_finite  # no snapshot has values that are not finite
+        started = time.perf_counter()
+        state.network.train()
+        # The values of the last batch, for a state in which all batches of the epoch are done already.
+        rate, weight = self._rate_and_weight(state.batch)
+        batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
+        for number, batch in enumerate(ahead(batches), start=state.batch + 1):
+            rate, weight = self._rate_and_weight(number)
+            self._step(batch, rate, weight, f"epoch {state.epoch + 1}, batch {number}")
+            state.step, state.batch = state.step + 1, number
+            after_batch()
+        self._require_finite()
+        means = _means(state.sums, current())
+        state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
+        elapsed = time.perf_counter() - started
+        return {"epoch": state.epoch, **means, "divergence_weight": weight, "learning_rate": rate, "seconds": elapsed}
+
+    def _rate_and_weight(self, number: int) -> tuple[float, float]:
+        """Return the learning rate and the weight of the divergence of the batch of this number, which begin at 1."""
+        epochs_done = self.state.epoch + (number - 1) / len(self.reader)
+        return self.plan.rate(epochs_done), divergence_weight(self.state.network, self.plan, epochs_done)
+
+    def _step(self, batch: Batch, rate: float, weight: float, where: str) -> None:
+        """Let every player whose turn it is take a step on a batch."""
+        for player, optimizer in self.players:
+            if self.state.step % player.every:
+                continue
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            try:
+                with stepping(batch.sizes, batch.positions):
+                    terms = _move(player, optimizer, batch, weight, self.finite, where)
+            except (RuntimeError, MemoryError) as error:
+                if not _is_out_of_memory(error):
+                    raise
+                self._undo()
+                raise self._out_of_memory(batch, where) from None
+            self._require_finite(wait=False)
+            _add(self.state.sums, terms, batch.n_docs)
+
+    def _require_finite(self, *, wait: bool = True) -> None:
+        if (found := self.finite.first(wait=wait)) is None:
+            return
+        advice = self._advice_on_divergence()
+        self._undo()
+        raise TrainingDivergedError(f"training stopped at {found[0]}: {found[1]} is not finite; {advice}")
+
+    def _advice_on_divergence(self) -> str:
+        smaller_rate = f"try `learning_rate={float(f'{self.plan.learning_rate / 3:.1g}'):g}`"
+        if self.state.step:
+            return smaller_rate
+        if getattr(getattr(self.state.network, "encoder", None), "input", None) == "raw":
+            return "the encoder receives the counts as they are; try `encoder_input='log1p'`"
+        return f"check the counts and the settings, or {smaller_rate}"
+
+    def _out_of_memory(self, batch: Batch, where: str) -> OutOfMemoryError:
+        size = self.requested_size // 2 if self.reader.batch_size == self.requested_size else 0
+        smaller = f"try `batch_size={size}`" if size else "keep fewer words (`max_features`)"
+        problem = f"{self.state.device} has too little memory for {batch.n_docs} documents at once"
+        return OutOfMemoryError(f"training stopped at {where}: {problem}; {smaller}")
+
+    def _undo(self) -> None:
+        """Return to the weights from before the epoch, or from before the part of it that was trained here."""
+        state = self.state
+        state.network.load_state_dict(self._kept)
+        state.network.eval()
+        state.step, state.batch, state.sums = self._first_step, 0, {}
+        for optimizer in state.optimizers:
+            optimizer.state.clear()  # the moments led to what went wrong
+
+
+def divergence_weight(network: TopicNetwork, plan: TrainingPlan, epochs_done: float = math.inf) -> float:
+    """Return the weight of the divergence, which rises in the warm-up, or the one after it."""
+    risen = min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
+    return network.divergence_weight(risen * plan.kl_weight)
+
+
+def _move(
+    player: Player,
+    optimizer: Adam,
+    batch: Batch,
+    weight: float,
+    finite: FiniteCheck,
+    where: str,
+) -> dict[str, Tensor]:
+    """Take one step of one player, unless `finite` knows that a value is not finite.
+
+    Args:
+        weight: that of the divergence.
+
+    Returns:
+        the terms of its loss by name, (B,) each.
+    """
+    loss = player.loss(batch)
+    if loss is None:
+        return {}
+    total = loss.total(weight)  # (B,)
+    optimizer.zero_grad()
+    taken = step()
+    if taken.is_shared:
+        (total.sum() / taken.n_docs(len(total))).backward(inputs=list(player.parameters))
+        seen = total.detach().sum(0, keepdim=True)  # (1,)
+        taken.ranks.sum_in_place([seen, *(weights.grad for weights in player.parameters if weights.grad is not None)])
+    else:
+        total.mean().backward(inputs=list(player.parameters))
+        seen = total
+    if finite.allows(optimizer, seen, player.parameters, where):
+        optimizer.step()
+        if player.after is not None:
+            player.after()
+    prefix = f"{player.name}_" if player.name else ""
+    return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether the error says that there is too little memory; on a CPU, PyTorch has no type for it."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
+
+
+def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
+    """Add the terms of a batch to the sums of the epoch."""
+    for name, term in terms.items():
+        total, counted = sums.get(name, (torch.zeros((), device=term.device), 0))
+        sums[name] = (total + term.detach().sum(), counted + n_docs)
+
+
+def _means(sums: Sums, ranks: Ranks) -> Row:
+    """Return the mean of each term over the documents of all ranks; nothing if no batch of the epoch had a loss."""
+    if not sums:
+        return {}
+    pairs = torch.tensor([[float(total), n_docs] for total, n_docs in sums.values()], dtype=torch.float64)  # (n, 2)
+    return {name: total / n_docs for name, (total, n_docs) in zip(sums, ranks.sum(pairs).tolist(), strict=True)}
+
 
 Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")

@@ -11,12 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from topicloom.corpus import Corpus
-from topicloom.corpus.covariates import Categories
+from topicloom.corpus.fields import Categories, is_missing
 from topicloom.corpus.inputs import corpus_of, corpus_over, kind_of
-from topicloom.corpus.missing import is_missing
 from topicloom.errors import InputError
 from topicloom.text import Pretokenized, read
-from topicloom.text.characters import replace_surrogates
+from topicloom.text.strings import replace_surrogates
 
 from ..campaign import Target
 from ..case import SURROGATES, WORDS, Case, same

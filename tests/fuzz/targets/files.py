@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 import topicloom as tl
-from topicloom.config import read_config
 from topicloom.embeddings import WordVectors, read_document_vectors, read_word_vectors
 from topicloom.errors import InputError
+from topicloom.files.content import read_config
 from topicloom.text import Document, read
-from topicloom.topics.edit_files import read_edits, write_edits
-from topicloom.topics.edits import checked_edits
+from topicloom.topics.edits import checked_edits, read_edits, write_edits
 
 from ..campaign import Target
 from ..case import MARKS, SEPARATORS, SURROGATES, WORDS, Case, same

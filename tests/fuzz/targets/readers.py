@@ -18,7 +18,7 @@ from typing import Any
 
 from topicloom.errors import InputError
 from topicloom.text import Document, read
-from topicloom.text.characters import replace_surrogates
+from topicloom.text.strings import replace_surrogates
 
 from ..campaign import Target
 from ..case import HOSTILE_BYTES, MARKS, SEPARATORS, SURROGATES, Case, same

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from topicloom.corpus.times import parse_times
+from topicloom.corpus.fields import parse_times
 from topicloom.errors import InputError
 from topicloom.text import CustomTokenizer, Pretokenized, Tokenizer, make_tokenizer
-from topicloom.text.characters import is_utf8, normalise, replace_surrogates
-from topicloom.text.chunks import chunked, count_chunks, counts_of
+from topicloom.text.counting import chunked, count_chunks, counts_of
 from topicloom.text.languages import detect_language, language_code, languages, other_language
-from topicloom.text.markup import strip_html
-from topicloom.text.segmenters import segmenter
-from topicloom.text.spans import excerpt, token_spans
+from topicloom.text.strings import is_utf8, normalise, replace_surrogates
+from topicloom.text.tokenizing import excerpt, segmenter, token_spans
+from topicloom.text.tokenizing import without_html as strip_html
 
 from ..campaign import Target
 from ..case import SEPARATORS, SURROGATES, WORDS, Case, same

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...nn.helpers import together
+from ...nn.execution import DISTANCE, FEWEST_DOCUMENTS, compiled, together
 from ...nn.sparse import SparseCounts
-from ..compiling import DISTANCE, FEWEST_DOCUMENTS, compiled
 from . import cvb0
 from .cvb0 import CountedTopics
 

@@ -15,11 +15,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...distributed.ranks import current
-from ...nn.batch import Batch
-from ...nn.divergences import kl_dirichlet
-from ...nn.helpers import together
-from ...nn.sparse import TINY, SparseCounts, members_of, rows_at_once
+from ...distributed import current
+from ...nn.execution import together
+from ...nn.posteriors import kl_dirichlet
+from ...nn.sparse import TINY, Batch, SparseCounts, members_of, rows_at_once
 from ...training.batches import BatchReader
 from .compiled import expected_counts
 from .cvb0 import MAX_ALPHA, CountedTopics

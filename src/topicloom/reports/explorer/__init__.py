@@ -5,7 +5,6 @@ from explorer/ at the root of the repository (`make explorer`), whose result is 
 explorer.licences.md, the licences of what the program contains.
 """
 
-from .page import explorer_page, write_page
-from .payload import PageOptions
+from .page import PageOptions, explorer_page, write_page
 
 __all__ = ["PageOptions", "explorer_page", "write_page"]

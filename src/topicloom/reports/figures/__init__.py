@@ -16,18 +16,13 @@ except ValueError as error:  # MPLBACKEND or matplotlibrc has a value that this 
         f"drawing pictures needs matplotlib, which cannot be imported ({reason}); correct MPLBACKEND or matplotlibrc"
     ) from None
 
-from .bars import topic_pages
-from .clouds import word_clouds
 from .curves import collapse_curve, loss_curve, quality_curve
 from .gallery import KINDS, Options, draw, kind_named
-from .interpolation import interpolation_strip
 from .maps import document_map, word_map
-from .panels import dot_panels
-from .saving import save, save_pages, svg
-from .similarity import similarity_map
-from .simplex import simplex
-from .sparsity import sparsity
-from .trends import trend_lines, trend_stream
+from .mixtures import interpolation_strip, simplex, sparsity
+from .over_time import trend_lines, trend_stream
+from .style import dot_panels, save, save_pages, svg
+from .topic_words import similarity_map, topic_pages, word_clouds
 
 __all__ = [
     "KINDS",

@@ -16,11 +16,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ...metrics import CATALOGUE, Measure
+from .. import figure_words as words
 from ..fonts import fonts_for, label_language
-from ..stages import changes_of_stage
-from ..wording import Language, joined
-from ..wording import figures as words
-from ..wording.measures import axis_of, meaning_of, stage_name, term_explained, term_name, title_of
+from ..wording import (
+    Language,
+    axis_of,
+    changes_of_stage,
+    joined,
+    meaning_of,
+    stage_name,
+    term_explained,
+    term_name,
+    title_of,
+)
 from .style import BLUE, GREY, PALE, letter, wrapped
 
 Row = dict[str, Any]

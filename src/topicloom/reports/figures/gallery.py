@@ -12,23 +12,18 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from ...errors import InputError, SettingError, nearest
-from ...ranking import top_words, word_scores
+from ...ranking import top_words, topic_word_ids, word_scores
 from ...settings import require_seed
-from ...topics.projection import Projection, project
+from ...topics.export import Projection, project
 from ...topics.view import Topics
-from ...topics.words import topic_word_ids
+from .. import figure_words as words
 from ..fonts import label_language
 from ..wording import FigureLanguage, Language, chosen_language, joined
-from ..wording import figures as words
-from .bars import topic_pages
-from .clouds import word_clouds
-from .interpolation import interpolation_strip
 from .maps import document_map, word_map
-from .similarity import similarity_map
-from .simplex import simplex
-from .sparsity import sparsity
+from .mixtures import interpolation_strip, simplex, sparsity
+from .over_time import trend_lines, trend_stream
 from .style import sampled
-from .trends import trend_lines, trend_stream
+from .topic_words import similarity_map, topic_pages, word_clouds
 
 _MOST_DOCUMENTS = 5_000  # in a map
 _SEARCHED, _OFFERED = 10_000, 5  # ids of documents, for a message
@@ -44,7 +39,7 @@ class Options:
         colour: what colours the documents of a map: their main "topic", or their "label".
         space: what documents that are near in a map have in common: their topic shares ("theta"), or their position in
             the model's latent space ("latent"; see `latent` of a model).
-        projection: how a map is made of it; see `topicloom.topics.projection.project`.
+        projection: how a map is made of it; see `topicloom.topics.export.project`.
         documents: the two documents of an interpolation, by their ids or row numbers. None takes a typical document of
             each of the two largest topics.
         steps: the number of steps of an interpolation; both documents count as steps.

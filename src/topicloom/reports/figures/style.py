@@ -1,18 +1,31 @@
-"""What the pictures share: colours, the note below a picture, and shortened names."""
+"""What the pictures share: colours, notes, pages and panels, and how they are saved."""
 
 from __future__ import annotations
 
 import colorsys
+import io
+import math
 import re
 import textwrap
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
+from matplotlib.ticker import MaxNLocator
 
-from ..fonts import LATIN_FONT
+from ...files import atomic_file
+from ..figure_words import PAGE, SHARES
+from ..fonts import LATIN_FONT, fonts_for
+from ..wording import Language, joined
 
 BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
 LIGHT = "#d0d0d0"  # of what has no group
@@ -120,3 +133,161 @@ def sampled(n_rows: int, most: int, random_state: int) -> npt.NDArray[np.intp]:
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(random_state).choice(n_rows, most, replace=False))
+
+
+# How pictures are saved.
+
+_DPI = 110
+# Without the time of their making, so that files can be compared.
+_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+_LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture, completely or not at all, in the format that the suffix of `path` names."""
+    dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
+    # Type 3 fonts, matplotlib's default, are refused by some publishers; 42 embeds TrueType fonts.
+    with atomic_file(path) as temporary, warnings.catch_warnings(), rc_context({"pdf.fonttype": 42}):
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # fonts_for has warned already
+        figure.savefig(temporary, dpi=dpi, metadata=_UNDATED.get(path.suffix.lower()))
+
+
+def save_pages(pages: Sequence[Figure], path: Path) -> list[Path]:
+    """Write the first picture to `path`, and the others beside it: topics.png, topics-2.png, topics-3.png, ...
+
+    Returns:
+        the paths of the files.
+    """
+    paths = [path, *(path.with_stem(f"{path.stem}-{number}") for number in range(2, len(pages) + 1))]
+    for figure, target in zip(pages, paths, strict=True):
+        save(figure, target)
+    return paths
+
+
+def svg(figure: Figure) -> str:
+    """Return the picture as an <svg> element for a page."""
+    out = io.StringIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(out, format="svg")
+    return out.getvalue()[out.getvalue().index("<svg") :]
+
+
+# Pages with a panel for each topic.
+
+_PANEL = (2.5, 2.1)  # inches, width and height
+_COLUMNS, _MOST_COLUMNS, _MOST_ROWS = 5, 8, 5  # of a page, which fits a screen
+_LONGEST = 30  # characters of a title
+
+
+def panel_pages(
+    names: Sequence[str],
+    shares: npt.ArrayLike | None,
+    note: str,
+    language: Language = "en",
+    fonts: Sequence[str] = (),
+) -> tuple[list[Figure], list[tuple[Axes, str]]]:
+    """Make pages of at most 40 topics, which can be read on a screen.
+
+    Args:
+        names: the names of the topics.
+        shares: (K,) the mean share of each topic in the documents, which is added to its title; None for none.
+        note: stands at the bottom of each page.
+        language: of the sentences that follow the note.
+        fonts: the font families of the note, as for `noted`.
+
+    Returns:
+        the pages, and an empty panel with its title for each topic.
+    """
+    titles = [shortened(name, _LONGEST) for name in names]
+    if shares is not None:
+        titles = [
+            f"{shortened(name, _LONGEST - 8)} · {share:.1%}"
+            for name, share in zip(names, np.asarray(shares), strict=True)
+        ]
+    n_pages = max(1, math.ceil(len(titles) / (_MOST_COLUMNS * _MOST_ROWS)))
+    pages, panels = [], []
+    for number, topics in enumerate(np.array_split(np.arange(len(titles)), n_pages), 1):
+        notes = [note] + [SHARES(language)] * (shares is not None)
+        notes += [PAGE(language, number=number, n_pages=n_pages)] * (n_pages > 1)
+        figure, all_axes = _page(len(topics), joined(notes, language), fonts)
+        panels += [(axes, titles[topic]) for axes, topic in zip(all_axes, topics.tolist(), strict=False)]
+        pages.append(figure)
+    return pages, panels
+
+
+def _page(n_topics: int, note: str, fonts: Sequence[str] = ()) -> tuple[Figure, list[Axes]]:
+    columns = min(n_topics, max(_COLUMNS, math.ceil(n_topics / _MOST_ROWS))) or 1
+    rows = max(1, math.ceil(n_topics / columns))
+    # The margins are fixed, in inches. Words are drawn inside their panels, so that no text has to be measured.
+    figure = noted(columns * _PANEL[0], rows * _PANEL[1], note, left=MARGIN, fonts=fonts)
+    figure.subplots_adjust(wspace=0.08, hspace=0.2)
+    all_axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for axes in all_axes:
+        axes.axis("off")
+    return figure, all_axes
+
+
+# Panels of dots, for comparisons.
+
+_MOST_TICKS = 4  # intervals between ticks, in a panel of 4 inches
+
+
+def dot_panels(
+    panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]], *, font: str | PathLike[str] | None = None
+) -> Figure:
+    """Draw a panel for each measure, with a row of dots for each name and a short line at their mean.
+
+    Args:
+        panels: title -> series -> name -> values, which may be NaN; every panel has the same series and names.
+        font: as for `topic_pages`.
+
+    Raises:
+        InputError: `font` is not installed, or not a font.
+    """
+    columns = min(3, max(1, len(panels)))
+    rows = math.ceil(len(panels) / columns)
+    names = list(next(iter(next(iter(panels.values())).values()))) if panels else []
+    height = 0.9 + 0.22 * len(names) * max(1, len(next(iter(panels.values()), {})))
+    series_names = [name for series in panels.values() for name in series]
+    fonts = fonts_for([*names, *panels, *series_names], font)
+    figure = Figure(figsize=(4 * columns, max(1.6, height) * max(1, rows)), layout="constrained")
+    with_room(figure)
+    all_axes = figure.subplots(max(1, rows), columns, squeeze=False, sharey=True).ravel()
+    for axes in all_axes[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (title, series) in zip(all_axes, panels.items(), strict=False):
+        for number, (label, values) in enumerate(series.items()):
+            offset = 0.6 * ((number + 0.5) / len(series) - 0.5)
+            for place, name in enumerate(names):
+                known = [value for value in values[name] if math.isfinite(value)]
+                colour = f"C{number}"
+                axes.plot(known, [place + offset] * len(known), "o", color=colour, alpha=0.6, markersize=4)
+                if known:
+                    axes.plot([sum(known) / len(known)], [place + offset], "|", color=colour, markersize=11)
+            axes.plot([], [], "o", color=f"C{number}", label=label)
+        axes.set_title(title, fontsize=9)
+        axes.tick_params(labelsize=8)
+        axes.ticklabel_format(axis="x", style="plain", useOffset=False)
+        axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))  # small differences have long labels
+        axes.grid(axis="x", alpha=0.3)
+    if panels:
+        for axes in all_axes[: len(panels) : columns]:  # those with names beside them
+            axes.set_yticks(range(len(names)), names, fontfamily=fonts)
+        all_axes[0].set_ylim(len(names) - 0.5, -0.5)
+        figure.legend(
+            *all_axes[0].get_legend_handles_labels(),
+            loc="outside upper left",
+            frameon=False,
+            fontsize=8,
+            ncols=2 * columns,
+        )
+    letter(figure, fonts)
+    return figure
+
+
+def with_room(figure: Figure) -> None:
+    """Keep the labels below the upper panels of a figure away from the titles of the lower ones."""
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(h_pad=0.08, w_pad=0.08)  # inches on either side of a panel

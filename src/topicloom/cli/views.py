@@ -1,0 +1,236 @@
+"""Commands for a run's page, its pictures and its service: explore, figures and serve."""
+
+from __future__ import annotations
+
+import logging
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from .options import (
+    Allow,
+    AsJson,
+    Device,
+    FigureLanguage,
+    FigureLanguages,
+    Font,
+    Overwrite,
+    Quiet,
+    Run,
+    check_new,
+    open_topics,
+    read_names,
+)
+from .shell import command, print_json
+
+# The command that writes the page of a run: explore.
+
+logger = logging.getLogger("topicloom")
+
+
+@command
+def explore(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page, an .html file; RUN/explorer.html by default.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The heading; by default the name of the run.")] = None,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Put the documents' texts in the page.")] = True,
+    documents: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="The largest number of documents in the page; if there are more, this many are drawn at random.",
+        ),
+    ] = 100_000,
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the topics of a run as one HTML page, to look at, to edit and to send."""
+    from ..topics.saved import PAGE
+
+    place = out or run / PAGE
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{place} does not end in .html; give a name that does")
+    check_new(out, overwrite)
+    from ..reports.explorer import PageOptions, write_page
+    from ..topics.saved import read_metrics
+
+    topics = open_topics(run, allow)
+    options = PageOptions(title or run.resolve().name, texts=texts, most_documents=documents)
+    size = write_page(place, topics, options, read_metrics(run))
+    logger.info("wrote %s (%.1f MB)", place, size / 1e6)
+
+
+# The command serve: a run over HTTP.
+
+
+@command
+def serve(
+    run: Run,
+    host: Annotated[str, typer.Option(help="Address to listen on; by default only this machine reaches it.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any that is free.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TOPICLOOM_TOKEN",
+            help="A secret that each request must send; needed if other machines reach the address. The environment "
+            "variable keeps it out of the list of processes.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another host name of this service, such as that of a proxy; repeatable."),
+    ] = None,
+    device: Device = "cpu",
+    allow: Allow = None,
+    quiet: Quiet = False,
+) -> None:
+    """Serve a run until it is interrupted: the explorer, its documents with full-text search, and inference."""
+    from ..topics.saved import find_model
+
+    find_model(run)
+    from ..service import serve as serve_run
+
+    serve_run(run, host, port, token=token, names=allow_host or (), device=device, allow=allow or ())
+
+
+class Format(StrEnum):
+    """The formats of pictures."""
+
+    png = "png"
+    svg = "svg"
+    pdf = "pdf"
+
+
+@command
+def figures(
+    run: Run,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="map, words (of an ETM), clouds, interpolation, sparsity, similarity, time, topics or simplex; by "
+            "default all that the run allows, except topics and simplex.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the pictures are written; RUN-figures by default.")
+    ] = None,
+    format: Annotated[Format, typer.Option(help="Format of the pictures.")] = Format.png,
+    colour: Annotated[
+        str,
+        typer.Option(
+            "--colour",
+            "--color",
+            metavar="topic|label",
+            help="Colour the documents of a map by their main topic or by their class.",
+        ),
+    ] = "topic",
+    space: Annotated[
+        str,
+        typer.Option(
+            metavar="theta|latent", help="Map documents by their topic shares, or by their place in the latent space."
+        ),
+    ] = "theta",
+    projection: Annotated[
+        str, typer.Option(metavar="tsne|pca|umap", help="How a map is projected onto a plane.")
+    ] = "tsne",
+    documents: Annotated[
+        str | None,
+        typer.Option(metavar="ID,ID", help="Two documents to interpolate between; two typical ones by default."),
+    ] = None,
+    steps: Annotated[int, typer.Option(min=2, help="Steps of the interpolation; both documents count as steps.")] = 8,
+    period: Annotated[str, typer.Option(help="Length of a period: auto, day, week, month, quarter or year.")] = "auto",
+    stream: Annotated[bool, typer.Option("--stream", help="Draw all topics over time in one stream.")] = False,
+    alphas: Annotated[
+        str, typer.Option("--alpha", metavar="A,A|A:A:A", help="Dirichlet parameters of the simplex.")
+    ] = "0.1,0.5,1,10",
+    font: Font = None,
+    figure_language: FigureLanguage = FigureLanguages.auto,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same pictures.")] = 0,
+    device: Device = "auto",
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw the pictures of a run: maps, word clouds, interpolation, sparsity, similarity and topics over time."""
+    pair = None if documents is None else read_names(documents)
+    if pair is not None and len(pair) != 2:
+        raise InputError(f"--documents {documents}: give the ids of two documents, such as d17,d204")
+    topics = open_topics(run, allow, device)
+    from ..reports import figures as pictures
+
+    options = pictures.Options(
+        colour=colour,  # type: ignore[arg-type]
+        space=space,  # type: ignore[arg-type]
+        projection=projection,  # type: ignore[arg-type]
+        documents=pair,
+        steps=steps,
+        period=period,
+        stream=stream,
+        alphas=_read_alphas(alphas),
+        random_state=seed,
+        font=font,
+        language=figure_language.value,
+    ).with_language(topics)
+    given = kind is not None
+    names = read_names(kind or "") or [name for name, each in pictures.KINDS.items() if each.is_default]
+    folder = out or (run if run.name else run.resolve()).with_name(f"{run.resolve().name}-figures")
+    kinds = {name: pictures.kind_named(name) for name in names}
+    _require_free(folder, kinds, format, overwrite)
+    written: dict[str, list[str]] = {}
+    left_out: dict[str, str] = {}
+    for name, each in kinds.items():
+        try:
+            pages = each.draw(topics, options)
+        except InputError as error:
+            if given:
+                raise
+            left_out[name] = str(error)
+            logger.info("without %s: %s", name, error)
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = pictures.save_pages(pages, folder / f"{name}.{format.value}")
+        _remove_pages(folder, name, format, after=len(paths))
+        written[name] = [str(path) for path in paths]
+        logger.info("wrote %s", ", ".join(written[name]))
+    if as_json:
+        print_json({"run": str(run), "figures": written, "left_out": left_out})
+    if not written:
+        raise InputError(f"no picture can be drawn of {run}; name one with --kind to see why")
+
+
+def _require_free(folder: Path, kinds: Any, format: Format, overwrite: bool) -> None:
+    """Check that no picture would be overwritten, before any is drawn."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a directory as --out")
+    taken = [path for name in kinds if (path := folder / f"{name}.{format.value}").exists()]
+    if taken and not overwrite:
+        raise InputError(f"{taken[0]} already exists; give another directory as --out, or --overwrite to replace it")
+
+
+def _remove_pages(folder: Path, name: str, format: Format, after: int) -> None:
+    """Remove the further pages of an earlier picture that had more."""
+    page = max(2, after + 1)
+    while (path := folder / f"{name}-{page}.{format.value}").exists():
+        path.unlink()
+        page += 1
+
+
+def _read_alphas(text: str) -> list[float | list[float]]:
+    """'0.1,1:2:5' -> [0.1, [1.0, 2.0, 5.0]]"""
+    try:
+        parts = [[float(value) for value in part.split(":")] for part in read_names(text)]
+    except ValueError:
+        raise InputError(
+            f"--alpha {text}: give numbers such as 0.1,1,10, or one for each topic such as 1:2:5"
+        ) from None
+    return [part[0] if len(part) == 1 else part for part in parts]

@@ -1,0 +1,416 @@
+"""Counting the words of documents and choosing the vocabulary, with only a few chunks of text in memory at a time."""
+
+from __future__ import annotations
+
+import logging
+import numbers
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from scipy import sparse
+
+from ..errors import InputError, SettingError
+from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
+from ..text.counting import Counts, Text, chunked, count_chunks, remap
+from ..text.languages import can_split, is_spaced_out, is_traditional, mismatch, other_language, unsplit
+from ..text.strings import ArrayWriter, TextWriter
+from ..text.tokenizing import resolve_stop_words
+from .fields import Times, parse_times, row_numbers
+
+# The choice of the vocabulary: the filters, and the counts of all words that the filters are applied to.
+
+
+@dataclass(frozen=True)
+class Filters:
+    """The filters that choose the vocabulary; `Corpus.from_texts` explains each.
+
+    Raises:
+        SettingError: a filter has a value that it cannot have.
+    """
+
+    min_df: float = 5
+    max_df: float = 0.5
+    max_features: int | None = None
+    remove_top: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("min_df", "max_df"):
+            value = getattr(self, name)
+            share = isinstance(value, (float, np.floating)) and 0 <= value <= 1
+            if not (share or _is_whole(value, 0)):
+                raise SettingError(
+                    f"`{name}={value!r}` should be a whole number of documents, or a share of them from 0.0 to 1.0"
+                )
+        if not _is_whole(self.remove_top, 0):
+            raise SettingError(f"`remove_top={self.remove_top!r}` should be a whole number from 0")
+        if self.max_features is not None and not _is_whole(self.max_features, 1):
+            raise SettingError(f"`max_features={self.max_features!r}` should be a whole number from 1, or None")
+
+    def keeps_all(self, n_docs: int) -> bool:
+        """Return whether no word of so many documents is left out, however many of them contain it."""
+        rare, common = _threshold(self.min_df, n_docs), _threshold(self.max_df, n_docs)
+        return rare <= 1 and common >= n_docs and self.remove_top == 0 and self.max_features is None
+
+    def choose(
+        self, words: list[str], document_counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], n_docs: int
+    ) -> npt.NDArray[np.intp]:
+        """Choose the words to keep, the most frequent first; words of the same frequency are in alphabetical order.
+
+        Args:
+            words: the n words that were found.
+            document_counts: (n,) the number of documents that contain each word.
+            totals: (n,) the number of occurrences of each word.
+            n_docs: the number of documents.
+
+        Returns:
+            the positions in `words` of the words to keep.
+
+        Raises:
+            InputError: no word is left.
+        """
+        if not words:
+            raise InputError(
+                f"no word was found in {_plural(n_docs, 'document')}; check the language (`language`) and the stop "
+                "words (`stop_words`)"
+            )
+        found = f"{len(words)} in {_plural(n_docs, 'document')}"
+        rare = document_counts < _threshold(self.min_df, n_docs)
+        common = document_counts > _threshold(self.max_df, n_docs)
+        left = np.flatnonzero(~rare & ~common).tolist()
+        if len(left) <= self.remove_top:
+            one = _is_whole(self.max_df, 0) and self.max_df == 1  # who writes 1 may mean all documents
+            raise InputError(
+                f"no word is left of {found}: `min_df={self.min_df}` drops {rare.sum()}, `max_df={self.max_df}` drops "
+                f"{(common & ~rare).sum()}, `remove_top={self.remove_top}` drops {len(left)}; loosen these filters or "
+                f"give more text{'; `max_df=1` is one document, and 1.0 is all of them' if one else ''}"
+            )
+        # A word that one document repeats is not common, so the most common words are those of the most documents.
+        left.sort(key=lambda word: (-document_counts[word], -totals[word], words[word]))
+        left = left[self.remove_top :]
+        left.sort(key=lambda word: (-totals[word], words[word]))
+        return np.array(left[: self.max_features], np.intp)
+
+
+class Tally:
+    """Sums over chunks of documents; the counts of the chunks are in a file until the vocabulary is known.
+
+    Args:
+        spool: the file to which the counts are written.
+    """
+
+    def __init__(self, spool: IO[bytes]) -> None:
+        self._spool = spool
+        self._n_parts = 0
+        self._places: defaultdict[str, int] = defaultdict()
+        self._places.default_factory = self._places.__len__
+        self._document_counts = np.zeros(1 << 12, np.int64)
+        self._totals = np.zeros(1 << 12, np.int64)
+        self.n_docs = 0
+
+    def add(self, words: Sequence[str], counts: Counts) -> None:
+        """Add the counts of a chunk.
+
+        Args:
+            words: the n words of the chunk.
+            counts: (chunk's documents, n) the counts of these words.
+        """
+        places = np.fromiter(map(self._places.__getitem__, words), np.int32, len(words))
+        while len(self._places) > len(self._totals):
+            self._document_counts = np.concatenate([self._document_counts, np.zeros_like(self._document_counts)])
+            self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
+        self._document_counts[places] += np.bincount(counts.indices, minlength=len(words))
+        self._totals[places] += np.bincount(counts.indices, counts.data, minlength=len(words)).astype(np.int64)
+        for array in (counts.data, places[counts.indices], counts.indptr):
+            np.save(self._spool, array)
+        self._n_parts += 1
+        self.n_docs += counts.shape[0]
+
+    def filtered(self, filters: Filters, folder: Path | None) -> tuple[Counts, list[str]]:
+        """Return the counts of the words that pass the filters, and these words.
+
+        Args:
+            filters: the filters.
+            folder: a folder for the arrays; None keeps them in memory.
+
+        Raises:
+            InputError: no word passes the filters.
+        """
+        words = list(self._places)
+        n_all = len(words)
+        kept = filters.choose(words, self._document_counts[:n_all], self._totals[:n_all], self.n_docs)
+        columns = np.full(n_all, -1, np.int32)
+        columns[kept] = np.arange(len(kept))
+        n_entries = int(self._document_counts[kept].sum())
+        index = index_type(n_entries)
+        data = ArrayWriter(folder, "data", n_entries, np.float32)
+        indices = ArrayWriter(folder, "indices", n_entries, index)
+        indptr = ArrayWriter(folder, "indptr", self.n_docs + 1, index)
+        entry = 0
+        self._spool.seek(0)
+        with data, indices, indptr:
+            indptr.append(np.zeros(1, index))
+            for _ in range(self._n_parts):
+                arrays = tuple(np.load(self._spool, allow_pickle=False) for _ in range(3))
+                part = remap(sparse.csr_array(arrays, shape=(len(arrays[2]) - 1, n_all)), columns, len(kept))
+                data.append(part.data)
+                indices.append(part.indices)
+                indptr.append(part.indptr[1:] + index(entry))
+                entry += part.nnz
+        arrays = (data.array, indices.array, indptr.array)
+        counts = sparse.csr_array(arrays, shape=(self.n_docs, len(kept)))
+        return counts, [words[place] for place in kept]
+
+
+def index_type(n_entries: int) -> type[np.int32] | type[np.int64]:
+    """Return the type of column numbers and of row starts. SciPy would copy one of them if their types differed."""
+    return np.int32 if n_entries < 2**31 else np.int64
+
+
+def _threshold(value: float, n_docs: int) -> float:
+    return float(value) if isinstance(value, numbers.Integral) else value * n_docs
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+logger = logging.getLogger("topicloom")
+
+TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | str | None"
+
+_SPOOL_IN_MEMORY = 1 << 26  # bytes of counts that are kept in memory before the temporary file goes to disk
+_BATCH = 200  # documents that are read together
+_SAMPLE = 200  # documents from which the language is recognised
+_SAMPLE_CHARACTERS = 500  # of each of them
+
+
+class Built(NamedTuple):
+    """The result of counting; the names are those of a Corpus."""
+
+    counts: Counts
+    vocabulary: list[str]
+    ids: Sequence[str]
+    labels: Sequence[str] | None
+    timestamps: Times | None
+    texts: Sequence[str] | None
+
+
+def choose_tokenizer(
+    tokenizer: TokenizerLike,
+    documents: Iterator[Document],
+    language: str,
+    stop_words: str | Path | Iterable[str] | None,
+    user_dictionary: str | Path | None,
+    replace_stop_words: bool = False,
+) -> tuple[AnyTokenizer, Iterator[Document]]:
+    """Choose the tokenizer from the settings and the first documents.
+
+    Args:
+        tokenizer: the user's own tokenizer, if any; a string names it, as "module:function".
+        documents: the documents; the first ones are read to recognise their language.
+        language: a language code, or "auto".
+        stop_words, user_dictionary, replace_stop_words: as for `topicloom.text.make_tokenizer`.
+
+    Returns:
+        the tokenizer, and all the documents.
+
+    Raises:
+        InputError: there are no documents, settings exclude each other, or the texts are in a language that the
+            tokenizer of `language` cannot split into words.
+        SettingError: the language is not known, or the stop words cannot be used.
+        MissingExtraError: the language's segmenter is not installed.
+    """
+    first = list(islice(documents, _SAMPLE))
+    documents = chain(first, documents)
+    if not first:
+        raise InputError("no documents were given; give at least one")
+    if tokenizer is not None and user_dictionary is not None:
+        raise InputError(
+            "`user_dictionary` belongs to the built-in Chinese tokenizer and cannot be combined with `tokenizer`; "
+            "leave one of them out"
+        )
+    texts = [document.text for document in first if isinstance(document.text, str)]
+    if language != "auto" and (tokenizer is not None or not texts):
+        why = "the documents are lists of tokens" if tokenizer is None else "`tokenizer` splits the texts"
+        logger.warning("`language` has no effect, because %s; leave it out", why)
+    if isinstance(tokenizer, (Tokenizer, CustomTokenizer, Pretokenized)):
+        if replace_stop_words or not (isinstance(stop_words, str) and stop_words == "auto"):
+            raise InputError("`tokenizer` has its own stop words; leave `stop_words` and `replace_stop_words` out")
+        if isinstance(tokenizer, Tokenizer) and (other := other_language(tokenizer.language, texts)):
+            logger.warning("%s", mismatch(tokenizer.language, other))
+        return tokenizer, documents
+    if tokenizer is not None or isinstance(first[0].text, (list, tuple)):
+        dropped = resolve_stop_words(stop_words, None, replace_stop_words)
+        if tokenizer is None:
+            return Pretokenized(stop_words=dropped), documents
+        if isinstance(tokenizer, str):
+            return CustomTokenizer.named(tokenizer, dropped), documents
+        return CustomTokenizer.of(tokenizer, dropped), documents
+    made = make_tokenizer(language, stop_words, user_dictionary, replace_stop_words=replace_stop_words, sample=texts)
+    if language == "auto":
+        logger.info("language: %s, recognised by its script; `language` sets another one", made.language)
+    elif other := other_language(made.language, texts):
+        if not can_split(made.language, other):
+            raise InputError(mismatch(made.language, other))
+        logger.warning("%s", mismatch(made.language, other))
+    if remark := unsplit(made.language, texts):
+        logger.warning("%s", remark)
+    if made.language == "zh":
+        _check_chinese(texts, made)
+    return made, documents
+
+
+def _check_chinese(texts: list[str], tokenizer: Tokenizer) -> None:
+    """Warn of Chinese texts in which the segmenter finds no words, or wrong ones."""
+    if is_spaced_out(texts):
+        logger.warning(
+            "most Chinese characters in the texts stand alone between blanks, so that they form no words; remove the "
+            "blanks"
+        )
+    if is_traditional(texts) and not tokenizer.user_dictionary:
+        logger.warning(
+            "the texts look like traditional Chinese, but the segmenter knows simplified words, and splits many others "
+            "wrongly; convert the texts to simplified Chinese first, for example with OpenCC, or give a "
+            "`user_dictionary` of traditional words"
+        )
+
+
+def build(
+    documents: Iterator[Document],
+    tokenizer: AnyTokenizer,
+    filters: Filters,
+    keep_texts: bool,
+    n_jobs: int | None,
+    progress: bool,
+    folder: Path | None = None,
+    cluster: str | None = None,
+) -> Built:
+    """Count the words of all documents.
+
+    Args:
+        documents: the documents, which are read once.
+        tokenizer: splits their texts into words.
+        filters: the filters that choose the vocabulary.
+        keep_texts: whether to keep the texts that are strings.
+        n_jobs: the number of worker processes, as for `Corpus.from_texts`.
+        progress: whether to show a progress bar on standard error.
+        folder: a folder in which the arrays and texts are written to files; None keeps them in memory.
+        cluster: a Ray cluster whose nodes count, as for `Corpus.from_texts`.
+
+    Raises:
+        InputError: a document is not text, or no word passes the filters.
+    """
+    ids, labels, timestamps = _Notes(str), _Notes(), _Times()
+    notes: list[_Notes | _Times] = [ids, labels, timestamps]
+    sample: list[str] = []
+    with (
+        TextWriter(folder if keep_texts else None) as writer,
+        tempfile.SpooledTemporaryFile(
+            1 if folder else _SPOOL_IN_MEMORY, dir=None if folder is None else str(folder)
+        ) as spool,
+    ):
+
+        def texts() -> Iterator[Text]:
+            while batch := list(islice(documents, _BATCH)):
+                texts, *columns = zip(*batch, strict=True)
+                for field, column in zip(notes, columns[:3], strict=True):  # ids, labels and timestamps
+                    field.extend(column)
+                strings = [text for text in texts if isinstance(text, str)] if keep_texts or not sample else []
+                if not sample:
+                    sample.extend(text[:_SAMPLE_CHARACTERS] for text in strings)
+                if keep_texts:
+                    writer.extend(strings)
+                yield from texts
+
+        tally = Tally(spool)
+        with _progress(progress) as bar:
+            task = bar.add_task("documents", total=None)
+            for part in count_chunks(chunked(texts()), tokenizer, n_jobs, cluster=cluster):
+                tally.add(part.words, part.counts)
+                bar.update(task, completed=tally.n_docs)
+            bar.update(task, total=tally.n_docs)
+        try:
+            counts, vocabulary = tally.filtered(filters, folder)
+        except InputError:
+            language = getattr(tokenizer, "language", None)
+            if language and (other := other_language(language, sample)):
+                raise InputError(f"no word is left: {mismatch(language, other)}") from None
+            raise
+        stored = writer.finish() if keep_texts else None
+    return Built(
+        counts,
+        vocabulary,
+        ids.finish() or row_numbers(tally.n_docs),
+        labels.finish(),
+        timestamps.finish(),
+        stored,
+    )
+
+
+class _Notes:
+    """A field of all documents. Nothing is stored while it is unknown of all.
+
+    Args:
+        unknown: Returns what stands for an unknown value, given the document's row.
+    """
+
+    def __init__(self, unknown: Callable[[int], str] = lambda row: "") -> None:
+        self._unknown = unknown
+        self._n_docs = 0
+        self._writer: TextWriter | None = None
+
+    def extend(self, values: Sequence[str | None]) -> None:
+        """Add the values of the next documents."""
+        start, self._n_docs = self._n_docs, self._n_docs + len(values)
+        if self._writer is None:
+            if values.count(None) == len(values):
+                return
+            self._writer = TextWriter()
+            self._writer.extend([self._unknown(row) for row in range(start)])
+        known = (self._unknown(row) if value is None else value for row, value in enumerate(values, start))
+        self._writer.extend(list(known))
+
+    def finish(self) -> Sequence[str] | None:
+        """Return the values of all documents, or None if it is unknown of all."""
+        return None if self._writer is None else self._writer.finish()
+
+
+class _Times:
+    """The times of all documents. They are read while texts are counted, so that a wrong one is found early."""
+
+    def __init__(self) -> None:
+        self._n_docs, self._are_known = 0, False
+        self._parts = [np.empty(0, "datetime64[us]")]
+
+    def extend(self, values: Sequence[str | None]) -> None:
+        """Add the values of the next documents.
+
+        Raises:
+            InputError: a value cannot be read; the message names its row.
+        """
+        self._parts.append(parse_times(values, self._n_docs))
+        self._n_docs += len(values)
+        self._are_known |= values.count(None) < len(values)
+
+    def finish(self) -> Times | None:
+        """Return (n_docs,) times, or None if they are unknown of all."""
+        return np.concatenate(self._parts) if self._are_known else None
+
+
+def _progress(shown: bool) -> Progress:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True, quiet=not shown)  # before rich 14.3, a disabled bar prints an empty line
+    return Progress(*columns, console=console, disable=not shown)

@@ -1,0 +1,407 @@
+"""Evaluation of a fitted model: all measures at once, each with its settings and the documents it was taken on."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from .corpus import Corpus
+from .corpus.corpus import CorpusReference
+from .display import html_table
+from .errors import InputError, SettingError
+from .metrics import Measured, MeasureInputs, Reference
+from .metrics.catalogue import CATALOGUE, TOP_WORDS, is_known, known_measures, measures_of
+from .models.base import Perplexity, TopicModel
+from .text.strings import brief
+from .topics.document_topics import DocumentTopics
+
+# The inputs of measures, from a fitted model and documents. Everything is computed when a measure first needs it.
+
+Array = npt.NDArray[Any]
+
+
+class Documents:
+    """Documents over a model's vocabulary, with their labels, and as a reference of coherence.
+
+    Args:
+        corpus: the documents, over the model's vocabulary.
+        name: the name that results and messages give them.
+    """
+
+    def __init__(self, corpus: Corpus, name: str) -> None:
+        self.corpus = corpus
+        self.reference = CorpusReference(corpus, name)
+        self.labels = None if corpus.labels is None else np.array(corpus.labels, dtype=object)
+
+    @classmethod
+    def of(cls, model: TopicModel, X: Any, labels: Sequence[Any] | None, name: str) -> Documents:
+        """Read documents.
+
+        Args:
+            model: the fitted model.
+            X: as for `TopicModel.transform`.
+            labels: a class for each document, None or "" where it is unknown; a Corpus has its own.
+            name: the name that results and messages give the documents.
+
+        Raises:
+            InputError: X cannot be read, or the numbers of labels and documents differ.
+        """
+        corpus = model.documents(X)
+        return cls(corpus if labels is None else corpus.with_labels(labels), name)
+
+
+class GivenReference:
+    """A `metrics.Reference` that the user made, with a name."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.name = reference.name or "the reference"
+        self.documents = copy.copy(reference)  # shares what it has counted
+        self.documents.name = self.name
+
+    @property
+    def ordered_documents(self) -> Reference:
+        """The documents, if the order of their words is known.
+
+        Raises:
+            InputError: the order is not known.
+        """
+        if not self.documents.ordered:
+            raise InputError(f"the order of words is not known, because {self.name} has only counts")
+        return self.documents
+
+
+class ModelInputs(MeasureInputs):
+    """A fitted model and documents, as measures read them.
+
+    Args:
+        model: the fitted model.
+        given: the documents that perplexity, classes and the latent code are measured on.
+        reference: what coherence is measured against.
+        training: the same for the training documents, whose labels a classifier learns from; None if there are none.
+        word_vectors: a vector by word, or None.
+        top_n: the number of words of a topic to use; None is each measure's own number.
+        relevance: how topics rank their words, as for `TopicModel.topics`.
+    """
+
+    def __init__(
+        self,
+        model: TopicModel,
+        given: Documents,
+        reference: CorpusReference | GivenReference,
+        training: ModelInputs | None = None,
+        word_vectors: Any = None,
+        top_n: int | None = None,
+        relevance: float | None = None,
+    ) -> None:
+        self.model, self.given, self.reference, self.training = model, given, reference, training
+        self.relevance = relevance
+        self._word_vectors, self._top_n = word_vectors, top_n
+        self._likelihoods: dict[Perplexity, tuple[Array, Array]] = {}
+
+    @property
+    def top_n(self) -> int | None:
+        return self._top_n
+
+    @cached_property
+    def topics(self) -> list[list[str]]:
+        return self.model.topics(max(TOP_WORDS, self.top_n or 0), self.relevance)
+
+    @cached_property
+    def relevant_topics(self) -> list[list[str]]:
+        return self.model.topics(max(TOP_WORDS, self.top_n or 0), 0.6)
+
+    @property
+    def documents(self) -> Reference:
+        return self.reference.documents
+
+    @property
+    def ordered_documents(self) -> Reference:
+        return self.reference.ordered_documents
+
+    @property
+    def word_vectors(self) -> Any:
+        if self._word_vectors is None:
+            raise InputError("no word vectors were given")
+        return self._word_vectors
+
+    @property
+    def topic_word(self) -> Array:
+        return self.model.components_
+
+    @property
+    def word_counts(self) -> Array:
+        return self.model.word_counts_
+
+    @cached_property
+    def document_topics(self) -> DocumentTopics:
+        """The documents with their topics."""
+        return self.model.infer(self.given.corpus)
+
+    @cached_property
+    def theta(self) -> Array:
+        return self.document_topics.theta
+
+    @property
+    def labels(self) -> Array:
+        if self.given.labels is None or not is_known(self.given.labels).any():
+            raise InputError("no labels were given")
+        return self.given.labels
+
+    @cached_property
+    def training_theta(self) -> Array:
+        if self.training is None:
+            raise InputError("no training documents were given")
+        known = is_known(self.training.labels)
+        if known.all():
+            return self.training.theta
+        return self.model.infer(self.training.given.corpus.subset(known)).theta
+
+    @property
+    def training_labels(self) -> Array | None:
+        found = None if self.training is None else self.training.given.labels
+        if found is None or not is_known(found).any():
+            return None
+        known: Array = found[is_known(found)]
+        return known
+
+    def log_likelihood(self, method: Perplexity) -> tuple[Array, Array]:
+        if method not in self._likelihoods:
+            self._likelihoods[method] = self.model.log_likelihood(self.given.corpus, method)
+        return self._likelihoods[method]
+
+    @cached_property
+    def _latent(self) -> tuple[Array, Array]:
+        """Means and divergences of the documents that have words."""
+        return self.model.latent(self.given.corpus.subset(~self.given.corpus.is_empty))
+
+    @property
+    def latent_means(self) -> Array:
+        if not self._latent[0].shape[1]:
+            kind = type(self.model).__name__
+            raise InputError(f"the latent code of {kind} is theta itself, which active_topics measures")
+        return self._latent[0]
+
+    @property
+    def divergence(self) -> Array:
+        if not self._latent[1].shape[1]:
+            raise InputError(f"the posterior of {type(self.model).__name__} has no divergence from a prior")
+        return self._latent[1]
+
+
+# The result of an evaluation: figures by name, as rows of a table, as text and for JSON.
+
+# Settings that are not shown, because they are the same for every measure or clear from its name.
+_NOT_SHOWN = {"measure", "reference", "epsilon", "counting", "method", "tokens", "unit", "vectors"}
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Mapping[str, Measured]):
+    """Figures by name. Each is a number with its `settings`.
+
+    Attributes:
+        figures: what was measured.
+        skipped: why a measure was not taken, by its name.
+        about: the model, the documents, and how topics rank their words.
+    """
+
+    figures: dict[str, Measured]
+    skipped: dict[str, str]
+    about: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Measured:
+        return self.figures[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.figures)
+
+    def __len__(self) -> int:
+        return len(self.figures)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as values for JSON. A value that is not finite is null but keeps its settings."""
+        figures = {}
+        for name, found in self.figures.items():
+            plain = found.to_dict()
+            figures[name] = plain | {"value": _plain(name, found)}
+        return self.about | {"measures": figures, "skipped": self.skipped}
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return a row for each measure, in plain types.
+
+        Returns:
+            dicts with name, title, value (None if it is not finite or was not measured), settings, and skipped (None,
+            or why it was not measured).
+        """
+        rows: list[dict[str, Any]] = [
+            {
+                "name": name,
+                "title": CATALOGUE[name].title,
+                "value": _plain(name, found),
+                "settings": dict(found.settings),
+                "skipped": None,
+            }
+            for name, found in self.figures.items()
+        ]
+        for name, reason in self.skipped.items():
+            title = CATALOGUE[name].title
+            rows.append({"name": name, "title": title, "value": None, "settings": {}, "skipped": reason})
+        return rows
+
+    @property
+    def title(self) -> str:
+        """A sentence that says which model and documents the figures are of."""
+        about = self.about
+        held_out = "held-out " if about["held_out"] else ""
+        return (
+            f"{about['model']}, {about['n_topics']} topics: {about['documents']:,} {held_out}documents "
+            f"({about['empty_documents']:,} without a known word); coherence against {about['coherence_against']}"
+        )
+
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Return name, value and settings of each measure as text, for people to read."""
+        lines = [(name, _shown(name, found), _settings_line(found)) for name, found in self.figures.items()]
+        return lines + [(name, "-", reason) for name, reason in self.skipped.items()]
+
+    def __repr__(self) -> str:
+        lines = (f"{name:<28} {value:>12}  {settings}".rstrip() for name, value, settings in self.lines())
+        return "\n".join([self.title, *lines])
+
+    def _repr_html_(self) -> str:
+        return html_table(["measure", "value", "settings"], self.lines(), self.title)
+
+
+def _plain(name: str, value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if CATALOGUE[name].is_count else float(value)
+
+
+def _shown(name: str, value: float) -> str:
+    if CATALOGUE[name].is_count:
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4f}"
+
+
+def _settings_line(measured: Measured) -> str:
+    """Return the settings that distinguish a figure from others."""
+    shown = {
+        name.replace("_", " "): value
+        for name, value in measured.settings.items()
+        if value not in (None, "") and name not in _NOT_SHOWN and not name.startswith("n_")
+    }
+    return ", ".join(f"{name} {value}" for name, value in shown.items())
+
+
+# `evaluate`: every measure of a fitted model.
+
+
+def evaluate(
+    model: TopicModel,
+    X: Any,
+    *,
+    labels: Sequence[Any] | None = None,
+    training: Any = None,
+    reference: Any = None,
+    vectors: Any = None,
+    measures: Iterable[str] | None = None,
+    top_n: int | None = None,
+    relevance: float | None = None,
+) -> Evaluation:
+    """Measure a fitted model.
+
+    Args:
+        model: the fitted model.
+        X: the documents that perplexity, classes and the latent code are measured on: a Corpus, texts, lists of
+            tokens, or (D, V) counts over the model's vocabulary.
+        labels: a class for each document of X, None or "" where it is unknown. A Corpus has its own labels.
+        training: the documents that the model was trained on, if X is others; of the same types as X. Coherence is
+            measured against them, and a classifier is trained on their labels. Without labelled training documents,
+            the classifier is cross-validated on X.
+        reference: another corpus to measure coherence against, of the same types, or a `metrics.Reference`.
+        vectors: word vectors for the measures that need them: `WordVectors`, or a mapping from words to vectors.
+        measures: names of measures. None takes all that can be taken; `Evaluation.skipped` says why others are missing.
+        top_n: the number of words of a topic to use. None is each measure's own number, which is that of its paper.
+        relevance: how topics rank their words, as for `TopicModel.topics`.
+
+    Raises:
+        InputError: the model is not fitted, X cannot be read, or a measure that was asked for by name cannot be taken.
+    """
+    _require_fitted(model)
+    known = measures_of("evaluation")
+    names = list(known) if measures is None else known_measures(measures, known, "`measures`")
+    if isinstance(top_n, bool) or (top_n is not None and (not isinstance(top_n, int) or top_n < 1)):
+        raise SettingError(f"`top_n` should be a whole number from 1, or None; it is {top_n!r}")
+    inputs = _inputs(model, X, labels, training, reference, vectors, top_n, relevance)
+    about = _about(inputs)
+    figures, skipped = {}, {}
+    for name in names:
+        try:
+            figures[name] = CATALOGUE[name].function(inputs)
+        except InputError as error:
+            if measures is not None:
+                raise InputError(f"{name} cannot be measured: {error}") from None
+            skipped[name] = str(error)
+    return Evaluation(figures, skipped, about)
+
+
+def _require_fitted(model: Any) -> None:
+    """Raise InputError unless this is a fitted topic model."""
+    if not isinstance(model, TopicModel):
+        raise SettingError(f"`model` should be a fitted topic model; it is of type {type(model).__name__}")
+    try:
+        check_is_fitted(model, "components_")
+    except NotFittedError:
+        raise InputError(f"this {type(model).__name__} is not fitted yet; call fit before evaluate") from None
+
+
+def _inputs(
+    model: TopicModel,
+    X: Any,
+    labels: Sequence[Any] | None,
+    training: Any,
+    reference: Any,
+    vectors: Any,
+    top_n: int | None,
+    relevance: float | None,
+) -> ModelInputs:
+    given = Documents.of(model, X, labels, "the documents given")
+    against: CorpusReference | GivenReference = given.reference
+    trained = None
+    if training is not None:
+        learned = Documents.of(model, training, None, "the training corpus")
+        against = learned.reference
+        trained = ModelInputs(model, learned, against)
+    if isinstance(reference, Reference):
+        against = GivenReference(reference)
+    elif reference is not None:
+        against = Documents.of(model, reference, None, "the reference").reference
+    if vectors is not None and (isinstance(vectors, str) or not hasattr(vectors, "__contains__")):
+        raise SettingError(
+            "`vectors` should be WordVectors or a mapping from words to vectors; "
+            f"it is {brief(vectors)} (topicloom.read_word_vectors reads a file)"
+        )
+    return ModelInputs(model, given, against, trained, vectors, top_n, relevance)
+
+
+def _about(inputs: ModelInputs) -> dict[str, Any]:
+    """Return a description of the model and of the documents."""
+    corpus = inputs.given.corpus
+    return {
+        "model": type(inputs.model).__name__,
+        "n_topics": len(inputs.topics),
+        "documents": corpus.n_docs,
+        "empty_documents": int(corpus.is_empty.sum()),
+        "tokens": corpus.n_tokens,
+        "held_out": inputs.training is not None,
+        "coherence_against": inputs.reference.name,
+        "relevance": "the package's rule" if inputs.relevance is None else inputs.relevance,
+    }

@@ -1,0 +1,196 @@
+"""The bases of variational autoencoders, and the networks that several models share."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from ..nn.decoders import Decoder
+from ..nn.encoders import GaussianHead
+from ..nn.layers import TopicShares, linear, norm_of_location
+from ..nn.network import AutoencoderNetwork, VariationalNetwork
+from ..nn.posteriors import GaussianPosterior, NormalPrior, PointPosterior, Prior, SampledPosterior
+from ..nn.samplers import Sampler
+from ..nn.sparse import Batch
+from ..settings import AtLeastOne, NotNegative
+from ..training.state import Snapshot, TrainingPlan, TrainingState
+from .neural import NeuralTopicModel
+from .words import Words
+
+# VariationalTopicModel: the base of the neural models whose loss is minus an evidence lower bound.
+
+logger = logging.getLogger("topicloom")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class VariationalTopicModel(NeuralTopicModel):
+    """The base of the neural models that draw theta from its posterior in training: variational autoencoders.
+
+    The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
+
+    Args:
+        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE (Higgins et al. 2017). With
+            a weight of 1, the loss is minus the evidence lower bound. With a higher weight, codes are less certain and
+            more alike. With code_norm="fixed" it has less effect: the divergence of a Gaussian code hardly changes.
+        kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
+            codes of short texts become uncertain before there are topics that they could tell apart. None is three
+            quarters of the epochs in `fit`; in DirichletVAE with the estimators "implicit", "rsvi" and "icdf" a quarter
+            of them, and in Loom a quarter of those before the sampling stage. In `partial_fit`, None is 0.
+        n_samples: the number of draws of theta for each document, by which its loss is estimated.
+    """
+
+    kl_weight: NotNegative = 1.0
+    kl_warmup: NotNegative | None = None
+    n_samples: AtLeastOne = 1
+
+    @property
+    def divergence_weight(self) -> float:
+        return self.kl_weight
+
+    @property
+    def warmup_share(self) -> float:
+        """The share of the epochs in which the divergence's weight rises by default."""
+        return 0.75  # benchmarks/shares_tried.md has what it changes
+
+    @property
+    def has_limited_divergence(self) -> bool:
+        """Whether the settings limit how much the divergence from the prior changes with its weight."""
+        return self.code_norm == "fixed"
+
+    @property
+    def cycle_end(self) -> int | None:
+        """The number of epochs after which the learning rate no longer changes; None if it changes until the end."""
+        return None
+
+    def training_plan(self) -> TrainingPlan:
+        plan = replace(super().training_plan(), cycle_end=self.cycle_end)
+        warmup = self.warmup_share * (plan.cycle_end or plan.epochs) if self.kl_warmup is None else self.kl_warmup
+        return replace(plan, kl_warmup=warmup)
+
+    def stream_plan(self, epochs: int) -> TrainingPlan:
+        return replace(super().stream_plan(epochs), kl_warmup=self.kl_warmup or 0.0)
+
+    def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
+        plan, is_new_fit = self.training_plan(), for_fit and snapshot is None
+        if self.has_limited_divergence:
+            if self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0:
+                logger.warning(
+                    "`kl_weight` and `kl_warmup` have less effect with `code_norm='fixed'`, with which the divergence "
+                    "from the prior changes less; try `code_norm='mean'`"
+                )
+        elif is_new_fit and plan.kl_weight > 0 and plan.kl_warmup > plan.epochs and plan.cycle_end is None:
+            logger.warning(
+                "the warm-up is longer than the training, so the weight of the divergence rises to %.3g and not to %g; "
+                "try `kl_warmup=%g`",
+                plan.kl_weight * plan.epochs / plan.kl_warmup, plan.kl_weight, self.warmup_share * plan.epochs,
+            )  # fmt: skip
+        return super()._start(snapshot, for_fit=for_fit)
+
+
+# GaussianNetwork: the network of the models whose documents have a Gaussian code, GSM, NVDM, ETM and GMNTM.
+
+
+class GaussianNetwork(VariationalNetwork):
+    """x -> h -> q(z | x) = N(mu, diag sigma^2) -> theta = softmax(z + b) -> words.
+
+    Args:
+        decoder: the decoder.
+        prior: p(z).
+        settings: the estimator.
+        words: the vocabulary.
+        generator: draws the initial weights of the encoder.
+        scaled: as in `GaussianHead`.
+    """
+
+    prior: Prior
+    shares: TopicShares
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        prior: Prior,
+        settings: VariationalTopicModel,
+        words: Words,
+        generator: torch.Generator,
+        *,
+        scaled: bool = True,
+    ) -> None:
+        super().__init__(
+            decoder,
+            settings.build_encoder(words, generator),
+            settings.build_separation_term(words),
+            criterion=settings.criterion,
+            n_samples=settings.n_samples,
+        )
+        self.prior = prior
+        norm = settings.code_norm
+        self.head = GaussianHead(settings.hidden_size, prior.unit_var(), generator, norm=norm, scaled=scaled)
+        self.shares = settings.build_shares(words)
+
+    def code(self, batch: Batch) -> GaussianPosterior:
+        """Return q(z | x)."""
+        mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, L), (B, L)
+        return GaussianPosterior(mean, log_var, self.prior, self.to_theta)
+
+    def posterior(self, batch: Batch) -> SampledPosterior:
+        return self.code(batch)
+
+    def to_theta(self, z: Tensor) -> Tensor:
+        """Return the shares of topics that a code stands for: (B, L) -> (B, K)."""
+        return torch.softmax(z + self.shares.logits, dim=1)
+
+    def prior_theta(self) -> Tensor:
+        assert isinstance(self.prior, NormalPrior)
+        return self.to_theta(self.prior.mean[None])[0]
+
+
+class DeterministicNetwork(AutoencoderNetwork):
+    """x -> h -> f(x) -> z = spread norm(f(x)) + b -> theta = softmax(z) -> words.
+
+    Args:
+        decoder: the decoder.
+        settings: the estimator.
+        words: the vocabulary.
+        generator: draws the initial weights of the encoder.
+
+    Attributes:
+        prior: p(theta), with which the model's loss compares theta.
+        spread: the standard deviation of the normalised codes.
+    """
+
+    prior: Sampler
+    shares: TopicShares
+    spread: float
+
+    def __init__(self, decoder: Decoder, settings: NeuralTopicModel, words: Words, generator: torch.Generator) -> None:
+        super().__init__(decoder, settings.build_encoder(words, generator), settings.build_separation_term(words))
+        self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
+        self.norm = norm_of_location(settings.n_topics, settings.code_norm)
+        self.shares = settings.build_shares(words)
+        self.criterion = settings.criterion
+
+    def raw_codes(self, batch: Batch) -> Tensor:
+        """Return f(x), (B, K)."""
+        raw: Tensor = self.code(self.encoder(batch, self.noise))
+        return raw
+
+    def scaled(self, normal: Tensor) -> Tensor:
+        """Return the codes z of normalised f(x): (B, K) -> (B, K)."""
+        return self.spread * normal + self.shares.logits
+
+    def codes(self, batch: Batch) -> Tensor:
+        """Return z, (B, K)."""
+        return self.scaled(self.norm(self.raw_codes(batch)))
+
+    def posterior(self, batch: Batch) -> PointPosterior:
+        return PointPosterior(torch.softmax(self.codes(batch), dim=1))
+
+    def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        """Return the log likelihood at the encoder's theta, because a point posterior has no evidence lower bound."""
+        return self.decoder.score(self.posterior(batch).point(), batch.counts, self.criterion)
+
+    def prior_theta(self) -> Tensor:
+        return self.prior.mean()

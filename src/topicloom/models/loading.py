@@ -1,0 +1,156 @@
+"""Model classes by name, and reading saved models. Saved files are safetensors, JSON and text: none is executed."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from ..errors import InputError, ModelFileError, similar
+from ..files import as_path, read_whole
+from ..imports import import_named, is_allowed
+from ..settings import from_text
+from ..text import CustomTokenizer
+from ..text.tokenizing import with_allowed
+from ..topics.saved import CONFIG, WEIGHTS, find_model, read_config, read_vocabulary
+from ..training.batches import choose_device
+from .base import TopicModel
+from .registry import REGISTRY, load_model
+
+
+def model_class(name: str) -> type[TopicModel]:
+    """Return the class of a model.
+
+    Args:
+        name: a model of this package, in upper or lower case; or "module:Class" for a class of your own. The module is
+            imported from the current directory, or from where Python finds modules.
+
+    Raises:
+        InputError: there is no such model, or the module cannot be imported.
+    """
+    if ":" in name:
+        return _imported(name)
+    known = {each.lower(): each for each in REGISTRY}
+    if name.lower() not in known:
+        choice = f"choose one of {', '.join(sorted(known))}, or give a class of your own as module:Class"
+        raise InputError(f"there is no model {name!r}; {similar(name.lower(), known) or choice}")
+    return load_model(known[name.lower()])
+
+
+def estimator_named(text: str) -> TopicModel:
+    """Return an estimator from a name with settings, such as "lda:method=gibbs+epochs=500" or "my_file:MyModel:a=1".
+
+    Raises:
+        InputError: there is no such model, it has no such setting, or the text cannot be read.
+    """
+    name, *rest = text.split(":")
+    if rest and "=" not in rest[0] and name.lower() not in map(str.lower, REGISTRY):
+        name, rest = f"{name}:{rest[0]}", rest[1:]
+    kind = model_class(name)
+    settings: dict[str, Any] = {}
+    # A "+" separates settings only before a name and "=", so that 1e+0 is one number.
+    for part in filter(None, re.split(r"\+(?=[A-Za-z_]\w*=)", ":".join(rest))):
+        setting, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"{text}: {part!r} is not a setting; write {name}:name=value+name=value")
+        try:
+            settings[setting] = json.loads(value)
+        except ValueError:
+            settings[setting] = value
+    return kind(**from_text(kind, settings))
+
+
+def load(
+    directory: str | Path,
+    *,
+    tokenizer: Callable[[str], Iterable[str]] | None = None,
+    device: str = "auto",
+    allow: Iterable[str] = (),
+) -> TopicModel:
+    """Read a saved model. It is ready for `transform` on raw text.
+
+    Args:
+        directory: what `model.save` wrote, or a run directory of the command line.
+        tokenizer: your own tokenizer, if the model was trained with one.
+        device: where the model runs, whatever device it was trained on.
+        allow: the modules that may be imported for a model class or a tokenizer of your own, such as ["my_model"].
+            Importing a module runs its code, so none is imported that is not named here.
+
+    Raises:
+        ModelFileError: there is no model, or one of its files is missing, damaged, of a newer format, or a link to a
+            file elsewhere; the message names the file.
+        InputError: the model is of a module that is not allowed, or there is no such device.
+    """
+    choose_device(device)
+    place = as_path(directory, "directory")
+    allowed = {allow} if isinstance(allow, str) else set(allow)
+    return read_whole([place / CONFIG, place / "model" / CONFIG], lambda: _load(place, tokenizer, device, allowed))
+
+
+def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device: str, allowed: set[str]) -> TopicModel:
+    folder = find_model(place)
+    config = read_config(folder)
+    kind = _saved_class(folder, config, allowed)
+    try:
+        tensors = load_file(folder / WEIGHTS)
+    except OSError as error:
+        raise ModelFileError.unreadable(folder / WEIGHTS, error) from None
+    except SafetensorError as error:
+        raise _damaged(folder / WEIGHTS, error) from error
+    words = read_vocabulary(folder)
+    config["settings"]["device"] = device
+    try:
+        if "edited" in config:
+            from .editing import restore_edited
+
+            model: TopicModel = restore_edited(kind, config, words, tensors)
+        else:
+            model = kind.from_saved(config, words, tensors)
+    except InputError as error:
+        raise ModelFileError(f"{folder / CONFIG} cannot be used: {error}") from error
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise _damaged(folder, error) from error
+    if tokenizer is not None:
+        model.tokenizer_ = CustomTokenizer.of(tokenizer, getattr(model.tokenizer_, "stop_words", ()))
+    else:
+        model.tokenizer_ = with_allowed(model.tokenizer_, allowed)
+    return model
+
+
+def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> type[TopicModel]:
+    """Return the class of a saved model. A module of the user's is imported only if that is allowed."""
+    name, module = config["model"], config["module"]
+    if module.split(".")[0] in ("", "topicloom"):
+        try:
+            return model_class(name)
+        except InputError as error:
+            raise ModelFileError(f"{folder / CONFIG} cannot be used: {error}") from None
+    if not is_allowed(module, allowed):
+        raise InputError(
+            f"{folder} holds a model of the class {name} in the module {module!r}, whose code would be run; "
+            f"give `allow={module!r}` if you trust it"
+        )
+    return _imported(f"{module}:{name}")
+
+
+def _imported(name: str) -> type[TopicModel]:
+    """Import the class that "module:Class" names. The current directory is searched first."""
+    kind = import_named(name, "module:Class, such as my_model:MyModel")
+    module_name, _, class_name = name.partition(":")
+    if not (isinstance(kind, type) and issubclass(kind, TopicModel)):
+        raise InputError(f"the module {module_name!r} has no model {class_name!r}; name a subclass of TopicModel")
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise InputError(f"{class_name} of the module {module_name!r} is not complete; define {missing} in it")
+    return kind
+
+
+def _damaged(path: Path, error: Exception) -> ModelFileError:
+    reason = f"there is no {error}" if isinstance(error, KeyError) else (str(error) or type(error).__name__)
+    return ModelFileError.of(path, f"is damaged: {reason.splitlines()[0]}")

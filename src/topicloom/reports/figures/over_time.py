@@ -1,0 +1,197 @@
+"""Topics over time: a panel for each topic, or one stream of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from ...errors import InputError
+from ..figure_words import OTHER_TOPICS, OTHERS_LEFT_OUT, PANELS_DIFFER, characters
+from ..fonts import fonts_for, label_language
+from ..wording import Language, joined
+from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, noted, shortened
+
+_COLUMNS, _PANEL = 5, (2.3, 1.55)  # of a page; inches
+_MOST_PANELS, _MOST_LAYERS = 40, 12
+# How dates are written; months have names in English, and numbers in Chinese.
+_DATES: dict[Language, dict[str, Any]] = {
+    "en": {},
+    "zh": {
+        "formats": ["%Y", "%Y-%m", "%m-%d", "%H:%M", "%H:%M", "%S.%f"],
+        "zero_formats": ["", "%Y", "%Y-%m", "%m-%d", "%H:%M", "%H:%M"],
+        "offset_formats": ["", "", "%Y", "%Y-%m-%d", "%Y-%m-%d", "%Y-%m-%d %H:%M"],
+    },
+}
+_MOST_REST = 0.6  # the share of all other topics from which their layer would hide the others
+
+
+def trend_lines(
+    periods: npt.ArrayLike,
+    shares: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    low: npt.ArrayLike | None = None,
+    high: npt.ArrayLike | None = None,
+    note: str = "",
+    font: str | PathLike[str] | None = None,
+    language: Language = "en",
+) -> list[Figure]:
+    """Draw the share of each topic by period: a small panel for each topic, the largest first, on pages of 40.
+
+    Args:
+        periods: (T,) the start of each period, as datetime64 or numbers, in ascending order.
+        shares: (T, K) the share of each topic in the documents of each period; NaN where there are none.
+        names: the K names of the topics.
+        low, high: (T, K) the ends of intervals of the shares.
+        note: stands below the panels.
+        font, language: as for `topic_pages`.
+
+    Raises:
+        InputError: there is no period, the sizes do not match, or `font` is not installed.
+    """
+    times, values = _checked(periods, shares, names)
+    band = None if low is None or high is None else (np.asarray(low, np.float64), np.asarray(high, np.float64))
+    language = label_language(language, font)
+    fonts = fonts_for([*names, note, *characters(language)], font)
+    order = np.argsort(-np.nan_to_num(np.nanmean(values, axis=0)), kind="stable")
+    pages = []
+    n_pages = max(1, math.ceil(len(order) / _MOST_PANELS))
+    for topics in np.array_split(order, n_pages):
+        columns = min(_COLUMNS, len(topics))
+        rows = math.ceil(len(topics) / columns)
+        below = joined([note, PANELS_DIFFER(language) * (len(topics) > 1)], language)
+        figure = noted(max(4.6, columns * _PANEL[0]), rows * _PANEL[1], below, left=0.5, fonts=fonts)
+        figure.subplots_adjust(
+            wspace=0.32, hspace=0.62, bottom=figure.subplotpars.bottom + 0.25 / figure.get_figheight()
+        )
+        all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes in all_axes[len(topics) :]:
+            axes.set_visible(False)
+        for axes, topic in zip(all_axes, topics.tolist(), strict=False):
+            marker = "." if len(times) < 25 else ""
+            if band is not None:
+                axes.fill_between(times, band[0][:, topic], band[1][:, topic], color=PALE, linewidth=0)
+            axes.plot(times, values[:, topic], color=BLUE, linewidth=1.2, marker=marker)
+            axes.set_title(
+                shortened(names[topic], 28), loc="left", fontsize=8, fontfamily=fonts, color=GREY, parse_math=False
+            )
+            axes.set_ylim(0, None)
+            _time_axis(axes, times, 4, language)
+        pages.append(figure)
+    return pages
+
+
+def trend_stream(
+    periods: npt.ArrayLike,
+    shares: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    note: str = "",
+    font: str | PathLike[str] | None = None,
+    language: Language = "en",
+) -> Figure:
+    """Draw the shares of the largest topics by period as layers of a stream; the others are one grey layer.
+
+    Where the others have most of the shares, they are left out, and the note says so.
+
+    Args:
+        periods, shares, names, note, font: as for `trend_lines`.
+
+    Raises:
+        InputError: there are less than two periods, the sizes do not match, or `font` is not installed.
+    """
+    language = label_language(language, font)
+    times, values = _checked(periods, shares, names)
+    if len(times) < 2:
+        raise InputError("a stream needs documents of at least two periods; choose a shorter period")
+    known = np.nan_to_num(values)
+    largest = np.argsort(-known.mean(axis=0), kind="stable")[:_MOST_LAYERS]
+    # Topics of the same part of the time are neighbours.
+    order = sorted(
+        largest.tolist(),
+        key=lambda topic: float((known[:, topic] * np.arange(len(times))).sum() / max(known[:, topic].sum(), 1e-12)),
+    )
+    rest = np.maximum(known.sum(axis=1) - known[:, order].sum(axis=1), 0)
+    has_rest = len(order) < len(names) and float(rest.sum()) < _MOST_REST * float(known.sum())
+    labels = [shortened(names[topic], 32) for topic in order] + [OTHER_TOPICS(language)] * has_rest
+    if len(order) < len(names) and not has_rest:
+        part = rest.sum() / max(float(known.sum()), 1e-12)
+        note = joined([note, OTHERS_LEFT_OUT(language, n=len(names) - len(order), part=part)], language)
+    fonts = fonts_for([*labels, note, *characters(language)], font)
+    layers = [*known[:, order].T, *([rest] if has_rest else [])]
+    colours = [*colours_of(len(order)), LIGHT][: len(layers)]
+    figure = noted(9.5, 4.6, note, left=0.55, top=0.15, fonts=fonts)
+    figure.subplots_adjust(right=1 - 2.5 / 9.5, bottom=figure.subplotpars.bottom + 0.3 / figure.get_figheight())
+    axes = figure.add_subplot()
+    axes.stackplot(times, *layers, colors=colours, linewidth=0.4, edgecolor="white")
+    axes.set_xlim(times[0], times[-1])
+    axes.set_ylim(0, float(np.sum(layers, axis=0).max()) or 1.0)
+    _time_axis(axes, times, 8, language)
+    axes.margins(0)
+    _name_layers(axes, layers, labels, colours, fonts)
+    return figure
+
+
+def _name_layers(
+    axes: Axes,
+    layers: Sequence[npt.NDArray[np.float64]],
+    labels: Sequence[str],
+    colours: Sequence[str],
+    fonts: Sequence[str],
+) -> None:
+    """Write the name of each layer at the right, at its height or as near to it as there is room."""
+    top = axes.get_ylim()[1]
+    ends = np.cumsum([layer[-1] for layer in layers])
+    wanted = ends - np.array([layer[-1] for layer in layers]) / 2
+    gap = top * 0.052
+    places = wanted.copy()
+    for number in range(1, len(places)):
+        places[number] = max(places[number], places[number - 1] + gap)
+    excess = places[-1] - top
+    if excess > 0:
+        places[-1] = top
+        for number in range(len(places) - 2, -1, -1):
+            places[number] = min(places[number], places[number + 1] - gap)
+    line = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 2, "shrinkB": 0, "relpos": (0, 0.5)}
+    for place, goal, label, colour in zip(places, wanted, labels, colours, strict=True):
+        shade = darker(colour) if colour != LIGHT else GREY
+        axes.annotate(
+            label, (1, goal), (1.03, place), xycoords=axes.get_yaxis_transform(), textcoords=axes.get_yaxis_transform(),
+            va="center", fontsize=8, color=shade, fontfamily=list(fonts), parse_math=False, annotation_clip=False,
+            arrowprops=line | {"color": shade},
+        )  # fmt: skip
+
+
+def _checked(
+    periods: npt.ArrayLike, shares: npt.ArrayLike, names: Sequence[str]
+) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.float64]]:
+    times, values = np.asarray(periods), np.asarray(shares, np.float64)
+    if not len(times):
+        raise InputError("no document has a time, so there are no shares by period")
+    if values.shape != (len(times), len(names)):
+        raise InputError(
+            f"the shares of {len(names)} topics in {len(times)} periods have the shape {values.shape}; make it (T, K)"
+        )
+    return times, values
+
+
+def _time_axis(axes: Axes, times: npt.NDArray[np.generic], n_ticks: int, language: Language) -> None:
+    axes.tick_params(labelsize=7, colors=GREY)
+    axes.yaxis.set_major_locator(MaxNLocator(3 if n_ticks < 5 else 5))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.3g}%"))
+    if np.issubdtype(times.dtype, np.datetime64):
+        locator = AutoDateLocator(minticks=2, maxticks=n_ticks)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=n_ticks > 5, **_DATES[language]))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(n_ticks, integer=bool(np.issubdtype(times.dtype, np.integer))))
+    axes.spines[["top", "right"]].set_visible(False)

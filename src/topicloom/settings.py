@@ -1,0 +1,380 @@
+"""Settings of estimators: their types, the checks of values against them, and their descriptions in words.
+
+The types contain the limits, which `fit` checks and which help texts show in words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Mapping, Set
+from functools import cache
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self, get_args, get_type_hints, runtime_checkable
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import AfterValidator, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
+
+from .errors import SettingError, nearest
+
+# Types of settings, and the checks of names and values against them.
+
+AtLeastOne = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+# Beyond these limits, numbers of 32 bits cannot compute with it. A limit after a validator is checked after the others,
+# so that errors and descriptions of most values are those of `Positive`.
+DirichletParameter = Annotated[Positive, AfterValidator(float), Field(ge=1e-30, le=1e30)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+
+# Names of other packages, and names that are easily mistaken for ours.
+OTHER_NAMES = {
+    **dict.fromkeys(("n_components", "num_topics", "k", "K", "nr_topics", "n_topic", "topics"), "n_topics"),
+    **dict.fromkeys(("n_epochs", "num_epochs", "max_epochs", "max_iter", "iterations", "passes"), "epochs"),
+    **dict.fromkeys(("lr", "eta0"), "learning_rate"),
+    **dict.fromkeys(("seed", "random_seed", "rng"), "random_state"),
+    **dict.fromkeys(("jobs", "workers", "n_workers", "num_workers", "processes", "threads", "n_threads"), "n_jobs"),
+    **dict.fromkeys(("vectors", "embeddings", "word_embeddings"), "word_vectors"),
+}
+_LONGEST = 200  # characters of a value in a message
+# What users may give for settings that the package itself also takes in other forms.
+_SEEDS = 2**32  # so many seeds has a RandomState of NumPy
+_DICTIONARIES = {"seed_words": 'a dictionary such as {3: ["match", "coach"]}'}
+_IN_WORDS = {"random_state": f"should be a whole number from 0 to {_SEEDS - 1}"}
+
+
+class ReadableSettings:
+    """A base for estimators whose settings are fields of a dataclass with limits, as in `Annotated[int, Field(ge=1)]`.
+
+    Each subclass keeps the limits for `check_settings`. Its annotations become plain types such as `int`, so that its
+    signature and `help` are readable. An unknown setting is refused with a suggestion.
+    """
+
+    _limited_types: ClassVar[dict[str, Any]] = {}
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        refuse_unknown(cls, list(settings))
+        return super().__new__(cls)
+
+    if TYPE_CHECKING:  # methods of scikit-learn, which has no types
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **settings: Any) -> Self: ...
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = inspect.get_annotations(cls)
+        try:
+            limited, plain = get_type_hints(cls, include_extras=True), get_type_hints(cls)
+        except NameError:  # a name that only type checkers see; `check_settings` cannot resolve it either
+            return
+        cls._limited_types = {name: limited[name] for name in own}
+        cls.__annotations__ = {name: plain[name] for name in own}
+
+
+def check_settings(estimator: Any) -> None:
+    """Check every setting against its annotated type.
+
+    Raises:
+        SettingError: a setting cannot have its value. The message names the setting, its limits and the value.
+    """
+    for name, adapter in adapters(type(estimator)).items():  # type: ignore[arg-type]  # a class hashes
+        value = getattr(estimator, name)
+        plain = value.item() if isinstance(value, np.generic) else value
+        try:
+            adapter.validate_python(plain, strict=True)
+        except ValidationError as error:
+            wanted = " or ".join(dict.fromkeys(_wanted(problem) for problem in error.errors()))
+            wanted = _IN_WORDS.get(name, wanted.replace(" or should be ", " or "))
+            wanted = wanted.replace("a valid dictionary", _DICTIONARIES.get(name, "a dictionary"))
+            shown = repr(value)
+            shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+            seed = "; draw one from it, as int(generator.integers(2**32))" if isinstance(value, Generator) else ""
+            raise SettingError(f"`{name}` of {type(estimator).__name__} {wanted}; it is {shown}{seed}") from None
+
+
+def settle_settings(estimator: Any) -> None:
+    """Check every setting, and replace NumPy's numbers by equal ones of Python, which JSON and PyTorch can hold.
+
+    Raises:
+        SettingError: as for `check_settings`.
+    """
+    check_settings(estimator)
+    for name in adapters(type(estimator)):  # type: ignore[arg-type]  # a class hashes
+        if isinstance(value := getattr(estimator, name), np.generic):
+            setattr(estimator, name, value.item())
+
+
+def refuse_unknown(kind: type[Any], names: list[str]) -> None:
+    """Raise SettingError for the first of `names` that is not a setting of the estimator class `kind`."""
+    known = [field.name for field in dataclasses.fields(kind) if field.init]
+    for name in names:
+        if name in known:
+            continue
+        ours = OTHER_NAMES.get(name)
+        if ours in known:
+            raise SettingError(f"{kind.__name__} has no setting {name!r}; it is called `{ours}` here")
+        raise SettingError(f"{kind.__name__} has no setting {name!r}; {nearest(name, known)}")
+
+
+def require_whole(name: str, value: object, least: int = 1) -> None:
+    """Raise SettingError for an argument that is not a whole number from `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise SettingError(f"`{name}={value!r:.60}` should be a whole number from {least}")
+
+
+def require_seed(value: object) -> None:
+    """Raise SettingError for a `random_state` that is no seed."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < _SEEDS:
+        raise SettingError(f"`random_state={value!r:.60}` {_IN_WORDS['random_state']}")
+
+
+def from_text(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings from JSON or TOML, where every key of a dictionary is a string, with keys as `kind` takes them.
+
+    A value of a wrong type is returned as it is; `check_settings` refuses it later.
+    """
+    read = dict(settings)
+    known = adapters(kind)  # type: ignore[arg-type]  # a class hashes
+    for name in settings.keys() & known.keys():
+        if isinstance(settings[name], dict):
+            try:
+                read[name] = known[name].validate_json(json.dumps(settings[name]), strict=True)
+            except ValidationError:
+                continue
+    return read
+
+
+def limited_types(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of the fields of an estimator class, with their limits."""
+    types = get_type_hints(kind, include_extras=True)
+    for base in reversed(kind.__mro__):
+        types |= vars(base).get("_limited_types", {})
+    return types
+
+
+@cache
+def adapters(kind: type[Any]) -> dict[str, TypeAdapter[Any]]:
+    """Return what validates each setting of an estimator class."""
+    types = limited_types(kind)
+    names = [field.name for field in dataclasses.fields(kind) if field.init]
+    return {name: _adapter(types[name]) for name in names}
+
+
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError:  # a dataclass or model, which has a configuration of its own
+        return TypeAdapter(hint)
+
+
+def _wanted(problem: Any) -> str:
+    """Turn 'Input should be ...' into 'should be ...', with the place in a list or the key of a dictionary."""
+    message = str(problem["msg"]).removeprefix("Input ")
+    limit = next((value for name, value in problem.get("ctx", {}).items() if name in ("ge", "gt", "le", "lt")), None)
+    if isinstance(limit, float):  # 1e-30, and not 0.000000000000000000000000000001
+        message = f"{message.rpartition(' ')[0]} {limit:g}"
+    if problem["loc"][-1:] == ("[key]",):
+        return message.replace("should be", "should have as keys")
+    inside = [part for part in problem["loc"] if isinstance(part, int)]
+    if not inside:
+        return message
+    return f"{message.replace('should be a valid', 'should have a')} at {''.join(f'[{part}]' for part in inside)}"
+
+
+# Values of settings as text for plans and reports. Equal values give the same text, and different values do not.
+
+_LONGEST_IN_PLANS = 10_000  # characters of a value; a longer one is replaced by its digest
+
+
+@runtime_checkable
+class Summarised(Protocol):
+    """A value that is too large for a plan or a report, which gives its summary and its digest instead."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of the content."""
+
+    def summary(self) -> dict[str, Any]:
+        """A few facts about the value, as JSON can hold them."""
+
+
+def settings_as_text(estimator: Any) -> dict[str, str]:
+    """Return each setting of an estimator as `describe_value` gives it, and the path of a file by its content."""
+    paths = path_settings(type(estimator))
+    described = {}
+    for name, value in estimator.get_params(deep=False).items():
+        is_file = isinstance(value, str) and name in paths and Path(value).is_file()
+        described[name] = describe_value(Path(value) if is_file else value)
+    return described
+
+
+def settings_as_json(estimator: Any) -> dict[str, Any]:
+    """Return the settings of an estimator as JSON can hold them, whatever they are.
+
+    A value that JSON cannot express, or only at great length, is replaced by its summary or its description.
+    """
+    return {name: _as_json(value) for name, value in estimator.get_params(deep=False).items()}
+
+
+def path_settings(kind: type) -> list[str]:
+    """Return the settings of a class that may be the path of a file."""
+    return [name for name, hint in limited_types(kind).items() if _allows_path(hint)]
+
+
+def describe_value(value: Any) -> str:
+    """Return a string that is the same for equal values in any process, and differs where values differ.
+
+    Plain values are written out. Arrays, states of random generators, files and long values appear by a digest.
+
+    Raises:
+        OSError: the value is the path of a file that cannot be read.
+    """
+    described = _described(value)
+    return described if len(described) <= _LONGEST_IN_PLANS else f"{_name(type(value))} {_digest(described.encode())}"
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str | bytes):
+        return repr(value)
+    if isinstance(value, type) or inspect.isroutine(value):
+        return _name(value)
+    if isinstance(value, Summarised):
+        return f"{_name(type(value))} {value.digest}"
+    if isinstance(value, Path) and value.is_file():
+        with value.open("rb") as file:
+            return f"file {value.name} {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return f"array {value.shape} {value.dtype.str} {_digest(np.ascontiguousarray(value).tobytes())}"
+    if isinstance(value, Mapping):
+        pairs = sorted(f"{describe_value(key)}: {describe_value(each)}" for key, each in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, Set):
+        return f"{{{', '.join(sorted(map(describe_value, value)))}}}"
+    if isinstance(value, list | tuple | np.ndarray):
+        return f"[{', '.join(map(describe_value, value))}]"
+    content = _content(value)
+    if content is not None:
+        return f"{_name(type(value))}({describe_value(content)})"
+    return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))  # without addresses in memory
+
+
+def _content(value: Any) -> Any:
+    """Return what distinguishes an object whose `repr` does not, or None for any other."""
+    if isinstance(value, np.random.RandomState):
+        return value.get_state(legacy=False)
+    if isinstance(value, np.random.Generator):
+        return value.bit_generator.state
+    if hasattr(value, "index_to_key") and hasattr(value, "vectors"):  # gensim's, whose other attributes are caches
+        return [value.index_to_key, value.vectors]
+    shows_nothing = type(value).__repr__ is object.__repr__  # type: ignore[comparison-overlap]
+    return getattr(value, "__dict__", None) if shows_nothing else None
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Summarised):
+        return value.summary() | {"digest": value.digest}
+    if isinstance(value, Path):
+        return str(value)
+    try:
+        if len(json.dumps(value, allow_nan=False)) <= _LONGEST_IN_PLANS:
+            return value
+    except (TypeError, ValueError, RecursionError):  # an object, a number such as NaN, or something that holds itself
+        pass
+    try:
+        return describe_value(value)
+    except (OSError, RecursionError):
+        return _name(type(value))
+
+
+def _allows_path(hint: Any) -> bool:
+    return hint is Path or any(map(_allows_path, get_args(hint)))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+# Descriptions of settings for people: the type in words, the default, and the meaning from the docstring.
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """The description of a setting."""
+
+    name: str
+    type: str  # the values that it can have, in words
+    default: Any
+    meaning: str
+
+
+def describe_settings(kind: type[Any]) -> list[Setting]:
+    """Return the settings of an estimator class, its own before those that it shares, as docstrings describe them."""
+    meanings: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        meanings |= _arguments(base.__doc__ or "")
+    order: dict[str, int] = {}
+    for depth, base in enumerate(kind.__mro__):
+        order |= dict.fromkeys(inspect.get_annotations(base), depth)  # by the class that adds the setting
+    known = adapters(kind)  # type: ignore[arg-type]  # a class hashes
+    settings = [field for field in dataclasses.fields(kind) if field.init]
+    return [
+        Setting(field.name, _type(known[field.name]), field.default, meanings.get(field.name, ""))
+        for field in sorted(settings, key=lambda field: order[field.name])
+    ]
+
+
+def _arguments(doc: str) -> dict[str, str]:
+    """Return the entries of a docstring's Args, 'name: meaning', with the lines that are indented further."""
+    block = re.search(r"^Args:\n((?:    .*\n?|\n)*)", inspect.cleandoc(doc), re.MULTILINE)
+    entries = re.findall(r"^    (\w[\w, ]*): (.*(?:\n     .*)*)", block[1], re.MULTILINE) if block else []
+    return {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
+
+
+class _Schema(GenerateJsonSchema):
+    """A JSON schema in which Python objects appear under the names of their classes."""
+
+    def is_instance_schema(self, schema: Any) -> dict[str, Any]:
+        return {"type": schema["cls"].__name__}
+
+
+def _type(adapter: TypeAdapter[Any]) -> str:
+    try:
+        return _in_words(adapter.json_schema(schema_generator=_Schema))
+    except PydanticInvalidForJsonSchema:
+        return "object"
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    """Return the values that a JSON schema allows, in words."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_in_words(part) for part in schema["anyOf"]))
+    if "enum" in schema or "const" in schema:
+        return " or ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
+    limits = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
+    said = [f"{word} {schema[name]:g}" for name, word in limits.items() if abs(schema.get(name, 1e9)) < 1e9]
+    if schema.get("type") == "array":
+        return f"list of {_in_words(schema.get('items', {}))}"
+    if schema.get("type") == "object":
+        values = schema.get("additionalProperties")
+        return f"dictionary, each value a {_in_words(values)}" if isinstance(values, dict) else "dictionary"
+    words = {"integer": "whole number", "string": "text", "boolean": "true or false"}
+    kind = schema.get("type", "any")
+    return " ".join([words.get(kind, kind), *said])
