@@ -1,26 +1,22 @@
-"""Several corpora as one, such as the documents of each month: their counts over common words, and their fields."""
+"""The tokenizers, filters, counts and fields of several corpora as those of one, for `Corpus.concatenate`."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ..errors import InputError, SettingError
+from ..errors import InputError
 from ..text import AnyTokenizer, CustomTokenizer
-from ..text.counting import Counts, counts_of
+from ..text.counting import Counts
 from ..text.strings import TextWriter, brief, release
-from .building import Filters, index_type
-from .counts import warn_of_empty, warn_of_ids
+from .building import index_type
 from .fields import Categories, Covariate, Fields, compact, row_numbers
-
-if TYPE_CHECKING:
-    from .corpus import Corpus
 
 logger = logging.getLogger("topicloom")
 
@@ -35,87 +31,24 @@ _KINDS = {
 }
 
 
-class WithConcatenation:
-    """The method that makes one corpus of several."""
-
-    @classmethod
-    def concatenate(
-        cls, corpora: Iterable[Corpus], vocabulary: JointVocabulary = "union", *, n_jobs: int | None = None
-    ) -> Self:
-        """Return the documents of several corpora as one corpus, in their order.
-
-        If a corpus lacks words of the vocabulary, for example because `min_df` left them out, and its texts are known,
-        its documents are counted again. If only its counts are known, these words have no counts in it; a warning says
-        so if its filters may have left some out.
-
-        A field that only some of the corpora have is unknown of the documents of the others: labels are "", times NaT,
-        numbers NaN, and categories have the code -1. The texts (and lists of tokens) are kept if all corpora have them.
-        Ids stay as they are; if no corpus has ids of its own, the documents are numbered anew.
-
-        The result is in memory, also if the corpora are memory-mapped.
-
-        Args:
-            corpora: the corpora, whose texts were split by the same tokenizer.
-            vocabulary: "union" has the words of the first corpus in their order, then the further words of the second
-                one, and so on; all corpora have the same filters. "first" has the words of the first corpus, with
-                which a model may have been trained. Other words are left out, and only the first corpus's filters
-                matter.
-            n_jobs: the number of worker processes if texts are counted again, as for `Corpus.from_texts`.
-
-        Raises:
-            InputError: there is no corpus, or something else than a corpus; their tokenizers or filters differ; only
-                some have vectors, or vectors of another length; or a covariate has numbers in one corpus and
-                categories in another.
-            SettingError: `vocabulary` is neither "union" nor "first".
-        """
-        if not isinstance(vocabulary, str) or vocabulary not in _USED:
-            raise SettingError(
-                f"`vocabulary={brief(vocabulary)}` should be 'union' or 'first'; `over` gives the result other words"
-            )
-        given = _checked(corpora)
-        tokenizer = _common_tokenizer(given)
-        if vocabulary == "union":
-            _require_equal_filters(given)
-        words = list(dict.fromkeys(chain.from_iterable(each.vocabulary for each in given[: _USED[vocabulary]])))
-        fields = _joined_fields([each.fields for each in given], [each.n_docs for each in given])
-        counts = _stacked(_counted(given, words, tokenizer, n_jobs), len(words))
-        corpus: Any = cast(Any, cls)(counts, words, fields, tokenizer, dict(given[0].settings))
-        warn_of_empty(corpus)
-        warn_of_ids(corpus.ids)
-        return cast(Self, corpus)
+WORDS_OF: dict[str, int | None] = {"union": None, "first": 1}  # how many corpora give their words
 
 
-_USED: dict[str, int | None] = {"union": None, "first": 1}  # how many corpora give their words
+def common_tokenizer(tokenizers: Sequence[AnyTokenizer]) -> AnyTokenizer:
+    """Return the tokenizer of several corpora; of equal ones, the first that can split texts.
 
-
-def _checked(corpora: Any) -> list[Corpus]:
-    from .corpus import Corpus
-
-    advice = "give a list such as [last_month, this_month]"
-    if isinstance(corpora, Corpus):
-        raise InputError(f"`corpora` is a single corpus; {advice}")
-    if isinstance(corpora, str | bytes | set | frozenset) or not isinstance(corpora, Iterable):
-        raise InputError(f"`corpora` is {brief(corpora)}; {advice}")
-    given = list(corpora)
-    if not given:
-        raise InputError(f"`corpora` is empty; {advice}")
-    for number, each in enumerate(given):
-        if not isinstance(each, Corpus):
-            raise InputError(f"corpus {number} of `corpora` is {brief(each)}; make a corpus of it by Corpus.from_texts")
-    return given
-
-
-def _common_tokenizer(corpora: Sequence[Corpus]) -> AnyTokenizer:
-    """Return the tokenizer of all corpora; of a function that is not known everywhere, the one that can be called."""
-    first: AnyTokenizer = corpora[0].tokenizer
-    for number, corpus in enumerate(corpora[1:], 1):
-        if difference := _difference(first, corpus.tokenizer):
+    Raises:
+        InputError: two of them split texts in different ways.
+    """
+    first: AnyTokenizer = tokenizers[0]
+    for number, tokenizer in enumerate(tokenizers[1:], 1):
+        if difference := _difference(first, tokenizer):
             raise InputError(
                 f"the tokenizers of corpus 0 and corpus {number} differ: {difference}; make both corpora with the same "
                 "tokenizer"
             )
-        if not _is_callable(first):
-            first = corpus.tokenizer
+        if not can_split(first):
+            first = tokenizer
     return first
 
 
@@ -137,18 +70,25 @@ def _difference(one: AnyTokenizer, other: AnyTokenizer) -> str | None:
     return None
 
 
-def _is_callable(tokenizer: AnyTokenizer) -> bool:
-    """Return whether a tokenizer can split texts; one of the user's own that was loaded may lack its function."""
+def can_split(tokenizer: AnyTokenizer) -> bool:
+    """Return whether a tokenizer can split texts. A user's own one that was loaded from disk may lack its function."""
     return not isinstance(tokenizer, CustomTokenizer) or tokenizer.has_function
 
 
-def _require_equal_filters(corpora: Sequence[Corpus]) -> None:
-    first = corpora[0].settings
-    for number, corpus in enumerate(corpora[1:], 1):
-        for name in dict.fromkeys([*first, *corpus.settings]):
+def require_equal_filters(filters: Sequence[Mapping[str, Any]]) -> None:
+    """Check that all corpora chose their words by the same filters.
+
+    Args:
+        filters: the settings of each corpus.
+
+    Raises:
+        InputError: a filter differs.
+    """
+    first = filters[0]
+    for number, other in enumerate(filters[1:], 1):
+        for name in dict.fromkeys([*first, *other]):
             here, there = (
-                f"`{name}={settings[name]!r}`" if name in settings else "without filters"
-                for settings in (first, corpus.settings)
+                f"`{name}={settings[name]!r}`" if name in settings else "without filters" for settings in (first, other)
             )
             if here != there:
                 raise InputError(
@@ -157,38 +97,25 @@ def _require_equal_filters(corpora: Sequence[Corpus]) -> None:
                 )
 
 
-def _counted(
-    corpora: Sequence[Corpus], words: list[str], tokenizer: AnyTokenizer, n_jobs: int | None
-) -> Iterable[Counts]:
-    """Yield the counts of each corpus over the words; texts are counted again if a word may be missing."""
-    incomplete = []
-    for number, corpus in enumerate(corpora):
-        may_lack_words = not set(words) <= set(corpus.vocabulary)
-        if may_lack_words and corpus.has_order and _is_callable(tokenizer):
-            documents: Sequence[Any] = corpus.fields.tokens or corpus.fields.texts or ()
-            yield counts_of(documents, words, tokenizer, n_jobs)
-            continue
-        if may_lack_words and _is_filtered(corpus):
-            incomplete.append(str(number))
-        yield corpus.over(words).counts
-    if incomplete:
-        which = ("corpus " if len(incomplete) == 1 else "corpora ") + ", ".join(incomplete[:_NAMED])
-        which += ", ..." if incomplete[_NAMED:] else ""
-        if _is_callable(tokenizer):
-            cause, advice = f"the texts of {which} are not known", "make each corpus with `keep_texts=True`"
-        else:
-            cause, advice = "the tokenizer's function is not known", "include a corpus that was not loaded from disk"
-        logger.warning(
-            "%s, so the words that the filters left out of %s are not counted there; %s", cause, which, advice
-        )
+def warn_of_incomplete(numbers: Sequence[int], tokenizer: AnyTokenizer) -> None:
+    """Warn that some words are not counted in some corpora.
+
+    Args:
+        numbers: these corpora.
+        tokenizer: the tokenizer of all corpora.
+    """
+    if not numbers:
+        return
+    which = ("corpus " if len(numbers) == 1 else "corpora ") + ", ".join(map(str, numbers[:_NAMED]))
+    which += ", ..." if numbers[_NAMED:] else ""
+    if can_split(tokenizer):
+        cause, advice = f"the texts of {which} are not known", "make each corpus with `keep_texts=True`"
+    else:
+        cause, advice = "the tokenizer's function is not known", "include a corpus that was not loaded from disk"
+    logger.warning("%s, so the words that the filters left out of %s are not counted there; %s", cause, which, advice)
 
 
-def _is_filtered(corpus: Corpus) -> bool:
-    """Return whether filters may have left words out. Counts that were made elsewhere have no filters."""
-    return bool(corpus.settings) and not Filters(**corpus.settings).keeps_all(corpus.n_docs)
-
-
-def _stacked(parts: Iterable[Counts], n_words: int) -> Counts:
+def stacked(parts: Iterable[Counts], n_words: int) -> Counts:
     """Return counts over the same words as one matrix. SciPy would copy row starts of another type than the columns."""
     found = list(parts)
     index = index_type(sum(part.nnz for part in found))
@@ -202,7 +129,7 @@ def _stacked(parts: Iterable[Counts], n_words: int) -> Counts:
     return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_words))
 
 
-def _joined_fields(parts: Sequence[Fields], sizes: Sequence[int]) -> Fields:
+def joined_fields(parts: Sequence[Fields], sizes: Sequence[int]) -> Fields:
     """Return the fields of all documents.
 
     Args:

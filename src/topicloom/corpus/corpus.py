@@ -6,187 +6,42 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from ..display import html_table
-from ..errors import InputError
+from ..display import counted, html_table
+from ..errors import InputError, SettingError
 from ..files import as_path, atomic_directory, lock_directory, require_free
 from ..metrics import Reference
 from ..metrics.cooccurrence import Total, Vocabulary
 from ..text import AnyTokenizer, Document, Pretokenized, read
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
-from ..text.strings import asked_rows, release, rows_of
+from ..text.strings import asked_rows, brief, pieces, release, rows_of
 from .building import Built, Filters, TokenizerLike, build, choose_tokenizer
-from .concatenation import WithConcatenation
-from .counts import CountedDocuments, checked_counts, checked_vocabulary, wanted_words, warn_of_empty, warn_of_ids
+from .checks import checked_counts, checked_vocabulary, wanted_words, warn_of_empty, warn_of_ids
+from .concatenation import (
+    WORDS_OF,
+    JointVocabulary,
+    can_split,
+    common_tokenizer,
+    joined_fields,
+    require_equal_filters,
+    stacked,
+    warn_of_incomplete,
+)
 from .fields import Categories, Fields, WithFields
 from .frames import check_options, given_texts, read_frame, words_of
 from .storage import load_parts, save_into
 
-# The documents of a corpus as tokens in their order, which counts do not have.
-#
-# Coherence over windows and the training of word vectors need it.
-
-
-class WithOrder:
-    """Methods that return documents as tokens in their order, if their texts or their tokens are known."""
-
-    fields: Fields
-    tokenizer: AnyTokenizer
-
-    @property
-    def has_order(self) -> bool:
-        """Whether the order of the words is known."""
-        has_texts = self.fields.texts is not None and not isinstance(self.tokenizer, Pretokenized)
-        return has_texts or self.fields.tokens is not None
-
-    def tokens(self) -> Iterator[Sequence[str]]:
-        """Return an iterator over the documents' tokens, in their order, including words outside the vocabulary.
-
-        Raises:
-            InputError: the corpus has counts only.
-        """
-        documents: Sequence[Any] | None = self.fields.tokens or self.fields.texts
-        if documents is None or not self.has_order:
-            raise InputError(
-                "the order of the words is not known, because this corpus has counts without texts; give lists of "
-                "tokens, or make the corpus from raw texts with `keep_texts=True`"
-            )
-        return map(self.tokenizer, documents)
-
-    def reference(self, ordered: bool = False) -> Reference:
-        """Return the corpus as a reference of coherence measures.
-
-        Args:
-            ordered: whether the measure needs the order of words, as `metrics.c_v` does. If so, the texts are split
-                once more.
-
-        Raises:
-            InputError: the order of words is needed, and the corpus has no texts.
-        """
-        return self._references.reference(ordered)
-
-    @cached_property
-    def _references(self) -> CorpusReference:
-        return CorpusReference(cast("Corpus", self))
-
-
-# A corpus in a notebook: its sizes, its fields, its most frequent words and its first documents.
-
-_WORDS, _DOCUMENTS, _CHARACTERS = 20, 5, 200
-
-
-def corpus_as_html(corpus: CountedDocuments) -> str:
-    """Return a summary of a corpus as HTML, in which all text is escaped."""
-    fields: Fields = getattr(corpus, "fields", None) or Fields.of(corpus.n_docs)
-    tokens = np.asarray(corpus.counts.sum(axis=0)).ravel()
-    frequent = [corpus.vocabulary[word] for word in np.argsort(-tokens, kind="stable")[:_WORDS]]
-    rows: list[tuple[str, Any]] = [
-        ("documents without a word", f"{int(corpus.is_empty.sum()):,}"),
-        ("most frequent words", frequent),
-        *_known_fields(fields),
-    ]
-    about = html_table(["", ""], rows, repr(corpus))
-    return about + (_first_documents(fields) if corpus.n_docs else "")
-
-
-def _known_fields(fields: Fields) -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = []
-    if fields.labels is not None:
-        classes = sorted({label for label in fields.labels if label})
-        rows.append(
-            ("classes", f"{len(classes):,}: {', '.join(classes[:_WORDS])}{', ...' if classes[_WORDS:] else ''}")
-        )
-    if fields.times is not None and not np.isnat(fields.times).all():
-        first, last = (np.datetime_as_string(end, "D") for end in (np.nanmin(fields.times), np.nanmax(fields.times)))
-        rows.append(("times", f"{first} to {last}"))
-    if fields.vectors is not None:
-        rows.append(("vectors", f"of {fields.vectors.shape[1]:,} numbers"))
-    for name, values in fields.covariates.items():
-        kind = f"{len(values.names):,} categories" if isinstance(values, Categories) else "numbers"
-        rows.append((f"covariate {name}", kind))
-    return [*rows, ("texts", "kept" if fields.texts is not None else "not kept")]
-
-
-def _first_documents(fields: Fields) -> str:
-    count = min(_DOCUMENTS, len(fields.ids))
-    columns: dict[str, list[Any]] = {"id": [fields.ids[row] for row in range(count)]}
-    if fields.labels is not None:
-        columns["class"] = [fields.labels[row] for row in range(count)]
-    if fields.times is not None:
-        columns["time"] = [
-            None if np.isnat(time) else str(np.datetime_as_string(time, "D")) for time in fields.times[:count]
-        ]
-    if fields.texts is not None:
-        columns["text"] = [_beginning(fields.texts[row]) for row in range(count)]
-    return html_table(list(columns), list(zip(*columns.values(), strict=True)), "The first documents")
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}..."
-
-
-# A corpus as the reference of coherence measures.
-
-
-class CorpusReference:
-    """A corpus as the reference of coherence measures. References are made when they are first needed, and kept.
-
-    Args:
-        corpus: the corpus.
-        name: the name of the corpus in results and messages.
-        total: returns the sum of an array over the processes that train together; `documents` are then those of all.
-            `ordered_documents` are always those of this process.
-
-    Attributes:
-        order_unknown: a sentence that says why the order of the words is not known; None if it is known.
-    """
-
-    def __init__(self, corpus: Corpus, name: str = "the corpus", *, total: Total | None = None) -> None:
-        self.corpus, self.name, self.total = corpus, name, total
-        why = None if corpus.has_order else f"the order of words is not known, because {name} has counts without texts"
-        self.order_unknown: str | None = why
-
-    def reference(self, ordered: bool) -> Reference:
-        """Return the corpus as a `metrics.Reference`.
-
-        Args:
-            ordered: whether the order of words is needed.
-
-        Raises:
-            InputError: the order of words is needed, and it is not known.
-        """
-        return self.ordered_documents if ordered else self.documents
-
-    @cached_property
-    def documents(self) -> Reference:
-        """The words of the vocabulary that each document contains."""
-        counts = self.corpus.counts
-        return Reference.from_counts(
-            counts,
-            self.corpus.vocabulary,
-            self.name,
-            after_piece=partial(release, counts.data, counts.indices),
-            total=self.total,
-        )
-
-    @cached_property
-    def ordered_documents(self) -> Reference:
-        """All tokens of each document in their order, including those that are not in the vocabulary.
-
-        Raises:
-            InputError: the order of words is not known.
-        """
-        if self.order_unknown is not None:
-            raise InputError(self.order_unknown)
-        return Reference.from_tokens(self.corpus.tokens(), self.name)
+_SHOWN_WORDS, _SHOWN_DOCUMENTS, _SHOWN_CHARACTERS = 20, 5, 200  # in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Corpus(CountedDocuments, WithFields, WithOrder, WithConcatenation):
+class Corpus(WithFields):
     """Documents as counts of words. `from_texts`, `from_file`, `from_frame`, `from_counts` and `load` make one.
 
     Attributes:
@@ -198,6 +53,8 @@ class Corpus(CountedDocuments, WithFields, WithOrder, WithConcatenation):
         settings: the filters that chose the vocabulary.
     """
 
+    counts: Counts
+    vocabulary: list[str]
     fields: Fields
     tokenizer: AnyTokenizer = field(default_factory=Pretokenized)
     settings: dict[str, Any] = field(default_factory=dict)
@@ -418,6 +275,81 @@ class Corpus(CountedDocuments, WithFields, WithOrder, WithConcatenation):
         return cls(matrix, checked_vocabulary(words, matrix.shape[1]), known)
 
     @classmethod
+    def load(cls, directory: str | Path, mmap: bool = True, *, verify: bool | None = None) -> Corpus:
+        """Read a corpus that `save` wrote to a directory.
+
+        Args:
+            mmap: whether counts, vectors and texts stay on disk and are read when they are needed.
+            verify: which files are checked by checksum: all, none, or (None) those of up to 64 MiB.
+
+        Raises:
+            CorpusFileError: a file is missing, damaged or of a newer format; the message names it.
+        """
+        return cls(**load_parts(as_path(directory, "directory"), mmap, verify))
+
+    @classmethod
+    def concatenate(
+        cls, corpora: Iterable[Corpus], vocabulary: JointVocabulary = "union", *, n_jobs: int | None = None
+    ) -> Self:
+        """Return the documents of several corpora as one corpus, in their order.
+
+        If a corpus lacks words of the vocabulary, for example because `min_df` left them out, and its texts are known,
+        its documents are counted again. If only its counts are known, these words have no counts in it; a warning says
+        so if its filters may have left some out.
+
+        A field that only some of the corpora have is unknown of the documents of the others: labels are "", times NaT,
+        numbers NaN, and categories have the code -1. The texts (and lists of tokens) are kept if all corpora have them.
+        Ids stay as they are; if no corpus has ids of its own, the documents are numbered anew.
+
+        The result is in memory, also if the corpora are memory-mapped.
+
+        Args:
+            corpora: the corpora, whose texts were split by the same tokenizer.
+            vocabulary: "union" has the words of the first corpus in their order, then the further words of the second
+                one, and so on; all corpora have the same filters. "first" has the words of the first corpus, with
+                which a model may have been trained. Other words are left out, and only the first corpus's filters
+                matter.
+            n_jobs: the number of worker processes if texts are counted again, as for `Corpus.from_texts`.
+
+        Raises:
+            InputError: there is no corpus, or something else than a corpus; their tokenizers or filters differ; only
+                some have vectors, or vectors of another length; or a covariate has numbers in one corpus and
+                categories in another.
+            SettingError: `vocabulary` is neither "union" nor "first".
+        """
+        if not isinstance(vocabulary, str) or vocabulary not in WORDS_OF:
+            raise SettingError(
+                f"`vocabulary={brief(vocabulary)}` should be 'union' or 'first'; `over` gives the result other words"
+            )
+        given = _checked_corpora(corpora)
+        tokenizer = common_tokenizer([each.tokenizer for each in given])
+        if vocabulary == "union":
+            require_equal_filters([each.settings for each in given])
+        words = list(dict.fromkeys(chain.from_iterable(each.vocabulary for each in given[: WORDS_OF[vocabulary]])))
+        fields = joined_fields([each.fields for each in given], [each.n_docs for each in given])
+        found = [each._counts_over(words, tokenizer, n_jobs) for each in given]
+        warn_of_incomplete([number for number, (_, is_complete) in enumerate(found) if not is_complete], tokenizer)
+        counts = stacked([counts for counts, _ in found], len(words))
+        corpus = cls(counts, words, fields, tokenizer, dict(given[0].settings))
+        warn_of_empty(corpus.is_empty)
+        warn_of_ids(corpus.ids)
+        return corpus
+
+    def _counts_over(self, words: list[str], tokenizer: AnyTokenizer, n_jobs: int | None) -> tuple[Counts, bool]:
+        """Return the counts of other words, and whether they are complete. Texts are counted again if a word is new.
+
+        The counts are incomplete if filters may have left out a new word and the documents cannot be counted again.
+        """
+        if set(words) <= set(self.vocabulary):
+            return self.over(words).counts, True
+        if self.has_order and can_split(tokenizer):
+            documents: Sequence[Any] = self.fields.tokens or self.fields.texts or ()
+            return counts_of(documents, words, tokenizer, n_jobs), True
+        # Counts that were made elsewhere have no filters.
+        is_filtered = bool(self.settings) and not Filters(**self.settings).keeps_all(self.n_docs)
+        return self.over(words).counts, not is_filtered
+
+    @classmethod
     def _of_file(cls, built: Built, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
         fields = Fields.of(
             len(built.ids), ids=built.ids, labels=built.labels, timestamps=built.timestamps, texts=built.texts
@@ -428,18 +360,130 @@ class Corpus(CountedDocuments, WithFields, WithOrder, WithConcatenation):
     def _of(cls, built: Built, fields: Fields, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
         """Make a corpus of the counts, and warn if documents have no word of the vocabulary, or not their own id."""
         corpus = cls(built.counts, built.vocabulary, fields, tokenizer, asdict(filters))
-        warn_of_empty(corpus)
+        warn_of_empty(corpus.is_empty)
         warn_of_ids(corpus.ids)
         return corpus
 
-    def __getitem__(self, rows: Any) -> Corpus:
-        return self.subset(asked_rows(rows))
+    @cached_property
+    def is_empty(self) -> npt.NDArray[np.bool_]:
+        """(n_docs,) True where a document has no word of the vocabulary."""
+        empty: npt.NDArray[np.bool_] = np.diff(self.counts.indptr) == 0
+        return empty
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether all counts are whole numbers."""
+        return all(np.array_equal(part, np.floor(part)) for part in pieces(self.counts.data))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_docs, n_words). scikit-learn needs it to split a corpus."""
+        return self.n_docs, self.n_words
+
+    @property
+    def n_docs(self) -> int:
+        """The number of documents."""
+        return int(self.counts.shape[0])
+
+    @property
+    def n_words(self) -> int:
+        """The size of the vocabulary."""
+        return int(self.counts.shape[1])
+
+    @cached_property
+    def n_tokens(self) -> int:
+        """The sum of all counts."""
+        return round(sum(float(part.sum(dtype=np.float64)) for part in pieces(self.counts.data)))
+
+    @cached_property
+    def word_counts(self) -> npt.NDArray[np.float64]:
+        """(n_words,) the number of tokens of each word in all documents."""
+        counts, totals = self.counts, np.zeros(self.n_words)
+        for indices, data in zip(pieces(counts.indices), pieces(counts.data), strict=True):
+            totals += np.bincount(indices, data, minlength=self.n_words)
+        return totals
+
+    @cached_property
+    def document_counts(self) -> npt.NDArray[np.int64]:
+        """(n_words,) the number of documents with each word."""
+        totals = np.zeros(self.n_words, np.int64)
+        for indices in pieces(self.counts.indices):
+            totals += np.bincount(indices, minlength=self.n_words)
+        return totals
+
+    @cached_property
+    def counts_digest(self) -> str:
+        """A short digest of the words and the counts."""
+        digest = hashlib.sha256("\n".join(self.vocabulary).encode("utf-8", "surrogatepass"))
+        counts = self.counts
+        for array, dtype in ((counts.indptr, np.int64), (counts.indices, np.int64), (counts.data, np.float64)):
+            for part in pieces(array):
+                digest.update(np.ascontiguousarray(part, dtype).data)
+        return digest.hexdigest()[:16]
 
     @cached_property
     def digest(self) -> str:
         """A short digest of the words, counts and labels: equal for equal corpora, wherever they were made."""
         labels = "\n".join(self.labels or ()).encode("utf-8", "surrogatepass")
         return hashlib.sha256(self.counts_digest.encode() + labels).hexdigest()[:16]
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the order of the words is known."""
+        has_texts = self.fields.texts is not None and not isinstance(self.tokenizer, Pretokenized)
+        return has_texts or self.fields.tokens is not None
+
+    def tokens(self) -> Iterator[Sequence[str]]:
+        """Return an iterator over the documents' tokens, in their order, including words outside the vocabulary.
+
+        Raises:
+            InputError: the corpus has counts only.
+        """
+        documents: Sequence[Any] | None = self.fields.tokens or self.fields.texts
+        if documents is None or not self.has_order:
+            raise InputError(
+                "the order of the words is not known, because this corpus has counts without texts; give lists of "
+                "tokens, or make the corpus from raw texts with `keep_texts=True`"
+            )
+        return map(self.tokenizer, documents)
+
+    def reference(self, ordered: bool = False) -> Reference:
+        """Return the corpus as a reference of coherence measures.
+
+        Args:
+            ordered: whether the measure needs the order of words, as `metrics.c_v` does. If so, the texts are split
+                once more.
+
+        Raises:
+            InputError: the order of words is needed, and the corpus has no texts.
+        """
+        return self._references.reference(ordered)
+
+    @cached_property
+    def _references(self) -> CorpusReference:
+        return CorpusReference(self)
+
+    def __len__(self) -> int:
+        return self.n_docs
+
+    def __getitem__(self, rows: Any) -> Corpus:
+        return self.subset(asked_rows(rows))
+
+    def __repr__(self) -> str:
+        sizes = counted(self.n_docs, "document"), counted(self.n_words, "word"), counted(self.n_tokens, "token")
+        return f"Corpus({', '.join(sizes)})"
+
+    def _repr_html_(self) -> str:
+        """Return a summary of the corpus as HTML, in which all text is escaped."""
+        tokens = np.asarray(self.counts.sum(axis=0)).ravel()
+        frequent = [self.vocabulary[word] for word in np.argsort(-tokens, kind="stable")[:_SHOWN_WORDS]]
+        rows: list[tuple[str, Any]] = [
+            ("documents without a word", f"{int(self.is_empty.sum()):,}"),
+            ("most frequent words", frequent),
+            *_known_fields(self.fields),
+        ]
+        about = html_table(["", ""], rows, repr(self))
+        return about + (_first_documents(self.fields) if self.n_docs else "")
 
     def with_labels(self, labels: Iterable[Any]) -> Corpus:
         """Return the same documents with other classes. None and "" stand for an unknown class.
@@ -493,15 +537,109 @@ class Corpus(CountedDocuments, WithFields, WithOrder, WithConcatenation):
         with atomic_directory(as_path(directory, "directory"), "corpus.json", overwrite=overwrite) as folder:
             save_into(self, folder)
 
-    @classmethod
-    def load(cls, directory: str | Path, mmap: bool = True, *, verify: bool | None = None) -> Corpus:
-        """Read a corpus that `save` wrote to a directory.
+
+class CorpusReference:
+    """A corpus as the reference of coherence measures. References are made when they are first needed, and kept.
+
+    Args:
+        corpus: the corpus.
+        name: the name of the corpus in results and messages.
+        total: returns the sum of an array over the processes that train together; `documents` are then those of all.
+            `ordered_documents` are always those of this process.
+
+    Attributes:
+        order_unknown: a sentence that says why the order of the words is not known; None if it is known.
+    """
+
+    def __init__(self, corpus: Corpus, name: str = "the corpus", *, total: Total | None = None) -> None:
+        self.corpus, self.name, self.total = corpus, name, total
+        why = None if corpus.has_order else f"the order of words is not known, because {name} has counts without texts"
+        self.order_unknown: str | None = why
+
+    def reference(self, ordered: bool) -> Reference:
+        """Return the corpus as a `metrics.Reference`.
 
         Args:
-            mmap: whether counts, vectors and texts stay on disk and are read when they are needed.
-            verify: which files are checked by checksum: all, none, or (None) those of up to 64 MiB.
+            ordered: whether the order of words is needed.
 
         Raises:
-            CorpusFileError: a file is missing, damaged or of a newer format; the message names it.
+            InputError: the order of words is needed, and it is not known.
         """
-        return cls(**load_parts(as_path(directory, "directory"), mmap, verify))
+        return self.ordered_documents if ordered else self.documents
+
+    @cached_property
+    def documents(self) -> Reference:
+        """The words of the vocabulary that each document contains."""
+        counts = self.corpus.counts
+        return Reference.from_counts(
+            counts,
+            self.corpus.vocabulary,
+            self.name,
+            after_piece=partial(release, counts.data, counts.indices),
+            total=self.total,
+        )
+
+    @cached_property
+    def ordered_documents(self) -> Reference:
+        """All tokens of each document in their order, including those that are not in the vocabulary.
+
+        Raises:
+            InputError: the order of words is not known.
+        """
+        if self.order_unknown is not None:
+            raise InputError(self.order_unknown)
+        return Reference.from_tokens(self.corpus.tokens(), self.name)
+
+
+def _checked_corpora(corpora: Any) -> list[Corpus]:
+    advice = "give a list such as [last_month, this_month]"
+    if isinstance(corpora, Corpus):
+        raise InputError(f"`corpora` is a single corpus; {advice}")
+    if isinstance(corpora, str | bytes | set | frozenset) or not isinstance(corpora, Iterable):
+        raise InputError(f"`corpora` is {brief(corpora)}; {advice}")
+    given = list(corpora)
+    if not given:
+        raise InputError(f"`corpora` is empty; {advice}")
+    for number, each in enumerate(given):
+        if not isinstance(each, Corpus):
+            raise InputError(f"corpus {number} of `corpora` is {brief(each)}; make a corpus of it by Corpus.from_texts")
+    return given
+
+
+def _known_fields(fields: Fields) -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    if fields.labels is not None:
+        classes = sorted({label for label in fields.labels if label})
+        rows.append(
+            (
+                "classes",
+                f"{len(classes):,}: {', '.join(classes[:_SHOWN_WORDS])}{', ...' if classes[_SHOWN_WORDS:] else ''}",
+            )
+        )
+    if fields.times is not None and not np.isnat(fields.times).all():
+        first, last = (np.datetime_as_string(end, "D") for end in (np.nanmin(fields.times), np.nanmax(fields.times)))
+        rows.append(("times", f"{first} to {last}"))
+    if fields.vectors is not None:
+        rows.append(("vectors", f"of {fields.vectors.shape[1]:,} numbers"))
+    for name, values in fields.covariates.items():
+        kind = f"{len(values.names):,} categories" if isinstance(values, Categories) else "numbers"
+        rows.append((f"covariate {name}", kind))
+    return [*rows, ("texts", "kept" if fields.texts is not None else "not kept")]
+
+
+def _first_documents(fields: Fields) -> str:
+    count = min(_SHOWN_DOCUMENTS, len(fields.ids))
+    columns: dict[str, list[Any]] = {"id": [fields.ids[row] for row in range(count)]}
+    if fields.labels is not None:
+        columns["class"] = [fields.labels[row] for row in range(count)]
+    if fields.times is not None:
+        columns["time"] = [
+            None if np.isnat(time) else str(np.datetime_as_string(time, "D")) for time in fields.times[:count]
+        ]
+    if fields.texts is not None:
+        columns["text"] = [_beginning(fields.texts[row]) for row in range(count)]
+    return html_table(list(columns), list(zip(*columns.values(), strict=True)), "The first documents")
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

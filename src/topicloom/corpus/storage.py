@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,19 +29,31 @@ from ..files import (
     write_manifest,
 )
 from ..text import AnyTokenizer, tokenizer_from_settings
+from ..text.counting import Counts
 from ..text.strings import StoredTexts, damaged, load_array, pieces, write_texts
 from .fields import Categories, Covariate, Fields, compact, row_numbers
-
-if TYPE_CHECKING:
-    from .corpus import Corpus
-
 
 MANIFEST, VOCABULARY = "corpus.json", "vocabulary.txt"
 FORMAT_VERSION = 2  # the first has no checksums
 _CHECKED_BYTES = 1 << 26  # of a file that is checked against its checksum without being asked for
 
 
-def save_into(corpus: Corpus, folder: Path, further: Mapping[str, Any] | None = None) -> None:
+class _Contents(Protocol):
+    """What is saved of a corpus."""
+
+    @property
+    def counts(self) -> Counts: ...
+    @property
+    def vocabulary(self) -> list[str]: ...
+    @property
+    def fields(self) -> Fields: ...
+    @property
+    def tokenizer(self) -> AnyTokenizer: ...
+    @property
+    def settings(self) -> dict[str, Any]: ...
+
+
+def save_into(corpus: _Contents, folder: Path, further: Mapping[str, Any] | None = None) -> None:
     """Write a corpus to a folder. Counts and texts that are there already, because it was built there, stay.
 
     The checksums of all files in the folder are noted, also of those that others wrote there.
@@ -51,13 +63,13 @@ def save_into(corpus: Corpus, folder: Path, further: Mapping[str, Any] | None = 
         folder: an existing folder.
         further: further entries of corpus.json.
     """
-    fields = corpus.fields
+    fields, (n_docs, n_words) = corpus.fields, corpus.counts.shape
     for name in ("data", "indices", "indptr"):
         if not (folder / f"{name}.npy").exists():
             np.save(folder / f"{name}.npy", getattr(corpus.counts, name))
     write_lines(folder / VOCABULARY, corpus.vocabulary)
     strings = {"ids": fields.ids, "labels": fields.labels, "texts": fields.texts}
-    if fields.ids == row_numbers(corpus.n_docs):
+    if fields.ids == row_numbers(n_docs):
         strings["ids"] = None
     for name, column in strings.items():
         if column is not None and not (folder / f"{name}.utf8").exists():
@@ -72,8 +84,8 @@ def save_into(corpus: Corpus, folder: Path, further: Mapping[str, Any] | None = 
     ]
     about = {
         "format_version": FORMAT_VERSION,
-        "n_docs": corpus.n_docs,
-        "n_words": corpus.n_words,
+        "n_docs": n_docs,
+        "n_words": n_words,
         "fields": {name: column is not None for name, column in (strings | arrays).items()},
         "covariates": covariates,
         "settings": corpus.settings,

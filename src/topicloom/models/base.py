@@ -26,8 +26,8 @@ from torch import Tensor
 
 from .. import metrics
 from ..corpus import Corpus
+from ..corpus.checks import no_matrix
 from ..corpus.corpus import CorpusReference
-from ..corpus.counts import no_matrix
 from ..corpus.frames import is_frame, named_columns
 from ..corpus.inputs import corpus_of, corpus_over, refuse_vocabulary_as_y
 from ..corpus.parts import own_part, sum_of_ranks, totals

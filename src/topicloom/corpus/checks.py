@@ -1,109 +1,25 @@
-"""Documents as counts of words, and checks of counts and words that were made elsewhere."""
+"""Checks of counts and words that were made elsewhere, and warnings about the documents of a new corpus."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ..display import counted
 from ..errors import InputError
 from ..metrics.cooccurrence import Vocabulary, words_by_column
 from ..text.counting import Counts, refuse_line_breaks
-from ..text.strings import RowNumbers, brief, pieces
+from ..text.strings import RowNumbers, brief
 from .building import index_type
 from .fields import is_missing
 from .frames import refuse_bags
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CountedDocuments:
-    """Documents as counts of words.
-
-    Attributes:
-        counts: (n_docs, n_words) CSR, float32, without explicit zeros or duplicates, columns sorted within a row.
-        vocabulary: the word of each column.
-    """
-
-    counts: Counts
-    vocabulary: list[str]
-
-    @cached_property
-    def is_empty(self) -> npt.NDArray[np.bool_]:
-        """(n_docs,) True where a document has no word of the vocabulary."""
-        empty: npt.NDArray[np.bool_] = np.diff(self.counts.indptr) == 0
-        return empty
-
-    @cached_property
-    def is_whole(self) -> bool:
-        """Whether all counts are whole numbers."""
-        return all(np.array_equal(part, np.floor(part)) for part in pieces(self.counts.data))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_docs, n_words). scikit-learn needs it to split a corpus."""
-        return self.n_docs, self.n_words
-
-    @property
-    def n_docs(self) -> int:
-        """The number of documents."""
-        return int(self.counts.shape[0])
-
-    @property
-    def n_words(self) -> int:
-        """The size of the vocabulary."""
-        return int(self.counts.shape[1])
-
-    @cached_property
-    def n_tokens(self) -> int:
-        """The sum of all counts."""
-        return round(sum(float(part.sum(dtype=np.float64)) for part in pieces(self.counts.data)))
-
-    @cached_property
-    def word_counts(self) -> npt.NDArray[np.float64]:
-        """(n_words,) the number of tokens of each word in all documents."""
-        counts, totals = self.counts, np.zeros(self.n_words)
-        for indices, data in zip(pieces(counts.indices), pieces(counts.data), strict=True):
-            totals += np.bincount(indices, data, minlength=self.n_words)
-        return totals
-
-    @cached_property
-    def document_counts(self) -> npt.NDArray[np.int64]:
-        """(n_words,) the number of documents with each word."""
-        totals = np.zeros(self.n_words, np.int64)
-        for indices in pieces(self.counts.indices):
-            totals += np.bincount(indices, minlength=self.n_words)
-        return totals
-
-    @cached_property
-    def counts_digest(self) -> str:
-        """A short digest of the words and the counts."""
-        digest = hashlib.sha256("\n".join(self.vocabulary).encode("utf-8", "surrogatepass"))
-        counts = self.counts
-        for array, dtype in ((counts.indptr, np.int64), (counts.indices, np.int64), (counts.data, np.float64)):
-            for part in pieces(array):
-                digest.update(np.ascontiguousarray(part, dtype).data)
-        return digest.hexdigest()[:16]
-
-    def __len__(self) -> int:
-        return self.n_docs
-
-    def __repr__(self) -> str:
-        sizes = counted(self.n_docs, "document"), counted(self.n_words, "word"), counted(self.n_tokens, "token")
-        return f"Corpus({', '.join(sizes)})"
-
-    def _repr_html_(self) -> str:
-        from .corpus import corpus_as_html
-
-        return corpus_as_html(self)
+logger = logging.getLogger("topicloom")
 
 
 def no_matrix(counts: Any) -> InputError:
@@ -265,16 +181,15 @@ def _damaged(fault: str) -> InputError:
     return InputError(f"the sparse matrix is damaged: {fault}; make it again")
 
 
-# What is said about the documents of a corpus when it is made.
+def warn_of_empty(is_empty: npt.NDArray[np.bool_]) -> None:
+    """Warn if documents have no word of the vocabulary.
 
-logger = logging.getLogger("topicloom")
-
-
-def warn_of_empty(corpus: CountedDocuments) -> None:
-    """Warn if documents have no word of the vocabulary."""
-    if n_empty := int(corpus.is_empty.sum()):
+    Args:
+        is_empty: (n_docs,) whether each document has none.
+    """
+    if n_empty := int(is_empty.sum()):
         logger.warning(
-            "%s of %s documents have no word of the vocabulary; they keep their rows", n_empty, corpus.counts.shape[0]
+            "%s of %s documents have no word of the vocabulary; they keep their rows", n_empty, len(is_empty)
         )
 
 
