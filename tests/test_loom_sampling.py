@@ -292,7 +292,7 @@ def test_all_batches_of_a_pass_are_of_one_size(monkeypatch):
 
     class Seen(Callback):
         def on_step(self, state) -> None:
-            seen.append((state.epoch, state.network.least_batch))
+            seen.append((state.epoch, state.network.epoch_options().min_batch_size))
 
     model = Loom(4, epochs=20, pretrain_share=0.1, sample_share=0.6, batch_size=20, hidden_size=8, random_state=0)
     model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus, callbacks=[Seen()])

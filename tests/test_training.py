@@ -24,7 +24,7 @@ from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import OutOfMemoryError, TrainingDivergedError
 from topicloom.models import ETM, GMNTM, GSM, LDA, NVDM, Loom
-from topicloom.nn.network import Loss, Player, TopicNetwork
+from topicloom.nn.network import EpochOptions, Loss, Player, TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.nn.sparse import Batch
 from topicloom.training.batches import BatchReader
@@ -336,7 +336,8 @@ def test_batches_that_a_network_enlarges_are_not_blamed_on_the_setting():
         raise MemoryError
 
     class Large(Line):
-        least_batch = 1_000
+        def epoch_options(self) -> EpochOptions:
+            return EpochOptions(min_batch_size=1_000)
 
     plan = TrainingPlan(epochs=1, learning_rate=0.1)
     state = TrainingState.start(Large(fail), plan, 0, CPU)

@@ -68,7 +68,6 @@ class GMNTMNetwork(GaussianNetwork):
         self.component_separation = settings.component_separation
         self.balance = settings.balance
         self.follows = settings.learn_shares
-        self.pretraining = False
 
     def to_theta(self, z: Tensor) -> Tensor:
         """Return softmax(W z + b): (B, K) -> (B, K)."""
@@ -82,12 +81,11 @@ class GMNTMNetwork(GaussianNetwork):
         projected: Tensor = self.projection(z)
         return projected
 
-    def loss(self, batch: Batch) -> Loss:
-        if self.pretraining:
-            theta = self.posterior(batch).point()  # (B, K)
-            score = self.decoder.score(theta, self.scored(batch.counts), self.criterion)  # (B,)
-            return Loss(-score, torch.zeros_like(score), self.regularisation(theta, batch))
-        return super().loss(batch)
+    def pretraining_loss(self, batch: Batch) -> Loss:
+        """Return the loss of an autoencoder without noise, whose codes the prior does not reach."""
+        theta = self.posterior(batch).point()  # (B, K)
+        score = self.decoder.score(theta, self.scored(batch.counts), self.criterion)  # (B,)
+        return Loss(-score, torch.zeros_like(score), self.regularisation(theta, batch))
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Return the separation term and the terms that keep all components, which are the same for all documents."""
@@ -104,13 +102,13 @@ class GMNTMNetwork(GaussianNetwork):
                 self.prior.follow(shares.detach())
         return terms
 
-    def begin_stage(self, name: str) -> None:
-        self.pretraining = name == "pretraining"
+    def start_mixture(self, documents: Iterable[Batch], seed: int) -> None:
+        """Start the prior at a Gaussian mixture fitted to the codes of all documents.
 
-    def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
-        """After the pretraining, start the mixture at a Gaussian mixture fitted to the codes of all documents."""
-        if name != "pretraining":
-            return
+        Args:
+            documents: the training documents in batches.
+            seed: the seed of scikit-learn.
+        """
         codes, shares = _codes(self, documents)
         parts = _mixture(codes, shares, seed, even=not self.follows, shared=not self.prior.own_variances)
         self.prior.set(*map(current().of_first, parts))
@@ -213,7 +211,17 @@ class GMNTM(VariationalTopicModel):
     def training_stages(self) -> list[Stage]:
         plan = replace(self.training_plan(), epochs=self.pretrain_epochs, patience=None)
         *first, last = super().training_stages()
-        return [*first, Stage("pretraining", plan, recorded=False), last]
+        return [*first, Stage("pretraining", plan, recorded=False, loss=_pretraining_loss, at_end=_start_mixture), last]
+
+
+def _pretraining_loss(network: TopicNetwork, batch: Batch) -> Loss:
+    assert isinstance(network, GMNTMNetwork)
+    return network.pretraining_loss(batch)
+
+
+def _start_mixture(network: TopicNetwork, documents: Iterable[Batch], seed: int) -> None:
+    assert isinstance(network, GMNTMNetwork)
+    network.start_mixture(documents, seed)
 
 
 @torch.inference_mode()

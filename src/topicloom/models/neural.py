@@ -317,6 +317,7 @@ class NeuralTopicModel(Published, TopicModel):
         spare = self.build_spare_topics(reader)
         if spare is not None:
             spare.begin(state, None if snapshot is None else snapshot.values["n_topics"])
+            stages[-1] = replace(stages[-1], after_epoch=spare.after_epoch)
         self.prepare_training(state.network, reader)
         if snapshot is None or snapshot.values["stage"] == 0:  # later stages need no clusters
             stages = start_at_clusters(state, reader, stages, self.word_statistics())
@@ -332,7 +333,6 @@ class NeuralTopicModel(Published, TopicModel):
                 validation=held_out,
                 monitors=[watch, *monitors],
                 callbacks=[*shown, *callbacks],
-                after_epoch=None if spare is None else spare.after_epoch,
                 model=self,
             )
         except BaseException as error:

@@ -327,9 +327,7 @@ class SpareTopics:
         new = build_wide(self.model, self.model.word_statistics(), torch.Generator().manual_seed(0), len(kept))
         new.to(state.device)
         new.load_state_dict(select_topics(old.state_dict(), new.state_dict(), which))
-        new.load_run_state(*old.run_state())
         self.model.set_loss(new)
-        new.begin_stage(self.stages[state.stage].name)
         new.generator, new.fields = old.generator, old.fields
         state.narrow(new, which)
         self._mark(new, len(kept))

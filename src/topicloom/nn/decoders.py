@@ -250,10 +250,10 @@ class Decoder(nn.Module, ABC):
     """The distribution p(w | theta) over the vocabulary.
 
     Attributes:
-        shares_work: whether several threads compute the log likelihood together (see `nn.helpers`).
+        uses_helpers: whether the log likelihood is jobs for several threads (see `nn.execution`).
     """
 
-    shares_work: ClassVar[bool] = False
+    uses_helpers: ClassVar[bool] = False
 
     @abstractmethod
     def log_probabilities(self, theta: Tensor) -> Tensor:
@@ -355,7 +355,7 @@ class ProductDecoder(Decoder):
         eps: a number added to the variance in this normalisation.
     """
 
-    shares_work = True
+    uses_helpers = True
 
     def __init__(self, topics: TopicLogits, *, batch_norm: bool = False, eps: float = 1e-5) -> None:
         super().__init__()

@@ -135,6 +135,27 @@ class Player:
     after: Callable[[], None] | None = None
 
 
+@dataclass(frozen=True)
+class EpochOptions:
+    """How the training loop treats a network in its next epoch.
+
+    Attributes:
+        min_batch_size: the least number of documents in a batch, whatever `batch_size` is.
+        divergence_weight: the weight of the divergence in the loss; None for that of the training plan.
+        watch_every: the collapse watch measures the network after every such epoch. A network that changes little in an
+            epoch need not be measured after each.
+        may_end: whether training may end if the loss no longer falls. A network whose training has several parts
+            returns False until the last part has begun.
+        uses_helpers: whether most of a step is jobs for several threads (see `nn.execution`), whatever its size.
+    """
+
+    min_batch_size: int = 1
+    divergence_weight: float | None = None
+    watch_every: int = 1
+    may_end: bool = True
+    uses_helpers: bool = False
+
+
 class TopicNetwork(nn.Module, ABC):
     """The network of a topic model.
 
@@ -186,18 +207,6 @@ class TopicNetwork(nn.Module, ABC):
         """Return the players in the order of their moves. By default, one player has all weights."""
         return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
 
-    def begin_stage(self, name: str) -> None:
-        """Prepare for a stage of training, such as "pretraining". By default, do nothing."""
-
-    def end_stage(self, name: str, documents: Iterable[Batch], seed: int) -> None:
-        """Do what follows a stage, such as fitting a prior to the codes of all documents. By default, do nothing.
-
-        Args:
-            name: the name of the stage.
-            documents: the training documents in batches.
-            seed: the seed of the run.
-        """
-
     def end_training(self, documents: Iterable[Batch]) -> None:
         """Do what follows the training of `fit`, such as rotating a code. By default, do nothing.
 
@@ -207,16 +216,6 @@ class TopicNetwork(nn.Module, ABC):
         Args:
             documents: the training documents in batches.
         """
-
-    def end_pass(self) -> None:
-        """Do what follows the batches of an epoch, before the network is measured. By default, do nothing."""
-
-    def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return what changes in training and is not in `state_dict()`, as tensors and as JSON values, by name."""
-        return {}, {}
-
-    def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Restore what `run_state` returned. This is called before `load_state_dict`, and may change shapes for it."""
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Change the network after an epoch, and return columns for the epoch's row. By default, do nothing.
@@ -234,31 +233,9 @@ class TopicNetwork(nn.Module, ABC):
         """
         return {}
 
-    def may_end(self) -> bool:
-        """Return whether training may end here if the loss no longer falls.
-
-        A network whose training has several parts returns False until the last part has begun.
-        """
-        return not self.has_spare_topics
-
-    @property
-    def least_batch(self) -> int:
-        """The number of documents that the batches of this epoch have at least, whatever `batch_size` is."""
-        return 1
-
-    def divergence_weight(self, planned: float) -> float:
-        """Return the weight of the divergence in the loss at this time, given that of the plan."""
-        return planned
-
-    @property
-    def changes_slowly(self) -> bool:
-        """Whether an epoch changes so little that the collapse watch is not taken after each of them."""
-        return False
-
-    @property
-    def shares_work(self) -> bool:
-        """Whether most of a step is done by several threads together (see `nn.helpers`), whatever its size."""
-        return False
+    def epoch_options(self) -> EpochOptions:
+        """Return how the network should be trained in the next epoch."""
+        return EpochOptions(may_end=not self.has_spare_topics)
 
     @property
     def bounds_tokens(self) -> bool:
@@ -310,9 +287,8 @@ class AutoencoderNetwork(TopicNetwork):
         self.separation = separation
         self.shares = None
 
-    @property
-    def shares_work(self) -> bool:
-        return self.decoder.shares_work
+    def epoch_options(self) -> EpochOptions:
+        return replace(super().epoch_options(), uses_helpers=self.decoder.uses_helpers)
 
     def scored(self, counts: SparseCounts) -> SparseCounts:
         """Return what the loss reconstructs, given the counts. Bounds and perplexities use the counts themselves."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ..distributed import Ranks, current, step, stepping
 from ..errors import OutOfMemoryError, TrainingDivergedError
 from ..nn.execution import ahead, helped, mkl_threads, one_thread
-from ..nn.network import Player, TopicNetwork
+from ..nn.network import EpochOptions, Player, TopicNetwork
 from ..nn.sparse import Batch
 from .batches import BatchReader
 from .callbacks import Callback, tell_epoch, watched
@@ -110,7 +110,8 @@ def suitable_threads(network: TopicNetwork) -> Iterator[None]:
     """
     n_threads = torch.get_num_threads()
     on_cpu = network.generator.device.type == "cpu"
-    single = network.shares_work or sum(parameter.numel() for parameter in network.parameters()) < _SMALL
+    n_weights = sum(parameter.numel() for parameter in network.parameters())
+    single = network.epoch_options().uses_helpers or n_weights < _SMALL
     with one_thread() if single else nullcontext(), helped(n_threads - 1 if single and on_cpu else 0):
         if not single or mkl_threads() == 1:
             yield
@@ -137,7 +138,8 @@ class Epoch:
     def __init__(self, state: TrainingState, reader: BatchReader, stage: Stage) -> None:
         network = state.network
         self.state, self.plan, self.requested_size = state, stage.plan, reader.batch_size
-        self.reader = reader.with_batches_of(network.least_batch)
+        self.options = network.epoch_options()
+        self.reader = reader.with_batches_of(self.options.min_batch_size)
         self.players = list(zip(network.players(), state.optimizers, strict=True))
         if stage.loss is not None:
             loss = partial(stage.loss, network)
@@ -177,7 +179,7 @@ class Epoch:
     def _rate_and_weight(self, number: int) -> tuple[float, float]:
         """Return the learning rate and the weight of the divergence of the batch of this number, which begin at 1."""
         epochs_done = self.state.epoch + (number - 1) / len(self.reader)
-        return self.plan.rate(epochs_done), divergence_weight(self.state.network, self.plan, epochs_done)
+        return self.plan.rate(epochs_done), divergence_weight(self.plan, self.options, epochs_done)
 
     def _step(self, batch: Batch, rate: float, weight: float, where: str) -> None:
         """Let every player whose turn it is take a step on a batch."""
@@ -228,10 +230,12 @@ class Epoch:
             optimizer.state.clear()  # the moments led to what went wrong
 
 
-def divergence_weight(network: TopicNetwork, plan: TrainingPlan, epochs_done: float = math.inf) -> float:
+def divergence_weight(plan: TrainingPlan, options: EpochOptions, epochs_done: float = math.inf) -> float:
     """Return the weight of the divergence, which rises in the warm-up, or the one after it."""
+    if options.divergence_weight is not None:
+        return options.divergence_weight
     risen = min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
-    return network.divergence_weight(risen * plan.kl_weight)
+    return risen * plan.kl_weight
 
 
 def _move(
@@ -293,7 +297,6 @@ def _means(sums: Sums, ranks: Ranks) -> Row:
 
 Monitor = Callable[[TopicNetwork], Row]
 Result = TypeVar("Result")
-_WATCH_EVERY = 32  # epochs of a network that changes slowly
 EVALUATION_SEED = 20_201  # every evaluation draws the same noise, so that epochs can be compared
 
 
@@ -305,7 +308,6 @@ def train_stages(
     validation: BatchReader | None = None,
     monitors: Sequence[Monitor] = (),
     callbacks: Sequence[Callback] = (),
-    after_epoch: Callable[[TrainingState], None] | None = None,
     model: Any = None,
 ) -> None:
     """Train through the stages that `state` has not finished.
@@ -317,7 +319,6 @@ def train_stages(
         validation: held-out documents. If they are given and a plan has a patience, a recorded stage stops after that
             many epochs without a lower loss on them, and the best weights are restored.
         monitors: each measures the network after each epoch of a recorded stage, for the epoch's row of the history.
-        after_epoch: changes the state after each epoch, such as by removing topics, before it is measured.
         callbacks: objects that watch the run. In stages that are not recorded, only their `on_step` and `on_state` are
             called.
         model: the estimator, which the callbacks receive.
@@ -329,14 +330,14 @@ def train_stages(
     with watched(callbacks, model, stages[-1].plan.epochs, len(reader)):
         while True:
             stage = stages[state.stage]
-            state.network.begin_stage(stage.name)
             if stage.recorded:
-                _train_stage(state, reader, stage, validation, monitors, callbacks, after_epoch)
+                _train_stage(state, reader, stage, validation, monitors, callbacks)
             else:
-                _train_stage(state, reader, stage, None, (), callbacks, after_epoch)
+                _train_stage(state, reader, stage, None, (), callbacks)
             if state.stage + 1 == len(stages):
                 return
-            state.network.end_stage(stage.name, reader, state.seed)
+            if stage.at_end is not None:
+                stage.at_end(state.network, reader, state.seed)
             state.next_stage(stages[state.stage + 1].plan)
 
 
@@ -347,7 +348,6 @@ def _train_stage(
     validation: BatchReader | None,
     monitors: Sequence[Monitor],
     callbacks: Sequence[Callback],
-    after_epoch: Callable[[TrainingState], None] | None,
 ) -> None:
     """Train until `state.epoch` is the plan's number of epochs, or the loss on `validation` no longer improves."""
     plan = stage.plan
@@ -361,13 +361,13 @@ def _train_stage(
 
     def train_epoch() -> None:
         row = Epoch(state, reader, stage).train(after_batch)
-        state.network.end_pass()
-        if after_epoch is not None:
-            after_epoch(state)
+        if stage.after_epoch is not None:
+            stage.after_epoch(state)
         if stage.ends_training and state.epoch == plan.epochs:
             end_training(state, reader)
         if validation is not None:
-            row["validation_loss"] = _mean_loss(state.network, validation, divergence_weight(state.network, plan))
+            weight = divergence_weight(plan, state.network.epoch_options())
+            row["validation_loss"] = _mean_loss(state.network, validation, weight)
             if not math.isfinite(row["validation_loss"]):
                 where = f"after epoch {state.epoch}, on the held-out documents"
                 raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
@@ -404,9 +404,9 @@ def end_training(state: TrainingState, reader: BatchReader) -> None:
 
 def _is_due(state: TrainingState, plan: TrainingPlan, monitor: Monitor) -> bool:
     """Return whether a monitor measures this epoch; the collapse watch does not if its values would hardly differ."""
-    if not isinstance(monitor, CollapseWatch) or not state.network.changes_slowly:
+    if not isinstance(monitor, CollapseWatch):
         return True
-    return state.epoch % _WATCH_EVERY == 0 or state.epoch >= plan.epochs
+    return state.epoch % state.network.epoch_options().watch_every == 0 or state.epoch >= plan.epochs
 
 
 def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:
@@ -457,7 +457,7 @@ def _may_end(state: TrainingState, plan: TrainingPlan) -> bool:
 
     It does not during the warm-up, in which training minimises another loss.
     """
-    return plan.patience is not None and state.epoch >= plan.kl_warmup and state.network.may_end()
+    return plan.patience is not None and state.epoch >= plan.kl_warmup and state.network.epoch_options().may_end
 
 
 def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: BatchReader | None) -> bool:

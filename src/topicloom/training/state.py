@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -152,11 +152,13 @@ class Stage:
     """A part of training with a plan of its own, such as the pretraining of an autoencoder.
 
     Attributes:
-        name: the name with which `TopicNetwork.begin_stage` is called.
+        name: the name of the stage.
         plan: how the stage is trained.
         recorded: whether its epochs become rows of `history_`, which monitors and callbacks see.
         ends_training: whether `TopicNetwork.end_training` is called at its end. It is in `fit`, and not on a stream.
         loss: takes the place of the network's own loss; adversaries rest. None for the losses of the network's players.
+        after_epoch: changes the state after each epoch, such as by removing topics, before the network is measured.
+        at_end: prepares the network for the next stage, given the training documents in batches and the run's seed.
     """
 
     name: str
@@ -164,6 +166,8 @@ class Stage:
     recorded: bool = True
     ends_training: bool = False
     loss: Callable[[TopicNetwork, Batch], Loss] | None = None
+    after_epoch: Callable[[TrainingState], None] | None = None
+    at_end: Callable[[TopicNetwork, Iterable[Batch], int], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -199,12 +203,23 @@ class Snapshot:
     continued: Continuation | None = None
 
 
+@runtime_checkable
+class KeepsRunState(Protocol):
+    """A network whose training changes more than `state_dict()`, such as counts that a saved model does not need."""
+
+    def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return what changes in training and is not in `state_dict()`, as tensors and as JSON values, by name."""
+
+    def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Restore what `run_state` returned. This is called before `load_state_dict`, and may change shapes for it."""
+
+
 @dataclass
 class TrainingState:
     """Everything that changes while a network is trained.
 
     The network contains its weights, the generator of the noise, and what a model counts in training
-    (`TopicNetwork.run_state`).
+    (`KeepsRunState`).
     """
 
     network: TopicNetwork
@@ -310,7 +325,7 @@ class TrainingState:
         """Return a copy of the state as tensors and JSON values, which `restore` reads."""
         if self.before_snapshot is not None:
             self.before_snapshot()
-        running, values = self.network.run_state()
+        running, values = self.network.run_state() if isinstance(self.network, KeepsRunState) else ({}, {})
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         tensors |= {f"run.{name}": tensor for name, tensor in running.items()}
         tensors |= {f"best.{name}": tensor for name, tensor in (self.best_weights or {}).items()}
@@ -362,7 +377,8 @@ class TrainingState:
         self.best_weights = _under(tensors, "best.", self.device) if values["has_best"] else None
         sums = _under(tensors, "sum.", self.device)
         self.sums = {name: (sums[name], n_docs) for name, n_docs in values["sums"].items()}
-        self.network.load_run_state(_under(tensors, "run.", self.device), values["network"])
+        if isinstance(self.network, KeepsRunState):
+            self.network.load_run_state(_under(tensors, "run.", self.device), values["network"])
         self.network.load_state_dict(_under(tensors, "network.", self.device))
         self._restore_noise(tensors["generator.noise"])
         self.shuffle.set_state(tensors["generator.shuffle"])

@@ -34,12 +34,12 @@ from torch.nn.functional import pad
 from ...distributed import current, step
 from ...errors import SettingError
 from ...nn.mean_field import CompiledMeanFieldNetwork
-from ...nn.network import Loss, Player, TopicNetwork
+from ...nn.network import EpochOptions, Loss, Player, TopicNetwork
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
 from ...nn.sparse import Batch, mixture_log_likelihood
 from ...settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate, Share
 from ...training.batches import BatchReader
-from ...training.state import Snapshot, TrainingPlan, TrainingState
+from ...training.state import Snapshot, Stage, TrainingPlan, TrainingState
 from ..autoencoders import VariationalTopicModel
 from ..base import theta_of
 from ..gsm import GSM, GSMNetwork
@@ -114,6 +114,7 @@ _COUNTED_AT_ONCE = 2048  # documents; counts do not depend on the batches, of wh
 # A batch of the sampling stage has at most so many documents, tokens, and counts of topics in documents (B K), but not
 # fewer documents than one of the counting stage.
 _SAMPLED_AT_ONCE, _SAMPLED_TOKENS, _SAMPLED_COUNTS = 1 << 14, 1 << 19, 1 << 22
+_WATCH_EVERY = 32  # passes from one collapse watch to the next, once all spare topics are removed
 _ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
 _COUNTING_PASSES, _SAMPLING_PASSES = 4, 32  # and at the first batch of the last of so many passes of a stage
 _SEPARATION_STEP = 1.5  # half of that of other models: Loom's other settings were chosen with it
@@ -207,33 +208,36 @@ class LoomNetwork(GSMNetwork):
         mean_field = CompiledMeanFieldNetwork.of(self.beta_t(), self.counting.alpha)
         return mean_field.bound(batch, generator)
 
-    def may_end(self) -> bool:
+    def epoch_options(self) -> EpochOptions:
         counting = self.counting
+        if not counting.started:
+            return replace(super().epoch_options(), may_end=False)
         sampling = counting.sampling
         is_averaged = sampling is None or sampling.mean_counts is not None  # the loss falls with each further pass
-        return bool(counting.started) and not counting.has_spare and is_averaged
+        return EpochOptions(
+            min_batch_size=self._min_batch_size,
+            divergence_weight=1.0,  # the loss of the later stages is a bound
+            watch_every=_WATCH_EVERY if self._changes_slowly else 1,
+            may_end=not counting.has_spare and is_averaged,
+            uses_helpers=True,
+        )
 
     @property
-    def least_batch(self) -> int:
-        if not self.counting.started or self.counting.is_stream:
+    def _min_batch_size(self) -> int:
+        """The least number of documents in a batch of the counting or sampling stage."""
+        if self.counting.is_stream:
             return 1
         if self.counting.current_sampling is None or self._begins_with_encoder:
             return _COUNTED_AT_ONCE
         limits = _SAMPLED_TOKENS / self.mean_length, _SAMPLED_COUNTS / len(self.counting.alpha), _SAMPLED_AT_ONCE
         return max(_COUNTED_AT_ONCE, int(min(limits)))
 
-    def divergence_weight(self, planned: float) -> float:
-        return 1.0 if self.counting.started else planned  # the loss of the later stages is a bound
-
     @property
-    def changes_slowly(self) -> bool:
+    def _changes_slowly(self) -> bool:
+        """Whether a pass changes so little that the collapse watch need not measure each."""
         counting = self.counting
         first, last = (counting.pruning.n_kept(counting.passes_done - ago, counting.n_passes) for ago in (1, 0))
         return counting.passes_done > 1 and first == last and not counting.is_stream  # no topic has been removed
-
-    @property
-    def shares_work(self) -> bool:
-        return bool(self.counting.started)
 
     def players(self) -> list[Player]:
         return [replace(player, loss=self.training_loss) for player in super().players()]
@@ -289,6 +293,7 @@ class LoomNetwork(GSMNetwork):
         return super().extras(posterior, theta, batch)
 
     def end_pass(self) -> None:
+        """Do what follows the batches of a pass, before the network is measured."""
         if self.counting.started:
             n_batches = self.counting.batches_done
             self.counting.end_pass()
@@ -454,6 +459,10 @@ class Loom(VariationalTopicModel):
     def cycle_end(self) -> int:
         return sum(self.stage_epochs(self.word_statistics())[:2])
 
+    def training_stages(self) -> list[Stage]:
+        *first, last = super().training_stages()
+        return [*first, replace(last, after_epoch=_end_pass)]
+
     def build_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
         return LoomNetwork(self, words, 0, generator)
 
@@ -487,3 +496,8 @@ class Loom(VariationalTopicModel):
             start.network.generator = network.generator
             state.network, state.optimizers = start.network.eval(), start.optimizers
         super().finish_training(state)
+
+
+def _end_pass(state: TrainingState) -> None:
+    assert isinstance(state.network, LoomNetwork)
+    state.network.end_pass()
