@@ -355,7 +355,7 @@ def test_seed_words_on_the_command_line(data, tmp_path):
         assert call(*arguments, "--quiet").exit_code == 0
         assert tl.load(out).get_params()["seed_words"] == {1: ["cat"]}
     bad = ("--set", 'seed_words={"one": ["cat"]}')
-    refused("train", data / "pets.txt", "--out", tmp_path / "r", *bad, says=["seed_words", "keys", "integer"])
+    refused("train", data / "pets.txt", "--out", tmp_path / "r", *bad, says=["seed_words", "keys", "whole number"])
     bad = ("--set", 'seed_words={"1": ["cta"]}')
     refused(
         "train", data / "pets.txt", "--out", tmp_path / "r", "--topics", 2, *bad, says=["'cta'", "did you mean cat"]

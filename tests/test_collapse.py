@@ -12,8 +12,9 @@ import pytest
 import torch
 from scipy import sparse
 
+from topicloom.cli.shell import on_command_line
 from topicloom.datasets import synthetic_lda
-from topicloom.errors import InputError, on_command_line
+from topicloom.errors import InputError
 from topicloom.metrics import duplicate_topics, topic_diversity
 from topicloom.metrics.catalogue import CATALOGUE, measures_of
 from topicloom.models import GSM, LDA, NVDM, DirichletVAE, ProdLDA

@@ -19,7 +19,7 @@ from topicloom.models import MODELS
 ROOT = Path(topicloom.__file__).parent
 # From the bottom up: a module imports from the lines above its own, and from its own package.
 LAYERS = [
-    {"_version", "errors"},
+    {"_version", "errors", "messages"},
     {"distributed"},
     {"config", "display", "files", "imports", "metrics", "nn", "processes", "ranking", "settings"},
     {"text"},
@@ -110,11 +110,12 @@ def test_there_are_few_layers_and_few_files_at_the_root():
     [
         ("distributed", {"distributed", "errors"}, {"torch"}),
         ("nn", {"distributed", "nn"}, {"threadpoolctl", "torch"}),
-        ("metrics", {"errors", "metrics"}, {"numpy", "scipy", "sklearn"}),
+        ("metrics", {"errors", "messages", "metrics"}, {"numpy", "scipy", "sklearn"}),
         ("errors", set(), set()),
+        ("messages", set(), set()),
         ("config", {"errors"}, {"yaml"}),
         ("files", {"errors", "files"}, set()),
-        ("settings", {"errors", "settings"}, {"numpy", "pydantic"}),
+        ("settings", {"errors", "messages", "settings"}, {"numpy", "pydantic"}),
         ("processes", {"_version", "errors", "processes"}, {"ray"}),
         ("ranking", set(), {"numpy"}),
     ],

@@ -387,7 +387,7 @@ def test_settings_at_their_limits_are_accepted(settings):
         ("count_power", 0.0, "greater than 0"),
         ("count_power", 1.5, "less than or equal to 1"),
         ("refine", -1, "greater than or equal to 0"),
-        ("refine", 2.5, "a valid integer"),
+        ("refine", 2.5, "a whole number"),
         ("pretrain_share", 0.0, "greater than 0"),
         ("pretrain_share", 1.0, "less than 1"),
         ("background_topics", 1.0, "less than 1"),

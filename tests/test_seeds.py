@@ -82,7 +82,7 @@ def test_a_seeded_topic_keeps_its_place(make_seeded, tmp_path):
         ([WORDS[0]], r"`seed_words` .* should be a dictionary such as {3: \["),
         ({1: []}, "`seed_words` has no words for topic 1; give some, or leave the topic out"),
         ({1: WORDS[0]}, r"`seed_words` .* should have a list at \[1\]; it is {1: "),
-        ({"1": [WORDS[0]]}, "`seed_words` .* should have as keys a valid integer"),
+        ({"1": [WORDS[0]]}, "`seed_words` .* should have as keys a whole number"),
     ],
 )
 def test_seeds_that_cannot_be_are_refused_in_a_sentence(kind, seeds, says):

@@ -19,8 +19,10 @@ from pydantic import Field
 from sklearn.base import BaseEstimator
 
 import topicloom
+from topicloom.cli.shell import on_command_line
 from topicloom.corpus.parts import split
-from topicloom.errors import InputError, SettingError, nearest, on_command_line, similar
+from topicloom.errors import InputError, SettingError
+from topicloom.messages import nearest, similar
 from topicloom.models import ETM, GSM, LDA, MODELS
 from topicloom.models.loading import model_class
 from topicloom.settings import check_settings, describe_settings, describe_value, settings_as_json, settings_as_text

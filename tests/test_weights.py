@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from topicloom.cli.shell import on_command_line
 from topicloom.datasets import synthetic_lda
-from topicloom.errors import on_command_line
 from topicloom.models import BATM, ETM, GMNTM, GSM, MODELS, NVDM, WLDA, DirichletVAE, Loom, ProdLDA
 from topicloom.models.autoencoders import VariationalTopicModel
 from topicloom.models.neural import NeuralTopicModel

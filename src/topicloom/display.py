@@ -15,17 +15,6 @@ _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")  # these change the dire
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-def counted(count: int, one: str, more: str | None = None) -> str:
-    """Return a number with what is counted, such as "1 document" or "1,200 documents".
-
-    Args:
-        count: the number.
-        one: the name of one of them.
-        more: the name of several; by default `one` with an s.
-    """
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
-
-
 def printable(text: str) -> str:
     """Return a text without what could change how a terminal or a page shows the text around it.
 
@@ -33,14 +22,6 @@ def printable(text: str) -> str:
     direction of text are left out. Lines and tabs stay.
     """
     return text if text.isascii() and text.isprintable() else _CONTROL.sub(" ", _DIRECTION.sub("", text))
-
-
-def plain_reason(message: str) -> str:
-    """Return in plain words why a value is refused, which Pydantic says in terms of Python."""
-    message = message.removeprefix("Value error, ").replace("Field required", "it is missing")
-    message = re.sub(r"^(Input|String|List) should ", "it should ", message)
-    message = re.sub(r"a valid integer\b.*", "a whole number", message)
-    return re.sub(r"a valid (number|float)\b.*", "a number", message)
 
 
 def as_markup(text: str) -> str:

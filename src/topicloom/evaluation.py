@@ -18,10 +18,10 @@ from .corpus import Corpus
 from .corpus.corpus import CorpusReference
 from .display import html_table
 from .errors import InputError, SettingError
+from .messages import brief
 from .metrics import Measured, MeasureInputs, Reference
 from .metrics.catalogue import CATALOGUE, TOP_WORDS, is_known, known_measures, measures_of
 from .models.base import Perplexity, TopicModel
-from .text.strings import brief
 from .topics.document_topics import DocumentTopics
 
 # The inputs of measures, from a fitted model and documents. Everything is computed when a measure first needs it.

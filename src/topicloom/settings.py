@@ -22,7 +22,8 @@ from pydantic import AfterValidator, ConfigDict, Field, PydanticUserError, TypeA
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 
-from .errors import SettingError, nearest
+from .errors import SettingError
+from .messages import nearest, refusal
 
 # Types of settings, and the checks of names and values against them.
 
@@ -95,7 +96,7 @@ def check_settings(estimator: Any) -> None:
         except ValidationError as error:
             wanted = " or ".join(dict.fromkeys(_wanted(problem) for problem in error.errors()))
             wanted = _IN_WORDS.get(name, wanted.replace(" or should be ", " or "))
-            wanted = wanted.replace("a valid dictionary", _DICTIONARIES.get(name, "a dictionary"))
+            wanted = wanted.replace("a dictionary", _DICTIONARIES.get(name, "a dictionary"))
             shown = repr(value)
             shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
             seed = "; draw one from it, as int(generator.integers(2**32))" if isinstance(value, Generator) else ""
@@ -178,17 +179,14 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 
 
 def _wanted(problem: Any) -> str:
-    """Turn 'Input should be ...' into 'should be ...', with the place in a list or the key of a dictionary."""
-    message = str(problem["msg"]).removeprefix("Input ")
-    limit = next((value for name, value in problem.get("ctx", {}).items() if name in ("ge", "gt", "le", "lt")), None)
-    if isinstance(limit, float):  # 1e-30, and not 0.000000000000000000000000000001
-        message = f"{message.rpartition(' ')[0]} {limit:g}"
+    """Return what a setting should be, such as "should be a number", with the place in a list or of a key."""
+    message = refusal(problem).removeprefix("it ")
     if problem["loc"][-1:] == ("[key]",):
         return message.replace("should be", "should have as keys")
     inside = [part for part in problem["loc"] if isinstance(part, int)]
     if not inside:
         return message
-    return f"{message.replace('should be a valid', 'should have a')} at {''.join(f'[{part}]' for part in inside)}"
+    return f"{message.replace('should be a', 'should have a')} at {''.join(f'[{part}]' for part in inside)}"
 
 
 # Values of settings as text for plans and reports. Equal values give the same text, and different values do not.

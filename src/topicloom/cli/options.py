@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..display import counted, plain_reason
-from ..errors import InputError, nearest
+from ..errors import InputError
 from ..files import holds_corpus
-from .shell import muted, stop
+from ..messages import counted, nearest
+from .shell import muted, refusal_of_option, stop
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,7 +104,7 @@ def _default(context: typer.Context, name: str, value: Any) -> tuple[str, Any]:
     try:
         option.process_value(context, text)
     except typer.BadParameter as error:
-        raise InputError(f"{name} cannot be {text!r}: {plain_reason(error.message).rstrip('.')}") from None
+        raise InputError(f"{name} cannot be {text!r}: {refusal_of_option(error).rstrip('.')}") from None
     return option.name, text
 
 

@@ -10,6 +10,7 @@ import io
 import json
 import logging
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,8 +25,9 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from .._version import __version__
-from ..display import plain_reason, printable
-from ..errors import InputError, LostRankError, TrainingDivergedError, TrainingInterrupted, on_command_line
+from ..display import printable
+from ..errors import InputError, LostRankError, TrainingDivergedError, TrainingInterrupted
+from ..messages import refusal, with_arguments
 from ..processes import limit_spinning
 
 if TYPE_CHECKING:
@@ -37,6 +39,16 @@ logger = logging.getLogger("topicloom")
 # Characters that could change a terminal, and that JSON may contain as they are.
 _ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
+# Options whose names are not those of the arguments.
+_RENAMED = {
+    "n_topics": "topics",
+    "random_state": "seed",
+    "n_jobs": "jobs",
+    "n_groups": "groups",
+    "alphas": "alpha",
+    "top_n": "words",
+    "every": "checkpoint_every",
+}
 _KEPT_WORDS = (32, 16, 12, 8)  # characters of words that are not broken in a narrow table: as many as fit
 
 app = typer.Typer(
@@ -134,6 +146,56 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return app.command(cls=_Command)(run)
 
 
+def on_command_line(message: str, options: Iterable[str]) -> str:
+    """Rewrite the arguments that a message names in backquotes as options of a command.
+
+    `n_topics=6` becomes --topics 6, `overwrite=True` becomes --overwrite, and `header=False` becomes --no-header. A
+    setting of the model that has no option of its own becomes --set name=value, if the command has --set. Any other
+    argument loses its backquotes only.
+
+    Args:
+        message: the message.
+        options: the options of the command, such as "--topics".
+
+    >>> on_command_line("try `n_topics=6` or `alpha=0.1`", ["--topics", "--set"])
+    'try --topics 6 or --set alpha=0.1'
+    """
+    known = set(options)
+
+    def written(name: str, value: str | None) -> str | None:
+        option = f"--{_RENAMED.get(name, name).replace('_', '-')}"
+        opposite = option.replace("--", "--no-", 1)
+        if value == "False" and opposite in known:
+            return opposite
+        if option in known:
+            return option if value in (None, "True") else f"{option} {shlex.quote(_unquoted(value))}"
+        if value is not None and "--set" in known:
+            return f"--set {shlex.quote(f'{name}={_unquoted(value)}')}"
+        return None
+
+    return with_arguments(message, written)
+
+
+def _unquoted(value: str) -> str:
+    """Return a Python literal as the command line takes it: a text without its quotation marks."""
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return value[1:-1] if quoted else value
+
+
+def refusal_of_option(error: Exception) -> str:
+    """Return in plain words why typer refuses the value of an option.
+
+    >>> refusal_of_option(typer.BadParameter("'many' is not a valid integer."))
+    "'many' is not a whole number"
+    """
+    message = str(getattr(error, "message", error))
+    problems = getattr(error.__cause__, "errors", None)  # of Pydantic, which newer versions of typer use
+    if problems is not None:
+        return printable(refusal(problems()[0]))
+    message = re.sub(r"a valid integer\b.*", "a whole number", message)
+    return re.sub(r"a valid (number|float)\b.*", "a number", message)
+
+
 def reason_of(error: Exception) -> str:
     """Return what an error says, without the number of an error of the system."""
     if not isinstance(error, OSError) or error.strerror is None:
@@ -159,8 +221,8 @@ class _Command(TyperCommand):
             option = str(getattr(error, "option_name", ""))
             if re.fullmatch(r"-\d", option):
                 ctx.fail(f"There is no option {option}; topics and documents are numbered from 0.")
-            if isinstance(reason := getattr(error, "message", None), str):
-                error.message = plain_reason(reason)  # type: ignore[attr-defined]
+            if isinstance(getattr(error, "message", None), str):
+                error.message = refusal_of_option(error)  # type: ignore[attr-defined]
             raise
 
 

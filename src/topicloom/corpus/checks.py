@@ -12,9 +12,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import InputError
+from ..messages import brief
 from ..metrics.cooccurrence import Vocabulary, words_by_column
 from ..text.counting import Counts, refuse_line_breaks
-from ..text.strings import RowNumbers, brief
+from ..text.strings import RowNumbers
 from .building import index_type
 from .fields import is_missing
 from .frames import refuse_bags

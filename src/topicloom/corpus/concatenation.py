@@ -12,9 +12,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import InputError
+from ..messages import brief
 from ..text import AnyTokenizer, CustomTokenizer
 from ..text.counting import Counts
-from ..text.strings import TextWriter, brief, release
+from ..text.strings import TextWriter, release
 from .building import index_type
 from .fields import Categories, Covariate, Fields, compact, row_numbers
 

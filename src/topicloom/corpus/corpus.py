@@ -13,14 +13,15 @@ from typing import Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..display import counted, html_table
+from ..display import html_table
 from ..errors import InputError, SettingError
 from ..files import as_path, atomic_directory, lock_directory, require_free
+from ..messages import brief, counted
 from ..metrics import Reference
 from ..metrics.cooccurrence import Total, Vocabulary
 from ..text import AnyTokenizer, Document, Pretokenized, read
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
-from ..text.strings import asked_rows, brief, pieces, release, rows_of
+from ..text.strings import asked_rows, pieces, release, rows_of
 from .building import Built, Filters, TokenizerLike, build, choose_tokenizer
 from .checks import checked_counts, checked_vocabulary, wanted_words, warn_of_empty, warn_of_ids
 from .concatenation import (

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, brief, replace_surrogates
+from ..messages import brief
+from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, replace_surrogates
 
 # Columns of values, one for each document, and the values and marks in them that stand for missing ones.
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import InputError, SettingError, nearest
-from ..text.strings import brief
+from ..errors import InputError, SettingError
+from ..messages import brief, nearest
 from .fields import is_missing
 
 

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 
 from ..errors import InputError
 from ..files import holds_corpus
+from ..messages import brief
 from ..metrics.cooccurrence import Vocabulary
 from ..text import AnyTokenizer, Document, Pretokenized, read
 from ..text.counting import counts_of
-from ..text.strings import brief
 from .corpus import Corpus
 from .fields import FieldKind, Fields, as_number, covariate_like
 from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, refuse_bags, texts_of

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import torch
 
 from ..distributed import current
-from ..errors import InputError, SettingError, nearest
+from ..errors import InputError, SettingError
+from ..messages import brief, nearest
 from ..metrics.cooccurrence import Total
 from ..settings import require_seed
-from ..text.strings import brief
 from .corpus import Corpus
 from .fields import Categories
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..display import counted, html_table
-from ..errors import InputError, SettingError, nearest
+from ..display import html_table
+from ..errors import InputError, SettingError
 from ..files import atomic_file
+from ..messages import counted, nearest
 from ..metrics.catalogue import CATALOGUE, measures_of
 from ..metrics.significance import holm, paired_difference
 from ..models.base import TopicModel

@@ -13,7 +13,8 @@ from typing import Any, Literal, NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, SettingError, nearest
+from ..errors import InputError, SettingError
+from ..messages import nearest
 from . import clustering, coherence, collapse, diversity, stability
 from .cooccurrence import Reference
 from .measured import Measured

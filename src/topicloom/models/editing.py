@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from ..corpus import Corpus
-from ..display import counted
 from ..errors import InputError
+from ..messages import counted
 from ..nn.edited import EditedNetwork, Regroup, Split, topic_counts
 from ..nn.execution import full_precision
 from ..nn.mean_field import CompiledMeanFieldNetwork, MeanFieldNetwork, mean_field_network

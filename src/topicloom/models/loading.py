@@ -12,9 +12,10 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from ..errors import InputError, ModelFileError, similar
+from ..errors import InputError, ModelFileError
 from ..files import as_path, read_whole
 from ..imports import import_named, is_allowed
+from ..messages import similar
 from ..settings import from_text
 from ..text import CustomTokenizer
 from ..text.tokenizing import with_allowed

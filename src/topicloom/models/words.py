@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ..corpus.fields import FieldKind, no_field
-from ..errors import SettingError, similar
+from ..errors import SettingError
+from ..messages import similar
 from ..nn.network import TopicNetwork
 
 SEED_STRENGTH = 4.0  # nats; a seed word starts about 50 times as likely in its topic as in others

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from matplotlib import font_manager
 
-from ..errors import InputError, nearest
+from ..errors import InputError
+from ..messages import nearest
 from .figure_words import characters
 from .wording import Language, chosen_language
 

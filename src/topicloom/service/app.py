@@ -18,8 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validat
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from .._version import __version__
-from ..display import as_markup, plain_reason
-from ..errors import InputError, nearest, on_command_line
+from ..display import as_markup
+from ..errors import InputError
+from ..messages import nearest, refusal, without_backquotes
 from ..reports.explorer import PageOptions, explorer_page
 from .guard import NO_SOURCES, Access, App, Guard, Measures
 from .index import ReplacedError, SlowQueryError
@@ -479,12 +480,12 @@ def _add_errors(app: FastAPI) -> None:
         named = [str(part) for part in first["loc"][1:] if not str(part).startswith("list[")]  # no kinds of lists
         where = ".".join(named) or str(first["loc"][0])
         reason = str(first.get("ctx", {}).get("error", "")) if first["type"] == "json_invalid" else ""
-        what = f"the body is not JSON: {reason}" if reason else f"{where}: {plain_reason(first['msg'])}"
+        what = f"the body is not JSON: {reason}" if reason else f"{where}: {refusal(first)}"
         return problem(422, f"{what}; /docs shows what is expected")
 
     async def of_input(_: Request, error: Any) -> Response:
         status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 422)
-        return problem(status, on_command_line(str(error), ()))
+        return problem(status, without_backquotes(str(error)))
 
     async def of_slow_query(_: Request, error: Any) -> Response:
         return problem(503, "the search took too long; give other words, or try again later", {"Retry-After": "5"})

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from ..errors import SettingError, nearest
+from ..errors import SettingError
+from ..messages import nearest
 
 # Stop words, in one text file for each language. The file NOTICE names the sources of the lists.
 

@@ -14,9 +14,9 @@ from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import Any
 
-from ..display import counted
-from ..errors import InputError, MissingExtraError, SettingError, nearest
+from ..errors import InputError, MissingExtraError, SettingError
 from ..files import as_path, holds_corpus, holds_model
+from ..messages import brief, counted, nearest
 from .records import (
     Columns,
     Document,
@@ -29,7 +29,7 @@ from .records import (
     resolve_columns,
     unreadable,
 )
-from .strings import brief, is_utf8, replace_surrogates
+from .strings import is_utf8, replace_surrogates
 
 # Tables with a text column: CSV and TSV files, and Excel workbooks.
 

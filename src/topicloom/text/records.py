@@ -16,7 +16,8 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TextIO
 
-from ..errors import InputError, MissingExtraError, nearest
+from ..errors import InputError, MissingExtraError
+from ..messages import nearest
 
 # Opening text files. Every fault in a file is reported as one sentence that names its place.
 

@@ -56,20 +56,6 @@ def is_utf8(text: str) -> bool:
     return True
 
 
-def brief(value: object) -> str:
-    """Return a value as the beginning of one line of Python, for messages."""
-    try:
-        return " ".join(repr(value)[:200].split())[:60]
-    except RecursionError:  # a list in a list in a list
-        return describe(value)
-
-
-def describe(value: object) -> str:
-    """Return a value's type with its article, such as "a float", for messages."""
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-
-
 _MOST_DIGITS = 18  # of a number of a row
 
 

@@ -19,8 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 
 from ..errors import InputError, MissingExtraError, SettingError
 from ..imports import import_named, is_allowed
+from ..messages import brief, type_with_article
 from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code, read_words, stop_words
-from .strings import brief, describe, normalise, replace_surrogates
+from .strings import normalise, replace_surrogates
 
 # Addresses in texts, which are removed before a text is split into words.
 #
@@ -432,11 +433,11 @@ class Pretokenized(BaseModel):
 
 def _checked(tokens: Iterable[str], dropped: frozenset[str]) -> list[str]:
     if not isinstance(tokens, Iterable):
-        raise InputError(f"expected a list of tokens, got {describe(tokens)}: {brief(tokens)}")
+        raise InputError(f"expected a list of tokens, got {type_with_article(tokens)}: {brief(tokens)}")
     tokens = list(tokens)
     for token in tokens:
         if not isinstance(token, str):
-            raise InputError(f"expected tokens that are strings, got {describe(token)}: {brief(token)}")
+            raise InputError(f"expected tokens that are strings, got {type_with_article(token)}: {brief(token)}")
     return [token for token in tokens if token.strip() and token not in dropped]
 
 
@@ -494,7 +495,7 @@ class Tokenizer(BaseModel):
         """
         for document in documents:
             if not isinstance(document, str):
-                raise InputError(f"expected a text, got {describe(document)}: {brief(document)}")
+                raise InputError(f"expected a text, got {type_with_article(document)}: {brief(document)}")
         if self.strip_html:
             documents = [without_html(text) if "<" in text or "&" in text else text for text in documents]
         texts = [text if text.isascii() else normalise(text) for text in documents]

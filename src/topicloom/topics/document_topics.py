@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus.fields import Fields, WithFields
-from ..display import counted, html_table
+from ..display import html_table
 from ..errors import InputError
+from ..messages import counted
 from ..text import AnyTokenizer, detect_language
 from ..text.languages import language_name
 

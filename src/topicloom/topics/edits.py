@@ -28,11 +28,12 @@ import numpy.typing as npt
 import yaml
 
 from ..display import printable
-from ..errors import InputError, ModelFileError, SettingError, nearest
+from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file
 from ..files.content import DIGESTS, content_digest, read_config
+from ..messages import brief, nearest
 from ..settings import require_seed
-from ..text.strings import brief, replace_surrogates
+from ..text.strings import replace_surrogates
 
 Edit = dict[str, Any]
 FEWEST = 2  # topics that a model can have

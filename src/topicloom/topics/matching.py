@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..display import counted
 from ..errors import InputError, SettingError
+from ..messages import counted
 from ..metrics import jensen_shannon
 from ..ranking import names_or_numbers
 from .table import Table

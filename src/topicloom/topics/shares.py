@@ -12,7 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..corpus.fields import Categories, Fields
-from ..errors import InputError, SettingError, nearest
+from ..errors import InputError, SettingError
+from ..messages import nearest
 from ..metrics.significance import holm
 from ..ranking import chosen_topics, names_or_numbers
 from ..settings import require_seed, require_whole

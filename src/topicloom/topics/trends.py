@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, SettingError, nearest
+from ..errors import InputError, SettingError
+from ..messages import nearest
 from ..metrics.significance import holm
 from ..ranking import chosen_topics, names_or_numbers
 from .shares import GroupShares, group_shares, share_cells

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
-from ..display import counted, html_table
+from ..display import html_table
 from ..embeddings.word_vectors import WordVectors
-from ..errors import InputError, SettingError, nearest, similar
+from ..errors import InputError, SettingError
 from ..files import as_path, atomic_file, read_whole
+from ..messages import counted, nearest, similar
 from ..metrics import document_npmi
 from ..settings import require_whole
 from ..text import Pretokenized

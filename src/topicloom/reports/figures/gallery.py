@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from ...errors import InputError, SettingError, nearest
+from ...errors import InputError, SettingError
+from ...messages import nearest
 from ...ranking import top_words, topic_word_ids, word_scores
 from ...settings import require_seed
 from ...topics.export import Projection, project
