@@ -1,4 +1,4 @@
-"""Compare rules that rank the words of a topic, on several corpora and models. docs/ranking.md has the table.
+"""Compare rules that rank the words of a topic, on several corpora and models. benchmarks/ranking.md has the table.
 
     python benchmarks/ranking.py [--shared ../shared]
 
