@@ -510,7 +510,7 @@ def test_replay_names_the_topics_that_resemble_the_old_ones_little(model, caplog
     with caplog.at_level("WARNING", logger="topicloom"):
         topics.replay(last)
         assert "resemble little" not in caplog.text
-        monkeypatch.setattr("topicloom.topics.view.WEAK_MATCH", 1.1)
+        monkeypatch.setattr("topicloom.topics.matching.WEAK_MATCH", 1.1)
         topics.replay(last)
     assert (
         f"resemble little (similarity in parentheses): {partner.topic} for 3 ({partner.similarity:.2f});" in caplog.text

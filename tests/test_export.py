@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import topicloom as tl
 from topicloom.corpus import Corpus
 from topicloom.errors import InputError, MissingExtraError, SettingError
-from topicloom.topics.export import document_map, unique_names
+from topicloom.topics.export import document_coordinates, unique_names
 from topicloom.topics.hierarchy import distributional_vectors, free_names, nearest_of
 from topicloom.topics.table import Table, describe, write_documents, write_topics
 
@@ -252,14 +252,14 @@ def test_datamapplot(view):
 @pytest.mark.parametrize("shape", [(0, 3), (1, 3), (3, 3), (6, 1), (6, 2)])
 def test_maps_of_few_documents(shape):
     theta = np.random.default_rng(0).dirichlet(np.ones(shape[1]), shape[0]).astype(np.float32)
-    places = document_map(theta)
+    places = document_coordinates(theta)
     assert places.shape == (shape[0], 2)
     assert np.isfinite(places).all()
 
 
 def test_documents_of_one_topic_are_near_each_other():
     theta = np.random.default_rng(0).dirichlet(np.full(3, 0.1), 120)
-    places, main = document_map(theta), theta.argmax(axis=1)
+    places, main = document_coordinates(theta), theta.argmax(axis=1)
     centres = np.stack([places[main == k].mean(axis=0) for k in range(3)])
     nearest = np.linalg.norm(places[:, None] - centres, axis=2).argmin(axis=1)
     assert (nearest == main).mean() > 0.9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..display import as_markup, printable
+from ..text.tokenizing import token_spans
+from .typical import topics_of_words
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -118,6 +120,36 @@ class ColouredText:
 
     def _shown(self) -> Sequence[tuple[int, str, float]]:
         return [each for each in self.topics[: len(_COLOURS)] if each[2] >= _SMALLEST] or self.topics[:1]
+
+
+def coloured_text(
+    text: str | None,
+    words: Sequence[str],
+    columns: Mapping[str, int],
+    theta: Array,
+    components: Array,
+    names: list[str],
+) -> ColouredText:
+    """Give each token of a document its most probable topic.
+
+    Args:
+        text: the text of the document; None if it is not known.
+        words: its tokens.
+        columns: the column of each word that the model knows.
+        theta: (K,) the topic shares of the document.
+        components: (K, V) topics, whose rows sum to 1.
+        names: the K names of the topics.
+    """
+    spans = [None] * len(words) if text is None else token_spans(text, words)
+    known = np.array([columns.get(word, -1) for word in words], np.intp)
+    weights = np.zeros((len(words), len(theta)))
+    weights[known >= 0] = topics_of_words(theta, components, known[known >= 0])
+    best = weights.argmax(axis=1)
+    tokens = [
+        Token(word, int(best[i]) if known[i] >= 0 else None, float(weights[i, best[i]]), spans[i])
+        for i, word in enumerate(words)
+    ]
+    return ColouredText(text, tokens, theta, weights, names)
 
 
 def _css(colour: str, weight: float) -> str:

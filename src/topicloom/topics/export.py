@@ -18,13 +18,19 @@ from ..errors import InputError, MissingExtraError, SettingError
 from ..files import atomic_file
 from .document_topics import DocumentTopics
 
-# Points of many dimensions as points of a plane, for maps.
-
+Array = npt.NDArray[Any]
+Layout = Literal["tsne", "pca"]
 Projection = Literal["tsne", "pca", "umap"]
 PROJECTIONS: tuple[str, ...] = get_args(Projection)
 
-_FEWEST = 5  # points; t-SNE and UMAP need some neighbours
+UNLABELLED = "Unlabelled"  # what DataMapPlot calls points of no cluster
+_UNKNOWN_CLASS = "(unknown)"
+_SMALLEST_SHARE = 1e-12
+_HOVER_CHARACTERS = 200  # of a document
+_FEWEST_POINTS = 5  # for t-SNE and UMAP, which need some neighbours
 _PERPLEXITY = 30.0
+
+# Points of many dimensions as points of a plane, for maps.
 
 
 def project(points: npt.ArrayLike, method: Projection = "tsne", random_state: int = 0) -> npt.NDArray[np.float64]:
@@ -52,7 +58,7 @@ def project(points: npt.ArrayLike, method: Projection = "tsne", random_state: in
     if rows.ndim != 2 or not np.isfinite(rows).all():
         raise InputError(f"a map needs a matrix of finite numbers; this one has shape {rows.shape}")
     rows = rows - rows.mean(axis=0) if len(rows) else rows
-    if method == "pca" or len(np.unique(rows, axis=0)) < _FEWEST:
+    if method == "pca" or len(np.unique(rows, axis=0)) < _FEWEST_POINTS:
         return _pca(rows)
     placed = tsne(rows, random_state) if method == "tsne" else _umap(rows, random_state)
     placed -= placed.mean(axis=0)
@@ -102,13 +108,7 @@ def _umap(rows: npt.NDArray[np.float64], random_state: int) -> npt.NDArray[np.fl
     return placed.astype(np.float64)
 
 
-Array = npt.NDArray[Any]
-Layout = Literal["tsne", "pca"]
-
-UNLABELLED = "Unlabelled"  # how DataMapPlot calls points of no cluster
-_UNKNOWN = "(unknown)"
-_SMALLEST = 1e-12
-_HOVER = 200  # characters of a document
+# The data of each program.
 
 
 def pyldavis_data(components: Array, vocabulary: Sequence[str], corpus: Corpus, theta: Array) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def pyldavis_data(components: Array, vocabulary: Sequence[str], corpus: Corpus, 
         raise InputError("no document has a word that the model knows, so pyLDAvis has nothing to show")
     topics = _rows_that_sum_to_one(components)
     shares = theta[known].astype(np.float64)
-    shares += _SMALLEST  # a topic that no document has would otherwise have no size
+    shares += _SMALLEST_SHARE  # a topic that no document has would otherwise have no size
     return {
         "topic_term_dists": topics,
         "doc_topic_dists": _rows_that_sum_to_one(shares),
@@ -191,7 +191,7 @@ def topicwizard_file(data: Mapping[str, Any], documents: DocumentTopics) -> dict
     return {
         "topic_data": {**data, "transform": None},
         "document_names": list(documents.ids),
-        "group_labels": [label or _UNKNOWN for label in labels or ()] if known else None,
+        "group_labels": [label or _UNKNOWN_CLASS for label in labels or ()] if known else None,
     }
 
 
@@ -224,7 +224,11 @@ def datamapplot_data(
         SettingError: the coordinates have another shape, or the layout does not exist.
     """
     theta = documents.theta
-    places = document_map(theta, layout, random_state) if coordinates is None else np.asarray(coordinates, np.float32)
+    places = (
+        document_coordinates(theta, layout, random_state)
+        if coordinates is None
+        else np.asarray(coordinates, np.float32)
+    )
     if places.shape != (len(theta), 2) or not np.isfinite(places).all():
         raise SettingError(f"`coordinates` should be {len(theta)} finite pairs; they have the shape {places.shape}")
     if len(theta):
@@ -236,11 +240,11 @@ def datamapplot_data(
         "coordinates": places,
         "labels": np.array([labels[topic] for topic in topics], dtype=object),
         "topics": topics,
-        "hover_text": np.array([" ".join(text.split())[:_HOVER] for text in hover_texts], dtype=object),
+        "hover_text": np.array([" ".join(text.split())[:_HOVER_CHARACTERS] for text in hover_texts], dtype=object),
     }
 
 
-def document_map(theta: Array, layout: Layout = "tsne", random_state: int = 0) -> npt.NDArray[np.float32]:
+def document_coordinates(theta: Array, layout: Layout = "tsne", random_state: int = 0) -> npt.NDArray[np.float32]:
     """Return a place in the plane for each document, (n_docs, 2), from the square roots of theta.
 
     Too few documents for t-SNE are placed by their principal components.
@@ -276,6 +280,27 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         json.dump({name: plain(value) for name, value in data.items()}, file, ensure_ascii=False)
+
+
+def write_topicwizard(path: Path, data: Mapping[str, Any], documents: DocumentTopics) -> None:
+    """Write a file for `topicwizard.app.load_app`, which joblib reads.
+
+    Args:
+        path: the file.
+        data: what `topicwizard_data` returned.
+        documents: the documents with their topics.
+    """
+    import joblib
+
+    with atomic_file(path) as temporary:
+        joblib.dump(topicwizard_file(data, documents), temporary)
+
+
+def write_datamapplot(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write the arrays of `datamapplot_data` as a NumPy archive (.npz), which is read without pickle."""
+    texts = {name: np.array(arrays[name].tolist(), dtype=str) for name in ("labels", "hover_text")}
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **{**arrays, **texts})
 
 
 def _rows_that_sum_to_one(matrix: Array) -> Array:

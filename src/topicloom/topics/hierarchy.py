@@ -8,20 +8,21 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from scipy.cluster.hierarchy import fcluster, linkage, optimal_leaf_ordering
-from scipy.spatial.distance import squareform
 
 from ..display import as_markup, printable
 from ..errors import SettingError
+from ..metrics.coherence import cosines
 from ..ranking import names_or_numbers, topic_word_ids
 from .table import Table
 
-# Which words and topics are near each other as vectors of one space, and which documents differ.
-
 Array = npt.NDArray[Any]
+Method = Literal["average", "complete", "single"]
 
-_PRIOR_TOKENS = 50.0
+_PRIOR_TOKENS = 50.0  # of the shares of all documents, which are mixed with the topics of each word
+_ROWS_AT_ONCE = 1 << 16  # of the matrix whose columns are compared
+_WORDS_OF_NODE = 5
+
+# Words and topics as vectors of one space.
 
 
 def distributional_vectors(components: Array, shares: Array, word_counts: Array) -> tuple[Array, Array]:
@@ -50,14 +51,6 @@ def distributional_vectors(components: Array, shares: Array, word_counts: Array)
     return np.sqrt(mixed).astype(np.float32), np.eye(n_topics, dtype=np.float32)
 
 
-def cosines(rows: Array, vector: Array) -> Array:
-    """Return the cosine of each of the (n, L) rows with an (L,) vector; 0 where one of them is zero."""
-    rows, vector = np.asarray(rows, np.float64), np.asarray(vector, np.float64)
-    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(vector)
-    found: Array = rows @ vector / np.where(lengths > 0, lengths, 1)
-    return found
-
-
 def nearest_of(rows: Array, vector: Array, top_n: int, without: int | None = None) -> list[tuple[int, float]]:
     """Return the rows with the greatest cosine with a vector: (index, cosine), the best first.
 
@@ -67,7 +60,8 @@ def nearest_of(rows: Array, vector: Array, top_n: int, without: int | None = Non
         top_n: how many.
         without: a row that is left out.
     """
-    return most_similar(cosines(rows, vector), top_n, without)
+    similarity = cosines(np.asarray(rows, np.float64), np.asarray(vector, np.float64))
+    return most_similar(similarity, top_n, without)
 
 
 def most_similar(similarity: Array, top_n: int, without: int | None = None) -> list[tuple[int, float]]:
@@ -82,35 +76,6 @@ def most_similar(similarity: Array, top_n: int, without: int | None = None) -> l
     return [(row, float(similarity[row])) for row in order[:top_n]]
 
 
-def diverse(counts: sp.csr_array, relevance: Array, n: int) -> list[int]:
-    """Return documents that are relevant and differ from one another, the best first.
-
-    This is maximal marginal relevance (Carbonell & Goldstein 1998). Relevance, divided by that of the first document,
-    and the largest cosine with a document that is chosen already have equal weights.
-
-    Args:
-        counts: (D, V) the documents.
-        relevance: (D,) positive, the largest first.
-        n: how many.
-    """
-    vectors = sp.csr_array(np.log1p(counts.astype(np.float64)))
-    lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
-    vectors = sp.csr_array(sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors)
-
-    def alike(row: int) -> Array:  # (D,) cosines with one of the documents
-        found: Array = (vectors @ vectors[[row]].T).toarray().ravel()
-        return found
-
-    chosen = [0]
-    nearest = alike(0)
-    while len(chosen) < min(n, counts.shape[0]):
-        score = 0.5 * relevance / relevance[0] - 0.5 * nearest
-        score[chosen] = -np.inf
-        chosen.append(int(score.argmax()))
-        nearest = np.maximum(nearest, alike(chosen[-1]))
-    return chosen
-
-
 def free_names(n_topics: int, words: Sequence[str]) -> list[str]:
     """Return names of topics for a file of words, such as topic_3, that no word has."""
     known = set(words)
@@ -120,10 +85,7 @@ def free_names(n_topics: int, words: Sequence[str]) -> list[str]:
     return [f"{mark}{topic}" for topic in range(n_topics)]
 
 
-Method = Literal["average", "complete", "single"]
-
-_ROWS_AT_ONCE = 1 << 16
-_WORDS = 5
+# The tree of topics.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,6 +128,8 @@ class Hierarchy:
             raise SettingError(f"`n_groups={n_groups!r}` should be a whole number from 1 to {n_topics}")
         if n_topics == 1:
             return [[0]]
+        from scipy.cluster.hierarchy import fcluster
+
         groups = fcluster(self.linkage, distance, "distance") if n_groups is None else self._cut_at(int(n_groups))
         found: dict[int, list[int]] = {}
         for topic in self.order:
@@ -231,7 +195,7 @@ class Hierarchy:
         ]
         return Table.of(rows, "Hierarchy of topics")
 
-    def tree(self, n_groups: int | None = None, n_words: int = _WORDS) -> str:
+    def tree(self, n_groups: int | None = None, n_words: int = _WORDS_OF_NODE) -> str:
         """Return the tree as text, the root first.
 
         Args:
@@ -318,6 +282,9 @@ def hierarchy(
     n_topics = len(components)
     tree = np.empty((0, 4))
     if n_topics > 1:
+        from scipy.cluster.hierarchy import linkage, optimal_leaf_ordering
+        from scipy.spatial.distance import squareform
+
         condensed = squareform(distances, checks=False)
         tree = optimal_leaf_ordering(linkage(condensed, method), condensed)
     shares = np.zeros(2 * n_topics - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +96,18 @@ class Matches:
                 f"the two runs have only {_shared_words(self.n_shared, self.shared_probability)}, so that the edits of "
                 "one mean nothing in the other; replay the edits of a run of similar texts"
             )
+
+    def counterparts(self) -> list[int | None]:
+        """Return the new topic that each topic of the old run has become; None for one that is gone."""
+        found: list[int | None] = [None] * self.similarity.shape[1]
+        for pair in self.pairs:
+            if pair.old is not None:
+                found[pair.old] = pair.topic
+        return found
+
+    def weak(self, old: Collection[int]) -> list[TopicMatch]:
+        """Return the pairs whose old topic is one of these, and whose topics resemble each other little."""
+        return [pair for pair in self.pairs if pair.old in old and pair.similarity < WEAK_MATCH]
 
     def table(self) -> Table:
         """Return a row for each topic, and then one for each old topic that is gone.

@@ -21,13 +21,14 @@ from .table import Table
 
 Array = npt.NDArray[Any]
 
-# The mean of a larger group is resampled in so many random parts of equal size. Their means have the same standard
-# error, and the cost no longer grows with the group.
-_PARTS = 2000
+# A larger group is resampled in this many random parts of equal size. Their mean has the same standard error, and the
+# cost no longer grows with the group.
+_MOST_RESAMPLED = 2000
 _PRIOR_TOKENS = 500.0  # the strength of the prior of `distinctive_words`
-_LEAST_SCORE = 1.96  # of a group's words; not corrected for the number of words, some of which are above 3 by chance
+_LEAST_SCORE = 1.96  # of the words of a group; it is not corrected for many words, so a few exceed 3 by chance
 _NUMBERS_AT_ONCE = 1 << 24  # in an array of tokens by topics
-_TINY = 1e-12
+_SMALLEST_ODDS = 1e-12
+_LARGEST_WRITTEN_IN_FULL = 1e9  # larger whole numbers have an exponent
 
 
 class GroupShares(NamedTuple):
@@ -120,8 +121,8 @@ def _score_interval(mean: Array, scale: Array, level: float) -> tuple[Array, Arr
 def _bootstrap_deviations(rows: Array, n_samples: int, random: np.random.Generator) -> Array:
     """Return by how much the means of bootstrap samples differ from the mean of the (n, K) rows: (n_samples, K)."""
     sizes = np.ones(len(rows))
-    if len(rows) > _PARTS:
-        starts = np.linspace(0, len(rows), _PARTS, endpoint=False).astype(np.intp)
+    if len(rows) > _MOST_RESAMPLED:
+        starts = np.linspace(0, len(rows), _MOST_RESAMPLED, endpoint=False).astype(np.intp)
         rows = np.add.reduceat(rows[random.permutation(len(rows))], starts, axis=0)
         sizes = np.diff(np.append(starts, sizes.sum()))
     n = len(rows)
@@ -185,8 +186,8 @@ def distinctive_words(ours: Array, total: Array) -> Array:
         return scores
     prior = _PRIOR_TOKENS * total[used] / total.sum()
     inside, outside = ours[used] + prior, np.maximum(total[used] - ours[used], 0) + prior
-    odds_inside = inside / (inside.sum() - inside + _TINY)
-    odds_outside = outside / (outside.sum() - outside + _TINY)
+    odds_inside = inside / (inside.sum() - inside + _SMALLEST_ODDS)
+    odds_outside = outside / (outside.sum() - outside + _SMALLEST_ODDS)
     scores[used] = (np.log(odds_inside) - np.log(odds_outside)) / np.sqrt(1 / inside + 1 / outside)
     return scores
 
@@ -213,9 +214,43 @@ def words_of_groups(
     return found
 
 
-# Topics by group: their shares by class, by category or by quantiles of a number, and the topics that differ.
+def words_by_group(
+    counts: sp.csr_array,
+    theta: Array,
+    components: Array,
+    vocabulary: list[str],
+    groups: Array,
+    group_names: Sequence[str],
+    topic: int,
+    column: str,
+    n_words: int = 10,
+) -> Table:
+    """Return the words that each group of documents uses more for a topic than the other groups.
 
-_PLAIN = 1e9  # from here on, whole numbers are written like others
+    Args:
+        counts: (n_docs, V) CSR.
+        theta: (n_docs, K) topic shares.
+        components: (K, V) topics, whose rows sum to 1.
+        vocabulary: the V words.
+        groups: (n_docs,) the group of each document; -1 for none.
+        group_names: the G names.
+        topic: the number of the topic.
+        column: what the column with the names of the groups is called.
+        n_words: the number of words for each group.
+
+    Returns:
+        a table with this column, word, score (see `distinctive_words`) and tokens (expected).
+    """
+    expected = group_word_counts(counts, theta, components, groups, len(group_names), topic)
+    rows = [
+        {column: name, "word": word, "score": score, "tokens": tokens}
+        for name, words in zip(group_names, words_of_groups(expected, vocabulary, n_words), strict=True)
+        for word, score, tokens in words
+    ]
+    return Table.of(rows, f"Words of topic {topic} by {column}", (column, "word", "score", "tokens"))
+
+
+# Topics by group: their shares by class, by category or by quantiles of a number, and the topics that differ.
 
 
 @dataclass(frozen=True)
@@ -426,7 +461,7 @@ def quantile_groups(values: Array, n_groups: int = 4) -> tuple[npt.NDArray[np.in
 
 def _written(value: float, digits: int) -> str:
     """Return a number with so many significant digits; a whole number with all of them, unless it is very large."""
-    return f"{value:.0f}" if value.is_integer() and abs(value) < _PLAIN else f"{value:.{digits}g}"
+    return f"{value:.0f}" if value.is_integer() and abs(value) < _LARGEST_WRITTEN_IN_FULL else f"{value:.{digits}g}"
 
 
 def _kruskal(column: Array, codes: Array) -> float | None:

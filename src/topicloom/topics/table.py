@@ -310,6 +310,34 @@ def with_covariates(columns: Mapping[str, Any], documents: DocumentTopics) -> di
     return first | covariates | rest
 
 
+def document_table(documents: DocumentTopics, *, texts: bool = False) -> Table:
+    """Return a row for each document.
+
+    The columns are id; label, time and the covariates (where they are known); topic, the largest; its share; theta as
+    topic_0, topic_1, ...; and text (where it is known). A document without a known word has no topic.
+
+    Args:
+        documents: the documents with their topics.
+        texts: whether there is a column with the texts.
+    """
+    main = documents.main_topics
+    known: dict[str, Sequence[Any] | None] = {
+        "id": documents.ids,
+        "label": documents.labels,
+        "time": None if documents.times is None else [_iso(time) for time in documents.times],
+        "topic": main,
+        "share": [None if k is None else float(row[k]) for k, row in zip(main, documents.theta, strict=True)],
+    }
+    known |= {f"topic_{k}": column.astype(float).tolist() for k, column in enumerate(documents.theta.T)}
+    known["text"] = documents.texts if texts else None
+    columns = with_covariates({name: column for name, column in known.items() if column is not None}, documents)
+    return Table({name: plain_column(column) for name, column in columns.items()}, "Topics of the documents")
+
+
+def _iso(time: np.datetime64) -> str | None:
+    return None if np.isnat(time) else str(np.datetime_as_string(time, "s"))
+
+
 def describe(
     topics: HasTopics, shares: Iterable[float] | None, top_n: int, relevance: float | None = None
 ) -> list[Topic]:

@@ -1,9 +1,12 @@
-"""Topics: the topics of a fitted model together with documents, to look at and to work with."""
+"""Topics: the topics of a fitted model together with documents, to read, compare, edit and export.
+
+What a method computes stands in the module of its subject, as functions of arrays, and is loaded when it is first used:
+`typical`, `coloured`, `hierarchy`, `trends`, `shares`, `matching`, `naming` and `export`.
+"""
 
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -16,123 +19,230 @@ import numpy.typing as npt
 
 from ..corpus import Corpus
 from ..display import html_table
-from ..embeddings.word_vectors import WordVectors
 from ..errors import InputError, SettingError
-from ..files import as_path, atomic_file, read_whole
+from ..files import as_path, read_whole
 from ..messages import counted, nearest, similar
 from ..metrics import document_npmi
 from ..settings import require_whole
 from ..text import Pretokenized
-from ..text.tokenizing import excerpt, token_spans, with_allowed, without_html
-from . import export
-from .coloured import ColouredText, Token
+from ..text.tokenizing import excerpt, with_allowed, without_html
 from .document_topics import DocumentTopics
 from .edits import numbers_in
-from .hierarchy import (
-    Hierarchy,
-    Method,
-    distributional_vectors,
-    diverse,
-    free_names,
-    hierarchy,
-    most_similar,
-    nearest_of,
-    topic_distances,
-)
-from .matching import DEFAULT_THRESHOLD, WEAK_MATCH, Matches, match
-from .naming import (
-    Namer,
-    Phrase,
-    Rule,
-    check_rule,
-    distinct,
-    names_by_function,
-    names_by_phrase,
-    names_by_words,
-    phrases_of,
-)
+from .matching import DEFAULT_THRESHOLD, Matches, match
 from .saved import CONFIG, SavedTopics, find_model, load_model, load_model_of, read_stored, read_topics
-from .shares import ByGroup, by_group, group_word_counts, groups_of, words_of_groups
-from .table import Table, plain_column, with_covariates
-from .trends import OverTime, over_time, period_name, periods_of
+from .table import Table, document_table
 
 if TYPE_CHECKING:
     import pandas
 
-
-# View: what the methods of `Topics` that are spread over modules know of it.
-
-Array = npt.NDArray[Any]
-
-
-class View(ABC):
-    """Documents with the topics of a model; `Topics` defines what is abstract here."""
-
-    corpus: Corpus
-    documents: DocumentTopics
-
-    @property
-    @abstractmethod
-    def model(self) -> Any:
-        """The fitted model."""
-
-    @property
-    @abstractmethod
-    def names(self) -> list[str]:
-        """The K names of the topics."""
-
-    @property
-    @abstractmethod
-    def given_names(self) -> list[str | None]:
-        """The name that each topic was given; None for one without."""
-
-    @property
-    @abstractmethod
-    def components(self) -> Array:
-        """(K, V) the topics."""
-
-    @property
-    @abstractmethod
-    def vocabulary(self) -> list[str]:
-        """The V words."""
-
-    @property
-    @abstractmethod
-    def word_counts(self) -> Array:
-        """(V,) the tokens of each word in the training documents."""
-
-    @property
-    @abstractmethod
-    def shares(self) -> Array:
-        """(K,) the mean of theta over the documents that are not empty."""
-
-    @abstractmethod
-    def number_of(self, topic: Any) -> int:
-        """Return the number of a topic, which is given by number or name."""
-
-    @abstractmethod
-    def words_of(self, topic: Any, n: int = 10, relevance: float | None = None) -> list[tuple[str, float]]:
-        """Return the words that stand for a topic with their probabilities, best first."""
-
-
-# Reading: the methods of `Topics` that show what topics are about: words, documents, tokens and search.
+    from ..embeddings.word_vectors import WordVectors
+    from .coloured import ColouredText
+    from .export import Layout
+    from .hierarchy import Hierarchy, Method
+    from .naming import Namer, Phrase, Rule
+    from .shares import ByGroup
+    from .trends import OverTime
 
 logger = logging.getLogger("topicloom")
 
-Kind = Literal["typical", "diverse", "recent"]
+Array = npt.NDArray[Any]
+Selection = Literal["typical", "diverse", "recent"]  # of documents of a topic
 
-_TOP_WORDS = 10  # of a topic, for its coherence and exclusivity
-_SHORT = 10.0  # tokens; the shares of documents of this length count half
-_CANDIDATES = 20  # times n documents, among which diverse ones are chosen
+_MEASURED_WORDS = 10  # of a topic, for its coherence and exclusivity
 _NAMING_WORDS, _NAMING_DOCUMENTS = 50, 100  # of a topic, from which its name is made
-_TYPICAL_WORDS = 8  # words of a document that are most typical of a topic
-_NAMED = 10  # unknown words in a message
+_UNKNOWN_WORDS_SHOWN = 10  # in a message
 
 
-class Reading(View):
-    """Methods of a view that show what its topics are about."""
+class Topics:
+    """The topics of a fitted model together with documents, to read, edit, name and export them.
 
-    _topics: SavedTopics
+    `Topics(model, corpus)` takes a model and documents, and `Topics.from_run("runs/news")` reads a run. To read topics,
+    see `table`, `documents_of`, `find_topics`, `over_time`, `by`, `hierarchy` and `match`. The methods `merge`, `drop`,
+    `split`, `rename`, `name` and `replay` return a new object and leave this one as it is.
+
+    Args:
+        model: a fitted model.
+        X: documents in any form that `infer` of the model takes, such as a Corpus or a list of texts; usually those of
+            training.
+
+    Attributes:
+        corpus: the documents as a Corpus over the model's words: counts, ids, labels, times, texts and covariates.
+        documents: the same documents with their topics: theta (n_docs, K), `empty` and the fields.
+
+    Raises:
+        InputError: X cannot be used.
+        SettingError: `model` is not a model.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+        >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+        >>> topics
+        Topics(3 topics, 24 documents)
+        >>> [sorted(word for word, _ in topics.words_of(k, 3)) for k in topics.find_topics("cat")["topic"][:1]]
+        [['cat', 'dog', 'mouse']]
+    """
+
+    # Making it from a model or a run.
+
+    def __init__(self, model: Any, X: Any) -> None:
+        corpus = _fitted(model).documents(X)
+        self._set(partial(_itself, model), _topics_of(model), corpus, model.infer(corpus))
+
+    def _set(self, load: Callable[[], Any], topics: SavedTopics, corpus: Corpus, documents: DocumentTopics) -> None:
+        self._load, self._topics = load, topics
+        self.corpus, self.documents = corpus, documents
+
+    @classmethod
+    def of(cls, model: Any, corpus: Corpus, documents: DocumentTopics) -> Topics:
+        """Return a view of documents whose topics are known already.
+
+        Args:
+            model: a fitted model.
+            corpus: documents over the model's words.
+            documents: what `model.infer(corpus)` returned.
+
+        Raises:
+            SettingError: `model` is not a model.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> model = tl.LDA(3, random_state=0).fit(texts)
+            >>> corpus = model.documents(texts)
+            >>> tl.Topics.of(model, corpus, model.infer(corpus))
+            Topics(3 topics, 24 documents)
+        """
+        _fitted(model)
+        view = cls.__new__(cls)
+        view._set(partial(_itself, model), _topics_of(model), corpus, documents)
+        return view
+
+    @classmethod
+    def from_run(cls, run: str | Path, *, device: str = "auto", allow: Iterable[str] = ()) -> Topics:
+        """Read a run directory, with the documents that it keeps.
+
+        The model itself, and PyTorch with it, is loaded when it is first needed, such as to infer or to edit topics.
+
+        Args:
+            run: what `topicloom train` wrote.
+            device: where the model runs: "cpu", "cuda" or "mps"; "auto" is a GPU if there is one.
+            allow: the names of modules outside the package that may be imported, for a model class or a tokenizer of
+                your own.
+
+        Raises:
+            InputError: the directory holds no run, one without documents, or a damaged one.
+
+        Examples:
+            `tl.Topics.from_run("runs/news")` reads a run. A directory without one is refused:
+
+            >>> import topicloom as tl
+            >>> tl.Topics.from_run("no/run")
+            Traceback (most recent call last):
+            topicloom.errors.ModelFileError: no/run does not exist; check the path
+        """
+        run, allow = as_path(run, "run"), allow if isinstance(allow, str) else tuple(allow)
+
+        def read() -> tuple[SavedTopics, Corpus, DocumentTopics]:
+            topics = read_topics(run)
+            return topics, *read_stored(run, topics.vocabulary, len(topics.components))
+
+        topics, corpus, documents = read_whole([find_model(run) / CONFIG], read)
+        corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
+        view = cls.__new__(cls)
+        view._set(partial(load_model_of, topics, run.absolute(), device, allow), topics, corpus, documents)
+        return view
+
+    # The model and its topics.
+
+    @cached_property
+    def model(self) -> Any:
+        """The fitted model."""
+        return self._load()
+
+    @property
+    def edits(self) -> list[dict[str, Any]]:
+        """The edits of the topics since training, such as [{"merge": [3, 7]}]; `apply` takes such a list."""
+        found: list[dict[str, Any]] = self.model.edits
+        return found
+
+    @property
+    def n_topics(self) -> int:
+        """The number of topics K."""
+        return len(self.components)
+
+    @property
+    def components(self) -> Array:
+        """(K, V) the topics, whose rows are distributions over the words."""
+        return self._topics.components
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The V words."""
+        return self._topics.vocabulary
+
+    @property
+    def word_counts(self) -> Array:
+        """(V,) the tokens of each word in the training documents."""
+        return self._topics.word_counts
+
+    @cached_property
+    def names(self) -> list[str]:
+        """A name for each topic: the one that it was given, or else its first three words."""
+        return self._topics.topic_names
+
+    @property
+    def given_names(self) -> list[str | None]:
+        """The name that each topic was given; None for one without."""
+        return self._topics.given_names
+
+    @cached_property
+    def shares(self) -> Array:
+        """(K,) the mean of theta over the documents that are not empty."""
+        return self.documents.shares
+
+    def __len__(self) -> int:
+        return self.n_topics
+
+    def __repr__(self) -> str:
+        return f"Topics({counted(self.n_topics, 'topic')}, {counted(len(self.documents), 'document')})"
+
+    def _repr_html_(self) -> str:
+        rows = zip(range(self.n_topics), self.shares.tolist(), self.names, self._topics.topics(), strict=True)
+        return html_table(
+            ["topic", "share", "name", "words"], [[k, f"{s:.1%}", *rest] for k, s, *rest in rows], repr(self)
+        )
+
+    def number_of(self, topic: Any) -> int:
+        """Return the number of a topic.
+
+        Args:
+            topic: its number, or its name.
+
+        Raises:
+            InputError: there is no such topic.
+            SettingError: `topic` is neither a number nor a name.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.rename({2: "weather"}).number_of("weather")
+            2
+        """
+        if isinstance(topic, str):
+            if topic in self.names:
+                return self.names.index(topic)
+            shown = (f"{number} {name!r}" for number, name in enumerate(self.names))  # a default name has commas
+            raise InputError(f"there is no topic named {topic!r}; {nearest(topic, self.names, shown)}")
+        if isinstance(topic, bool) or not isinstance(topic, Integral):
+            raise SettingError(f"`topic` should be the number or the name of a topic; it is {topic!r:.60}")
+        number = int(topic)
+        if not 0 <= number < self.n_topics:
+            raise InputError(f"there is no topic {number}; the topics are 0 to {self.n_topics - 1}")
+        return number
+
+    # Reading: the words and the documents of topics, and the topics of words and documents.
 
     def table(self, n_words: int = 10, n_documents: int = 3) -> Table:
         """Return a row for each topic.
@@ -146,12 +256,22 @@ class Reading(View):
             whose main topic it is), words, representative (the ids of the most typical documents), coherence (NPMI of
             ten words over all documents) and exclusivity (the mean over ten words of p(w | k) / sum_j p(w | j), after
             Bischof & Airoldi 2012).
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.table()["documents"]
+            [8, 8, 8]
         """
-        components, ids = self._topics.components, self._topics.word_ids(_TOP_WORDS)
+        from .typical import typical_documents
+
+        components, ids = self.components, self._topics.word_ids(_MEASURED_WORDS)
         mains = [main for main in self.documents.main_topics if main is not None]
         counts = np.bincount(np.array(mains, np.intp), minlength=len(components))
         in_topic = np.take_along_axis(components, ids, axis=1).astype(np.float64)  # (K, 10)
         in_all = components.sum(axis=0, dtype=np.float64)[ids]
+        typical = (typical_documents(*self._weighted_documents, k)[:n_documents] for k in range(len(components)))
         return Table(
             {
                 "topic": list(range(len(components))),
@@ -159,15 +279,79 @@ class Reading(View):
                 "share": [float(share) for share in self.shares],
                 "documents": counts.tolist(),
                 "words": self._topics.topics(n_words),
-                "representative": [
-                    [self.documents.ids[row] for row in self._typical(k)[:n_documents]] for k in range(len(components))
-                ],
+                "representative": [[self.documents.ids[row] for row in rows] for rows in typical],
                 "coherence": document_npmi(ids.tolist(), self.corpus.counts).per_topic.tolist(),
                 "exclusivity": (in_topic / np.maximum(in_all, 1e-300)).mean(axis=1).tolist(),
             }
         )
 
-    def documents_of(self, topic: Any, n: int = 5, kind: Kind = "typical", *, length: int | None = None) -> Table:
+    def topic_table(self, n_words: int = 10, n_documents: int = 3) -> pandas.DataFrame:
+        """Return a data frame with a row for each topic.
+
+        The columns are topic, name, share, documents, words, representative, coherence and exclusivity; `table` returns
+        the same without pandas, and describes them.
+
+        Args:
+            n_words: the number of words of a topic.
+            n_documents: the number of representative documents of a topic.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.topic_table().shape
+            (3, 8)
+        """
+        return self.table(n_words, n_documents).to_pandas()
+
+    def words_of(self, topic: Any, n: int = 10, relevance: float | None = None) -> list[tuple[str, float]]:
+        """Return the words that stand for a topic with their probabilities p(w|k), best first.
+
+        Args:
+            topic: the number or the name of a topic.
+            n: how many words.
+            relevance: 1 ranks words by probability, 0 by lift (p(w|k) / p(w)); Sievert & Shirley (2014) recommend 0.6.
+                None is 0.5, with little effect of the lift of rare words.
+
+        Raises:
+            InputError: there is no such topic.
+            SettingError: `n` is not a whole number from 1, or `relevance` is not from 0 to 1.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> len(topics.words_of(0, 3))
+            3
+        """
+        k = self.number_of(topic)
+        words = self._topics.word_ids(n, relevance)[k]
+        return [(self.vocabulary[word], float(self.components[k, word])) for word in words]
+
+    def word_table(self, n_words: int = 20) -> Table:
+        """Return the words of all topics: topic, name, rank, word, probability.
+
+        Args:
+            n_words: the number of words of a topic.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.word_table(2)["rank"]
+            [1, 2, 1, 2, 1, 2]
+        """
+        rows = [
+            {"topic": k, "name": self.names[k], "rank": rank, "word": word, "probability": probability}
+            for k in range(len(self.components))
+            for rank, (word, probability) in enumerate(self.words_of(k, n_words), 1)
+        ]
+        return Table.of(rows, "Words of the topics")
+
+    def documents_of(self, topic: Any, n: int = 5, kind: Selection = "typical", *, length: int | None = None) -> Table:
         """Return documents of a topic with the words in them that are most typical of it.
 
         Args:
@@ -185,19 +369,30 @@ class Reading(View):
         Raises:
             InputError: there is no such topic, or no document has a time for "recent".
             SettingError: `n` or `kind` cannot have its value.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topic_of_rain = topics.find_topics("rain")["topic"][0]
+            >>> topics.documents_of(topic_of_rain, 2)["text"]
+            ['rain sun snow', 'rain sun snow']
         """
+        from . import typical
+
         k = self.number_of(topic)
         require_whole("n", n)
-        choices: dict[str, Callable[[int, int], Array]] = {
-            "typical": lambda k, n: self._typical(k)[:n],
-            "diverse": self._diverse,
-            "recent": self._recent,
-        }
-        if kind not in choices:
-            raise SettingError(f"`kind` should be one of {', '.join(get_args(Kind))}; it is {kind!r}")
+        if kind not in get_args(Selection):
+            raise SettingError(f"`kind` should be one of {', '.join(get_args(Selection))}; it is {kind!r}")
         found = self.documents
+        if kind == "typical":
+            chosen = typical.typical_documents(*self._weighted_documents, k)[: int(n)]
+        elif kind == "diverse":
+            chosen = typical.diverse_documents(*self._weighted_documents, self.corpus.counts, k, int(n))
+        else:
+            chosen = typical.recent_documents(found.theta, found.times, found.empty, k, int(n))
         rows = []
-        for row in choices[kind](k, int(n)).tolist():
+        for row in chosen.tolist():
             words = self._typical_words(row, k)
             text = None if found.texts is None else found.texts[row]
             time = None if found.times is None or np.isnat(found.times[row]) else found.times[row].item()
@@ -215,6 +410,24 @@ class Reading(View):
         columns = ("document", "id", "share", "label", "time", "words", "text")
         return Table.of(rows, f"The {kind} documents of topic {k}, {self.names[k]}", columns)
 
+    def document_table(self, *, texts: bool = False) -> Table:
+        """Return a row for each document.
+
+        The columns are id; label, time and the covariates (where they are known); topic, the largest; its share; and
+        theta as topic_0, topic_1, ... A document without a known word has no topic.
+
+        Args:
+            texts: whether the last column has the texts, if they are known.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> list(topics.document_table().columns)
+            ['id', 'topic', 'share', 'topic_0', 'topic_1', 'topic_2']
+        """
+        return document_table(self.documents, texts=texts)
+
     def topics_of(self, document: Any) -> ColouredText:
         """Return the tokens of a document with their topics, in colours on a terminal and in a notebook.
 
@@ -226,17 +439,25 @@ class Reading(View):
 
         Raises:
             InputError: there is no such document, or the model knows no word of the text.
+            SettingError: `document` is neither a number nor a text.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> [token.word for token in topics.topics_of("The cat and the dog").tokens if token.topic is not None]
+            ['cat', 'dog']
         """
         row = self._row_of(document)
-        if row is None:
-            corpus = self.model.documents([document])
-            if document.strip() and corpus.is_empty[0]:
-                clue = similar(document, self.documents.ids[:10_000]) or "give another id or text"
-                raise InputError(
-                    f"there is no document {document!r:.60}, and if it is a text, the model knows no word of it; {clue}"
-                )
-            return self._coloured(corpus, self.model.infer(corpus), 0)
-        return self._coloured(self.corpus, self.documents, row)
+        if row is not None:
+            return self._coloured(self.corpus, self.documents, row)
+        corpus = self.model.documents([document])
+        if document.strip() and corpus.is_empty[0]:
+            clue = similar(document, self.documents.ids[:10_000]) or "give another id or text"
+            raise InputError(
+                f"there is no document {document!r:.60}, and if it is a text, the model knows no word of it; {clue}"
+            )
+        return self._coloured(corpus, self.model.infer(corpus), 0)
 
     def find_topics(self, query: str, n: int = 5) -> Table:
         """Return the topics of a word or of a text. A warning names the words of a text that the model does not know.
@@ -251,7 +472,15 @@ class Reading(View):
 
         Raises:
             InputError: the model knows no word of the query, or it is empty.
-            SettingError: `n` is not a whole number from 1.
+            SettingError: `n` is not a whole number from 1, or `query` is not a text.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> found = topics.find_topics("loan")
+            >>> found["weight"][0] > 0.8
+            True
         """
         require_whole("n", n)
         if not isinstance(query, str):
@@ -262,181 +491,19 @@ class Reading(View):
         if word is None:
             found = self.model.infer([query])
             if found.empty[0]:
-                clue = similar(query.strip(), self._topics.vocabulary) or "give other words"
+                clue = similar(query.strip(), self.vocabulary) or "give other words"
                 raise InputError(f"the model knows no word of {query.strip()!r:.60}; {clue}")
             self._warn_of_unknown(query)
             weights = found.theta[0]
         else:
-            likely = self._topics.components[:, word] * np.maximum(self.shares, 1e-12)
+            likely = self.components[:, word] * np.maximum(self.shares, 1e-12)
             weights = likely / max(float(likely.sum()), 1e-300)
-        words = self._topics.topics(_TOP_WORDS)
+        words = self._topics.topics()
         order = np.argsort(-weights, kind="stable")[:n].tolist()
         rows = [{"topic": k, "name": self.names[k], "weight": float(weights[k]), "words": words[k]} for k in order]
         return Table.of(rows, f"Topics of {query.strip()!r:.60}", ("topic", "name", "weight", "words"))
 
-    def _names_by(
-        self, rule: Rule | Namer, topics: Sequence[int], n_words: int, n_documents: int, length: int
-    ) -> dict[int, str]:
-        """Return names for topics; see `Topics.name`."""
-        if callable(rule):
-            words = self._topics.topics(n_words)
-            texts: list[list[str]] = [[] for _ in words]
-            if self.documents.texts is not None:
-                for k in topics:
-                    texts[k] = list(self.documents_of(k, n_documents, length=length)["text"])
-            return names_by_function(rule, words, texts, topics)
-        ranked = self._topics.word_ids(_NAMING_WORDS)
-        names = names_by_words(self._topics.components, ranked.tolist(), self._topics.vocabulary)
-        if rule == "phrase" and self.documents.texts is not None:
-            names = names_by_phrase([self._phrases(k, ranked[k]) for k in range(len(names))], names)
-        return {k: names[k] for k in topics}
-
-    def _phrases(self, k: int, ranked: Array) -> list[list[Phrase]]:
-        """Return the phrases of the most typical documents of a topic, which consist of its words."""
-        texts = self.documents.texts
-        assert texts is not None
-        known = frozenset(self._topics.vocabulary[word] for word in ranked)
-        found = []
-        for row in self._typical(k)[:_NAMING_DOCUMENTS].tolist():
-            text = texts[row]
-            found.append(phrases_of(text, self._split(text) or [], known))
-        return found
-
-    # Helpers.
-
-    @cached_property
-    def _tokens(self) -> Array:
-        counts: Array = np.asarray(self.corpus.counts.sum(axis=1)).ravel()
-        return counts
-
-    def _candidates(self, k: int) -> Array:
-        share = np.asarray(self.documents.theta[:, k])
-        rows: Array = np.flatnonzero((share > 1 / self.documents.theta.shape[1]) & ~self.documents.empty)
-        return rows
-
-    def _relevance(self, rows: Array, k: int) -> Array:
-        tokens = self._tokens[rows]
-        relevance: Array = np.asarray(self.documents.theta[rows, k], np.float64) * tokens / (tokens + _SHORT)
-        return relevance
-
-    def _typical(self, k: int) -> Array:
-        rows = self._candidates(k)
-        order: Array = rows[np.argsort(-self._relevance(rows, k), kind="stable")]
-        return order
-
-    def _diverse(self, k: int, n: int) -> Array:
-        rows = self._typical(k)[: _CANDIDATES * n]
-        if not len(rows):
-            return rows
-        picked: Array = rows[diverse(self.corpus.counts[rows], self._relevance(rows, k), n)]
-        return picked
-
-    def _recent(self, k: int, n: int) -> Array:
-        times = self.documents.times
-        if times is None or np.isnat(times).all():
-            raise InputError(
-                "no document has a time, so none is recent; times are given when the corpus is made: --timestamp "
-                "COLUMN of train, or timestamps=... of Corpus"
-            )
-        mains = np.asarray(self.documents.theta).argmax(axis=1)
-        rows = np.flatnonzero((mains == k) & ~self.documents.empty & ~np.isnat(times))
-        latest: Array = rows[np.argsort(-times[rows].astype(np.int64), kind="stable")][:n]
-        return latest
-
-    def _typical_words(self, row: int, k: int) -> list[str]:
-        """Return the words of a document that are most typical of a topic, best first."""
-        counts = self.corpus.counts
-        place = slice(counts.indptr[row], counts.indptr[row + 1])
-        words = counts.indices[place]
-        share = self._responsibilities(self.documents.theta[row], words)[:, k]
-        usual = self._topics.word_counts[words] / max(float(self._topics.word_counts.sum()), 1.0)
-        lift = np.log(np.maximum(self._topics.components[k, words], 1e-12) / np.maximum(usual, 1e-12))
-        score = counts.data[place] * share * lift
-        order = np.argsort(-score, kind="stable")[:_TYPICAL_WORDS]
-        return [self._topics.vocabulary[words[place]] for place in order if score[place] > 0]
-
-    def _responsibilities(self, theta: Array, words: Array) -> Array:
-        """Return p(k | w, d) of words, (n, K), given theta (K,)."""
-        both = np.asarray(theta, np.float64) * self._topics.components[:, words].T
-        weights: Array = both / np.maximum(both.sum(axis=1, keepdims=True), 1e-300)
-        return weights
-
-    def _coloured(self, corpus: Corpus, found: DocumentTopics, row: int) -> ColouredText:
-        theta = np.asarray(found.theta[row], np.float64)
-        text = None if found.texts is None else found.texts[row]
-        place = self._places
-        split = None if text is None else self._split(text)
-        if corpus.fields.tokens is not None:
-            words, text = list(corpus.fields.tokens[row]), None
-        elif split is None:
-            begin, end = corpus.counts.indptr[row : row + 2]
-            words, text = [corpus.vocabulary[word] for word in corpus.counts.indices[begin:end]], None
-        else:
-            words = split
-            assert text is not None
-            text = without_html(text) if getattr(corpus.tokenizer, "strip_html", False) else text
-        spans = [None] * len(words) if text is None else token_spans(text, words)
-        known = np.array([place.get(word, -1) for word in words], np.intp)
-        weights = np.zeros((len(words), len(theta)))
-        weights[known >= 0] = self._responsibilities(theta, known[known >= 0])
-        best = weights.argmax(axis=1)
-        tokens = [
-            Token(word, int(best[i]) if known[i] >= 0 else None, float(weights[i, best[i]]), spans[i])
-            for i, word in enumerate(words)
-        ]
-        return ColouredText(text, tokens, theta, weights, list(self.names))
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {word: place for place, word in enumerate(self._topics.vocabulary)}
-
-    def _known_word(self, query: str) -> int | None:
-        """Return the column of a query that is a single word which the model knows."""
-        written = query.strip()
-        if written in self._places:
-            return self._places[written]
-        tokens = self._split(written)
-        return self._places.get(tokens[0]) if tokens is not None and len(tokens) == 1 else None
-
-    def _warn_of_unknown(self, text: str) -> None:
-        tokens = dict.fromkeys(self._split(text) or ())
-        unknown = [token for token in tokens if token not in self._places]
-        if unknown:
-            named = ", ".join(map(repr, unknown[:_NAMED])) + (", ..." if unknown[_NAMED:] else "")
-            logger.warning("words that the model does not know are left out: %s", named)
-
-    def _split(self, text: str) -> list[str] | None:
-        """Return the tokens of a text; None if the tokenizer is not here, or takes tokens only."""
-        if isinstance(self.corpus.tokenizer, Pretokenized):
-            return None
-        try:
-            return list(self.corpus.tokenizer(text))
-        except InputError:  # a tokenizer of the user's own, which is not saved
-            return None
-
-    def _row_of(self, document: Any) -> int | None:
-        """Return the row of a document by its number or id; None for a new text."""
-        if isinstance(document, str):
-            return self._rows.get(document)
-        if isinstance(document, bool) or not isinstance(document, int | np.integer):
-            raise SettingError(f"`document` should be a number, an id or a text; it is {document!r:.60}")
-        if not 0 <= document < len(self.documents):
-            known = f"the documents are 0 to {len(self.documents) - 1}" if len(self.documents) else "this view has none"
-            raise InputError(f"there is no document {document}; {known}")
-        return int(document)
-
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        return {name: row for row, name in reversed(list(enumerate(self.documents.ids)))}
-
-
-# Analyses: the methods of `Topics` that compare topics, over time, by group and with those of another run.
-#
-# Each passes the documents of the view to a function of arrays, which has a module of its own.
-
-
-class Analyses(View):
-    """Methods of a view that compare its topics."""
+    # Comparing: with each other, over time, by group and with those of another run.
 
     def hierarchy(self, *, word_weight: float = 0.5, method: Method = "average", n_words: int = 10) -> Hierarchy:
         """Return the tree of topics that belong together, by the words and the documents that they share.
@@ -448,7 +515,16 @@ class Analyses(View):
 
         Raises:
             SettingError: an argument cannot have its value.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> sorted(len(group) for group in topics.hierarchy().cut(2))
+            [1, 2]
         """
+        from .hierarchy import hierarchy
+
         return hierarchy(
             self.components, self.documents.theta, self.word_counts, self.vocabulary, empty=self.documents.empty,
             names=self.names, word_weight=word_weight, method=method, top_n=n_words,
@@ -468,7 +544,17 @@ class Analyses(View):
         Raises:
             InputError: no document has a time.
             SettingError: an argument cannot have its value.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> corpus = tl.Corpus.from_texts(texts, timestamps=["2020-01-05", "2021-03-01", "2022-07-09"] * 8)
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(corpus), corpus)
+            >>> topics.over_time("year").period_names
+            ['2020', '2021', '2022']
         """
+        from .trends import over_time
+
         return over_time(
             self.documents.theta, self.documents.times, period, empty=self.documents.empty, names=self.names,
             level=level, n_samples=n_samples, random_state=random_state,
@@ -479,23 +565,47 @@ class Analyses(View):
 
         Args:
             topic: its number or its name.
-            period: as for `over_time`.
+            period: "day", "week", "month", "quarter" or "year"; "auto" gives at most 40 periods.
             n_words: the number of words for each period.
 
         Returns:
-            a table with the columns period, word, score (see `distinctive_words`) and tokens (expected).
+            a table with the columns period, word, score and tokens (expected). The score is the z-value of the log odds
+            ratio with an informative Dirichlet prior (Monroe, Colaresi & Quinn 2008); words below 1.96 are left out.
 
         Raises:
             InputError: there is no such topic, or no document has a time.
+            SettingError: there is no such period.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> corpus = tl.Corpus.from_texts(texts, timestamps=["2020-01-05", "2021-03-01", "2022-07-09"] * 8)
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(corpus), corpus)
+            >>> list(topics.words_over_time(0, "year").columns)
+            ['period', 'word', 'score', 'tokens']
         """
+        from .trends import period_name, periods_of
+
         period, starts, codes = periods_of(self.documents.times, period)
         return self._words_by(topic, "period", codes, [period_name(start, period) for start in starts], n_words)
 
     def by_class(self, **options: Any) -> ByGroup:
-        """Return the shares of topics by class with intervals; `options` as for `by`.
+        """Return the shares of topics by class with intervals.
+
+        Args:
+            options: the arguments `level`, `n_samples` and `random_state` of `by`.
 
         Raises:
             InputError: no document has a class.
+            SettingError: an argument cannot have its value.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> corpus = tl.Corpus.from_texts(texts, labels=["animals", "weather", "money"] * 8)
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(corpus), corpus)
+            >>> topics.by_class().groups
+            ['animals', 'money', 'weather']
         """
         return self.by("class", **options)
 
@@ -514,12 +624,23 @@ class Analyses(View):
             covariate: its name, or "class" for the documents' labels.
             n_groups: the number of groups into which numbers are divided at their quantiles.
             level: the probability of the intervals.
-            n_samples, random_state: as for `over_time`.
+            n_samples: the number of bootstrap samples.
+            random_state: a seed.
 
         Raises:
             InputError: the documents have no such covariate.
             SettingError: an argument cannot have its value.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> corpus = tl.Corpus.from_texts(texts, covariates={"stars": [1.0, 2.0, 5.0] * 8})
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(corpus), corpus)
+            >>> topics.by("stars")
+            ByGroup(3 groups by stars, 3 topics)
         """
+        from .shares import by_group, groups_of
+
         groups, group_names = groups_of(self.documents.fields, covariate, n_groups)
         return by_group(
             self.documents.theta, groups, group_names, covariate, empty=self.documents.empty, names=self.names,
@@ -531,15 +652,27 @@ class Analyses(View):
 
         Args:
             topic: its number or its name.
-            covariate, n_groups: as for `by`.
+            covariate: its name, or "class" for the documents' labels.
             n_words: the number of words for each group.
+            n_groups: the number of groups into which numbers are divided at their quantiles.
 
         Returns:
-            a table with the columns group, word, score (see `distinctive_words`) and tokens (expected).
+            a table with the columns group, word, score and tokens (expected). The score is the z-value of the log odds
+            ratio with an informative Dirichlet prior (Monroe, Colaresi & Quinn 2008); words below 1.96 are left out.
 
         Raises:
             InputError: there is no such topic, or the documents have no such covariate.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> corpus = tl.Corpus.from_texts(texts, labels=["animals", "weather", "money"] * 8)
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(corpus), corpus)
+            >>> list(topics.words_by(0).columns)
+            ['group', 'word', 'score', 'tokens']
         """
+        from .shares import groups_of
+
         groups, group_names = groups_of(self.documents.fields, covariate, n_groups)
         return self._words_by(topic, "group", groups, group_names, n_words)
 
@@ -556,6 +689,13 @@ class Analyses(View):
         Raises:
             InputError: there is no such run, or the runs have no word in common.
             SettingError: `threshold` is not from 0 to 1, or `other` is no run.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics, later = (tl.Topics(tl.LDA(3, random_state=seed).fit(texts), texts) for seed in (0, 1))
+            >>> later.match(topics)
+            Matches(3 topics matched, 0 new, 0 gone)
         """
         components, vocabulary, names, given = _topics_and_names(other)
         return match(
@@ -563,132 +703,24 @@ class Analyses(View):
             old_names=names, given=given,
         )  # fmt: skip
 
-    def _words_by(self, topic: Any, column: str, groups: Array, group_names: Sequence[str], n_words: int) -> Table:
-        k = self.number_of(topic)
-        counts = group_word_counts(
-            self.corpus.counts, self.documents.theta, self.components, groups, len(group_names), k
-        )
-        rows = [
-            {column: name, "word": word, "score": score, "tokens": tokens}
-            for name, words in zip(group_names, words_of_groups(counts, self.vocabulary, n_words), strict=True)
-            for word, score, tokens in words
-        ]
-        return Table.of(rows, f"Words of topic {k} by {column}", (column, "word", "score", "tokens"))
-
-
-def _topics_and_names(other: Any) -> tuple[Array, list[str], list[str], list[str | None]]:
-    """Return the topics, the words, the names and the names that people gave, of a run, a view or a model."""
-    if isinstance(other, str | Path):
-        saved = read_topics(other)
-        return saved.components, saved.vocabulary, saved.topic_names, saved.given_names
-    if isinstance(other, View):
-        return other.components, other.vocabulary, other.names, other.given_names
-    if not hasattr(other, "components_"):
-        raise SettingError(f"`other` should be an older run, as a path, a view or a fitted model; it is {other!r:.60}")
-    return np.asarray(other.components_), list(other.vocabulary_), other.topic_names_, other.given_names
-
-
-# Exporting: the methods of `Topics` that give topics to other programs, and that find what is near a word or a topic.
-#
-# The data of other programs are made in `export`.
-
-
-class Exporting(View):
-    """Methods of a view that give its topics to other programs."""
-
-    def word_table(self, n_words: int = 20) -> Table:
-        """Return the words of all topics: topic, name, rank, word, probability."""
-        rows = [
-            {"topic": k, "name": self.names[k], "rank": rank, "word": word, "probability": probability}
-            for k in range(len(self.components))
-            for rank, (word, probability) in enumerate(self.words_of(k, n_words), 1)
-        ]
-        return Table.of(rows, "Words of the topics")
-
-    def document_table(self, *, texts: bool = False) -> Table:
-        """Return a row for each document.
-
-        The columns are id; label, time and the covariates (where they are known); topic, the largest; its share; and
-        theta as topic_0, topic_1, ... A document without a known word has no topic.
-
-        Args:
-            texts: whether the last column has the texts, if they are known.
-        """
-        documents = self.documents
-        main = documents.main_topics
-        known: dict[str, Sequence[Any] | None] = {
-            "id": documents.ids,
-            "label": documents.labels,
-            "time": None if documents.times is None else [_iso(time) for time in documents.times],
-            "topic": main,
-            "share": [None if k is None else float(row[k]) for k, row in zip(main, documents.theta, strict=True)],
-        }
-        known |= {f"topic_{k}": column.astype(float).tolist() for k, column in enumerate(documents.theta.T)}
-        known["text"] = documents.texts if texts else None
-        columns = with_covariates({name: column for name, column in known.items() if column is not None}, documents)
-        return Table({name: plain_column(column) for name, column in columns.items()}, "Topics of the documents")
-
-    def to_pyldavis(self) -> dict[str, Any]:
-        """Return the arguments of pyLDAvis: `pyLDAvis.prepare(**topics.to_pyldavis())`.
-
-        Topics keep their numbers, from 0. Documents without a known word are left out.
-
-        Raises:
-            InputError: there is only one topic, or no document has a known word.
-        """
-        return export.pyldavis_data(self.components, self.vocabulary, self.corpus, self.documents.theta)
-
-    def to_topicwizard(self) -> dict[str, Any]:
-        """Return the TopicData of topicwizard: `topicwizard.visualize(topic_data=topics.to_topicwizard())`."""
-
-        def transform(texts: Sequence[str]) -> Array:
-            return np.asarray(self.model.transform(list(texts)))
-
-        return export.topicwizard_data(
-            self.components, self.vocabulary, self.corpus, self.documents.theta, self.names, transform
-        )
-
-    def to_datamapplot(
-        self,
-        coordinates: Any = None,
-        *,
-        layout: export.Layout = "tsne",
-        least_share: float = 0.0,
-        random_state: int = 0,
-    ) -> dict[str, Array]:
-        """Return arrays for DataMapPlot: `create_plot(data["coordinates"], data["labels"])`.
-
-        Args:
-            coordinates: (n_docs, 2) the places of the documents, such as those of UMAP; None computes them.
-            layout: "tsne" or "pca" of the square roots of theta, where coordinates are computed.
-            least_share: a document whose largest share is smaller is "Unlabelled".
-            random_state: the seed of t-SNE.
-
-        Returns:
-            coordinates (n_docs, 2), labels (n_docs,), topics (n_docs,) and hover_text (n_docs,).
-
-        Raises:
-            SettingError: the coordinates have another shape, or the layout does not exist.
-        """
-        return export.datamapplot_data(
-            self.documents, self.names, export.texts_or_words(self.corpus), coordinates, layout=layout,
-            least_share=least_share, random_state=random_state,
-        )  # fmt: skip
+    # Words and topics as vectors of one space.
 
     def vectors(self) -> tuple[Array, Array]:
         """Return vectors of the words, (V, L), and of the topics, (K, L), in one space.
 
-        They are the embeddings of an ETM. Any other model has distributional vectors: see `distributional_vectors`.
-        """
-        return self._embedding() or distributional_vectors(self.components, self.shares, self.word_counts)
+        They are the embeddings of an ETM. Any other model has distributional vectors, with L = K: the vector of a word
+        is the square root of its topics' shares p(k|w), and the vector of topic k is the k-th unit vector.
 
-    def _embedding(self) -> tuple[Array, Array] | None:
-        """Return the vectors of words and topics that the model has learned, or None if it has none."""
-        words = getattr(self.model, "word_embeddings_", None)
-        topics = getattr(self.model, "topic_embeddings_", None)
-        if words is None or topics is None or len(topics) != len(self.components):
-            return None
-        return np.asarray(words, np.float32), np.asarray(topics, np.float32)
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> words, points = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts).vectors()
+            >>> words.shape, points.shape
+            ((9, 3), (3, 3))
+        """
+        from .hierarchy import distributional_vectors
+
+        return self._embedding() or distributional_vectors(self.components, self.shares, self.word_counts)
 
     def word_vectors(self, *, topics: bool = True) -> WordVectors:
         """Return the vectors of the words and, as topic_0, topic_1, ..., of the topics.
@@ -697,7 +729,17 @@ class Exporting(View):
 
         Args:
             topics: whether the topics are among them.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.word_vectors().words[-3:]
+            ('topic_0', 'topic_1', 'topic_2')
         """
+        from ..embeddings.word_vectors import WordVectors
+        from .hierarchy import free_names
+
         words, points = self.vectors()
         if not topics:
             return WordVectors(self.vocabulary, words)
@@ -719,7 +761,16 @@ class Exporting(View):
         Raises:
             InputError: there is no such word or topic.
             SettingError: `n` is not a whole number from 1.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> sorted(topics.nearest("cat", 2)["name"][:2])
+            ['dog', 'mouse']
         """
+        from .hierarchy import most_similar, nearest_of, topic_distances
+
         require_whole("n", n)
         words, topics = self.vectors()
         word = self.vocabulary.index(item) if isinstance(item, str) and item in self.vocabulary else None
@@ -745,206 +796,135 @@ class Exporting(View):
         what = f"the word {item}" if word is not None else f"topic {topic}"
         return Table.of(rows, f"Nearest to {what}", ("kind", "item", "name", "similarity"))
 
-    def save_pyldavis(self, path: str | Path) -> None:
-        """Write the arguments of `pyLDAvis.prepare` as JSON."""
-        export.write_json(Path(path), self.to_pyldavis())
-
-    def save_topicwizard(self, path: str | Path) -> None:
-        """Write a file for `topicwizard.app.load_app`, which joblib reads."""
-        import joblib
-
-        with atomic_file(Path(path)) as temporary:
-            joblib.dump(export.topicwizard_file(self.to_topicwizard(), self.documents), temporary)
-
-    def save_datamapplot(self, path: str | Path, **options: Any) -> None:
-        """Write the arrays of `to_datamapplot` as a NumPy archive (.npz); `options` are its arguments."""
-        arrays = self.to_datamapplot(**options)
-        texts = {name: np.array(arrays[name].tolist(), dtype=str) for name in ("labels", "hover_text")}
-        with atomic_file(Path(path)) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **{**arrays, **texts})
-
-
-def _iso(time: np.datetime64) -> str | None:
-    return None if np.isnat(time) else str(np.datetime_as_string(time, "s"))
-
-
-class Topics(Reading, Analyses, Exporting):
-    """The topics of a fitted model together with documents, to read, edit, name and export them.
-
-    `Topics(model, corpus)` takes a model and documents, and `Topics.from_run("runs/news")` reads a run. To read topics,
-    see `table`, `documents_of`, `find_topics`, `over_time`, `by`, `hierarchy` and `match`. The methods `merge`, `drop`,
-    `split`, `rename`, `name` and `replay` return a new object and leave this one as it is.
-
-    Args:
-        model: a fitted model.
-        X: documents, as for `model.infer`; usually those of training.
-
-    Attributes:
-        corpus: the documents as a Corpus over the model's words: counts, ids, labels, times, texts and covariates.
-        documents: the same documents with their topics: theta (n_docs, K), `empty` and the fields.
-
-    Raises:
-        InputError: X cannot be used.
-        SettingError: `model` is not a model.
-    """
-
-    def __init__(self, model: Any, X: Any) -> None:
-        corpus = _fitted(model).documents(X)
-        self._set(partial(_itself, model), _topics_of(model), corpus, model.infer(corpus))
-
-    def _set(self, load: Callable[[], Any], topics: SavedTopics, corpus: Corpus, documents: DocumentTopics) -> None:
-        self._load, self._topics = load, topics
-        self.corpus, self.documents = corpus, documents
-
-    @classmethod
-    def of(cls, model: Any, corpus: Corpus, documents: DocumentTopics) -> Topics:
-        """Return a view of documents whose topics are known already.
-
-        Args:
-            model: a fitted model.
-            corpus: documents over the model's words.
-            documents: what `model.infer(corpus)` returned.
-        """
-        _fitted(model)
-        view = cls.__new__(cls)
-        view._set(partial(_itself, model), _topics_of(model), corpus, documents)
-        return view
-
-    @classmethod
-    def from_run(cls, run: str | Path, *, device: str = "auto", allow: Iterable[str] = ()) -> Topics:
-        """Read a run directory, with the documents that it keeps.
-
-        The model itself, and PyTorch with it, is loaded when it is first needed, such as to infer or to edit topics.
-
-        Args:
-            run: what `topicloom train` wrote.
-            device, allow: as for `topicloom.load`.
-
-        Raises:
-            InputError: the directory holds no run, one without documents, or a damaged one.
-        """
-        run, allow = as_path(run, "run"), allow if isinstance(allow, str) else tuple(allow)
-
-        def read() -> tuple[SavedTopics, Corpus, DocumentTopics]:
-            topics = read_topics(run)
-            return topics, *read_stored(run, topics.vocabulary, len(topics.components))
-
-        topics, corpus, documents = read_whole([find_model(run) / CONFIG], read)
-        corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
-        view = cls.__new__(cls)
-        view._set(partial(load_model_of, topics, run.absolute(), device, allow), topics, corpus, documents)
-        return view
-
-    @cached_property
-    def model(self) -> Any:
-        """The fitted model."""
-        return self._load()
-
-    @property
-    def edits(self) -> list[dict[str, Any]]:
-        """What was done to the topics of the trained model; see `TopicModel.apply`."""
-        found: list[dict[str, Any]] = self.model.edits
-        return found
-
-    @property
-    def n_topics(self) -> int:
-        """The number of topics K."""
-        return len(self.components)
-
-    @property
-    def components(self) -> npt.NDArray[Any]:
-        """(K, V) the topics, whose rows are distributions over the words."""
-        return self._topics.components
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The V words."""
-        return self._topics.vocabulary
-
-    @property
-    def word_counts(self) -> npt.NDArray[Any]:
-        """(V,) the tokens of each word in the training documents."""
-        return self._topics.word_counts
-
-    @cached_property
-    def names(self) -> list[str]:
-        """A name for each topic: the one that it was given, or else its first three words."""
-        return self._topics.topic_names
-
-    @property
-    def given_names(self) -> list[str | None]:
-        """The name that each topic was given; None for one without."""
-        return self._topics.given_names
-
-    @cached_property
-    def shares(self) -> npt.NDArray[Any]:
-        """(K,) the mean of theta over the documents that are not empty."""
-        return self.documents.shares
-
-    def __len__(self) -> int:
-        return self.n_topics
-
-    def __repr__(self) -> str:
-        return f"Topics({counted(self.n_topics, 'topic')}, {counted(len(self.documents), 'document')})"
-
-    def _repr_html_(self) -> str:
-        rows = zip(range(self.n_topics), self.shares.tolist(), self.names, self._topics.topics(), strict=True)
-        return html_table(
-            ["topic", "share", "name", "words"], [[k, f"{s:.1%}", *rest] for k, s, *rest in rows], repr(self)
-        )
-
-    def number_of(self, topic: Any) -> int:
-        """Return the number of a topic.
-
-        Args:
-            topic: its number, or its name.
-
-        Raises:
-            InputError: there is no such topic.
-        """
-        if isinstance(topic, str):
-            if topic in self.names:
-                return self.names.index(topic)
-            shown = (f"{number} {name!r}" for number, name in enumerate(self.names))  # a default name has commas
-            raise InputError(f"there is no topic named {topic!r}; {nearest(topic, self.names, shown)}")
-        if isinstance(topic, bool) or not isinstance(topic, Integral):
-            raise SettingError(f"`topic` should be the number or the name of a topic; it is {topic!r:.60}")
-        number = int(topic)
-        if not 0 <= number < self.n_topics:
-            raise InputError(f"there is no topic {number}; the topics are 0 to {self.n_topics - 1}")
-        return number
-
-    # Edits, each of which returns a new view of a new model. `TopicModel` has the same methods and describes them.
+    # Editing: each method returns a new view of a new model.
 
     def apply(self, edits: Iterable[Mapping[str, Any]], *, matching: Sequence[int | None] | None = None) -> Topics:
-        """Return the topics after a list of edits; see `TopicModel.apply`. This view and its model stay as they are."""
+        """Return the topics after a list of edits. This view and its model stay as they are.
+
+        Args:
+            edits: such as [{"merge": [3, 7]}, {"drop": [5]}, {"rename": {3: "shipping"}}, {"reduce_to": 20},
+                {"split": 4, "into": 3}]. Every number is that of a topic of this view, before any edit of the list.
+            matching: for edits of other topics, the number that each of those topics has here, None for one without a
+                counterpart, whose edits are left out with a warning.
+
+        Raises:
+            InputError: an edit cannot be applied.
+            SettingError: an edit does not have the form of one.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.apply([{"merge": [0, 2]}, {"rename": {1: "second"}}]).given_names
+            [None, 'second']
+        """
         model, documents = self.model.apply_with(edits, self.corpus, self.documents, matching)
         return Topics.of(model, self.corpus, documents)
 
     def merge(self, topics: Sequence[Any]) -> Topics:
-        """Return the topics after some of them, given by number or name, became one; see `TopicModel.merge`."""
+        """Return the topics after some of them became one.
+
+        Its theta is the sum of theirs, and its words are the mean of theirs, weighted by their shares. It takes the
+        place of the first one, and later topics move up.
+
+        Args:
+            topics: two or more topics, by number or name.
+
+        Raises:
+            InputError: a topic does not exist or is named twice, or only one topic would be left.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.merge([0, 1])
+            Topics(2 topics, 24 documents)
+        """
         return self.apply([{"merge": [self.number_of(topic) for topic in _each(topics)]}])
 
     def drop(self, topics: Any) -> Topics:
-        """Return the topics without one or several of them, given by number or name; see `TopicModel.drop`."""
+        """Return the topics without one or several of them.
+
+        The rest of theta is divided by its sum. A document with less than a hundredth of its shares in the remaining
+        topics gets the average shares.
+
+        Args:
+            topics: a topic or several, by number or name.
+
+        Raises:
+            InputError: a topic does not exist or is named twice, or fewer than two topics would be left.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.drop(2)
+            Topics(2 topics, 24 documents)
+        """
         return self.apply([{"drop": [self.number_of(topic) for topic in _each(topics)]}])
 
+    def reduce_to(self, n_topics: int) -> Topics:
+        """Return fewer topics: those that share most words and documents are merged, two at a time.
+
+        Args:
+            n_topics: the number of topics that are left.
+
+        Raises:
+            InputError: there are not more than `n_topics` topics.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.reduce_to(2)
+            Topics(2 topics, 24 documents)
+        """
+        return self.apply([{"reduce_to": n_topics}])
+
+    def split(self, topic: Any, into: int = 2, random_state: int = 0) -> Topics:
+        """Return the topics after one was divided into parts, by LDA on what it has of each document.
+
+        The first part takes the place of the topic, and the others come after all other topics.
+
+        Args:
+            topic: its number or its name.
+            into: the number of parts.
+            random_state: the seed.
+
+        Raises:
+            InputError: there is no such topic, or too few documents have it.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(2, random_state=0).fit(texts), texts)
+            >>> topics.split(0)
+            Topics(3 topics, 24 documents)
+        """
+        return self.apply([{"split": self.number_of(topic), "into": into, "random_state": random_state}])
+
     def rename(self, names: Mapping[Any, str | None]) -> Topics:
-        """Return the topics with names for some of them, such as {3: "shipping"}; None takes a name away."""
+        """Return the topics with names for some of them.
+
+        Args:
+            names: new names by the number or the name of a topic, such as {3: "shipping"}; None takes a name away.
+
+        Raises:
+            InputError: a topic does not exist, or a name is empty or that of another topic.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.rename({0: "first"}).given_names
+            ['first', None, None]
+        """
         if not isinstance(names, Mapping):
             raise SettingError(
                 f'`names` should have topics and their names, such as {{3: "shipping"}}; it is {names!r:.60}'
             )
         renamed = {self.number_of(topic): name for topic, name in names.items()}
         return self.apply([{"rename": renamed}] if renamed else [])
-
-    def reduce_to(self, n_topics: int) -> Topics:
-        """Return fewer topics: those that share most words and documents are merged; see `TopicModel.reduce_to`."""
-        return self.apply([{"reduce_to": n_topics}])
-
-    def split(self, topic: Any, into: int = 2, random_state: int = 0) -> Topics:
-        """Return the topics after one was divided into parts, learned from the documents; see `TopicModel.split`."""
-        return self.apply([{"split": self.number_of(topic), "into": into, "random_state": random_state}])
 
     def name(
         self,
@@ -969,7 +949,16 @@ class Topics(Reading, Analyses, Exporting):
         Raises:
             InputError: there is no such topic.
             SettingError: there is no such rule.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> sorted(topics.name(lambda words, documents: max(words[:3])).names)
+            ['mouse', 'price', 'sun']
         """
+        from .naming import check_rule, distinct
+
         check_rule(rule)
         given = self.given_names
         chosen = [k for k in range(self.n_topics) if given[k] is None]
@@ -989,11 +978,20 @@ class Topics(Reading, Analyses, Exporting):
 
         Args:
             other: an edited run, as a path, or an edited view or model.
-            threshold: as for `match`.
-            allow: as for `topicloom.load`, if `other` is a path.
+            threshold: the similarity, from 0 to 1, below which a topic has no counterpart.
+            allow: if `other` is a path, the names of modules outside the package that may be imported for its model.
 
         Raises:
             InputError: there is no such run, it was not edited, or the two have no or hardly any words in common.
+            SettingError: `other` cannot have edits, or `threshold` is not from 0 to 1.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> old, new = (tl.Topics(tl.LDA(3, random_state=seed).fit(texts), texts) for seed in (0, 1))
+            >>> weather = old.find_topics("rain")["topic"][0]
+            >>> new.replay(old.rename({weather: "weather"})).find_topics("rain")["name"][0]
+            'weather'
         """
         what = other if isinstance(other, str | Path) else "the other model"
         if isinstance(other, str | Path):
@@ -1003,50 +1001,266 @@ class Topics(Reading, Analyses, Exporting):
             raise SettingError(f"`other` should be an edited run, as a path, a view or a model; it is {other!r:.60}")
         if not edited.edits:
             raise InputError(f"the topics of {what} have neither names nor other edits; edit or name them first")
-        matching: list[int | None] = [None] * len(edited.origin.components_)
-        changed, weak = numbers_in(edited.edits), []
         matches = self.match(edited.origin, threshold=threshold)
         matches.require_shared()
-        for pair in matches.pairs:
-            if pair.old is not None:
-                matching[pair.old] = pair.topic
-                if pair.old in changed and pair.similarity < WEAK_MATCH:
-                    weak.append(f"{pair.topic} for {pair.old} ({pair.similarity:.2f})")
-        if weak:
+        if weak := matches.weak(numbers_in(edited.edits)):
             logger.warning(
                 "these topics stand for old ones that they resemble little (similarity in parentheses): %s; look at "
                 "them before you use their names and merges",
-                ", ".join(weak),
+                ", ".join(f"{pair.topic} for {pair.old} ({pair.similarity:.2f})" for pair in weak),
             )
-        return self.apply(edited.edits, matching=matching)
+        return self.apply(edited.edits, matching=matches.counterparts())
 
-    # What the topics are.
+    # Exporting: the data of other programs.
 
-    def words_of(self, topic: Any, n: int = 10, relevance: float | None = None) -> list[tuple[str, float]]:
-        """Return the words that stand for a topic with their probabilities p(w|k), best first.
+    def to_pyldavis(self) -> dict[str, Any]:
+        """Return the arguments of pyLDAvis: `pyLDAvis.prepare(**topics.to_pyldavis())`.
 
-        Args:
-            topic: the number or the name of a topic.
-            n: how many words.
-            relevance: how words are ranked, as for `TopicModel.topics`.
+        Topics keep their numbers, from 0. Documents without a known word are left out.
 
         Raises:
-            InputError: there is no such topic.
-        """
-        k = self.number_of(topic)
-        words = self._topics.word_ids(n, relevance)[k]
-        return [(self.vocabulary[word], float(self.components[k, word])) for word in words]
+            InputError: there is only one topic, or no document has a known word.
 
-    def topic_table(self, n_words: int = 10, n_documents: int = 3) -> pandas.DataFrame:
-        """Return `table` as a data frame: topic, name, share, documents, words, representative, coherence, exclusivity.
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.to_pyldavis()["doc_topic_dists"].shape
+            (24, 3)
+        """
+        from .export import pyldavis_data
+
+        return pyldavis_data(self.components, self.vocabulary, self.corpus, self.documents.theta)
+
+    def to_topicwizard(self) -> dict[str, Any]:
+        """Return the TopicData of topicwizard: `topicwizard.visualize(topic_data=topics.to_topicwizard())`.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.to_topicwizard()["topic_term_matrix"].shape
+            (3, 9)
+        """
+        from .export import topicwizard_data
+
+        def transform(texts: Sequence[str]) -> Array:
+            return np.asarray(self.model.transform(list(texts)))
+
+        return topicwizard_data(
+            self.components, self.vocabulary, self.corpus, self.documents.theta, self.names, transform
+        )
+
+    def to_datamapplot(
+        self,
+        coordinates: Any = None,
+        *,
+        layout: Layout = "tsne",
+        least_share: float = 0.0,
+        random_state: int = 0,
+    ) -> dict[str, Array]:
+        """Return arrays for DataMapPlot: `create_plot(data["coordinates"], data["labels"])`.
 
         Args:
-            n_words, n_documents: as for `table`.
+            coordinates: (n_docs, 2) the places of the documents, such as those of UMAP; None computes them.
+            layout: "tsne" or "pca" of the square roots of theta, where coordinates are computed.
+            least_share: a document whose largest share is smaller is "Unlabelled".
+            random_state: the seed of t-SNE.
+
+        Returns:
+            coordinates (n_docs, 2), labels (n_docs,), topics (n_docs,) and hover_text (n_docs,).
 
         Raises:
-            MissingExtraError: pandas is not installed.
+            SettingError: the coordinates have another shape, or the layout does not exist.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.to_datamapplot(layout="pca")["coordinates"].shape
+            (24, 2)
         """
-        return self.table(n_words, n_documents).to_pandas()
+        from .export import datamapplot_data, texts_or_words
+
+        return datamapplot_data(
+            self.documents, self.names, texts_or_words(self.corpus), coordinates, layout=layout,
+            least_share=least_share, random_state=random_state,
+        )  # fmt: skip
+
+    def save_pyldavis(self, path: str | Path) -> None:
+        """Write the arguments of `pyLDAvis.prepare` as JSON, such as `topics.save_pyldavis("topics.json")`.
+
+        Args:
+            path: the file, which is replaced.
+
+        Raises:
+            InputError: there is only one topic, or no document has a known word.
+        """
+        from .export import write_json
+
+        write_json(Path(path), self.to_pyldavis())
+
+    def save_topicwizard(self, path: str | Path) -> None:
+        """Write a file for `topicwizard.app.load_app`, such as `topics.save_topicwizard("topics.joblib")`.
+
+        Args:
+            path: the file, which is replaced. It is a pickle of joblib.
+        """
+        from .export import write_topicwizard
+
+        write_topicwizard(Path(path), self.to_topicwizard(), self.documents)
+
+    def save_datamapplot(self, path: str | Path, **options: Any) -> None:
+        """Write the arrays of `to_datamapplot` as a NumPy archive, such as `topics.save_datamapplot("map.npz")`.
+
+        Args:
+            path: the file, which is replaced.
+            options: the arguments `coordinates`, `layout`, `least_share` and `random_state` of `to_datamapplot`.
+
+        Raises:
+            SettingError: the coordinates have another shape, or the layout does not exist.
+        """
+        from .export import write_datamapplot
+
+        write_datamapplot(Path(path), self.to_datamapplot(**options))
+
+    # Helpers: tokens, rows and columns of the documents and of the vocabulary.
+
+    @cached_property
+    def _weighted_documents(self) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+        """(n_docs, K) theta, (n_docs,) the tokens of each document, and (n_docs,) whether it is empty."""
+        n_tokens: Array = np.asarray(self.corpus.counts.sum(axis=1)).ravel()
+        return self.documents.theta, n_tokens, self.documents.empty
+
+    def _typical_words(self, row: int, k: int) -> list[str]:
+        """Return the words of a document that are most typical of a topic, best first."""
+        from .typical import typical_words
+
+        counts = self.corpus.counts
+        place = slice(counts.indptr[row], counts.indptr[row + 1])
+        theta = self.documents.theta[row]
+        words = typical_words(counts.indices[place], counts.data[place], theta, self.components, self.word_counts, k)
+        return [self.vocabulary[word] for word in words]
+
+    def _words_by(self, topic: Any, column: str, groups: Array, group_names: Sequence[str], n_words: int) -> Table:
+        from .shares import words_by_group
+
+        return words_by_group(
+            self.corpus.counts, self.documents.theta, self.components, self.vocabulary, groups, group_names,
+            self.number_of(topic), column, n_words,
+        )  # fmt: skip
+
+    def _names_by(
+        self, rule: Rule | Namer, topics: Sequence[int], n_words: int, n_documents: int, length: int
+    ) -> dict[int, str]:
+        """Return names for topics; the arguments are those of `name`."""
+        from .naming import names_by_function, names_by_phrase, names_by_words
+
+        if callable(rule):
+            words = self._topics.topics(n_words)
+            texts: list[list[str]] = [[] for _ in words]
+            if self.documents.texts is not None:
+                for k in topics:
+                    texts[k] = list(self.documents_of(k, n_documents, length=length)["text"])
+            return names_by_function(rule, words, texts, topics)
+        ranked = self._topics.word_ids(_NAMING_WORDS)
+        names = names_by_words(self.components, ranked.tolist(), self.vocabulary)
+        if rule == "phrase" and self.documents.texts is not None:
+            names = names_by_phrase([self._phrases(k, ranked[k]) for k in range(len(names))], names)
+        return {k: names[k] for k in topics}
+
+    def _phrases(self, k: int, ranked: Array) -> list[list[Phrase]]:
+        """Return the phrases of the most typical documents of a topic, which consist of its words."""
+        from .naming import phrases_of
+        from .typical import typical_documents
+
+        texts = self.documents.texts
+        assert texts is not None
+        known = frozenset(self.vocabulary[word] for word in ranked)
+        rows = typical_documents(*self._weighted_documents, k)[:_NAMING_DOCUMENTS].tolist()
+        return [phrases_of(text, self._split(text) or [], known) for text in (texts[row] for row in rows)]
+
+    def _embedding(self) -> tuple[Array, Array] | None:
+        """Return the vectors of words and topics that the model has learned, or None if it has none."""
+        words = getattr(self.model, "word_embeddings_", None)
+        topics = getattr(self.model, "topic_embeddings_", None)
+        if words is None or topics is None or len(topics) != len(self.components):
+            return None
+        return np.asarray(words, np.float32), np.asarray(topics, np.float32)
+
+    def _coloured(self, corpus: Corpus, found: DocumentTopics, row: int) -> ColouredText:
+        """Return the tokens of a document of a corpus with their topics."""
+        from .coloured import coloured_text
+
+        text = None if found.texts is None else found.texts[row]
+        words = None if text is None else self._split(text)
+        if corpus.fields.tokens is not None:
+            words, text = list(corpus.fields.tokens[row]), None
+        elif words is None:
+            begin, end = corpus.counts.indptr[row : row + 2]
+            words, text = [corpus.vocabulary[word] for word in corpus.counts.indices[begin:end]], None
+        elif text is not None and getattr(corpus.tokenizer, "strip_html", False):
+            text = without_html(text)
+        theta = np.asarray(found.theta[row], np.float64)
+        return coloured_text(text, words, self._columns, theta, self.components, list(self.names))
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        """The column of each word."""
+        return {word: column for column, word in enumerate(self.vocabulary)}
+
+    def _known_word(self, query: str) -> int | None:
+        """Return the column of a query that is a single word which the model knows."""
+        written = query.strip()
+        if written in self._columns:
+            return self._columns[written]
+        tokens = self._split(written)
+        return self._columns.get(tokens[0]) if tokens is not None and len(tokens) == 1 else None
+
+    def _warn_of_unknown(self, text: str) -> None:
+        tokens = dict.fromkeys(self._split(text) or ())
+        unknown = [token for token in tokens if token not in self._columns]
+        if unknown:
+            shown = ", ".join(map(repr, unknown[:_UNKNOWN_WORDS_SHOWN]))
+            more = ", ..." if unknown[_UNKNOWN_WORDS_SHOWN:] else ""
+            logger.warning("words that the model does not know are left out: %s", shown + more)
+
+    def _split(self, text: str) -> list[str] | None:
+        """Return the tokens of a text; None if the tokenizer is not here, or takes tokens only."""
+        if isinstance(self.corpus.tokenizer, Pretokenized):
+            return None
+        try:
+            return list(self.corpus.tokenizer(text))
+        except InputError:  # a tokenizer of the user's own, which is not saved
+            return None
+
+    def _row_of(self, document: Any) -> int | None:
+        """Return the row of a document by its number or id; None for a new text."""
+        if isinstance(document, str):
+            return self._rows.get(document)
+        if isinstance(document, bool) or not isinstance(document, int | np.integer):
+            raise SettingError(f"`document` should be a number, an id or a text; it is {document!r:.60}")
+        if not 0 <= document < len(self.documents):
+            known = f"the documents are 0 to {len(self.documents) - 1}" if len(self.documents) else "this view has none"
+            raise InputError(f"there is no document {document}; {known}")
+        return int(document)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """The first row of each id."""
+        return {name: row for row, name in reversed(list(enumerate(self.documents.ids)))}
+
+
+def _topics_and_names(other: Any) -> tuple[Array, list[str], list[str], list[str | None]]:
+    """Return the topics, the words, the names and the names that people gave, of a run, a view or a model."""
+    if isinstance(other, str | Path):
+        saved = read_topics(other)
+        return saved.components, saved.vocabulary, saved.topic_names, saved.given_names
+    if isinstance(other, Topics):
+        return other.components, other.vocabulary, other.names, other.given_names
+    if not hasattr(other, "components_"):
+        raise SettingError(f"`other` should be an older run, as a path, a view or a fitted model; it is {other!r:.60}")
+    return np.asarray(other.components_), list(other.vocabulary_), other.topic_names_, other.given_names
 
 
 def _each(topics: Any) -> list[Any]:
