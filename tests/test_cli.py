@@ -1,10 +1,12 @@
 """The command line, as a user meets it: what it writes, what it prints, and one line for every mistake."""
 
 import errno
+import inspect
 import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -13,6 +15,7 @@ import pytest
 
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused, table
+from topicloom.cli import COMMANDS, load_command
 from topicloom.cli.shell import print_table
 from topicloom.files.content import read_config
 from topicloom.reports import run as runs
@@ -83,6 +86,26 @@ def test_the_help_lists_commands_in_the_order_of_their_use():
     names = ["train", "topics", "infer", "edit", "explore", "serve", "compare", "models"]
     places = [shown.index(f"│ {name} ") for name in names]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize(("name", "entry"), COMMANDS.items())
+def test_the_help_of_the_program_says_what_the_help_of_a_command_says(name, entry):
+    function = getattr(import_module(f"topicloom.cli.{entry.module}"), name.replace("-", "_"))
+    assert " ".join(inspect.getdoc(function).split("\n\n")[0].split()) == entry.summary
+    assert load_command(name).name == name
+
+
+def test_a_command_is_loaded_without_the_others(trained):
+    script = "import sys; from topicloom.cli import app; app(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
+
+    def loaded(*arguments):
+        ended = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, check=True)
+        return {name.partition("topicloom.cli.")[2] for name in ended.stdout.decode().split()} & {
+            entry.module for entry in COMMANDS.values()
+        }
+
+    assert loaded("--help") == set()
+    assert loaded("topics", trained) == {"show"}
 
 
 def test_version():

@@ -46,6 +46,8 @@ OTHER_NAMES = {
     **dict.fromkeys(("jobs", "workers", "n_workers", "num_workers", "processes", "threads", "n_threads"), "n_jobs"),
     **dict.fromkeys(("vectors", "embeddings", "word_embeddings"), "word_vectors"),
 }
+_INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|seconds?|min|minutes?|h|hours?|epochs?)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
 _LONGEST = 200  # characters of a value in a message
 # What users may give for settings that the package itself also takes in other forms.
 _SEEDS = 2**32  # so many seeds has a RandomState of NumPy
@@ -137,6 +139,26 @@ def require_seed(value: object) -> None:
     """Raise SettingError for a `random_state` that is no seed."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < _SEEDS:
         raise SettingError(f"`random_state={value!r:.60}` {_IN_WORDS['random_state']}")
+
+
+def read_interval(every: str) -> tuple[float | None, int | None]:
+    """Return the seconds or the epochs of an interval, and None for the other.
+
+    Args:
+        every: such as "90s", "10min", "2 hours" or "5 epochs".
+
+    Raises:
+        SettingError: it is no such interval, or it is zero.
+    """
+    found = _INTERVAL.fullmatch(str(every).strip())
+    number = float(found[1]) if found else 0.0
+    if found is None or not number or (found[2].startswith("epoch") and not number.is_integer()):
+        raise SettingError(
+            f"`every={every!r}` should be a time or a number of epochs, such as '10min', '90s' or '5 epochs'"
+        )
+    if found[2].startswith("epoch"):
+        return None, int(number)
+    return number * _SECONDS[found[2][0]], None
 
 
 def from_text(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,36 +1,131 @@
 """The command line: a thin shell over the library. Results go to standard output, everything else to standard error.
 
-Heavy modules, PyTorch above all, are imported inside the commands, so that help appears at once.
+A command's module is loaded when the command runs, and PyTorch only inside the commands, so that help appears at once.
 """
 
-from typer.models import CommandInfo
+from __future__ import annotations
 
-from . import analyses, apply, edit, exporting, searches, show, train, views
-from .shell import app, main
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
-_ORDER = (  # of the commands in the help: from texts to a run, then what people do with a run
-    "demo", "prepare", "train", "topics", "infer", "evaluate", "documents", "tokens", "find", "nearest", "name", "edit",
-    "hierarchy", "trends", "by", "match", "explore", "figures", "serve", "export", "compare", "select-topics", "tune",
-    "vectors", "models",
-)  # fmt: skip
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-
-def _place(command: CommandInfo) -> int:
-    name = command.name or getattr(command.callback, "__name__", "").replace("_", "-")
-    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+from .._version import __version__
+from ..processes import limit_spinning
+from .shell import PlainCommand, spare_narrow_stdout
 
 
-app.registered_commands.sort(key=_place)
+class Entry(NamedTuple):
+    """A command in the help of the program."""
 
-__all__ = [
-    "analyses",
-    "app",
-    "apply",
-    "edit",
-    "exporting",
-    "main",
-    "searches",
-    "show",
-    "train",
-    "views",
-]
+    module: str  # of this package; its function has the name of the command
+    summary: str  # the first paragraph of the command's own help
+
+
+# From texts to a run, then what people do with a run.
+COMMANDS = {
+    "demo": Entry("train", "Train on the documentation of this Python's standard library, and show the topics."),
+    "prepare": Entry("train", "Turn text into a corpus of word counts, to train on it more than once."),
+    "train": Entry("train", "Train a model, write its run directory, and show the topics."),
+    "topics": Entry("show", "Show the topics of a run."),
+    "infer": Entry(
+        "apply", "Find the topics of new documents: a row for each, in their order, with the share of every topic."
+    ),
+    "evaluate": Entry(
+        "apply",
+        "Measure a run (coherence, diversity, completion perplexity, ...); print a table and add it to metrics.json.",
+    ),
+    "documents": Entry("show", "Show documents of a topic, with the words in them that are most typical of it."),
+    "tokens": Entry("show", "Show a document with its tokens in the colours of their topics."),
+    "find": Entry("show", "Find the topics of a word or of a text."),
+    "nearest": Entry("exporting", "Show the words and the topics that are nearest to a word or a topic."),
+    "name": Entry(
+        "edit", "Name the topics of a run by a rule, or by a function of your own that gets words and documents."
+    ),
+    "edit": Entry(
+        "edit",
+        "Merge, drop, split and name topics, and write a new run. All numbers are those that `topics RUN` shows.",
+    ),
+    "hierarchy": Entry(
+        "analyses", "Show which topics belong together, as a tree. Each join has its distance, from 0 to 1."
+    ),
+    "trends": Entry("analyses", "Show the shares of topics over time, and which topics rise or fall."),
+    "by": Entry(
+        "analyses", "Show the shares of topics by class or by another covariate, those that differ most first."
+    ),
+    "match": Entry(
+        "analyses", "Match the topics of a run with those of an older run, and show which ones are new or gone."
+    ),
+    "explore": Entry("views", "Write the topics of a run as one HTML page, to look at, to edit and to send."),
+    "figures": Entry(
+        "views",
+        "Draw the pictures of a run: maps, word clouds, interpolation, sparsity, similarity and topics over time.",
+    ),
+    "serve": Entry(
+        "views",
+        "Serve a run until it is interrupted: the explorer, its documents with full-text search, and inference.",
+    ),
+    "export": Entry("exporting", "Write the topics of a run for people or for another program."),
+    "compare": Entry(
+        "searches",
+        "Fit several models and measure them in the same way; write tables, a CSV file and a page with plots.",
+    ),
+    "select-topics": Entry("searches", "Fit a model with several numbers of topics, and recommend one of them."),
+    "tune": Entry(
+        "searches", "Search for a model's best settings with Optuna, on documents that are not used for training."
+    ),
+    "vectors": Entry("exporting", "Train word vectors (CBOW or skip-gram) on texts, for example for an ETM."),
+    "models": Entry(
+        "show", "List the models, or the settings of one: what each may be, its default, and what it means."
+    ),
+}
+
+
+class Commands(TyperGroup):
+    """The commands. One that is only listed has its summary; one that is asked for is loaded."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name, entry in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=entry.summary))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] in COMMANDS:
+            self.add_command(load_command(args[0]))
+        return super().resolve_command(ctx, args)
+
+
+def load_command(name: str) -> Any:
+    """Import the module of a command, and return the command."""
+    function = getattr(import_module(f".{COMMANDS[name].module}", __name__), name.replace("-", "_"))
+    single = typer.Typer(add_completion=False)
+    single.command(name, cls=PlainCommand)(function)
+    return get_command(single)
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Neural topic models: from raw text to topics that people can read, trust and use.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+    if version:
+        typer.echo(f"topicloom {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command `topicloom`."""
+    limit_spinning()  # only here, as the library itself never changes the environment of a process
+    spare_narrow_stdout()
+    app(prog_name="topicloom")

@@ -1,4 +1,4 @@
-"""What all commands share: how they are added to the app, how they print, and how a user's mistake ends them."""
+"""What all commands share: how a function becomes a command, how it prints, and how a user's mistake ends it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+from typing import IO, TYPE_CHECKING, Any, NoReturn, get_type_hints
 
 import typer
 from rich.cells import cell_len
@@ -24,11 +24,9 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperCommand
 
-from .._version import __version__
 from ..display import printable
 from ..errors import InputError, LostRankError, TrainingDivergedError, TrainingInterrupted
 from ..messages import refusal, with_arguments
-from ..processes import limit_spinning
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
@@ -51,20 +49,11 @@ _RENAMED = {
 }
 _KEPT_WORDS = (32, 16, 12, 8)  # characters of words that are not broken in a narrow table: as many as fit
 
-app = typer.Typer(
-    help="Neural topic models: from raw text to topics that people can read, trust and use.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
 
-
-def main() -> None:
-    """Run the command `topicloom`."""
-    limit_spinning()  # only here, as the library itself never changes the environment of a process
+def spare_narrow_stdout() -> None:
+    """Let standard output show characters that its encoding lacks as escapes, so that no table ends in an error."""
     if (narrow := _narrow_stdout()) is not None:
-        narrow.reconfigure(errors="backslashreplace")  # as standard error is, so that no table ends in an error
-    app(prog_name="topicloom")
+        narrow.reconfigure(errors="backslashreplace")  # as standard error is
 
 
 def _narrow_stdout() -> io.TextIOWrapper | None:
@@ -93,7 +82,7 @@ def exact_stdout() -> Iterator[IO[str]]:
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds a command to the app.
+    """Make a function a command of typer.
 
     A parameter that is a dataclass becomes one option for each of its fields, so that commands can share them. A
     mistake of the user becomes one line and an exit code.
@@ -143,7 +132,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
-    return app.command(cls=_Command)(run)
+    return run
 
 
 def on_command_line(message: str, options: Iterable[str]) -> str:
@@ -211,7 +200,7 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "can't allocate memory" in str(error) or "out of memory" in str(error)
 
 
-class _Command(TyperCommand):
+class PlainCommand(TyperCommand):
     """A command whose mistakes are told in plain words. A negative number, which it reads as an option, is one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -224,13 +213,6 @@ class _Command(TyperCommand):
             if isinstance(getattr(error, "message", None), str):
                 error.message = refusal_of_option(error)  # type: ignore[attr-defined]
             raise
-
-
-@app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
-    if version:
-        typer.echo(f"topicloom {__version__}")
-        raise typer.Exit
 
 
 def show_topics(topics: list[Topic]) -> None:

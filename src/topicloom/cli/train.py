@@ -19,7 +19,6 @@ import typer
 from .._version import __version__
 from ..errors import InputError, TrainingInterrupted
 from ..files import holds_corpus
-from ..training.checkpoints import read_interval
 from .options import (
     Allow,
     AsJson,
@@ -163,6 +162,7 @@ class Outcome:
 
     def require_place(self) -> None:
         """Check that the run and its checkpoints can be written, without loading PyTorch."""
+        from ..settings import read_interval
         from ..topics.saved import require_place
 
         if self.checkpoint_every is not None:

@@ -8,15 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from ..corpus import Corpus
-from ..corpus.fields import FieldKind
-from ..corpus.storage import MANIFEST, save_into
 from ..errors import CorpusFileError, InputError, ModelFileError
 from ..files import (
     as_path,
@@ -33,8 +30,11 @@ from ..files import (
     write_manifest,
 )
 from ..ranking import complete_names, topic_word_ids
-from ..text.strings import load_array, pieces
-from .document_topics import DocumentTopics
+
+if TYPE_CHECKING:  # the documents of a run take long to import, and its topics are read without them
+    from ..corpus import Corpus
+    from ..corpus.fields import FieldKind
+    from .document_topics import DocumentTopics
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
 MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
@@ -243,6 +243,8 @@ def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: b
         theta: (n_docs, K) their topic shares.
         texts: whether the texts are written, if they are known.
     """
+    from ..corpus.storage import MANIFEST, save_into
+
     kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
     with atomic_directory(run / DOCUMENTS, MANIFEST) as staged:
         np.save(staged / THETA, np.asarray(theta, np.float32))
@@ -255,6 +257,8 @@ def known_covariates(run: Path) -> dict[str, FieldKind]:
     Raises:
         CorpusFileError: the file that says them is damaged.
     """
+    from ..corpus.storage import MANIFEST
+
     path = run / DOCUMENTS / MANIFEST
     if not path.is_file():
         return {}
@@ -277,6 +281,11 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
     Raises:
         CorpusFileError: the run keeps no documents, or they are damaged or of another model.
     """
+    from ..corpus import Corpus
+    from ..corpus.storage import MANIFEST
+    from ..text.strings import load_array, pieces
+    from .document_topics import DocumentTopics
+
     folder = run / DOCUMENTS
     if not (folder / MANIFEST).is_file():
         raise CorpusFileError(
