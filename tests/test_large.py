@@ -144,7 +144,7 @@ LIMITED = """
 import re, resource, sys
 import numpy as np
 import topicloom as tl
-from topicloom.training import order
+from topicloom.training import batches as order
 
 def kib(name):
     return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1])

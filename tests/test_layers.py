@@ -20,8 +20,8 @@ ROOT = Path(topicloom.__file__).parent
 # From the bottom up: a module imports from the lines above its own, and from its own package.
 LAYERS = [
     {"_version", "errors", "messages"},
-    {"distributed"},
-    {"config", "display", "files", "imports", "metrics", "nn", "processes", "ranking", "settings"},
+    {"distributed", "settings"},
+    {"display", "files", "imports", "metrics", "nn", "processes", "ranking"},
     {"text"},
     {"corpus"},
     {"datasets", "embeddings"},
@@ -101,23 +101,21 @@ def test_no_module_imports_itself_in_a_circle():
 def test_there_are_few_layers_and_few_files_at_the_root():
     assert {part_of(file) for file in FILES} == set(LEVEL)
     assert len(LAYERS) <= 14
-    assert len(list(ROOT.glob("*.py"))) <= 10
+    assert len(list(ROOT.glob("*.py"))) <= 13
 
 
-@pytest.mark.parametrize("file", FILES, ids=str)
 @pytest.mark.parametrize(
     ("part", "own", "others"),
     [
         ("distributed", {"distributed", "errors"}, {"torch"}),
-        ("nn", {"distributed", "nn"}, {"threadpoolctl", "torch"}),
+        ("nn", {"distributed", "nn"}, {"numba", "numpy", "threadpoolctl", "torch"}),
         ("metrics", {"errors", "messages", "metrics"}, {"numpy", "scipy", "sklearn"}),
         ("errors", set(), set()),
         ("messages", set(), set()),
-        ("config", {"errors"}, {"yaml"}),
-        ("files", {"errors", "files"}, set()),
+        ("files", {"errors", "files"}, {"yaml"}),
         ("settings", {"errors", "messages", "settings"}, {"numpy", "pydantic"}),
         ("processes", {"_version", "errors", "processes"}, {"ray"}),
-        ("ranking", set(), {"numpy"}),
+        ("ranking", {"errors", "settings"}, {"numpy"}),
     ],
 )
 def test_leaves_import_little(part, own, others):

@@ -166,6 +166,8 @@ class Outcome:
         from ..topics.saved import require_place
 
         if self.checkpoint_every is not None:
+            from ..settings import read_interval
+
             read_interval(self.checkpoint_every)
         elif self.resume:
             raise InputError("a run goes on from its checkpoints; leave out --checkpoint-every none")

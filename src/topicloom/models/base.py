@@ -30,7 +30,6 @@ from ..corpus.checks import no_matrix
 from ..corpus.corpus import CorpusReference
 from ..corpus.frames import is_frame, named_columns
 from ..corpus.inputs import corpus_of, corpus_over, refuse_vocabulary_as_y
-from ..corpus.parts import own_part, sum_of_ranks, totals
 from ..display import html_table
 from ..distributed import current
 from ..errors import InputError, SettingError
@@ -43,7 +42,7 @@ from ..text import AnyTokenizer
 from ..topics.document_topics import DocumentTopics, empty_warning
 from ..topics.edits import Edit
 from ..topics.saved import MODEL_FILES
-from ..training.batches import BatchReader
+from ..training.batches import BatchReader, own_part, sum_of_ranks, totals
 from ..training.callbacks import Callback, check_callbacks
 from ..training.checkpoints import Checkpoints, check_start
 from ..training.loop import Monitor, evaluated
@@ -283,7 +282,7 @@ class Editable:
         return self.apply([{"reduce_to": n_topics}], documents)
 
     def split(self, topic: int, into: int = 2, documents: Any = None, random_state: int = 0) -> EditedModel:
-        """Return a model in which a topic is divided into parts, by LDA on what the topic has of each document.
+        """Return a model in which a topic is divided into parts, by latent Dirichlet allocation.
 
         The first part takes the place of the topic, and the others come after all other topics.
 

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..corpus.parts import sum_of_ranks
 from ..distributed import current
 from ..metrics import document_npmi
 from ..metrics.cooccurrence import Reference
@@ -28,7 +27,7 @@ from ..nn.network import TOP_N as SHARED_N
 from ..nn.network import TopicNetwork
 from ..ranking import top_words, word_scores
 from ..text.strings import release
-from ..training.batches import BatchReader
+from ..training.batches import BatchReader, sum_of_ranks
 from ..training.loop import evaluated
 from ..training.state import Stage, TrainingState, select
 from .words import Words

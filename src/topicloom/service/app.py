@@ -1,7 +1,5 @@
 """The application: the paths of the service, and what each of them answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -16,9 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.process_collector import ProcessCollector
-
 from ..errors import InputError
 from ..settings import AtLeastOne, Positive, ReadableSettings, check_settings
 
@@ -31,6 +28,9 @@ class Measures:
     """Counters of one service. Requests for unknown paths share one entry, so that nobody can make it grow."""
 
     def __init__(self) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # of the extra `serve`
+        from prometheus_client.process_collector import ProcessCollector
+
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.requests = Counter(
@@ -47,6 +47,8 @@ class Measures:
 
     def text(self) -> bytes:
         """Return all measures in the text format."""
+        from prometheus_client import generate_latest
+
         return generate_latest(self.registry)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
@@ -9,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
@@ -18,6 +20,7 @@ from ..corpus import Corpus
 from ..corpus.fields import array_digest
 from ..distributed import current
 from ..errors import InputError
+from ..metrics.cooccurrence import Total
 from ..nn.sparse import Batch, SparseCounts
 from ..text.strings import release
 
@@ -410,3 +413,48 @@ def _sent(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
     """Return an array on a device. From pinned memory, it is copied to a GPU while the processor goes on."""
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
+# The part of a corpus that one of several processes learns from, and what is counted over all parts.
+
+
+def own_part(corpus: Corpus) -> Corpus:
+    """Return the documents that this rank learns from: one of as many runs of consecutive documents as there are ranks.
+
+    A memory-mapped corpus stays on disk.
+
+    Raises:
+        InputError: the corpora of the ranks have different words.
+    """
+    ranks = current()
+    if ranks.size == 1:
+        return corpus
+    words = hashlib.sha256("\n".join(corpus.vocabulary).encode("utf-8", "surrogatepass")).digest()
+    code = int.from_bytes(words[:7], "big")
+    if len(set(ranks.every(code))) > 1:
+        raise InputError("the processes have corpora with different words; give all of them the same vocabulary")
+    if ranks.documents == "part":
+        return corpus
+    if len(set(ranks.every(corpus.n_docs))) > 1:
+        raise InputError(
+            "the processes have corpora of different sizes; give each all documents, or join with `documents='part'`"
+        )
+    first, last = (corpus.n_docs * number // ranks.size for number in (ranks.rank, ranks.rank + 1))
+    return corpus[first:last]
+
+
+def sum_of_ranks() -> Total | None:
+    """Return a function that returns the sum of the arrays of all current ranks; None if there is only one."""
+    return None if current().size == 1 else lambda array: current().sum(torch.from_numpy(array)).numpy()
+
+
+def totals(corpus: Corpus) -> tuple[npt.NDArray[Any], npt.NDArray[Any], int]:
+    """Count over the documents of all ranks.
+
+    Returns:
+        (V,) the tokens of each word, (V,) the documents with each word, and the number of documents with words.
+    """
+    filled = np.array([(~corpus.is_empty).sum()])
+    found = corpus.word_counts, corpus.document_counts, filled
+    counted = [current().sum(torch.from_numpy(array)).numpy() for array in found]
+    return counted[0], counted[1], int(counted[2][0])
