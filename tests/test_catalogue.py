@@ -91,9 +91,12 @@ def test_names_are_checked():
 
 
 def test_no_other_list_of_measures():
-    """Outside the catalogue, no collection in the package's code has four measures by name."""
+    """Outside the catalogue, no collection in the package's code has four measures by name.
+
+    The words of pictures are the exception: a measure without any has its title there.
+    """
     for file in sorted(ROOT.rglob("*.py")):
-        if file.parent.name == "metrics":
+        if file.parent.name == "metrics" or file == ROOT / "reports" / "wording.py":
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])

@@ -27,7 +27,8 @@ from topicloom.reports import figure_words as words
 from topicloom.reports import fonts
 from topicloom.reports import run as runs
 from topicloom.reports import wording as measures
-from topicloom.reports.comparison_page import MEASURES, n_topics_curve
+from topicloom.reports.comparison_page import CURVE_MEASURES
+from topicloom.reports.figures.model_comparison import n_topics_curve
 from topicloom.reports.figures.style import wrapped
 from topicloom.reports.wording import Phrase, chosen_language, joined
 from topicloom.text.tokenizing import Tokenizer
@@ -59,12 +60,14 @@ def test_each_phrase_is_in_both_languages(phrase):
 
 
 def test_every_measure_has_a_chinese_title_axis_and_meaning():
-    assert set(measures._AXES) == {measure.axis for measure in CATALOGUE.values() if measure.axis}
+    assert set(measures._AXES) | set(measures._MEANINGS) <= set(CATALOGUE)
     for measure in CATALOGUE.values():
-        assert HAN.search(measure.title_zh) or measure.title_zh == measure.title  # C_v
-        assert bool(measure.meaning_zh) == bool(measure.meaning)
-        texts = [measure.meaning_zh, measures.axis_of(measure, "zh") if measure.axis else ""]
-        assert all(HAN.search(text) for text in texts if text)
+        for text, english in (
+            (measure.title_zh, measure.title),
+            (measures.axis_of(measure, "zh"), measures.axis_of(measure, "en")),
+            (measures.meaning_of(measure, "zh"), measures.meaning_of(measure, "en")),
+        ):
+            assert HAN.search(text) or text == english == measure.title  # C_v
 
 
 def test_terms_and_stages_are_those_of_the_explorers_page():
@@ -187,7 +190,10 @@ CURVES = {
     "collapse": lambda **style: figures.collapse_curve(rows(), 3, **style),
     "quality": lambda **style: figures.quality_curve(rows(), **style),
     "n_topics": lambda **style: n_topics_curve(
-        {name: {"gsm": np.ones((2, 3)), "lda": np.ones((2, 3))} for name in MEASURES}, [5, 20], {"gsm": 5}, **style
+        {name: {"gsm": np.ones((2, 3)), "lda": np.ones((2, 3))} for name in CURVE_MEASURES},
+        [5, 20],
+        {"gsm": 5},
+        **style,
     ),
     "bars": lambda **style: figures.topic_pages([["一"]] * 41, [[1.0]] * 41, [0.1] * 41, **style)[1],
 }

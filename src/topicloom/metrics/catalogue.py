@@ -139,7 +139,7 @@ class Measure:
 
     Attributes:
         name: its key in results, history and files.
-        title, title_zh: a short title for tables and figures, in English and in Chinese.
+        title, title_zh: what it is called in tables and pictures, in English and in Chinese.
         better: 1 if higher is better, -1 if lower is better, 0 if neither.
         group: the kind of measure.
         needs: what it reads beside the topics: "documents" (the reference corpus), "token order" (of the reference
@@ -150,12 +150,7 @@ class Measure:
         function: computes it.
         digits: decimal places in the tables of comparisons.
         count_of: what it counts, such as "topics", if it is a count; else "".
-        axis: the label of the axis that measures of the same scale share in figures; "" if it has one of its own.
-        axis_end: the value that the axis of figures reaches at least, or None; a count of topics or latent dimensions
-            reaches the number of them.
         column: its heading in the table of a comparison in the terminal; "" if that table leaves it out.
-        meaning, meaning_zh: an explanation above its panel in figures, in English and in Chinese, for people who do not
-            know it; "" if the title is enough.
     """
 
     name: str
@@ -168,11 +163,7 @@ class Measure:
     function: Callable[[MeasureInputs], Measured]
     digits: int = 3
     count_of: str = ""
-    axis: str = ""
-    axis_end: float | None = None
     column: str = ""
-    meaning: str = ""
-    meaning_zh: str = ""
 
     @property
     def is_count(self) -> bool:
@@ -286,28 +277,26 @@ def _measure(
     return Measure(name, title, title_zh, better, group, words(needs), words(uses), function, **more)
 
 
-_NPMI, _DIVERSITY = "coherence, NPMI", "diversity"
 _MEASURES = (
     _measure("document_npmi", "NPMI (documents)", "NPMI（文档共现）", 1, "coherence", "documents",
-             "evaluation, monitor, comparison, tuning", _of_documents(coherence.document_npmi),
-             axis=_NPMI, column="NPMI"),
+             "evaluation, monitor, comparison, tuning", _of_documents(coherence.document_npmi), column="NPMI"),
     _measure("c_v", "C_v", "C_v", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
-             _of_windows(coherence.c_v), axis="coherence, C_v", axis_end=1),
+             _of_windows(coherence.c_v)),
     _measure("c_npmi", "C_NPMI", "C_NPMI", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
-             _of_windows(coherence.c_npmi), axis=_NPMI),
+             _of_windows(coherence.c_npmi)),
     _measure("c_uci", "C_UCI", "C_UCI", 1, "coherence", "token order", "evaluation, monitor",
-             _of_windows(coherence.c_uci), axis="coherence, UCI"),
+             _of_windows(coherence.c_uci)),
     _measure("u_mass", "UMass", "UMass", 1, "coherence", "documents", "evaluation, monitor",
-             _of_documents(coherence.u_mass), axis="coherence, UMass"),
+             _of_documents(coherence.u_mass)),
     _measure("topic_diversity", "diversity", "多样性",
              1, "diversity", "", "evaluation, monitor, watch, comparison, tuning",
-             _of_topics(diversity.topic_diversity), axis=_DIVERSITY, axis_end=1, column="diversity"),
+             _of_topics(diversity.topic_diversity), column="diversity"),
     _measure("topic_uniqueness", "uniqueness", "独特性", 1, "diversity", "", "evaluation, monitor, comparison, tuning",
-             _of_topics(diversity.topic_uniqueness), axis=_DIVERSITY, axis_end=1),
+             _of_topics(diversity.topic_uniqueness)),
     _measure("inverted_rbo", "inverted RBO", "倒置 RBO", 1, "diversity", "", "evaluation, monitor",
-             _of_topics(diversity.inverted_rbo), axis=_DIVERSITY, axis_end=1),
+             _of_topics(diversity.inverted_rbo)),
     _measure("redundancy", "redundancy", "冗余度", -1, "diversity", "", "evaluation, monitor, comparison, tuning",
-             _of_topics(diversity.redundancy), axis="share of pairs of topics that are duplicates"),
+             _of_topics(diversity.redundancy)),
     _measure("c_w2v", "C_w2v", "C_w2v", 1, "coherence", "word vectors", "evaluation", _of_vectors(coherence.c_w2v)),
     _measure("embedding_diversity", "embedding diversity", "词向量多样性", 1, "diversity", "word vectors", "evaluation",
              _of_vectors(diversity.embedding_diversity)),
@@ -332,39 +321,27 @@ _MEASURES = (
              column="accuracy"),
     _measure("kl_per_dimension", "divergence of each latent dimension, nats", "各隐变量维度的散度（奈特）",
              0, "collapse", "divergence",
-             "evaluation, watch", lambda inputs: collapse.kl_per_dimension(inputs.divergence), axis_end=0.1,
-             meaning="how much the latent dimensions say about a document: the median (line), and the range from the "
-             "lowest to the highest (band); a logarithmic axis",
-             meaning_zh="隐变量各维含有多少文档的信息：中位数（线），以及从最低到最高的范围（色带）；纵轴是对数刻度"),
+             "evaluation, watch", lambda inputs: collapse.kl_per_dimension(inputs.divergence)),
     _measure("active_units_by_divergence", "active latent dimensions (by divergence)", "活跃的隐变量维度（按散度）",
              0, "collapse", "divergence",
              "evaluation, watch", lambda inputs: collapse.active_units_by_divergence(inputs.divergence),
-             count_of="latent dimensions", meaning="latent dimensions that say something about the documents",
-             meaning_zh="含有文档信息的隐变量维数"),
+             count_of="latent dimensions"),
     _measure("active_units_by_variance", "active latent dimensions (by variance)", "活跃的隐变量维度（按方差）",
              0, "collapse", "latent means",
              "evaluation", lambda inputs: collapse.active_units_by_variance(inputs.latent_means),
              count_of="latent dimensions"),
     _measure("active_topics", "active topics", "活跃主题数",
              1, "collapse", "theta", "evaluation, watch, comparison, tuning",
-             lambda inputs: collapse.active_topics(inputs.theta), digits=1, count_of="topics",
-             meaning="topics that are the main topic of at least one document",
-             meaning_zh="至少是一篇文档的主要主题的主题数"),
+             lambda inputs: collapse.active_topics(inputs.theta), digits=1, count_of="topics"),
     _measure("lowest_topic_diversity", "lower diversity of two rankings", "两种排序下较低的多样性",
              1, "collapse", "", "watch",
-             _lowest_diversity, axis_end=1,
-             meaning="share of different words among the topics' 25 top words (the lower of two rankings)",
-             meaning_zh="所有主题的前 25 个词中，不同的词所占的比例（两种排序中较低的一个）"),
+             _lowest_diversity),
     _measure("duplicate_topics", "pairs of duplicate topics", "重复的主题对", -1, "collapse", "", "evaluation, watch",
-             lambda inputs: diversity.duplicate_topics(inputs.topics), count_of="pairs of topics", axis_end=1,
-             meaning="pairs of topics that share at least 8 of their 10 top words",
-             meaning_zh="前 10 个词中至少有 8 个相同的主题对数"),
+             lambda inputs: diversity.duplicate_topics(inputs.topics), count_of="pairs of topics"),
     _measure("frequent_mass", "weight on the 50 most frequent words", "最常见的 50 个词所占权重",
              0, "collapse", "topic-word matrix",
              "evaluation, watch",
-             lambda inputs: collapse.frequent_mass(inputs.topic_word, inputs.word_counts), axis_end=1,
-             meaning="share of the topics' weight that is on the corpus's 50 most frequent words",
-             meaning_zh="各主题的权重中，语料中最常见的 50 个词所占的比例"),
+             lambda inputs: collapse.frequent_mass(inputs.topic_word, inputs.word_counts)),
     _measure("seconds", "seconds", "训练秒数", -1, "cost", "seconds", "comparison",
              lambda inputs: Measured(inputs.seconds), digits=1, column="seconds"),
     _measure("topic_distance", "distance to other seeds", "与其他随机种子的距离",

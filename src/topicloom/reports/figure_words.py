@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ..metrics import CATALOGUE
-from . import wording as measures
+from . import wording
 from .wording import Language, Phrase
 
 TOPIC = Phrase("topic {topic}", "主题 {topic}")
@@ -172,8 +172,7 @@ def characters(language: Language) -> frozenset[str]:
     """Return the characters other than ASCII of all words that pictures may have; there are none in English."""
     if language == "en":
         return frozenset()
-    texts = _chinese(globals()) | _chinese(vars(measures))
-    texts.update(text for measure in CATALOGUE.values() for text in (measure.title_zh, measure.meaning_zh))
+    texts = _chinese(globals()) | _chinese(vars(wording)) | {measure.title_zh for measure in CATALOGUE.values()}
     return frozenset(each for text in texts for each in text if not each.isascii())
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from ..errors import SettingError
 from ..metrics import CATALOGUE, Measure
 
-# Phrases in two languages, and the choice of the language.
+# Phrases, and the choice of the language.
 
 Language = Literal["en", "zh"]
 FigureLanguage = Literal["auto", "en", "zh"]
@@ -49,7 +49,7 @@ def joined(sentences: Iterable[str], language: Language) -> str:
     return ("" if language == "zh" else " ").join(filter(None, sentences))
 
 
-# The stages of a training, as the rows of its history tell them.
+# Stages of training.
 
 
 def changes_of_stage(history: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
@@ -65,7 +65,20 @@ def changes_of_stage(history: Sequence[Mapping[str, Any]]) -> list[tuple[str, st
     return [(names[number - 1], names[number], number) for number in numbers]
 
 
-# The names and explanations of measures, of terms of the loss, and of stages of training.
+_STAGES = {
+    "pretraining": Phrase("pretraining", "预训练"),
+    "counting": Phrase("counting", "计数"),
+    "sampling": Phrase("sampling", "采样"),
+    "training": Phrase("training", "训练"),
+}
+
+
+def stage_name(name: str, language: Language) -> str:
+    """Return the name of a stage of training. Those of a user's own model have no Chinese name."""
+    return _STAGES[name](language) if name in _STAGES else name
+
+
+# Terms of the loss.
 
 _EXPLAINED = Phrase("{name}: {meaning}", "{name}：{meaning}")
 _TERM_NAMES = {
@@ -108,36 +121,6 @@ _TERMS = {  # of the losses; terms of a user's own model have no explanation
         "判别器区分真实文档与生成文档的误差；越低，判别器越好",
     ),
 }
-_STAGES = {
-    "pretraining": Phrase("pretraining", "预训练"),
-    "counting": Phrase("counting", "计数"),
-    "sampling": Phrase("sampling", "采样"),
-    "training": Phrase("training", "训练"),
-}
-
-# The labels of axes that measures of the same scale share, by the English ones of the catalogue.
-_AXES = {
-    "coherence, NPMI": "一致性，NPMI", "coherence, C_v": "一致性，C_v", "coherence, UCI": "一致性，UCI",
-    "coherence, UMass": "一致性，UMass", "diversity": "多样性",
-    "share of pairs of topics that are duplicates": "重复的主题对所占的比例",
-}  # fmt: skip
-
-
-def title_of(measure: Measure, language: Language) -> str:
-    """Return the title of a measure of the catalogue."""
-    return measure.title_zh if language == "zh" else measure.title
-
-
-def axis_of(measure: Measure, language: Language) -> str:
-    """Return the label of the axis that measures of the same scale share; the title if a measure has its own."""
-    if not measure.axis:
-        return title_of(measure, language)
-    return _AXES[measure.axis] if language == "zh" else measure.axis
-
-
-def meaning_of(measure: Measure, language: Language) -> str:
-    """Return the explanation of a measure; its title if it has none."""
-    return (measure.meaning_zh if language == "zh" else measure.meaning) or title_of(measure, language)
 
 
 def term_name(name: str, language: Language) -> str:
@@ -153,6 +136,59 @@ def term_explained(name: str, language: Language) -> str:
     return _EXPLAINED(language, name=shown, meaning=_TERMS[name](language)) if name in _TERMS else shown
 
 
-def stage_name(name: str, language: Language) -> str:
-    """Return the name of a stage of training. Those of a user's own model have no Chinese name."""
-    return _STAGES[name](language) if name in _STAGES else name
+# Measures.
+
+# The axes of pictures by measure. Measures of the same scale share an axis; one without an entry has its title.
+_NPMI, _DIVERSITY = Phrase("coherence, NPMI", "一致性，NPMI"), Phrase("diversity", "多样性")
+_AXES = {
+    "document_npmi": _NPMI,
+    "c_npmi": _NPMI,
+    "c_v": Phrase("coherence, C_v", "一致性，C_v"),
+    "c_uci": Phrase("coherence, UCI", "一致性，UCI"),
+    "u_mass": Phrase("coherence, UMass", "一致性，UMass"),
+    "topic_diversity": _DIVERSITY,
+    "topic_uniqueness": _DIVERSITY,
+    "inverted_rbo": _DIVERSITY,
+    "redundancy": Phrase("share of pairs of topics that are duplicates", "重复的主题对所占的比例"),
+}
+
+# What stands above the panel of a measure, for people who do not know it. One without an entry has its title.
+_MEANINGS = {
+    "kl_per_dimension": Phrase(
+        "how much the latent dimensions say about a document: the median (line), and the range from the lowest to the "
+        "highest (band); a logarithmic axis",
+        "隐变量各维含有多少文档的信息：中位数（线），以及从最低到最高的范围（色带）；纵轴是对数刻度",
+    ),
+    "active_units_by_divergence": Phrase(
+        "latent dimensions that say something about the documents", "含有文档信息的隐变量维数"
+    ),
+    "active_topics": Phrase(
+        "topics that are the main topic of at least one document", "至少是一篇文档的主要主题的主题数"
+    ),
+    "lowest_topic_diversity": Phrase(
+        "share of different words among the topics' 25 top words (the lower of two rankings)",
+        "所有主题的前 25 个词中，不同的词所占的比例（两种排序中较低的一个）",
+    ),
+    "duplicate_topics": Phrase(
+        "pairs of topics that share at least 8 of their 10 top words", "前 10 个词中至少有 8 个相同的主题对数"
+    ),
+    "frequent_mass": Phrase(
+        "share of the topics' weight that is on the corpus's 50 most frequent words",
+        "各主题的权重中，语料中最常见的 50 个词所占的比例",
+    ),
+}
+
+
+def title_of(measure: Measure, language: Language) -> str:
+    """Return the title of a measure of the catalogue."""
+    return measure.title_zh if language == "zh" else measure.title
+
+
+def axis_of(measure: Measure, language: Language) -> str:
+    """Return the label of the axis that measures of the same scale share; the title if a measure has its own."""
+    return _AXES[measure.name](language) if measure.name in _AXES else title_of(measure, language)
+
+
+def meaning_of(measure: Measure, language: Language) -> str:
+    """Return the explanation of a measure; its title if it has none."""
+    return _MEANINGS[measure.name](language) if measure.name in _MEANINGS else title_of(measure, language)

@@ -38,6 +38,8 @@ _NOT_LOSSES = {
     "topics_per_document", "topics_per_document_deviation", *CATALOGUE,
 }  # fmt: skip
 _TOGETHER = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
+_UP_TO_ONE = {"coherence, C_v", "diversity"}  # axes that always reach 1, by their English labels
+_LEAST_DIVERGENCE = 0.1  # nats, which the axis of the divergence always reaches
 _REPEATED = {"critic_gap"}  # the only term of critic_loss, and therefore equal to it
 
 _INACTIVE = 0.01  # nats; as for the measure active_units_by_divergence
@@ -156,8 +158,8 @@ def quality_curve(
         def draw(axes: Axes) -> None:
             for measure in measures:
                 _line(axes, history, measure.name, language)
-            if end := measures[0].axis_end:
-                axes.set_ylim(-0.04 * end, 1.08 * end)
+            if axis_of(measures[0], "en") in _UP_TO_ONE:
+                axes.set_ylim(-0.04, 1.08)
             axes.legend(frameon=False, fontsize=9)
 
         better = {measure.better for measure in measures}
@@ -179,7 +181,9 @@ def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[f
     values = [sorted(value) if isinstance(value, list) else [value] for value in found]
     axes.plot(_epochs(rows), [row[len(row) // 2] for row in values], marker=_marker(rows), color=BLUE)
     axes.fill_between(_epochs(rows), [row[0] for row in values], [row[-1] for row in values], color=PALE)
-    end = measure.axis_end or 0.0
+    end = 0.0 if measure.count_of in ("topics", "latent dimensions") else 1.0
+    if measure.name == "kl_per_dimension":
+        end = _LEAST_DIVERGENCE
     if limit is not None:
         end = max(end, limit[0])
         axes.axhline(limit[0], color=GREY, linestyle=":", linewidth=1)
