@@ -67,6 +67,10 @@ def made(values, measure="perplexity_completion", on=("validation", "test")):
     return Comparison(rows, models, sizes, 3, {"train": 3, "validation": 1, "test": 1})
 
 
+def page_of(found, language="en"):
+    return page(found._page_content(language), language)
+
+
 def test_the_parts_are_apart_and_whole():
     parts = split(CORPUS, 0.1, 0.2)
     assert [part.n_docs for part in parts] == [168, 24, 48]
@@ -284,7 +288,7 @@ def test_the_best_is_chosen_on_validation_documents_and_tested_on_others():
         value = {"a": 7.0, "b": 6.0, "c": 8.0}[row["model"]] + row["seed"] ** 2
         row["measures"]["test"]["perplexity_completion"] = value
     assert found.best("perplexity_completion") == "a"
-    text = page(found)
+    text = page_of(found)
     compared = text[text.index("<h2>Paired tests") :]
     assert "<td>b</td><td>a</td><td>-1</td>" in compared
     assert "<td>a</td><td>b</td>" not in compared
@@ -305,7 +309,7 @@ def test_tests_are_corrected_for_their_number():
         assert row["p_holm"] == pytest.approx(p[model])
     assert rows["b"]["p_holm"] > 3 * rows["b"]["p"]  # six tests, and not the three of this call
     assert rows["b"]["low"] < rows["b"]["difference"] < rows["b"]["high"]
-    text = page(made(values))
+    text = page_of(made(values))
     assert "p, Holm" in text
     assert "after Holm" in text
     assert "95 % interval" in text
@@ -315,7 +319,7 @@ def test_the_page_in_chinese():
     values = {("a", 5): [1.0, 2.0], ("b", 5): [2.0, 3.1], ("a", 9): [1.5, 1.0], ("b", 9): [2.0, 2.2]}
     found = made(values)
     found.rows[-1] = {"model": "b", "n_topics": 9, "seed": 1, "error": "42"}
-    text = page(found, "zh")
+    text = page_of(found, "zh")
     assert text.startswith('<!doctype html>\n<html lang="zh-CN">')
     body = text[text.index("</style>") :]
     shown = set(re.findall("[A-Za-z]{2,}", re.sub("<.*?>", " ", body)))
@@ -325,7 +329,7 @@ def test_the_page_in_chinese():
     assert "<th>困惑度（文档补全）</th>" in body
     assert "b，9 个主题，随机种子 1：42" in body
     assert "推荐 5 个主题" in body
-    assert set(re.findall(r"\d\.\d+", page(found))) == set(re.findall(r"\d\.\d+", text))
+    assert set(re.findall(r"\d\.\d+", page_of(found))) == set(re.findall(r"\d\.\d+", text))
 
 
 def test_the_best_is_compared_over_the_same_numbers_of_topics():
@@ -362,7 +366,7 @@ def test_values_that_share_seeds_have_no_test():
 
 
 def test_standard_errors_of_values_that_share_seeds_are_those_of_the_jackknife():
-    from topicloom.reports.comparison_page import _means_and_errors
+    from topicloom.reports.figures.model_comparison import _means_and_errors
 
     n = 5
     distances = np.random.default_rng(0).random((n, n))
@@ -499,13 +503,13 @@ def test_numbers_of_topics(tmp_path):
 def test_the_page_needs_nothing_else():
     pytest.importorskip("matplotlib")
     found = compare(CORPUS, {"a <b> & 主题": GSM(epochs=2)}, [2], 2)
-    text = page(found)
+    text = page_of(found)
     assert "a &lt;b&gt; &amp; 主题" in text
     assert "<b>" not in text
     assert "<svg" in text
     assert "src=" not in text
     assert 'href="http' not in text
-    assert csv_lines(found).count("\n") == 3
+    assert csv_lines({on: found.table(on) for on in ("validation", "test")}, found.measures).count("\n") == 3
 
 
 def test_processes_give_the_same_for_models_of_your_own_too(tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ def compare(
         titles = {"validation": "choose by these figures", "test": "report these figures"}
         for part, advice in titles.items():
             typer.echo(f"{part.capitalize()} documents ({advice})")
-            print_table(*text_table(found, part))
+            print_table(*text_table(found.table(part), found.measures))
             typer.echo("")
     logger.info("tables and plots are in %s", out / "index.html")
 
@@ -133,7 +133,7 @@ def select_topics(
             "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")},
         })  # fmt: skip
     elif not quiet:
-        head, rows = text_table(found, "validation")
+        head, rows = text_table(found.table("validation"), found.measures)
         typer.echo("Validation documents")
         print_table(head[1:], [row[1:] for row in rows])
         typer.echo(f"\n{recommended.reason}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,15 @@ from ..reports import comparison_words as words
 from ..reports.wording import Language, chosen_language, joined, title_of
 from .protocol import HELD_OUT
 
-# A recommendation of the number of topics, with its reason in words.
+if TYPE_CHECKING:
+    from ..reports.comparison_page import PageContent
 
-MEASURES = ("perplexity_completion", "document_npmi")
+Array = npt.NDArray[Any]
+
+_CHOOSING_MEASURES = ("perplexity_completion", "document_npmi")  # of the number of topics
+_LONGEST_NAME = 60  # characters of a model's name in a file's name
+
+# A recommendation of the number of topics, with its reason in words.
 
 
 @dataclass(frozen=True)
@@ -164,8 +170,7 @@ def _shown(name: str, score: float) -> str:
     return f"{score * CATALOGUE[name].better:.{CATALOGUE[name].digits}f}"
 
 
-Array = npt.NDArray[Any]
-_LONGEST_NAME = 60  # characters of a model's name in a file's name
+# The comparison.
 
 
 @dataclass(frozen=True, repr=False)
@@ -402,7 +407,9 @@ class Comparison:
             SettingError: an unknown model.
         """
         model = model or self.models[0]
-        values = {name: {k: self.values(name, model, k, "validation") for k in self.n_topics} for name in MEASURES}
+        values = {
+            name: {k: self.values(name, model, k, "validation") for k in self.n_topics} for name in _CHOOSING_MEASURES
+        }
         return recommend(values, chosen_language(language))
 
     def candidates(self, model: str | None = None) -> dict[str, list[int]]:
@@ -456,14 +463,49 @@ class Comparison:
             labels = label_language(language, font)
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        for name, text in {"comparison.csv": csv_lines(self), "index.html": page(self, language, labels, font)}.items():
+        content = self._page_content(language)
+        table = csv_lines(content.tables, content.measures)
+        for name, text in {"comparison.csv": table, "index.html": page(content, language, labels, font)}.items():
             with atomic_file(target / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         if len(self.n_topics) > 1:
             with suppress(ImportError):
                 from ..reports import figures
 
-                figures.save(curve_of(self, labels, font), target / "n_topics.png")
+                figures.save(curve_of(content, labels, font), target / "n_topics.png")
+
+    def _page_content(self, language: Language) -> PageContent:
+        """Return what the page shows; the reasons of recommendations are in a language."""
+        from ..reports.comparison_page import PageContent
+
+        recommended = {}
+        for model in self.models:
+            with suppress(InputError):  # no fit of the model has the measures
+                found = self.recommend(model, language)
+                recommended[model] = found.n_topics, found.reason
+        best = {name: self.best(name) for name in self.measures if name != "topic_distance"}
+        return PageContent(
+            models=self.models,
+            n_topics=self.n_topics,
+            seeds=self.seeds,
+            documents=self.documents,
+            versions=self.versions,
+            rows=self.rows,
+            measures=self.measures,
+            tables={part: self.table(part) for part in HELD_OUT},
+            values={
+                part: {
+                    name: {
+                        model: np.stack([self.values(name, model, k, part) for k in self.n_topics])
+                        for model in self.models
+                    }
+                    for name in self.measures
+                }
+                for part in HELD_OUT
+            },
+            paired={name: self.paired(name, model) for name, model in best.items() if model is not None},
+            recommended=recommended,
+        )
 
 
 def job_name(job: Mapping[str, Any]) -> str:

@@ -2,27 +2,65 @@
 
 `draw` makes any picture of a fitted model together with documents. The other functions take arrays and rows, not
 models. None opens a window or keeps any state; all return matplotlib's Figure.
+
+    import topicloom as tl
+
+    figure = tl.figures.draw(tl.Topics.from_run("runs/news"), "topics")[0]
+    figure.savefig("topics.png")
+
+Names are loaded when they are first used.
 """
 
-from ...errors import MissingExtraError
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ...errors import MissingExtraError as _MissingExtraError
 
 try:
     import matplotlib as _matplotlib  # noqa: F401
 except ImportError:
-    raise MissingExtraError.of("drawing pictures", "matplotlib", "viz") from None
-except ValueError as error:  # MPLBACKEND or matplotlibrc has a value that this version does not know
-    reason = " ".join(str(error).split())[:200]
-    raise MissingExtraError(
-        f"drawing pictures needs matplotlib, which cannot be imported ({reason}); correct MPLBACKEND or matplotlibrc"
+    raise _MissingExtraError.of("drawing pictures", "matplotlib", "viz") from None
+except ValueError as _error:  # MPLBACKEND or matplotlibrc has a value that this version does not know
+    _reason = " ".join(str(_error).split())[:200]
+    raise _MissingExtraError(
+        f"drawing pictures needs matplotlib, which cannot be imported ({_reason}); correct MPLBACKEND or matplotlibrc"
     ) from None
 
-from .curves import collapse_curve, loss_curve, quality_curve
-from .gallery import KINDS, Options, draw, kind_named
-from .maps import document_map, word_map
-from .mixtures import interpolation_strip, simplex, sparsity
-from .over_time import trend_lines, trend_stream
-from .style import dot_panels, save, save_pages, svg
-from .topic_words import similarity_map, topic_pages, word_clouds
+if _TYPE_CHECKING:
+    from typing import Any
+
+    from .curves import collapse_curve, loss_curve, quality_curve
+    from .gallery import KINDS, Options, draw, kind_named
+    from .maps import document_map, word_map
+    from .mixtures import interpolation_strip, simplex, sparsity
+    from .model_comparison import dot_panels
+    from .over_time import trend_lines, trend_stream
+    from .style import save, save_pages, svg
+    from .topic_words import similarity_map, topic_pages, word_clouds
+
+_MODULES = {
+    "KINDS": "gallery",
+    "Options": "gallery",
+    "collapse_curve": "curves",
+    "document_map": "maps",
+    "dot_panels": "model_comparison",
+    "draw": "gallery",
+    "interpolation_strip": "mixtures",
+    "kind_named": "gallery",
+    "loss_curve": "curves",
+    "quality_curve": "curves",
+    "save": "style",
+    "save_pages": "style",
+    "similarity_map": "topic_words",
+    "simplex": "mixtures",
+    "sparsity": "mixtures",
+    "svg": "style",
+    "topic_pages": "topic_words",
+    "trend_lines": "over_time",
+    "trend_stream": "over_time",
+    "word_clouds": "topic_words",
+    "word_map": "maps",
+}
 
 __all__ = [
     "KINDS",
@@ -47,3 +85,13 @@ __all__ = [
     "word_clouds",
     "word_map",
 ]
+
+
+def __getattr__(name: str) -> "Any":
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_import_module(f".{_MODULES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
