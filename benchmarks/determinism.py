@@ -135,7 +135,8 @@ def report(found: dict[str, dict[str, bool]], jobs: bool, seconds: float) -> str
         lines.append(f"| `{name}` | {' | '.join(cells)} | {grade(same)} |")
     lines += [
         "",
-        f"A network of fewer than {processor._SMALL:,} numbers is trained with one thread for each operation, so the "
+        f"A network of fewer than {processor._FEWEST_WEIGHTS_FOR_THREADS:,} numbers is trained with one thread for "
+        "each operation, so the "
         "number of threads has no effect on what it learns; `components_` of NVDM differs all the same, because its "
         "softmax over the words is "
         "divided among the threads. For larger networks PyTorch divides some sums among the threads, among them those "

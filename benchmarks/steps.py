@@ -66,7 +66,7 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "counting: draw": [(counting, "draw_counts")],
     "sampling: draw topics": [(SamplingStage, "draw")],
     "counts: Dirichlet": [(counting, "dirichlet_step")],
-    STEP: [(epoch, "_move")],
+    STEP: [(epoch, "_take_step")],
 }
 OUTSIDE: dict[str, list[tuple[Any, str]]] = {
     "monitors": [(collapse.CollapseWatch, "__call__")],

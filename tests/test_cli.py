@@ -221,7 +221,7 @@ def test_an_earlier_run_stays_whole_until_the_new_one_is(data, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("topicloom.training.loop._move", interrupt)  # in the first step
+        patch.setattr("topicloom.training.loop._take_step", interrupt)  # in the first step
         assert call(*arguments, "--overwrite").exit_code == 130
     assert {name: (out / name).read_bytes() for name in before} == before
     assert call("topics", out).exit_code == 0

@@ -184,7 +184,7 @@ def test_held_out_documents_end_training(corpus: tl.Corpus) -> None:
 def steps_that_wait(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every place where a step of gradient descent makes the processor wait for the GPU."""
     found: list[str] = []
-    move = epoch._move
+    move = epoch._take_step
 
     def watched(*arguments: Any) -> Any:
         with warnings.catch_warnings(record=True) as seen:
@@ -198,7 +198,7 @@ def steps_that_wait(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                     f"{each.filename}:{each.lineno}" for each in seen if "called a synchronizing" in str(each.message)
                 )
 
-    monkeypatch.setattr(epoch, "_move", watched)
+    monkeypatch.setattr(epoch, "_take_step", watched)
     return found
 
 

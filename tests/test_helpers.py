@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import topicloom as tl
-from topicloom.nn.execution import _helpers, ahead, helped, together
+from topicloom.nn.execution import _n_helpers, helper_threads, prefetched, run_jobs
 from topicloom.nn.sparse import product_log_likelihood
 from topicloom.training import loop as processor
 from topicloom.training.batches import sparse_batch
@@ -30,16 +30,16 @@ def test_each_job_is_done_once(n_helpers: int) -> None:
         names.add(threading.current_thread().name)
         assert not torch.is_grad_enabled()
 
-    with helped(n_helpers):
-        together([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
+    with helper_threads(n_helpers):
+        run_jobs([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
     assert done == Counter(range(20))
     assert len(names) <= 1 + n_helpers
     assert len(names) > 1 or not n_helpers
-    together([])
+    run_jobs([])
 
 
 def test_jobs_write_to_tensors_of_inference_mode() -> None:
-    with helped(3), torch.inference_mode():
+    with helper_threads(3), torch.inference_mode():
         found = torch.zeros(20)
 
         def job(number: int) -> None:
@@ -47,7 +47,7 @@ def test_jobs_write_to_tensors_of_inference_mode() -> None:
             part = found[number : number + 1]
             torch.add(part, 1, out=part)
 
-        together([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
+        run_jobs([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
     assert (found == 1).all()
 
 
@@ -59,8 +59,8 @@ def test_an_error_of_a_helper_is_raised() -> None:
         if threading.current_thread() is not main:
             raise ValueError("in a helper")
 
-    with helped(1), pytest.raises(ValueError, match="in a helper"):
-        together([job] * 4)
+    with helper_threads(1), pytest.raises(ValueError, match="in a helper"):
+        run_jobs([job] * 4)
 
 
 @pytest.mark.parametrize("n_helpers", [0, 1])
@@ -70,8 +70,8 @@ def test_items_are_the_same_ahead_of_time(n_helpers: int) -> None:
         raise ValueError("the last item")
 
     seen: list[int] = []
-    with helped(n_helpers):
-        numbers = ahead(items())
+    with helper_threads(n_helpers):
+        numbers = prefetched(items())
         for _ in range(5):
             seen.append(next(numbers))
             time.sleep(1e-3)
@@ -88,7 +88,7 @@ def test_results_do_not_depend_on_helpers() -> None:
         theta = torch.rand(300, 7, generator=generator).softmax(1).requires_grad_()
         weight = torch.randn(100, 7, generator=generator).requires_grad_()
         batch = sparse_batch(CORPUS.counts, torch.arange(300).numpy(), torch.device("cpu")).counts
-        with helped(n_helpers):
+        with helper_threads(n_helpers):
             out = product_log_likelihood(theta, weight, torch.zeros(100), batch)
             out.sum().backward()
         found.append((out.detach(), theta.grad, weight.grad))
@@ -101,7 +101,7 @@ def test_results_do_not_depend_on_helpers() -> None:
 def test_a_model_learns_the_same_with_helpers(
     settings: dict[str, int], is_small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processor, "_SMALL", 1 << 30 if is_small else 0)
+    monkeypatch.setattr(processor, "_FEWEST_WEIGHTS_FOR_THREADS", 1 << 30 if is_small else 0)
     n_threads, found = torch.get_num_threads(), []
     try:
         for n in (1, 2):
@@ -116,12 +116,12 @@ def test_a_model_learns_the_same_with_helpers(
 def test_large_networks_with_shared_work_have_helpers_and_others_threads(
     model: tl.NeuralTopicModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processor, "_SMALL", 0)
+    monkeypatch.setattr(processor, "_FEWEST_WEIGHTS_FOR_THREADS", 0)
     seen = []
 
     class Threads(tl.Callback):
         def on_batch(self) -> None:
-            seen.append((torch.get_num_threads(), _helpers.get()))
+            seen.append((torch.get_num_threads(), _n_helpers.get()))
 
     n_threads = torch.get_num_threads()
     try:

@@ -131,7 +131,7 @@ def test_the_compiled_iteration_is_that_of_tensors(n_topics, alpha, monkeypatch)
     topics = np.random.default_rng(0).dirichlet(np.full(60, 0.1), n_topics) + 1e-9
     network = mean_field.mean_field_network(topics, np.full(n_topics, alpha))
     expected = network.gamma_of(batch)
-    monkeypatch.setattr(mean_field, "FEWEST_DOCUMENTS", 1)
+    monkeypatch.setattr(mean_field, "FEWEST_DOCUMENTS_TO_COMPILE", 1)
     called = []
     iterate = mean_field.compiled(mean_field._iterate, mean_field._one_document)
     monkeypatch.setattr(mean_field, "compiled", lambda *_: lambda *given: called.append(1) or iterate(*given))

@@ -25,7 +25,7 @@ from topicloom.models.loom.collapsed import (
 from topicloom.models.loom.cvb0 import CountedTopics, dirichlet_step, draw_counts, expected_counts, sharpen
 from topicloom.nn import execution as compiling
 from topicloom.nn import sparse as nn_sparse
-from topicloom.nn.execution import helped
+from topicloom.nn.execution import helper_threads
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import Batch
 from topicloom.training.batches import sparse_batch
@@ -99,10 +99,10 @@ def test_tokens_are_reassigned_by_the_formula(excluded, way, monkeypatch):
 @pytest.fixture
 def uncompiled():
     """Forget the compiled function before and after a test."""
-    for function in (compiling.compiled, compiling.warn):
+    for function in (compiling.compiled, compiling._warn_that_loops_are_slower):
         function.cache_clear()
     yield
-    for function in (compiling.compiled, compiling.warn):
+    for function in (compiling.compiled, compiling._warn_that_loops_are_slower):
         function.cache_clear()
 
 
@@ -174,7 +174,7 @@ def test_two_threads_reassign_what_one_reassigns(monkeypatch):
     for n_helpers, few in ((0, 10.0), (1, 10.0), (0, 0.0)):
         monkeypatch.setattr(compiled, "_FEW_WORDS", few)
         word_topics = torch.ones(N_WORDS, N_TOPICS)
-        with helped(n_helpers):
+        with helper_threads(n_helpers):
             of_docs = compiled.reassign(batch, batch.values, docs, topics, alpha, word_topics)
         found.append((of_docs, word_topics))
     for one, two, whole in zip(*found, strict=True):
@@ -290,7 +290,7 @@ def test_steps_of_inference_agree_with_loops(way, monkeypatch):
     if way == "compiled":
         pytest.importorskip("numba")
         infer = compiled.expected_counts
-        monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS", 1)
+        monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS_TO_COMPILE", 1)
         monkeypatch.setattr(cvb0, "expected_counts", None)  # it must not be used instead
     elif way != "whole":
         monkeypatch.setattr(nn_sparse, "_CPU_BLOCK", {"in pieces": 12 * N_TOPICS, "one by one": 1}[way])
@@ -300,7 +300,7 @@ def test_steps_of_inference_agree_with_loops(way, monkeypatch):
 
 
 def test_documents_without_words_have_no_counts(monkeypatch):
-    monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS", 1)
+    monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS_TO_COMPILE", 1)
     counts = COUNTS * np.array([[0], [1], [0], [0], [1], [0]], dtype=np.float32)
     beta_t, alpha, start = (
         each.float() for each in tensors(simplex(N_TOPICS, N_WORDS).T, ALPHA, simplex(N_DOCS, N_TOPICS))

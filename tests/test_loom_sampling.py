@@ -20,7 +20,7 @@ from topicloom.models.loom import sampling as compiled_sampling
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
 from topicloom.models.spare_topics import Pruning
-from topicloom.nn.execution import helped
+from topicloom.nn.execution import helper_threads
 from topicloom.nn.sparse import SparseCounts
 from topicloom.training.callbacks import Callback
 
@@ -161,7 +161,7 @@ def test_two_threads_draw_what_one_draws(monkeypatch):
     for n_helpers, few in ((0, 8), (1, 8), (0, 0)):
         monkeypatch.setattr(compiled_sampling, "_FEW_COUNTS", few)
         word_topics, drawn = torch.ones(V, K), previous.clone()
-        with helped(n_helpers):
+        with helper_threads(n_helpers):
             of_docs = compiled_sampling.sample(counts, draws, drawn, topics, alpha, word_topics)
         found.append((drawn, of_docs, word_topics))
     for one, two, whole in zip(*found, strict=True):

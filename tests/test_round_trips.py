@@ -42,13 +42,13 @@ def waits(model: tl.NeuralTopicModel, monkeypatch: pytest.MonkeyPatch) -> set[st
     """Train as on a GPU, and return where a step waits."""
     monkeypatch.setattr("topicloom.training.loop.defers", lambda device: True)
     monkeypatch.setattr(sparse, "_sizes", sparse._sizes_on_device)
-    move, mode = epoch._move, Waits()
+    move, mode = epoch._take_step, Waits()
 
     def watched(*arguments: Any) -> Any:
         with mode:
             return move(*arguments)
 
-    monkeypatch.setattr(epoch, "_move", watched)
+    monkeypatch.setattr(epoch, "_take_step", watched)
     model.fit(CORPUS)
     return mode.found
 

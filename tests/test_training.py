@@ -86,7 +86,7 @@ class Watcher(Callback):
 
     def on_batch(self) -> None:
         self.events.append("batch")
-        self.rates.append(self.state.optimizers[0].param_groups[0]["lr"])
+        self.rates.append(self.state.optimizers[0].learning_rate)
 
     def on_epoch(self, row: dict[str, float]) -> None:
         self.events.append(f"epoch {row['epoch']}")
@@ -313,7 +313,7 @@ def test_too_little_memory_is_one_sentence(error):
     watcher = Watcher(state)
     where = "epoch 3, batch 2: cpu has too little memory for 3 documents at once; try `batch_size=2`"
     with pytest.raises(OutOfMemoryError, match=where):
-        train_stages(state, documents(), [Stage("training", plan)], callbacks=[watcher])
+        train_stages(state, documents(), [Stage("training", plan)], callbacks=[watcher], remedies=GSM(3).remedies)
     assert state.network.weight.item() == watcher.weights[-1]
     assert (state.epoch, state.step, state.batch) == (2, 6, 0)
 
@@ -342,7 +342,7 @@ def test_batches_that_a_network_enlarges_are_not_blamed_on_the_setting():
     plan = TrainingPlan(epochs=1, learning_rate=0.1)
     state = TrainingState.start(Large(fail), plan, 0, CPU)
     with pytest.raises(OutOfMemoryError, match=r"keep fewer words \(`max_features`\)$"):
-        train_stages(state, documents(), [Stage("training", plan)])
+        train_stages(state, documents(), [Stage("training", plan)], remedies=GSM(3).remedies)
 
 
 def test_other_errors_of_a_step_stay_what_they_are():
@@ -418,7 +418,7 @@ def test_players_move_in_turn_and_as_often_as_they_say():
         int(optimizer.state[weight]["step"])
         for optimizer, weight in zip(state.optimizers, (network.weight, network.rival), strict=True)
     ] == [6, 3]
-    assert all(optimizer.param_groups[0]["lr"] > 0 for optimizer in state.optimizers)
+    assert all(optimizer.learning_rate > 0 for optimizer in state.optimizers)
 
 
 def test_after_is_called_after_each_move():
@@ -598,7 +598,7 @@ def test_adam_is_that_of_pytorch(fused):
     own = Adam(mine, lr=0.01, beta1=0.8, weight_decay=0.01, fused=fused)
     reference = torch.optim.Adam(theirs, lr=0.01, betas=(0.8, 0.999), weight_decay=0.01, fused=fused)
     for step in range(4):
-        own.param_groups[0]["lr"] = reference.param_groups[0]["lr"] = 0.01 / (step + 1)
+        own.learning_rate = reference.param_groups[0]["lr"] = 0.01 / (step + 1)
         for weight, other in zip(mine[: 2 + step // 2], theirs, strict=False):  # the last has no gradient at first
             weight.grad = torch.randn(weight.shape, generator=random)
             other.grad = weight.grad.clone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from ..nn.posteriors import GaussianPosterior, NormalPrior, PointPosterior, Prio
 from ..nn.samplers import Sampler
 from ..nn.sparse import Batch
 from ..settings import AtLeastOne, NotNegative
+from ..training.signs import CollapseSign
 from ..training.state import Snapshot, TrainingPlan, TrainingState
 from .neural import NeuralTopicModel
 from .words import Words
@@ -49,6 +51,14 @@ class VariationalTopicModel(NeuralTopicModel):
     @property
     def divergence_weight(self) -> float:
         return self.kl_weight
+
+    def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
+        helpful = super().helpful_settings(sign)
+        if sign.kind != "idle dimensions":
+            return helpful
+        longer_warmup = max(1, max(sign.epoch, self.epochs) // 2)
+        warmup = {"kl_warmup": longer_warmup} if longer_warmup > self.training_plan().kl_warmup else {}
+        return warmup | {"kl_weight": self.divergence_weight / 2} | helpful
 
     @property
     def warmup_share(self) -> float:

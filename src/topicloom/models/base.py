@@ -47,6 +47,7 @@ from ..training.callbacks import Callback, check_callbacks
 from ..training.checkpoints import Checkpoints, check_start
 from ..training.loop import Monitor, evaluated
 from ..training.monitors import CollapseWatch, TopicMonitor, check_monitors
+from ..training.signs import CollapseSign, Sign
 from ..training.state import Snapshot
 from .inference import (
     Array,
@@ -59,6 +60,7 @@ from .inference import (
     latent_codes,
     log_likelihood,
 )
+from .remedies import settings_to_try
 from .saving import restore, save_into
 from .words import Words, seed_weights
 
@@ -911,6 +913,29 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         row = self.history_[-1] | evaluated(self.network_, device_of(self.network_), watch)
         for sentence in watch.advice(self, row):
             logger.warning("%s", sentence)
+
+    def remedies(self, sign: Sign) -> str:
+        """Return what to try against a sign that training fails, as a clause such as "try `epochs=120`".
+
+        Args:
+            sign: what is wrong.
+        """
+        if not isinstance(sign, CollapseSign):
+            return "check the documents and the settings"
+        if sign.kind == "few documents":
+            fewer = f"`n_topics={sign.fewer_topics}` or " if sign.fewer_topics < self.n_topics else ""
+            return f"try {fewer}more documents"
+        return settings_to_try(self, self.helpful_settings(sign))
+
+    def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
+        """Return settings with values that help against a sign of collapse, in the order in which they are named.
+
+        Args:
+            sign: what is wrong.
+        """
+        fewer = {"n_topics": sign.fewer_topics} if sign.kind != "idle dimensions" else {}
+        longer = {"epochs": 2 * max(sign.epoch, getattr(self, "epochs", None) or 0)}
+        return fewer | (longer if sign.kind != "frequent words" else {})
 
     @property
     def origin(self) -> TopicModel:

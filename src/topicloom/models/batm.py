@@ -45,6 +45,7 @@ from ..nn.posteriors import laplace_dirichlet
 from ..nn.samplers import DirichletSampler
 from ..nn.sparse import Batch, SparseCounts, bag_product, starts_of
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate
+from ..training.signs import CollapseSign
 from .autoencoders import DeterministicNetwork
 from .base import PLAIN
 from .etm import EmbeddedTopicModel
@@ -270,6 +271,13 @@ class BATM(NeuralTopicModel):
     @property
     def divergence_weight(self) -> float:
         return self.critic_weight
+
+    def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
+        helpful = super().helpful_settings(sign)
+        if sign.kind != "unused topics":
+            return helpful
+        # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
+        return {"critic_weight": (0.5 if self.learn_shares else 2) * self.critic_weight} | helpful
 
     def build_network(self, words: Words, generator: torch.Generator) -> BATMNetwork:
         return BATMNetwork(self, words, generator)

@@ -25,6 +25,7 @@ from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
+from ..training.signs import CollapseSign, NotFinite, Sign, TooLittleMemory
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import Published, TopicModel
 from .spare_topics import SpareTopics, build_wide, n_spare
@@ -334,6 +335,7 @@ class NeuralTopicModel(Published, TopicModel):
                 monitors=[watch, *monitors],
                 callbacks=[*shown, *callbacks],
                 model=self,
+                remedies=self.remedies,
             )
         except BaseException as error:
             is_alone = not isinstance(error, TrainingDivergedError | TrainingInterrupted)  # which all ranks raise
@@ -367,7 +369,7 @@ class NeuralTopicModel(Published, TopicModel):
         epochs = state.epoch + 1 if state.stage == len(stages) - 1 else 1
         stages[-1] = replace(stages[-1], plan=self.stream_plan(epochs), ends_training=False)
         try:
-            train_stages(state, reader, stages, monitors=[self.collapse_watch(reader)])
+            train_stages(state, reader, stages, monitors=[self.collapse_watch(reader)], remedies=self.remedies)
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
                 state.history = state.history[-_STREAM_ROWS:]  # a stream has no end, and the memory has
@@ -396,6 +398,30 @@ class NeuralTopicModel(Published, TopicModel):
             for tensor in network.state_dict().values():
                 tensor.copy_(current().of_first(tensor))
         return state
+
+    def remedies(self, sign: Sign) -> str:
+        if isinstance(sign, NotFinite):
+            smaller_rate = f"try `learning_rate={float(f'{self.learning_rate / 3:.1g}'):g}`"
+            if not sign.at_first_step:
+                return smaller_rate
+            if self.encoder_input == "raw":
+                return "the encoder receives the counts as they are; try `encoder_input='log1p'`"
+            return f"check the counts and the settings, or {smaller_rate}"
+        if isinstance(sign, TooLittleMemory):
+            smaller = sign.smaller_batch
+            return f"try `batch_size={smaller}`" if smaller else "keep fewer words (`max_features`)"
+        return super().remedies(sign)
+
+    def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
+        helpful = super().helpful_settings(sign)
+        if "epochs" in helpful and self.patience is not None and sign.epoch < self.n_history_rows:
+            del helpful["epochs"]  # the patience has ended training
+            helpful["patience"] = 2 * self.patience
+        if sign.kind == "frequent words":
+            return {"background": True} | helpful
+        if sign.kind == "duplicate topics" and type(self).min_diversity > 0:  # other models are better without the term
+            return {"min_diversity": round((1 + self.min_diversity) / 2, 2)} | helpful
+        return helpful
 
     def set_loss(self, network: TopicNetwork) -> None:
         """Tell a network what its loss depends on besides its weights: at first, and before each part of a stream.

@@ -42,6 +42,7 @@ from ..nn.posteriors import Posterior
 from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, Sampler, mmd
 from ..nn.sparse import Batch
 from ..settings import DirichletParameter, NotNegative, Positive, Rate
+from ..training.signs import CollapseSign
 from .autoencoders import DeterministicNetwork
 from .base import PLAIN
 from .neural import NeuralTopicModel
@@ -146,6 +147,13 @@ class WLDA(NeuralTopicModel):
     @property
     def divergence_weight(self) -> float:
         return self.mmd_weight
+
+    def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
+        helpful = super().helpful_settings(sign)
+        if sign.kind != "unused topics":
+            return helpful
+        # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
+        return {"mmd_weight": (0.5 if self.learn_shares else 2) * self.mmd_weight} | helpful
 
     def build_network(self, words: Words, generator: torch.Generator) -> WLDANetwork:
         return WLDANetwork(self, words, generator)

@@ -1,4 +1,4 @@
-"""How operations run: threads, gradients, and loops that numba compiles for the CPU."""
+"""How operations run: with which gradients and threads, and in loops that numba compiles for the CPU."""
 
 from __future__ import annotations
 
@@ -16,35 +16,22 @@ from typing import Any, TypeVar
 import torch
 from threadpoolctl import ThreadpoolController
 
-# The number of threads that PyTorch uses for an operation.
+T = TypeVar("T")
+
+_log = logging.getLogger("topicloom")
+_n_helpers: ContextVar[int] = ContextVar("n_helpers", default=0)
+
+# A loop that numba has compiled has two forms: one that is vectorised, and one for arrays that may overlap, which adds
+# in another order. It takes the second one if two arrays begin within a few hundred bytes, as small ones can by chance.
+# With this many numbers between an array and any other one, the sums are always the same.
+NUMBERS_BETWEEN_ARRAYS = 256
+# In a process that has not loaded numba, which takes .4 seconds, only many documents gain from it. Larger corpora are
+# read in batches of 1,024 documents.
+FEWEST_DOCUMENTS_TO_COMPILE = 512
+_FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that they are vectorised; NaN stays NaN
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """Let the operations of the calling thread use no other thread, until the context that is returned is left.
-
-    Threads of OpenMP wait actively for each other. In an operation that takes less than a millisecond this costs more
-    than they save, and many times as much while another process is busy. Unlike `torch.set_num_threads`, this does not
-    change the number that threads have which start later. Where that function has been called, it has given MKL a
-    number that only it can change; MKL computes large products and exponentials.
-    """
-    torch.get_num_threads()  # PyTorch sets the number of a thread that it does not know yet; afterwards it keeps ours
-    limit: AbstractContextManager[object] = _openmp().limit(limits=1)
-    return limit
-
-
-def mkl_threads() -> int:
-    """Return how many threads MKL uses in operations of the calling thread; 1 if PyTorch has no MKL."""
-    found = re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info())
-    return int(found[1]) if found else 1
-
-
-@cache
-def _openmp() -> ThreadpoolController:
-    """Return the OpenMP libraries that PyTorch has loaded. To find them takes some milliseconds."""
-    return ThreadpoolController().select(user_api="openmp")
-
-
-# The contexts in which networks are trained and used, whatever contexts of PyTorch the caller is in.
+# Gradients and precision, whatever contexts of PyTorch the caller is in.
 
 
 @contextmanager
@@ -74,29 +61,54 @@ def without_gradients() -> Iterator[None]:
         yield
 
 
-# Jobs of a step that several threads do together, each with memory of its own to write to.
+# Threads of an operation.
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Let the operations of the calling thread use no other thread, until the context that is returned is left.
+
+    Threads of OpenMP wait actively for each other. In an operation that takes less than a millisecond this costs more
+    than they save, and many times as much while another process is busy. Unlike `torch.set_num_threads`, this does not
+    change the number that threads have which start later. Where that function has been called, it has given MKL a
+    number that only it can change; MKL computes large products and exponentials.
+    """
+    torch.get_num_threads()  # PyTorch sets the number of a thread that it does not know yet; afterwards it keeps ours
+    limit: AbstractContextManager[object] = _openmp().limit(limits=1)
+    return limit
+
+
+def mkl_threads() -> int:
+    """Return how many threads MKL uses in operations of the calling thread; 1 if PyTorch has no MKL."""
+    found = re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info())
+    return int(found[1]) if found else 1
+
+
+@cache
+def _openmp() -> ThreadpoolController:
+    """Return the OpenMP libraries that PyTorch has loaded. To find them takes some milliseconds."""
+    return ThreadpoolController().select(user_api="openmp")
+
+
+# Helpers: threads that share the jobs of a step, each of which writes to memory of its own.
 #
 # With OpenMP, all threads wait for each other in every operation, which takes several times as long as the operation if
 # another process is using a core. Here a thread takes the next job when it has done one. If the helpers come late, the
 # thread that has the jobs does them all itself. What a job computes does not depend on the thread that does it, so
 # results are the same for any number of threads.
 
-T = TypeVar("T")
-_helpers: ContextVar[int] = ContextVar("helpers", default=0)
-
 
 @contextmanager
-def helped(n_helpers: int) -> Iterator[None]:
+def helper_threads(n: int) -> Iterator[None]:
     """A context in which so many other threads may share the jobs of this one. They flush denormal numbers to zero."""
-    token = _helpers.set(n_helpers)
+    token = _n_helpers.set(n)
     try:
         yield
     finally:
-        _helpers.reset(token)
+        _n_helpers.reset(token)
 
 
-def together(jobs: Sequence[Callable[[], object]]) -> None:
-    """Do each of the jobs once, in any order, without gradients.
+def run_jobs(jobs: Sequence[Callable[[], object]]) -> None:
+    """Do each of the jobs once, in any order and without gradients, on this thread and its helpers.
 
     Args:
         jobs: functions that write to different memory. They should take a tenth of a millisecond or more each.
@@ -110,7 +122,7 @@ def together(jobs: Sequence[Callable[[], object]]) -> None:
             for job in remaining:
                 job()
 
-    waiting = [_pool(os.getpid()).submit(work) for _ in range(min(_helpers.get(), len(jobs) - 1))]
+    waiting = [_pool(os.getpid()).submit(work) for _ in range(min(_n_helpers.get(), len(jobs) - 1))]
     try:
         work()
     finally:
@@ -119,20 +131,9 @@ def together(jobs: Sequence[Callable[[], object]]) -> None:
                 helper.result()
 
 
-@cache
-def _pool(process: int) -> ThreadPoolExecutor:
-    """Return the helpers of a process; a forked process needs its own."""
-    return ThreadPoolExecutor(os.cpu_count(), "topicloom", initializer=_begin)
-
-
-def _begin() -> None:
-    torch.set_flush_denormal(True)
-    one_thread()
-
-
-def ahead(items: Iterator[T]) -> Iterator[T]:
+def prefetched(items: Iterator[T]) -> Iterator[T]:
     """Yield the items. While one is in use, a helper computes the next, if there are helpers."""
-    if not _helpers.get():
+    if not _n_helpers.get():
         yield from items
         return
     end = object()
@@ -147,15 +148,18 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
         item = fetch() if following.cancel() else following.result()
 
 
-_log = logging.getLogger("topicloom")
-_FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that they are vectorised; NaN stays NaN
-# A compiled loop has two forms: one that is vectorised, and one for arrays that may overlap, which adds in another
-# order. It takes the second one if two arrays begin within a few hundred bytes, as small ones can by chance. With this
-# many numbers between an array and any other one, the sums are always the same.
-DISTANCE = 256
-# In a process that has not loaded numba, which takes .4 seconds, only many documents gain from it. Larger corpora are
-# read in batches of 1,024 documents.
-FEWEST_DOCUMENTS = 512
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Return the helpers of a process; a forked process needs its own."""
+    return ThreadPoolExecutor(os.cpu_count(), "topicloom", initializer=_begin)
+
+
+def _begin() -> None:
+    torch.set_flush_denormal(True)
+    one_thread()
+
+
+# Compiled loops.
 
 
 @cache
@@ -176,16 +180,16 @@ def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...
 
             if getattr(numba.config, "DISABLE_JIT", False):  # the plain Python loop would take a thousand times as long
                 return None
-            loop = numba.njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=on_disk)(function)
+            loop = numba.njit(nogil=True, fastmath=_FAST_MATH, error_model="numpy", cache=on_disk)(function)
             loop(*example())
             return loop
         except Exception as error:  # whatever fails, there is another implementation
             reason = error
-    warn(str(reason))
+    _warn_that_loops_are_slower(str(reason))
     return None
 
 
 @cache
-def warn(reason: str) -> None:
+def _warn_that_loops_are_slower(reason: str) -> None:
     """Warn once, however many loops cannot be compiled for the same reason."""
     _log.warning("numba is installed but cannot be used, so Loom and LDA are slower: %s", reason)

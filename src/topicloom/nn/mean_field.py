@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .execution import FEWEST_DOCUMENTS, compiled
+from .execution import FEWEST_DOCUMENTS_TO_COMPILE, compiled
 from .network import Loss, TopicNetwork
 from .posteriors import DirichletPosterior
 from .sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
@@ -152,7 +152,7 @@ class CompiledMeanFieldNetwork(MeanFieldNetwork):
     """`MeanFieldNetwork`, whose iteration is compiled where possible: each document iterates by itself in the cache."""
 
     def gamma_of(self, counts: SparseCounts) -> Tensor:
-        is_worth_it = counts.n_docs >= FEWEST_DOCUMENTS and self.beta_t.device.type == "cpu"
+        is_worth_it = counts.n_docs >= FEWEST_DOCUMENTS_TO_COMPILE and self.beta_t.device.type == "cpu"
         loop = compiled(_iterate, _one_document) if is_worth_it else None
         if loop is None:
             return super().gamma_of(counts)

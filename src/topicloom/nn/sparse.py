@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .execution import together
+from .execution import run_jobs
 
 TINY = 1e-10  # keeps log p finite if a mixture of topics gives a word no probability
 _CPU_BLOCK = 1 << 17  # elements of a gathered block; a few such blocks fit into a core's cache
@@ -368,7 +368,7 @@ class _ProductLogLikelihood(torch.autograd.Function):
 
         step = max(1, _BLOCK // len(weight)) if theta.device.type == "cpu" else max(1, len(theta))
         blocks = [slice(start, start + step) for start in range(0, len(theta), step)]
-        together(
+        run_jobs(
             [
                 lambda: scores.append(counts.sampled_product(theta, weight)),
                 *(partial(normalise, rows) for rows in blocks),
@@ -397,7 +397,7 @@ class _ProductLogLikelihood(torch.autograd.Function):
         def word_product(rows: slice) -> None:
             torch.mm(exponentials[:, rows].mT, weighted, out=of_words[rows])
 
-        together(
+        run_jobs(
             [
                 lambda: weight_grad.copy_(counts.transposed_times(observed, theta)),
                 lambda: theta_grad.copy_(counts.times(observed, weight)),

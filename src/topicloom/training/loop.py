@@ -1,4 +1,9 @@
-"""The training loop, which trains any TopicNetwork and knows no particular model."""
+"""The training loop, which trains any TopicNetwork and knows no particular model.
+
+From the whole to its parts: `train_stages` trains through all stages, `_train_stage` through the epochs of one, and
+`_train_epoch` with `_take_step` is gradient descent. What surrounds the steps follows: errors, finite values, the
+processor, and evaluation.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +20,369 @@ from torch import Tensor, nn
 
 from ..distributed import Ranks, current, step, stepping
 from ..errors import OutOfMemoryError, TrainingDivergedError
-from ..nn.execution import ahead, helped, mkl_threads, one_thread
+from ..nn.execution import helper_threads, mkl_threads, one_thread, prefetched
 from ..nn.network import EpochOptions, Player, TopicNetwork
 from ..nn.sparse import Batch
 from .batches import BatchReader
 from .callbacks import Callback, tell_epoch, watched
 from .monitors import CollapseWatch
+from .signs import NotFinite, Sign, TooLittleMemory
 from .state import Adam, Row, Stage, Sums, TrainingPlan, TrainingState
 
-# Whether all losses and gradients are finite, found out without waiting for a GPU in every step.
+Monitor = Callable[[TopicNetwork], Row]
+Remedies = Callable[[Sign], str]
+Result = TypeVar("Result")
 
-_READ_EVERY = 64  # moves
+EVALUATION_SEED = 20_201  # every evaluation draws the same noise, so that epochs can be compared
+_FEWEST_WEIGHTS_FOR_THREADS = 2_000_000  # with fewer, threads wait for each other longer than they compute
+_MOVES_BETWEEN_READS = 64  # of what a GPU found out about finite values
+
+
+def train_stages(
+    state: TrainingState,
+    reader: BatchReader,
+    stages: Sequence[Stage],
+    *,
+    validation: BatchReader | None = None,
+    monitors: Sequence[Monitor] = (),
+    callbacks: Sequence[Callback] = (),
+    model: Any = None,
+    remedies: Remedies | None = None,
+) -> None:
+    """Train through the stages that `state` has not finished.
+
+    Args:
+        state: the state of the run, which changes.
+        reader: the documents to learn from, none of them empty.
+        stages: the stages in their order. The last one is recorded.
+        validation: held-out documents. If they are given and a plan has a patience, a recorded stage stops after that
+            many epochs without a lower loss on them, and the best weights are restored.
+        monitors: each measures the network after each epoch of a recorded stage, for the epoch's row of the history.
+        callbacks: objects that watch the run. In stages that are not recorded, only their `on_step` and `on_state` are
+            called.
+        model: the estimator, which the callbacks receive.
+        remedies: returns what to try when a step fails, as the end of the error's message.
+
+    Raises:
+        TrainingDivergedError: a loss or a gradient is not finite. The weights are those of the last complete epoch.
+        OutOfMemoryError: the device has too little memory for a batch. The weights are those of that epoch.
+    """
+    with watched(callbacks, model, stages[-1].plan.epochs, len(reader)):
+        while True:
+            stage = stages[state.stage]
+            if stage.recorded:
+                _train_stage(state, reader, stage, validation, monitors, callbacks, remedies)
+            else:
+                _train_stage(state, reader, stage, None, (), callbacks, remedies)
+            if state.stage + 1 == len(stages):
+                return
+            if stage.at_end is not None:
+                stage.at_end(state.network, reader, state.seed)
+            state.next_stage(stages[state.stage + 1].plan)
+
+
+def _train_stage(
+    state: TrainingState,
+    reader: BatchReader,
+    stage: Stage,
+    validation: BatchReader | None,
+    monitors: Sequence[Monitor],
+    callbacks: Sequence[Callback],
+    remedies: Remedies | None,
+) -> None:
+    """Train until `state.epoch` is the plan's number of epochs, or the loss on `validation` no longer improves."""
+    plan = stage.plan
+    recorded = callbacks if stage.recorded else ()
+
+    def after_batch() -> None:
+        for callback in recorded:
+            callback.on_batch()
+        for callback in callbacks:
+            callback.on_step(state)
+
+    with denormals_flushed(), _snapshots_unchecked_after(state):
+        while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
+            with suitable_threads(state.network):
+                row = _train_epoch(state, reader, stage, after_batch, remedies)
+                _end_epoch(state, reader, stage, row, validation, monitors, recorded)
+                for callback in callbacks:
+                    callback.on_state(state)
+        for callback in recorded:
+            callback.on_finish(state)
+    if validation is not None and state.best_weights is not None:
+        state.network.load_state_dict(state.best_weights)
+        state.best_weights = None  # later training must not be undone
+        if stage.ends_training:
+            end_training(state, reader)
+    state.network.eval()
+
+
+def _train_epoch(
+    state: TrainingState, reader: BatchReader, stage: Stage, after_batch: Callable[[], None], remedies: Remedies | None
+) -> Row:
+    """Take the steps of an epoch, or those of the rest of one that has begun, and return its row of the history."""
+    network, plan, options, started = state.network, stage.plan, state.network.epoch_options(), time.perf_counter()
+    guard = _Guard(state, reader, options, remedies)
+    reader = guard.reader
+    players = _players(state, stage)
+
+    def rate_and_weight(number: int) -> tuple[float, float]:
+        epochs_done = state.epoch + (number - 1) / len(reader)
+        return plan.rate(epochs_done), divergence_weight(plan, options, epochs_done)
+
+    network.train()
+    rate, weight = rate_and_weight(state.batch)  # of the last batch, if a restored state has done all of the epoch
+    batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
+    for number, batch in enumerate(prefetched(batches), start=state.batch + 1):
+        rate, weight = rate_and_weight(number)
+        where = f"epoch {state.epoch + 1}, batch {number}"
+        for player, optimizer in players:
+            if state.step % player.every == 0:
+                optimizer.learning_rate = rate
+                with guard.step(batch, where):
+                    terms = _take_step(player, optimizer, batch, weight, guard.finite, where)
+                _add(state.sums, terms, batch.n_docs)
+        state.step, state.batch = state.step + 1, number
+        after_batch()
+    guard.require_finite()
+    means = _means(state.sums, current())
+    state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
+    seconds = time.perf_counter() - started
+    return {"epoch": state.epoch, **means, "divergence_weight": weight, "learning_rate": rate, "seconds": seconds}
+
+
+def _take_step(
+    player: Player, optimizer: Adam, batch: Batch, weight: float, finite: FiniteCheck, where: str
+) -> dict[str, Tensor]:
+    """Take one step of one player, unless a value is not finite, and return the terms of its loss by name, (B,) each.
+
+    Args:
+        player, optimizer: the player and its optimizer.
+        batch: B documents; of several ranks, those of this rank.
+        weight: the weight of the divergence.
+        finite: allows the step.
+        where: the place in the run, such as "epoch 1, batch 2".
+    """
+    loss = player.loss(batch)
+    if loss is None:
+        return {}
+    total = loss.total(weight)  # (B,)
+    optimizer.zero_grad()
+    (total.sum() / step().n_docs(len(total))).backward(inputs=list(player.parameters))
+    checked = _summed_over_ranks(total.detach(), player.parameters)
+    if finite.allows(optimizer, checked, player.parameters, where):
+        optimizer.step()
+        if player.after is not None:
+            player.after()
+    prefix = f"{player.name}_" if player.name else ""
+    return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}
+
+
+def _summed_over_ranks(total: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
+    """Replace the gradients by their sums over all ranks, and return the losses (B,), or with several ranks their sum.
+
+    Args:
+        total: (B,) the loss of each document of this rank.
+        parameters: the weights, which have their gradients.
+    """
+    taken = step()
+    if not taken.is_shared:
+        return total
+    summed = total.sum(0, keepdim=True)  # (1,)
+    taken.ranks.sum_in_place([summed, *(weights.grad for weights in parameters if weights.grad is not None)])
+    return summed
+
+
+def _players(state: TrainingState, stage: Stage) -> list[tuple[Player, Adam]]:
+    """Return the players of a stage with their optimizers. A loss of the stage takes the place of the unnamed one's."""
+    pairs = list(zip(state.network.players(), state.optimizers, strict=True))
+    if stage.loss is None:
+        return pairs
+    loss = partial(stage.loss, state.network)
+    return [(replace(player, loss=loss), optimizer) for player, optimizer in pairs if not player.name]
+
+
+def divergence_weight(plan: TrainingPlan, options: EpochOptions, epochs_done: float = math.inf) -> float:
+    """Return the weight of the divergence, which rises in the warm-up, or the one after it."""
+    if options.divergence_weight is not None:
+        return options.divergence_weight
+    risen = min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
+    return risen * plan.kl_weight
+
+
+def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
+    """Add the terms of a batch to the sums of the epoch."""
+    for name, term in terms.items():
+        total, counted = sums.get(name, (torch.zeros((), device=term.device), 0))
+        sums[name] = (total + term.detach().sum(), counted + n_docs)
+
+
+def _means(sums: Sums, ranks: Ranks) -> Row:
+    """Return the mean of each term over the documents of all ranks; nothing if no batch of the epoch had a loss."""
+    if not sums:
+        return {}
+    pairs = torch.tensor([[float(total), n_docs] for total, n_docs in sums.values()], dtype=torch.float64)  # (n, 2)
+    return {name: total / n_docs for name, (total, n_docs) in zip(sums, ranks.sum(pairs).tolist(), strict=True)}
+
+
+def _end_epoch(
+    state: TrainingState,
+    reader: BatchReader,
+    stage: Stage,
+    row: Row,
+    validation: BatchReader | None,
+    monitors: Sequence[Monitor],
+    callbacks: Sequence[Callback],
+) -> None:
+    """Do what follows the steps of an epoch: change the network, measure it, and record the row of the history."""
+    plan = stage.plan
+    if stage.after_epoch is not None:
+        stage.after_epoch(state)
+    if stage.ends_training and state.epoch == plan.epochs:
+        end_training(state, reader)
+    if validation is not None:
+        weight = divergence_weight(plan, state.network.epoch_options())
+        row["validation_loss"] = _mean_loss(state.network, validation, weight)
+        if not math.isfinite(row["validation_loss"]):
+            where = f"after epoch {state.epoch}, on the held-out documents"
+            raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
+    for monitor in monitors:
+        row |= evaluated(state.network, state.device, monitor) if _is_due(state, plan, monitor) else {}
+    row = current().value_of_first(row)
+    if stage.recorded:
+        row |= state.network.adapt(row)
+        state.history.append(row)
+    tell_epoch(callbacks, row)
+    if validation is not None and _may_end(state, plan):
+        _keep_best(state, row["validation_loss"])
+
+
+def end_training(state: TrainingState, reader: BatchReader) -> None:
+    """Let the network do what follows its training, such as rotating a code; reader has the training documents."""
+    evaluated(state.network, state.device, lambda network: network.end_training(reader))
+
+
+def _is_due(state: TrainingState, plan: TrainingPlan, monitor: Monitor) -> bool:
+    """Return whether a monitor measures this epoch; the collapse watch does not if its values would hardly differ."""
+    if not isinstance(monitor, CollapseWatch):
+        return True
+    return state.epoch % state.network.epoch_options().watch_every == 0 or state.epoch >= plan.epochs
+
+
+def _keep_best(state: TrainingState, loss: float) -> None:
+    """Keep the weights if the loss on the held-out documents is the lowest so far."""
+    if loss < state.best_loss:
+        state.best_loss = loss
+        state.best_weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
+        state.stale_epochs = 0
+    else:
+        state.stale_epochs += 1
+
+
+def _may_end(state: TrainingState, plan: TrainingPlan) -> bool:
+    """Return whether the loss on the held-out documents decides when training ends.
+
+    It does not during the warm-up, in which training minimises another loss.
+    """
+    return plan.patience is not None and state.epoch >= plan.kl_warmup and state.network.epoch_options().may_end
+
+
+def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: BatchReader | None) -> bool:
+    """Return whether training ends because the loss on the held-out documents no longer falls.
+
+    A state that was written and read again gives the same answer.
+    """
+    return validation is not None and plan.patience is not None and state.stale_epochs >= plan.patience
+
+
+# Steps that fail.
+
+
+class _Guard:
+    """Gives a run the weights from before the epoch, or from before the rest of one, if one of its steps fails.
+
+    Args:
+        state: the state of the run.
+        reader: the documents.
+        options: those of the network in this epoch.
+        remedies: returns what to try, as the end of the error's message.
+
+    Attributes:
+        reader: the documents in batches as large as the network needs them.
+        finite: checks the steps.
+    """
+
+    def __init__(
+        self, state: TrainingState, reader: BatchReader, options: EpochOptions, remedies: Remedies | None
+    ) -> None:
+        self.state, self.requested_size, self.remedies = state, reader.batch_size, remedies
+        self.reader = reader.with_batches_of(options.min_batch_size)
+        self.finite = FiniteCheck(state.device)
+        self._weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
+        self._first_step = state.step - state.batch
+        state.before_snapshot = self.require_finite  # no snapshot has values that are not finite
+
+    @contextmanager
+    def step(self, batch: Batch, where: str) -> Iterator[None]:
+        """Surround a step on a batch.
+
+        Args:
+            batch: the documents of the step.
+            where: the place in the run, such as "epoch 1, batch 2".
+
+        Raises:
+            TrainingDivergedError: a loss or a gradient is not finite.
+            OutOfMemoryError: the device has too little memory.
+        """
+        try:
+            with stepping(batch.sizes, batch.positions):
+                yield
+        except (RuntimeError, MemoryError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            self._undo()
+            size = self.requested_size // 2 if self.reader.batch_size == self.requested_size else 0
+            advice = self._advice(TooLittleMemory(size or None))
+            problem = f"{self.state.device} has too little memory for {batch.n_docs} documents at once"
+            raise OutOfMemoryError(f"training stopped at {where}: {problem}{advice}") from None
+        self.require_finite(wait=False)
+
+    def require_finite(self, *, wait: bool = True) -> None:
+        """Raise TrainingDivergedError if a step so far was not finite.
+
+        Args:
+            wait: whether to wait for a GPU that has not checked all steps yet.
+        """
+        if (found := self.finite.first(wait=wait)) is None:
+            return
+        advice = self._advice(NotFinite(at_first_step=not self.state.step))
+        self._undo()
+        raise TrainingDivergedError(f"training stopped at {found[0]}: {found[1]} is not finite{advice}")
+
+    def _advice(self, sign: Sign) -> str:
+        return f"; {self.remedies(sign)}" if self.remedies is not None else ""
+
+    def _undo(self) -> None:
+        state = self.state
+        state.network.load_state_dict(self._weights)
+        state.network.eval()
+        state.step, state.batch, state.sums = self._first_step, 0, {}
+        for optimizer in state.optimizers:
+            optimizer.state.clear()  # the moments led to what went wrong
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether the error says that there is too little memory; on a CPU, PyTorch has no type for it."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
+
+
+@contextmanager
+def _snapshots_unchecked_after(state: TrainingState) -> Iterator[None]:
+    """Forget the check of snapshots at the end, however training ends."""
+    try:
+        yield
+    finally:
+        state.before_snapshot = None
 
 
 class FiniteCheck:
@@ -72,7 +429,7 @@ class FiniteCheck:
         Args:
             wait: whether to read a result that is checked later in any case, and not only at every 64th move.
         """
-        if self.deferred and not wait and len(self._moves) % _READ_EVERY:
+        if self.deferred and not wait and len(self._moves) % _MOVES_BETWEEN_READS:
             return None
         first = int(self._first)
         return (self._moves[(first - 1) // 2], "the gradient" if first % 2 else "the loss") if first else None
@@ -83,9 +440,7 @@ def defers(device: torch.device) -> bool:
     return device.type == "cuda"
 
 
-# How training uses the processor: its threads, and very small numbers.
-
-_SMALL = 2_000_000  # parameters
+# The processor.
 
 
 @contextmanager
@@ -105,14 +460,14 @@ def suitable_threads(network: TopicNetwork) -> Iterator[None]:
 
     A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that, but waiting for
     it takes several times as long if another process is using its core. The other threads help with a few longer jobs,
-    for which no thread waits (see `nn.helpers`). Where such jobs are most of the work, a larger network has one thread
-    for its other operations too: threads that wait for an operation would take the cores from the helpers.
+    for which no thread waits. Where such jobs are most of the work, a larger network has one thread for its other
+    operations too: threads that wait for an operation would take the cores from the helpers.
     """
     n_threads = torch.get_num_threads()
     on_cpu = network.generator.device.type == "cpu"
     n_weights = sum(parameter.numel() for parameter in network.parameters())
-    single = network.epoch_options().uses_helpers or n_weights < _SMALL
-    with one_thread() if single else nullcontext(), helped(n_threads - 1 if single and on_cpu else 0):
+    single = network.epoch_options().uses_helpers or n_weights < _FEWEST_WEIGHTS_FOR_THREADS
+    with one_thread() if single else nullcontext(), helper_threads(n_threads - 1 if single and on_cpu else 0):
         if not single or mkl_threads() == 1:
             yield
             return
@@ -123,290 +478,7 @@ def suitable_threads(network: TopicNetwork) -> Iterator[None]:
             torch.set_num_threads(n_threads)
 
 
-# An epoch of gradient descent: the steps of all players on each batch, and what happens when one fails.
-
-
-class Epoch:
-    """One epoch, or the rest of one that has begun. If it fails, the weights are those from before.
-
-    Args:
-        state: the state of the run, which changes.
-        reader: the documents.
-        stage: the stage.
-    """
-
-    def __init__(self, state: TrainingState, reader: BatchReader, stage: Stage) -> None:
-        network = state.network
-        self.state, self.plan, self.requested_size = state, stage.plan, reader.batch_size
-        self.options = network.epoch_options()
-        self.reader = reader.with_batches_of(self.options.min_batch_size)
-        self.players = list(zip(network.players(), state.optimizers, strict=True))
-        if stage.loss is not None:
-            loss = partial(stage.loss, network)
-            self.players = [(replace(player, loss=loss), own) for player, own in self.players if not player.name]
-        self.finite = FiniteCheck(state.device)
-        self._kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-        self._first_step = state.step - state.batch
-
-    def train(self, after_batch: Callable[[], None]) -> Row:
-        """Take the steps of the epoch, and return its row of the history.
-
-        Args:
-            after_batch: called after the steps of each batch.
-
-        Raises:
-            TrainingDivergedError: a loss or a gradient is not finite.
-            OutOfMemoryError: the device has too little memory for a batch.
-        """
-        state, reader = self.state, self.reader
-        state.before_snapshot = self._require_finite  # no snapshot has values that are not finite
-        started = time.perf_counter()
-        state.network.train()
-        # The values of the last batch, for a state in which all batches of the epoch are done already.
-        rate, weight = self._rate_and_weight(state.batch)
-        batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
-        for number, batch in enumerate(ahead(batches), start=state.batch + 1):
-            rate, weight = self._rate_and_weight(number)
-            self._step(batch, rate, weight, f"epoch {state.epoch + 1}, batch {number}")
-            state.step, state.batch = state.step + 1, number
-            after_batch()
-        self._require_finite()
-        means = _means(state.sums, current())
-        state.epoch, state.batch, state.sums = state.epoch + 1, 0, {}
-        elapsed = time.perf_counter() - started
-        return {"epoch": state.epoch, **means, "divergence_weight": weight, "learning_rate": rate, "seconds": elapsed}
-
-    def _rate_and_weight(self, number: int) -> tuple[float, float]:
-        """Return the learning rate and the weight of the divergence of the batch of this number, which begin at 1."""
-        epochs_done = self.state.epoch + (number - 1) / len(self.reader)
-        return self.plan.rate(epochs_done), divergence_weight(self.plan, self.options, epochs_done)
-
-    def _step(self, batch: Batch, rate: float, weight: float, where: str) -> None:
-        """Let every player whose turn it is take a step on a batch."""
-        for player, optimizer in self.players:
-            if self.state.step % player.every:
-                continue
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            try:
-                with stepping(batch.sizes, batch.positions):
-                    terms = _move(player, optimizer, batch, weight, self.finite, where)
-            except (RuntimeError, MemoryError) as error:
-                if not _is_out_of_memory(error):
-                    raise
-                self._undo()
-                raise self._out_of_memory(batch, where) from None
-            self._require_finite(wait=False)
-            _add(self.state.sums, terms, batch.n_docs)
-
-    def _require_finite(self, *, wait: bool = True) -> None:
-        if (found := self.finite.first(wait=wait)) is None:
-            return
-        advice = self._advice_on_divergence()
-        self._undo()
-        raise TrainingDivergedError(f"training stopped at {found[0]}: {found[1]} is not finite; {advice}")
-
-    def _advice_on_divergence(self) -> str:
-        smaller_rate = f"try `learning_rate={float(f'{self.plan.learning_rate / 3:.1g}'):g}`"
-        if self.state.step:
-            return smaller_rate
-        if getattr(getattr(self.state.network, "encoder", None), "input", None) == "raw":
-            return "the encoder receives the counts as they are; try `encoder_input='log1p'`"
-        return f"check the counts and the settings, or {smaller_rate}"
-
-    def _out_of_memory(self, batch: Batch, where: str) -> OutOfMemoryError:
-        size = self.requested_size // 2 if self.reader.batch_size == self.requested_size else 0
-        smaller = f"try `batch_size={size}`" if size else "keep fewer words (`max_features`)"
-        problem = f"{self.state.device} has too little memory for {batch.n_docs} documents at once"
-        return OutOfMemoryError(f"training stopped at {where}: {problem}; {smaller}")
-
-    def _undo(self) -> None:
-        """Return to the weights from before the epoch, or from before the part of it that was trained here."""
-        state = self.state
-        state.network.load_state_dict(self._kept)
-        state.network.eval()
-        state.step, state.batch, state.sums = self._first_step, 0, {}
-        for optimizer in state.optimizers:
-            optimizer.state.clear()  # the moments led to what went wrong
-
-
-def divergence_weight(plan: TrainingPlan, options: EpochOptions, epochs_done: float = math.inf) -> float:
-    """Return the weight of the divergence, which rises in the warm-up, or the one after it."""
-    if options.divergence_weight is not None:
-        return options.divergence_weight
-    risen = min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
-    return risen * plan.kl_weight
-
-
-def _move(
-    player: Player,
-    optimizer: Adam,
-    batch: Batch,
-    weight: float,
-    finite: FiniteCheck,
-    where: str,
-) -> dict[str, Tensor]:
-    """Take one step of one player, unless `finite` knows that a value is not finite.
-
-    Args:
-        weight: that of the divergence.
-
-    Returns:
-        the terms of its loss by name, (B,) each.
-    """
-    loss = player.loss(batch)
-    if loss is None:
-        return {}
-    total = loss.total(weight)  # (B,)
-    optimizer.zero_grad()
-    taken = step()
-    if taken.is_shared:
-        (total.sum() / taken.n_docs(len(total))).backward(inputs=list(player.parameters))
-        seen = total.detach().sum(0, keepdim=True)  # (1,)
-        taken.ranks.sum_in_place([seen, *(weights.grad for weights in player.parameters if weights.grad is not None)])
-    else:
-        total.mean().backward(inputs=list(player.parameters))
-        seen = total
-    if finite.allows(optimizer, seen, player.parameters, where):
-        optimizer.step()
-        if player.after is not None:
-            player.after()
-    prefix = f"{player.name}_" if player.name else ""
-    return {prefix + name: term for name, term in {"loss": total, **loss.terms()}.items()}
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Return whether the error says that there is too little memory; on a CPU, PyTorch has no type for it."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
-
-
-def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
-    """Add the terms of a batch to the sums of the epoch."""
-    for name, term in terms.items():
-        total, counted = sums.get(name, (torch.zeros((), device=term.device), 0))
-        sums[name] = (total + term.detach().sum(), counted + n_docs)
-
-
-def _means(sums: Sums, ranks: Ranks) -> Row:
-    """Return the mean of each term over the documents of all ranks; nothing if no batch of the epoch had a loss."""
-    if not sums:
-        return {}
-    pairs = torch.tensor([[float(total), n_docs] for total, n_docs in sums.values()], dtype=torch.float64)  # (n, 2)
-    return {name: total / n_docs for name, (total, n_docs) in zip(sums, ranks.sum(pairs).tolist(), strict=True)}
-
-
-Monitor = Callable[[TopicNetwork], Row]
-Result = TypeVar("Result")
-EVALUATION_SEED = 20_201  # every evaluation draws the same noise, so that epochs can be compared
-
-
-def train_stages(
-    state: TrainingState,
-    reader: BatchReader,
-    stages: Sequence[Stage],
-    *,
-    validation: BatchReader | None = None,
-    monitors: Sequence[Monitor] = (),
-    callbacks: Sequence[Callback] = (),
-    model: Any = None,
-) -> None:
-    """Train through the stages that `state` has not finished.
-
-    Args:
-        state: the state of the run, which changes.
-        reader: the documents to learn from, none of them empty.
-        stages: the stages in their order. The last one is recorded.
-        validation: held-out documents. If they are given and a plan has a patience, a recorded stage stops after that
-            many epochs without a lower loss on them, and the best weights are restored.
-        monitors: each measures the network after each epoch of a recorded stage, for the epoch's row of the history.
-        callbacks: objects that watch the run. In stages that are not recorded, only their `on_step` and `on_state` are
-            called.
-        model: the estimator, which the callbacks receive.
-
-    Raises:
-        TrainingDivergedError: a loss or a gradient is not finite. The weights are those of the last complete epoch.
-        OutOfMemoryError: the device has too little memory for a batch. The weights are those of that epoch.
-    """
-    with watched(callbacks, model, stages[-1].plan.epochs, len(reader)):
-        while True:
-            stage = stages[state.stage]
-            if stage.recorded:
-                _train_stage(state, reader, stage, validation, monitors, callbacks)
-            else:
-                _train_stage(state, reader, stage, None, (), callbacks)
-            if state.stage + 1 == len(stages):
-                return
-            if stage.at_end is not None:
-                stage.at_end(state.network, reader, state.seed)
-            state.next_stage(stages[state.stage + 1].plan)
-
-
-def _train_stage(
-    state: TrainingState,
-    reader: BatchReader,
-    stage: Stage,
-    validation: BatchReader | None,
-    monitors: Sequence[Monitor],
-    callbacks: Sequence[Callback],
-) -> None:
-    """Train until `state.epoch` is the plan's number of epochs, or the loss on `validation` no longer improves."""
-    plan = stage.plan
-    seen = callbacks if stage.recorded else ()
-
-    def after_batch() -> None:
-        for callback in seen:
-            callback.on_batch()
-        for callback in callbacks:
-            callback.on_step(state)
-
-    def train_epoch() -> None:
-        row = Epoch(state, reader, stage).train(after_batch)
-        if stage.after_epoch is not None:
-            stage.after_epoch(state)
-        if stage.ends_training and state.epoch == plan.epochs:
-            end_training(state, reader)
-        if validation is not None:
-            weight = divergence_weight(plan, state.network.epoch_options())
-            row["validation_loss"] = _mean_loss(state.network, validation, weight)
-            if not math.isfinite(row["validation_loss"]):
-                where = f"after epoch {state.epoch}, on the held-out documents"
-                raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
-        for monitor in monitors:
-            row |= evaluated(state.network, state.device, monitor) if _is_due(state, plan, monitor) else {}
-        row = current().value_of_first(row)
-        if stage.recorded:
-            row |= state.network.adapt(row)
-            state.history.append(row)
-        tell_epoch(seen, row)
-        if validation is not None and _may_end(state, plan):
-            _keep_best(state, row["validation_loss"])
-        for callback in callbacks:
-            callback.on_state(state)
-
-    with denormals_flushed(), _snapshots_unchecked_after(state):
-        while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
-            with suitable_threads(state.network):
-                train_epoch()
-        for callback in seen:
-            callback.on_finish(state)
-    if validation is not None and state.best_weights is not None:
-        state.network.load_state_dict(state.best_weights)
-        state.best_weights = None  # later training must not be undone
-        if stage.ends_training:
-            end_training(state, reader)
-    state.network.eval()
-
-
-def end_training(state: TrainingState, reader: BatchReader) -> None:
-    """Let the network do what follows its training, such as rotating a code; reader has the training documents."""
-    evaluated(state.network, state.device, lambda network: network.end_training(reader))
-
-
-def _is_due(state: TrainingState, plan: TrainingPlan, monitor: Monitor) -> bool:
-    """Return whether a monitor measures this epoch; the collapse watch does not if its values would hardly differ."""
-    if not isinstance(monitor, CollapseWatch):
-        return True
-    return state.epoch % state.network.epoch_options().watch_every == 0 or state.epoch >= plan.epochs
+# Evaluation.
 
 
 def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:
@@ -440,38 +512,3 @@ def _mean_loss(network: TopicNetwork, reader: BatchReader, weight: float) -> flo
     found = torch.stack([torch.stack(totals).sum().double().cpu(), torch.tensor(reader.n_docs).double()])
     total, n_docs = current().sum(found).tolist()
     return float(total / n_docs)
-
-
-def _keep_best(state: TrainingState, loss: float) -> None:
-    """Keep the weights if the loss on the held-out documents is the lowest so far."""
-    if loss < state.best_loss:
-        state.best_loss = loss
-        state.best_weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
-        state.stale_epochs = 0
-    else:
-        state.stale_epochs += 1
-
-
-def _may_end(state: TrainingState, plan: TrainingPlan) -> bool:
-    """Return whether the loss on the held-out documents decides when training ends.
-
-    It does not during the warm-up, in which training minimises another loss.
-    """
-    return plan.patience is not None and state.epoch >= plan.kl_warmup and state.network.epoch_options().may_end
-
-
-def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: BatchReader | None) -> bool:
-    """Return whether training ends because the loss on the held-out documents no longer falls.
-
-    A state that was written and read again gives the same answer.
-    """
-    return validation is not None and plan.patience is not None and state.stale_epochs >= plan.patience
-
-
-@contextmanager
-def _snapshots_unchecked_after(state: TrainingState) -> Iterator[None]:
-    """Forget the check of snapshots at the end, however training ends."""
-    try:
-        yield
-    finally:
-        state.before_snapshot = None

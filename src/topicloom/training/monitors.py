@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..nn.posteriors import Posterior
 from ..nn.sparse import Batch
 from ..ranking import top_words, word_scores
 from .batches import BatchReader
+from .signs import Advised, CollapseKind, CollapseSign
 
 
 def check_monitors(names: Iterable[str], every: int) -> list[str]:
@@ -125,11 +126,6 @@ _SAMPLE = 1024  # documents, or 20 for each topic
 _TOLERATED = 0.2  # share of topics or latent dimensions that may be inactive without a warning
 _DOCS_PER_TOPIC, _WORDS = 5, 200  # below these, some topics must be unused or alike, so there is no warning
 _FREQUENT = 50  # words
-_DISCREPANCY_WEIGHTS = ("mmd_weight", "critic_weight")  # of terms that keep theta near a prior
-_SUSPECTS = (
-    "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
-    "kl_weight", *_DISCREPANCY_WEIGHTS, "learning_rate", "min_diversity",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -182,48 +178,61 @@ class CollapseWatch:
             if has_divergence or "divergence" not in measure.needs
         }
 
-    def advice(self, model: Any, row: dict[str, Any]) -> Iterator[str]:
-        """Yield a sentence for each sign of collapse, with settings to try.
+    def advice(self, model: Advised, row: dict[str, Any]) -> Iterator[str]:
+        """Yield a sentence for each sign of collapse, with the remedies that the model names.
 
         A corpus with few documents for each topic gives no such sentences, and one that says so if it has fewer
         documents than topics.
 
         Args:
-            model: the estimator, whose settings the sentences name.
+            model: the estimator.
             row: a row of its history_, with the columns of the watch.
         """
         n_topics, n_docs, n_words = model.n_topics, self.batch.n_docs, self.batch.n_words
-        longer = _longer_training(model, int(row["epoch"]))
+
+        def remedies(kind: CollapseKind, fewer_topics: int) -> str:
+            return model.remedies(CollapseSign(kind, int(row["epoch"]), fewer_topics))
+
         if n_docs < n_topics:
-            yield f"there are more topics ({n_topics}) than documents ({n_docs}); {_fewer_topics(n_topics, n_docs)}"
+            advice = remedies("few documents", max(2, n_docs // _DOCS_PER_TOPIC))
+            yield f"there are more topics ({n_topics}) than documents ({n_docs}); {advice}"
         if n_docs < _DOCS_PER_TOPIC * n_topics:
             return
-        yield from _idle_dimensions(model, row, longer)
-        n_used = row["active_topics"]
+
+        n_used, n_pairs = row["active_topics"], row["duplicate_topics"] if n_words >= _WORDS else 0
         are_unused = n_used < (1 - _TOLERATED) * n_topics
-        duplicates = row["duplicate_topics"] if n_words >= _WORDS else 0
         useful = [n_used] if are_unused else []
-        if duplicates:
-            alike = (1 + (1 + 8 * duplicates) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
+        if n_pairs:
+            alike = (1 + (1 + 8 * n_pairs) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
             useful.append(n_topics - round(alike - 1))
         fewer = max(2, min(useful, default=n_topics // 2))  # the same number in all sentences
-        if are_unused:
-            yield _unused_topics(model, n_topics - n_used, fewer, longer)
-        if duplicates:
-            yield _duplicate_topics(model, duplicates, fewer, longer)
-        if n_words >= _WORDS:
-            yield from self._frequent_words(model, row["frequent_mass"], fewer)
 
-    def _frequent_words(self, model: Any, mass: float, fewer: int) -> Iterator[str]:
-        """Yield a sentence if the most frequent words have much more of the topics' weight than of the corpus."""
-        frequent = np.argsort(-self.word_counts, kind="stable")[:_FREQUENT]
-        usual = float(self.word_counts[frequent].sum() / self.word_counts.sum())
-        if mass > (1 + usual) / 2:
+        n_dimensions = len(row.get("kl_per_dimension", ()))
+        if n_dimensions and row["active_units_by_divergence"] < (1 - _TOLERATED) * n_dimensions:
             yield (
-                f"the {_FREQUENT} most frequent words have {mass:.0%} of the topics' weight and make "
-                f"up {usual:.0%} of the corpus; leave out common words with `remove_top={_FREQUENT}`, or "
-                f"{_cures(model, background=True, n_topics=fewer)}"
+                f"posterior collapse: only {row['active_units_by_divergence']} of {n_dimensions} latent dimensions "
+                f"carry information about the documents; {remedies('idle dimensions', fewer)}"
             )
+        if are_unused:
+            n_unused = n_topics - n_used
+            yield (
+                f"{n_unused} of {n_topics} topics {'is' if n_unused == 1 else 'are'} no document's main topic; "
+                f"{remedies('unused topics', fewer)}"
+            )
+        if n_pairs:
+            pairs = "1 pair of topics shares" if n_pairs == 1 else f"{n_pairs} pairs of topics share"
+            yield f"{pairs} at least 8 of their 10 top words; {remedies('duplicate topics', fewer)}"
+        if n_words >= _WORDS and row["frequent_mass"] > (1 + (usual := self._frequent_share())) / 2:
+            yield (
+                f"the {_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
+                f"up {usual:.0%} of the corpus; leave out common words with `remove_top={_FREQUENT}`, or "
+                f"{remedies('frequent words', fewer)}"
+            )
+
+    def _frequent_share(self) -> float:
+        """Return the share of the most frequent words in the tokens of the corpus."""
+        frequent = np.argsort(-self.word_counts, kind="stable")[:_FREQUENT]
+        return float(self.word_counts[frequent].sum() / self.word_counts.sum())
 
 
 class _WatchInputs(MeasureInputs):
@@ -268,79 +277,3 @@ def _column(measure: Measure, value: Measured) -> Any:
     if value.per_dimension is not None:
         return [round(number, 5) for number in value.per_dimension.tolist()]
     return int(value) if measure.is_count else float(value)
-
-
-def _longer_training(model: Any, n_epochs: int) -> dict[str, int]:
-    """Return the setting, with its value, that makes training longer: `patience` if it has ended training."""
-    if getattr(model, "patience", None) is not None and n_epochs < model.n_history_rows:
-        return {"patience": 2 * model.patience}
-    return {"epochs": 2 * max(n_epochs, getattr(model, "epochs", None) or 0)}
-
-
-def _idle_dimensions(model: Any, row: dict[str, Any], longer: dict[str, int]) -> Iterator[str]:
-    """Yield a sentence if many latent dimensions, where the model has any, carry no information."""
-    units = len(row.get("kl_per_dimension", ()))
-    if units and row["active_units_by_divergence"] < (1 - _TOLERATED) * units:
-        weaker: dict[str, Any] = {"kl_weight": getattr(model, "divergence_weight", 1) / 2}
-        warmup = max(1, max(int(row["epoch"]), getattr(model, "epochs", None) or 0) // 2)
-        if not hasattr(model, "training_plan") or warmup > model.training_plan().kl_warmup:
-            weaker = {"kl_warmup": warmup} | weaker
-        yield (
-            f"posterior collapse: only {row['active_units_by_divergence']} of {units} latent dimensions carry "
-            f"information about the documents; {_cures(model, **weaker, **longer)}"
-        )
-
-
-def _unused_topics(model: Any, n_unused: int, fewer: int, longer: dict[str, int]) -> str:
-    """Return the sentence on topics that are no document's main topic."""
-    # A prior that follows the topics' shares draws documents to the large ones; an even one spreads them.
-    factor = 0.5 if getattr(model, "learn_shares", False) else 2
-    weights = {name: factor * getattr(model, name) for name in _DISCREPANCY_WEIGHTS if hasattr(model, name)}
-    return (
-        f"{n_unused} of {model.n_topics} topics {'is' if n_unused == 1 else 'are'} no document's main topic; "
-        f"{_cures(model, **weights, n_topics=fewer, **longer)}"
-    )
-
-
-def _duplicate_topics(model: Any, n_pairs: int, fewer: int, longer: dict[str, int]) -> str:
-    """Return the sentence on pairs of topics that are alike."""
-    # A model without the separation term by default is better without it.
-    is_separated = getattr(type(model), "min_diversity", 0) > 0
-    stricter = {"min_diversity": round((1 + model.min_diversity) / 2, 2)} if is_separated else {}
-    pairs = "1 pair of topics shares" if n_pairs == 1 else f"{n_pairs} pairs of topics share"
-    return f"{pairs} at least 8 of their 10 top words; {_cures(model, **stricter, n_topics=fewer, **longer)}"
-
-
-def _fewer_topics(n_topics: int, n_docs: int) -> str:
-    """Return a clause such as "try `n_topics=4` or more documents"."""
-    fewer = max(2, n_docs // _DOCS_PER_TOPIC)
-    return f"try `n_topics={fewer}` or more documents" if fewer < n_topics else "try more documents"
-
-
-def _cures(model: Any, **known: Any) -> str:
-    """Return a clause such as "try `a=1` or `b=2`".
-
-    Settings that differ from the model's defaults come first, with the default as the value to try, because defaults
-    are known to work.
-
-    Args:
-        model: the estimator.
-        known: settings with values that help. Those that the model does not have are left out.
-    """
-    now = model.get_params(deep=False)
-    default = {field.name: field.default for field in fields(model) if field.init}
-    if now.get("kl_weight") is not None and default["kl_weight"] is None:  # the usual one depends on other settings
-        default["kl_weight"] = replace(model, kl_weight=None).divergence_weight
-    changed = {name: default[name] for name in _SUSPECTS if name in now and now[name] != default[name] is not None}
-    if changed:
-        known.pop("n_topics", None)  # the number of topics was asked for, and is probably not the cause
-    if "patience" not in known and default.get("epochs") is not None and now["epochs"] < default["epochs"]:
-        known["epochs"] = default["epochs"]
-    others = {
-        name: value for name, value in known.items() if name in now and now[name] != value and name not in changed
-    }
-    settings = changed | others
-    if not settings:
-        return "try more documents"
-    *others_said, last = [f"`{name}={value!r}`" for name, value in settings.items()]
-    return f"try {', '.join(others_said)} or {last}" if others_said else f"try {last}"

@@ -36,7 +36,7 @@ class Adam:
         fused: whether one kernel computes a step, as CPUs and CUDA can.
 
     Attributes:
-        param_groups: a list with one dictionary of the settings; its "lr" may be changed.
+        learning_rate: the learning rate of the next step, which may be changed.
         state: the moments of each weight that has had a gradient.
         found_inf: () 1 if the next steps should have no effect, or 0; None for 0. Only a fused Adam reads it.
     """
@@ -47,7 +47,7 @@ class Adam:
         self, parameters: Iterable[nn.Parameter], *, lr: float, beta1: float, weight_decay: float, fused: bool
     ) -> None:
         self.parameters = list(parameters)
-        self.param_groups = [{"lr": lr, "beta1": beta1, "weight_decay": weight_decay}]
+        self.learning_rate, self.beta1, self.weight_decay = lr, beta1, weight_decay
         self.fused = fused
         self.state: dict[nn.Parameter, Moments] = {}
 
@@ -59,7 +59,6 @@ class Adam:
     @torch.no_grad()
     def step(self) -> None:
         """Move the weights that have a gradient."""
-        (group,) = self.param_groups
         moving = [parameter for parameter in self.parameters if parameter.grad is not None]
         moments = [self.state.get(parameter) or self._start(parameter) for parameter in moving]
         adam(
@@ -72,10 +71,10 @@ class Adam:
             fused=self.fused,
             found_inf=self.found_inf,
             amsgrad=False,
-            beta1=group["beta1"],
+            beta1=self.beta1,
             beta2=0.999,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
             eps=1e-8,
             maximize=False,
         )

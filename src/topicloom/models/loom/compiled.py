@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...nn.execution import DISTANCE, FEWEST_DOCUMENTS, compiled, together
+from ...nn.execution import FEWEST_DOCUMENTS_TO_COMPILE, NUMBERS_BETWEEN_ARRAYS, compiled, run_jobs
 from ...nn.sparse import SparseCounts
 from . import cvb0
 from .cvb0 import CountedTopics
@@ -69,7 +69,9 @@ def _reassign(
 ) -> None:
     """Add the new counts to of_docs (B, K) and of_words (V, K); `cvb0.reassign` has the formula."""
     n_topics = len(alpha)
-    gamma = np.empty(n_topics + 2 * DISTANCE, alpha.dtype)[DISTANCE : DISTANCE + n_topics]
+    gamma = np.empty(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, alpha.dtype)[
+        NUMBERS_BETWEEN_ARRAYS : NUMBERS_BETWEEN_ARRAYS + n_topics
+    ]
     for doc in range(len(offsets) - 1):
         theta, of_doc = shares[doc], of_docs[doc]
         for i in range(offsets[doc], offsets[doc + 1]):
@@ -124,7 +126,7 @@ def _rises(doc_topics: Array, alpha: Array, numerator: Array) -> None:
 
 def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
     """`cvb0.expected_counts` up to rounding: compiled where possible, and otherwise that function itself."""
-    is_worth_it = steps > 0 and documents.n_docs >= FEWEST_DOCUMENTS and start.device.type == "cpu"
+    is_worth_it = steps > 0 and documents.n_docs >= FEWEST_DOCUMENTS_TO_COMPILE and start.device.type == "cpu"
     loop = compiled(_expected, _one_document) if is_worth_it else None
     if loop is None:
         return cvb0.expected_counts(documents, beta_t, alpha, start, steps)
@@ -137,7 +139,7 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
         loop(documents.offsets[first : last + 1].numpy(), *shared, prior, shares, steps, found, _SMALLEST)
 
     middle = _middle(documents)
-    together([partial(count, 0, middle), partial(count, middle, documents.n_docs)])
+    run_jobs([partial(count, 0, middle), partial(count, middle, documents.n_docs)])
     return counts
 
 
@@ -163,7 +165,9 @@ def _expected(
     for doc in range(len(offsets) - 1):
         longest = max(longest, offsets[doc + 1] - offsets[doc])
     gamma = np.empty((longest, n_topics), counts.dtype)
-    share = np.empty(n_topics + 2 * DISTANCE, counts.dtype)[DISTANCE : DISTANCE + n_topics]
+    share = np.empty(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, counts.dtype)[
+        NUMBERS_BETWEEN_ARRAYS : NUMBERS_BETWEEN_ARRAYS + n_topics
+    ]
     for doc in range(len(offsets) - 1):
         count, prior, first = counts[doc], alpha[doc], offsets[doc]
         for step in range(steps):
@@ -201,7 +205,7 @@ def in_halves(
         count(0, documents.n_docs, word_topics)
         return
     middle, others = _middle(documents), torch.zeros_like(word_topics)  # (V, K)
-    together([partial(count, 0, middle, word_topics), partial(count, middle, documents.n_docs, others)])
+    run_jobs([partial(count, 0, middle, word_topics), partial(count, middle, documents.n_docs, others)])
     word_topics += others
 
 
