@@ -29,7 +29,6 @@ from ..topics.hierarchy import hierarchy
 from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS
 from .base import TopicModel
 from .inference import Array, device_of, each_batch
-from .online_lda import OnlineRun
 from .saving import COUNTS
 from .words import Words
 
@@ -264,6 +263,8 @@ def fit_parts(
 
 def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, Array]:
     """Return the shares of the parts, (n,), and r(j | v), (n, V), which sums to 1 over the parts."""
+    from .online_lda import OnlineRun
+
     n_passes = min(_MOST_PASSES, max(_FEWEST_PASSES, _DOCUMENTS_READ // counts.shape[0]))
     n_batches = math.ceil(_MOST_PASSES / n_passes)  # of a pass
     run = OnlineRun(

@@ -24,8 +24,6 @@ from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
 from ..nn.sparse import Batch, SparseCounts
 from .gsm import GSMNetwork
-from .loom.collapsed import ENCODER_PRIOR, PRIOR_TOKENS
-from .loom.model import LoomNetwork
 
 # The inference of a model as arrays, computed without PyTorch. The explorer's page has the same in TypeScript.
 
@@ -300,12 +298,20 @@ def _of_network(network: TopicNetwork) -> PortableInference:
     encoder = getattr(network, "encoder", None)
     if type(encoder) is not BagEncoder or network.fields:
         raise _not_portable(network)
-    topics = None
-    if isinstance(network, LoomNetwork) and network.counting.started:
-        counting = network.counting
-        given = _scaled(counting.topics()), _numpy(counting.alpha), network.refine
-        topics = PortableTopics("refine", *given, share=ENCODER_PRIOR, prior_tokens=PRIOR_TOKENS)
-    return PortableInference(average, _encoder(encoder), _readout(network, encoder), topics)
+    return PortableInference(average, _encoder(encoder), _readout(network, encoder), _refined(network))
+
+
+def _refined(network: TopicNetwork) -> PortableTopics | None:
+    """Return the topics that refine theta, which only Loom has once it has counted."""
+    if not hasattr(network, "counting"):
+        return None
+    from .loom.collapsed import ENCODER_PRIOR, PRIOR_TOKENS  # here, as other models need not load Loom
+    from .loom.model import LoomNetwork
+
+    if not isinstance(network, LoomNetwork) or not network.counting.started:
+        return None
+    given = _scaled(network.counting.topics()), _numpy(network.counting.alpha), network.refine
+    return PortableTopics("refine", *given, share=ENCODER_PRIOR, prior_tokens=PRIOR_TOKENS)
 
 
 def _mean_field(network: MeanFieldNetwork) -> PortableTopics:

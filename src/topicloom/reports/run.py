@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import metrics
 from ..corpus import Corpus
 from ..corpus.inputs import documents_of_file, parts_of_source
-from ..embeddings import read_word_vectors
 from ..errors import InputError, MissingExtraError, TrainingDivergedError
-from ..evaluation import Evaluation, evaluate
 from ..files import atomic_directory, holds_corpus, link_or_copy, lock_directory, put_in_place
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
@@ -45,11 +43,13 @@ from ..topics.saved import (
     write_stored,
 )
 from ..topics.table import describe, write_documents, write_topics
-from ..topics.view import Topics
 from ..training.callbacks import JsonLines, RunState
 from ..training.checkpoints import Checkpoints, machine, versions
-from .explorer import PageOptions, write_page
 from .wording import FigureLanguage
+
+if TYPE_CHECKING:
+    from ..evaluation import Evaluation
+    from ..topics.view import Topics
 
 logger = logging.getLogger("topicloom")
 
@@ -147,6 +147,8 @@ def write(
     """
     options = options or RunOptions()
     measured = measure(model, corpus, seconds) | {"source": source}
+    from ..topics.view import Topics
+
     with _new_run(folder) as staged:
         model.save(staged / "model")
         table = describe(model, documents.shares, _WORDS_IN_TABLE)
@@ -184,6 +186,8 @@ def _set_edits_aside(folder: Path, model: TopicModel) -> None:
 
 def _write_page(staged: Path, title: str, topics: Topics, options: RunOptions, measured: dict[str, Any]) -> None:
     """Write explorer.html. A run is not lost because its page cannot be written."""
+    from .explorer import PageOptions, write_page
+
     try:
         write_page(staged / PAGE, topics, PageOptions(title, texts=options.texts), measured)
     except InputError as error:
@@ -352,6 +356,8 @@ def edited_topics(topics: Topics, path: Path | None, further: Iterable[Mapping[s
     Raises:
         InputError: the file cannot be read or belongs to another model, or an edit cannot be applied.
     """
+    from ..topics.view import Topics
+
     edits: list[Edit] = [dict(edit) for edit in further]
     if path is None:
         return topics.apply(edits)
@@ -486,6 +492,9 @@ def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], No
 
 def _evaluated(folder: Path, request: Request) -> Evaluation:
     """Evaluate a run or a saved model."""
+    from ..embeddings import read_word_vectors
+    from ..evaluation import evaluate
+
     model = load(folder, device=request.device, allow=request.allow)
     about = read_metrics(folder)
     training = _training_documents(folder, model, about, request)
