@@ -742,13 +742,13 @@ def test_too_little_memory_is_told_in_one_line(data, tmp_path, monkeypatch, erro
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr(tl.Corpus, "from_file", fails)
+    monkeypatch.setattr(tl.Corpus, "from_documents", fails)
     refused("prepare", data / "pets.txt", "--out", tmp_path / "corpus", code=1, says=[says])
 
 
 def test_output_without_space_is_told_in_words(data, tmp_path, monkeypatch):
     full = OSError(errno.ENOSPC, "No space left on device")  # as of the standard output, which has no name
-    monkeypatch.setattr(tl.Corpus, "from_file", Mock(side_effect=full))
+    monkeypatch.setattr(tl.Corpus, "from_documents", Mock(side_effect=full))
     refused("prepare", data / "pets.txt", "--out", tmp_path / "corpus", says=["the output has no space left"])
 
 
@@ -756,6 +756,6 @@ def test_other_errors_keep_their_traceback(data, tmp_path, monkeypatch):
     def fails(*_, **__):
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(tl.Corpus, "from_file", fails)
+    monkeypatch.setattr(tl.Corpus, "from_documents", fails)
     with pytest.raises(RuntimeError, match="a fault"):
         call("prepare", data / "pets.txt", "--out", tmp_path / "corpus")

@@ -188,8 +188,8 @@ def test_files_of_vectors_that_are_refused(place):
     refused(*vectors, "void.npz", says=["void.npz has an array of shape (0,)"])
     refused(*vectors, "v.txt", says=["v.txt ends in neither .npy nor .npz; save the vectors with numpy.save"])
     np.save(place / "v.npy", numbers())
-    refused("prepare", "-", "--out", "x", "--document-vectors", "v.npy", says=["--document-vectors needs a file"])
     assert call("train", "news.jsonl", *FAST, "--out", "run").exit_code == 0
+    refused("infer", "run", "-", "--document-vectors", "v.npy", says=["--document-vectors needs a file"], stdin=PETS)
     more = ("train", "--continue", "run", "--epochs", 1, "--document-vectors", "v.npy")
     refused(*more, says=["leave out --document-vectors"])
     assert call("prepare", "news.jsonl", "--min-df", 1, "--max-df", 1.0, "--out", "corpus").exit_code == 0

@@ -191,4 +191,5 @@ def test_a_column_without_documents_to_learn_from(place):
     (place / "test.jsonl").write_text(rows, "utf-8")
     says = ["no document has 'train' as 'part'"]
     refused("train", "test.jsonl", "--text", "body", *FAST, "--split", "part", "--out", "x", says=says)
-    refused("train", "-", *FAST, "--split", "part", "--out", "x", says=["--split needs a file"], stdin=PETS)
+    says = ["standard input: plain text has no columns for --split; give --format as csv, tsv or jsonl"]
+    refused("train", "-", *FAST, "--split", "part", "--out", "x", says=says, stdin=PETS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..corpus.fields import FieldKind
     from ..evaluation import Evaluation
     from ..models.base import TopicModel
+    from ..preparing import ReadOptions
     from ..topics.document_topics import DocumentTopics
 
 logger = logging.getLogger("topicloom")
@@ -167,7 +168,7 @@ def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Itera
         logger.warning("%s", empty_warning(n_empty, n_done))
 
 
-def _chunks(model: TopicModel, source: str, options: Reading, fields: Mapping[str, FieldKind]) -> Iterator[Corpus]:
+def _chunks(model: TopicModel, source: str, options: ReadOptions, fields: Mapping[str, FieldKind]) -> Iterator[Corpus]:
     """The documents of a file or of a saved corpus, over the words of the model; those of a file with known fields."""
     from ..corpus import Corpus
     from ..corpus.inputs import documents_of_file
@@ -177,7 +178,7 @@ def _chunks(model: TopicModel, source: str, options: Reading, fields: Mapping[st
         for first in range(0, len(corpus), _CHUNK):
             yield model.documents(corpus[first : first + _CHUNK])
         return
-    yield from documents_of_file(source, model.vocabulary_, model.tokenizer_, asdict(options), fields, _CHUNK)
+    yield from documents_of_file(source, model.vocabulary_, model.tokenizer_, vars(options), fields, _CHUNK)
 
 
 def _with_vectors(chunks: Iterable[Corpus], vectors: npt.NDArray[np.float32] | None) -> Iterator[Corpus]:

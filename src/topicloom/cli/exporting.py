@@ -14,14 +14,13 @@ from .options import (
     Allow,
     AsJson,
     Excel,
+    Given,
     Overwrite,
     Preparing,
     Quiet,
     Run,
     check_new,
-    check_source,
     check_table,
-    open_corpus,
     open_topics,
 )
 from .shell import command, print_json, print_table
@@ -145,10 +144,10 @@ def vectors(
     if not out.name.endswith((".txt", ".txt.gz")):
         raise InputError(f"{out} should end in .txt or .txt.gz, because the vectors are written as text")
     check_new(out, overwrite)
-    check_source(source, options)
+    given = Given.opened(source, options)
     from ..embeddings import train_word_vectors
 
-    corpus = open_corpus(source, options, progress=not quiet, keep_texts=True)
+    corpus = given.corpus(progress=not quiet, keep_texts=True)
     logger.info("%s", corpus)
     trained = train_word_vectors(corpus, method.value, size, window, epochs, random_state=seed, n_jobs=threads)
     trained.save(out)

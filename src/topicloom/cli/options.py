@@ -7,10 +7,11 @@ import functools
 import json
 import logging
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,8 @@ import typer
 from ..errors import InputError
 from ..files import holds_corpus
 from ..messages import counted, nearest
-from .shell import muted, refusal_of_option, stop
+from ..preparing import ReadOptions, WordOptions
+from .shell import OptionGroup, muted, refusal_of_option, stop
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from ..corpus import Corpus
     from ..corpus.parts import Split
     from ..models.base import TopicModel
+    from ..text import Document
     from ..topics.view import Topics
 
 
@@ -108,82 +111,58 @@ def _default(context: typer.Context, name: str, value: Any) -> tuple[str, Any]:
     return option.name, text
 
 
-_file = functools.partial(typer.Option, rich_help_panel="The file")
+_DOCUMENTS = {"parser": count_or_share, "metavar": "COUNT|SHARE"}
+
+Reading = Annotated[
+    ReadOptions,
+    OptionGroup(
+        "The file",
+        {
+            **{name: {"metavar": "COLUMN"} for name in ("text", "id", "label", "timestamp")},
+            "delimiter": {"metavar": "CHARACTER"},
+            "header": {"names": ("--header/--no-header",)},
+            "quoting": {"names": ("--quoting/--no-quoting",)},
+        },
+    ),
+]
+_Words = Annotated[
+    WordOptions,
+    OptionGroup(
+        "The words",
+        {
+            "min_df": _DOCUMENTS,
+            "max_df": _DOCUMENTS,
+            "remove_top": {
+                "help": "How many of the words that are in the most documents to remove, after --min-df and --max-df."
+            },
+            # A command takes words and functions by the names of files and modules alone.
+            "stop_words": {
+                "type": str,
+                "metavar": "auto|none|FILE",
+                "help": "A file of words to remove besides the language's stop words; none removes no words.",
+            },
+            "replace_stop_words": {
+                "names": ("--replace-stop-words",),
+                "help": "Remove only the words of --stop-words, and not the language's stop words.",
+            },
+            "user_dictionary": {"type": Path | None, "metavar": "FILE"},
+            "tokenizer": {
+                "type": str | None,
+                "metavar": "MODULE:FUNCTION",
+                "help": "Your own function from a text to its tokens, such as my_tokenizer:split.",
+            },
+        },
+    ),
+]
 _words = functools.partial(typer.Option, rich_help_panel="The words")
-_documents = functools.partial(_words, parser=count_or_share, metavar="COUNT|SHARE")
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How a file is read. The names are those of the arguments of `topicloom.text.read`."""
+class Preparing:
+    """How text becomes a corpus."""
 
-    text: Annotated[str, _file(metavar="COLUMN", help="Column with the text.")] = "text"
-    id: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' ids.")] = None
-    label: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' classes.")] = None
-    timestamp: Annotated[str | None, _file(metavar="COLUMN", help="Column with the documents' times.")] = None
-    format: Annotated[
-        str | None, _file(help="txt, md, csv, tsv, xlsx, jsonl or parquet, if the file's name does not show it.")
-    ] = None
-    encoding: Annotated[str, _file(help="Encoding of text files, such as gb18030.")] = "utf-8"
-    errors: Annotated[
-        str,
-        _file(
-            help="What to do with bytes that are not in the encoding: strict (an error), replace or ignore.",
-        ),
-    ] = "strict"
-    delimiter: Annotated[
-        str | None,
-        _file(metavar="CHARACTER", help="Separates the fields of a .csv or .tsv file; recognised by default."),
-    ] = None
-    header: Annotated[
-        bool,
-        _file(
-            "--header/--no-header",
-            help="Whether the first line of a table names its columns; if not, they are 1, 2, ...",
-        ),
-    ] = True
-    quoting: Annotated[
-        bool,
-        _file(
-            "--quoting/--no-quoting",
-            help="Whether quotation marks enclose fields of a .csv or .tsv file, or are a part of the text.",
-        ),
-    ] = True
-
-
-@dataclass(frozen=True)
-class Preparing(Reading):
-    """How text becomes a corpus; the names are those of `Corpus.from_file`."""
-
-    language: Annotated[
-        str,
-        _words(
-            help="Language of the texts, such as zh, en or fr; auto recognises the script.",
-        ),
-    ] = "auto"
-    min_df: Annotated[float, _documents(help="Keep only words in at least this number or share of documents.")] = 5
-    max_df: Annotated[float, _documents(help="Keep only words in at most this number or share of documents.")] = 0.5
-    max_features: Annotated[int | None, _words(help="Keep only this many words, the most frequent ones.")] = None
-    remove_top: Annotated[int, _words(help="Drop this many words, those that occur in the most documents.")] = 0
-    stop_words: Annotated[
-        str,
-        _words(
-            metavar="auto|none|FILE",
-            help="A file of words to remove besides the language's stop words; none removes no words.",
-        ),
-    ] = "auto"
-    replace_stop_words: Annotated[
-        bool, _words("--replace-stop-words", help="Remove the words of --stop-words only, not the language's own.")
-    ] = False
-    user_dictionary: Annotated[
-        Path | None, _words(metavar="FILE", help="Words that Chinese segmentation keeps whole.")
-    ] = None
-    tokenizer: Annotated[
-        str | None,
-        _words(
-            metavar="MODULE:FUNCTION", help="Your own function from a text to its tokens, such as my_tokenizer:split."
-        ),
-    ] = None
+    reading: Reading = ReadOptions()  # noqa: RUF009
+    words: _Words = WordOptions()  # noqa: RUF009
     n_jobs: Annotated[
         int | None,
         _words(
@@ -197,6 +176,10 @@ class Preparing(Reading):
             help="A Ray cluster, whose nodes do the work of --jobs; train fits its model on this machine.",
         ),
     ] = None
+
+    def values(self) -> dict[str, Any]:
+        """Return the value of every option, by the option's name in Python."""
+        return {**vars(self.reading), **vars(self.words), "n_jobs": self.n_jobs, "cluster": self.cluster}
 
 
 Source = Annotated[
@@ -366,141 +349,154 @@ def need_order(measures: Iterable[str]) -> bool:
     return any("token order" in CATALOGUE[name].needs for name in measures)
 
 
-def check_source(source: str, options: Reading) -> None:
-    """Read the first document of a file, so that a wrong name or column is found before PyTorch is loaded."""
-    from ..text import read
+@dataclass(frozen=True)
+class Given:
+    """The documents that a command was given: those of a file, which is read once, or a saved corpus.
 
-    reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
+    Attributes:
+        source: the file, "-" for standard input, or the directory of the corpus.
+        options: how text becomes a corpus.
+        columns: the columns that become covariates, each with the option that names it.
+        documents: the documents of a file, which can be read once; None for a saved corpus.
+        vectors: (n_docs, E) a vector for each document; None for none.
+        vectors_file: the file of the vectors.
+    """
+
+    source: str
+    options: Preparing
+    columns: Mapping[str, str]
+    documents: Iterator[Document] | None
+    vectors: npt.NDArray[np.float32] | None = None
+    vectors_file: Path | None = None
+
+    @classmethod
+    def opened(
+        cls,
+        source: str,
+        options: Preparing,
+        *,
+        covariates: Sequence[str] = (),
+        split: str | None = None,
+        vectors: Path | None = None,
+        may_be_corpus: bool = True,
+    ) -> Given:
+        """Open a file and read its first document, so that a wrong name or column is found before PyTorch is loaded.
+
+        Standard input is not read yet, because its first document may be long in coming.
+
+        Args:
+            source: the file, "-" for standard input, or a saved corpus.
+            options: how text becomes a corpus. None of them may be given for a saved corpus.
+            covariates: the columns with covariates.
+            split: the column that says the part of each document; None for none.
+            vectors: a file with a vector for each document; None for none.
+            may_be_corpus: whether a saved corpus is accepted.
+        """
+        from ..text.reading import documents_in
+
+        columns = dict.fromkeys(covariates, "covariate") | ({} if split is None else {split: "split"})
+        documents = None
+        if may_be_corpus and holds_corpus(source):
+            _refuse_options(source, options.values())
+        else:
+            documents = documents_in(source, options.reading, columns)
+            documents = documents if source == "-" else chain([next(documents)], documents)
+        if vectors is None:
+            return cls(source, options, columns, documents)
+        from ..embeddings import read_document_vectors
+
+        return cls(source, options, columns, documents, read_document_vectors(vectors), vectors)
+
+    def corpus(
+        self, *, progress: bool, keep_texts: bool = False, out: Path | None = None, overwrite: bool = False
+    ) -> Corpus:
+        """Count the words of the documents, in `out` if it is given, or load the saved corpus. This works once."""
+        from ..corpus import Corpus
+
+        if self.documents is not None:
+            return Corpus.from_documents(
+                self._as_many_as_vectors(self.documents), self.options.words, vectors=self.vectors, out=out,
+                overwrite=overwrite, keep_texts=keep_texts, n_jobs=self.options.n_jobs, cluster=self.options.cluster,
+                progress=progress,
+            )  # fmt: skip
+        corpus = Corpus.load(self.source)
+        for name, option in self.columns.items():
+            if option == "covariate" and name not in corpus.covariates:
+                raise InputError(
+                    f"the corpus {self.source} has no covariate {name!r}; {nearest(name, corpus.covariates)}"
+                    if corpus.covariates
+                    else f"the corpus {self.source} has no covariates; make it again with `prepare --covariate`"
+                )
+        if self.vectors is None:
+            return corpus
+        require_rows(self.vectors, self.vectors_file, corpus.n_docs, self.source)
+        return replace(corpus, fields=replace(corpus.fields, vectors=self.vectors))
+
+    def _as_many_as_vectors(self, documents: Iterator[Document]) -> Iterator[Document]:
+        """Yield documents, and check at their end that there is a vector for each."""
+        n_docs = 0
+        for n_docs, document in enumerate(documents, 1):  # noqa: B007
+            yield document
+        if self.vectors is not None:
+            require_rows(self.vectors, self.vectors_file, n_docs, self.source)
+
+
+def require_rows(vectors: npt.NDArray[Any], path: Path | None, n_docs: int, source: str) -> None:
+    """Raise InputError if a file of vectors has more or fewer rows than there are documents."""
+    if len(vectors) != n_docs:
+        raise InputError(
+            f"{path} has {counted(len(vectors), 'row')}, and {source} has {counted(n_docs, 'document')}; give a row "
+            "for each document, in the same order"
+        )
+
+
+def check_source(source: str, reading: ReadOptions) -> None:
+    """Read the first document of a file, so that a wrong name or column is found before PyTorch is loaded.
+
+    Commands that apply a model open the file again later, because only the model says which covariates to read.
+    """
     if holds_corpus(source):
-        _refuse_options(source, reading)
+        _refuse_options(source, vars(reading))
     elif source != "-":
+        from ..text.reading import documents_in
+
         with muted():  # what is wrong with the file is said when it is read whole
-            next(read(source, **reading), None)
-
-
-def open_corpus(source: str, options: Preparing, progress: bool, keep_texts: bool = False) -> Corpus:
-    from ..corpus import Corpus
-
-    if not holds_corpus(source):
-        return Corpus.from_file(source, **asdict(options), keep_texts=keep_texts, progress=progress)
-    _refuse_options(source, asdict(options))
-    return Corpus.load(source)
+            next(documents_in(source, reading), None)
 
 
 def _refuse_options(source: str, options: Mapping[str, Any]) -> None:
     """Raise InputError if an option of reading or of counting was given for a saved corpus."""
-    changed = [name for name, value in options.items() if value != getattr(Preparing(), name)]
+    defaults = Preparing().values()
+    changed = [name for name, value in options.items() if value != defaults[name]]
     if changed:
         options_of = {"n_jobs": "--jobs", "header": "--no-header", "quoting": "--no-quoting"}
         option = options_of.get(changed[0], "--" + changed[0].replace("_", "-"))
         raise InputError(f"{option} cannot be applied to {source}, which is a saved corpus; use it with prepare")
 
 
-def with_column(
-    source: str, options: Preparing, column: str | None, option: str, *, numbers: bool = False
-) -> Callable[[Corpus], Corpus]:
-    """Read a column of a file. Return a function that adds it to the file's corpus as a covariate.
+def document_vectors(source: str, reading: ReadOptions, path: Path) -> npt.NDArray[np.float32]:
+    """Read the vectors of documents, of which there is one for each.
 
-    A saved corpus has its covariates, so nothing is read.
-
-    Args:
-        source: the file, or a saved corpus.
-        options: how the file is read.
-        column: the name of the column, or None for none.
-        option: the option that names it, for messages.
-        numbers: whether a column of numbers is a covariate of numbers; otherwise they are categories.
-    """
-    if column is None or holds_corpus(source):
-        return lambda corpus: corpus
-    if source == "-":
-        raise InputError(f"`{option}` needs a file, because standard input can be read only once")
-    from ..corpus.fields import Fields, spelled_numbers
-    from ..text import read
-
-    reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
-    try:
-        with muted():
-            values = [document.label for document in read(source, **reading | {"label": column})]
-    except InputError as error:
-        raise InputError(str(error).replace("`label`", f"`{option}`")) from None
-    if not any(values):
-        raise InputError(
-            f"no document of {source} has a value of {column!r}; check the name of the column (`{option}`)"
-        )
-
-    def add(corpus: Corpus) -> Corpus:
-        known = Fields.of(corpus.n_docs, covariates={column: spelled_numbers(values) if numbers else values})
-        return replace(corpus, fields=replace(corpus.fields, covariates={**corpus.covariates, **known.covariates}))
-
-    return add
-
-
-def with_covariates(source: str, options: Preparing, columns: Sequence[str]) -> Callable[[Corpus], Corpus]:
-    """Read columns of a file, and return a function that adds them to the file's corpus as covariates.
-
-    Args:
-        source: the file, or a saved corpus, which has to have them.
-        options: how the file is read.
-        columns: the names of the columns.
-    """
-    steps = [with_column(source, options, column, "covariate", numbers=True) for column in columns]
-
-    def add(corpus: Corpus) -> Corpus:
-        for step in steps:
-            corpus = step(corpus)
-        missing = [column for column in columns if column not in corpus.covariates]
-        if missing:
-            raise InputError(
-                f"the corpus {source} has no covariate {missing[0]!r}; {nearest(missing[0], corpus.covariates)}"
-                if corpus.covariates
-                else f"the corpus {source} has no covariates; make it again with `prepare --covariate`"
-            )
-        return corpus
-
-    return add
-
-
-def with_document_vectors(source: str, options: Reading, path: Path | None) -> Callable[[Corpus], Corpus]:
-    """Read the vectors of documents, and return a function that adds them to the corpus of the documents.
-
-    Their number is checked before the texts are counted.
+    The documents are counted first, so that a mistake is found before results are written.
 
     Args:
         source: the file of the documents, or a saved corpus.
-        options: how the file is read.
-        path: the file of the vectors; None for none.
-    """
-    if path is None:
-        return lambda corpus: corpus
-    vectors = document_vectors(source, options, path)
-    return lambda corpus: replace(corpus, fields=replace(corpus.fields, vectors=vectors))
-
-
-def document_vectors(source: str, options: Reading, path: Path) -> npt.NDArray[np.float32]:
-    """Read the vectors of documents, of which there is one for each.
-
-    Args:
-        source, options: as for `with_document_vectors`.
+        reading: how the file is read.
         path: the file of the vectors.
     """
     if source == "-":
         raise InputError("`document_vectors` needs a file of documents, because standard input can be read only once")
     from ..corpus import Corpus
     from ..embeddings import read_document_vectors
-    from ..text import read
+    from ..text.reading import documents_in
 
     vectors = read_document_vectors(path)
     if holds_corpus(source):
         n_docs = Corpus.load(source).n_docs
     else:
-        reading = {field.name: getattr(options, field.name) for field in fields(Reading)}
         with muted():
-            n_docs = sum(1 for _ in read(source, **reading))
-    if len(vectors) != n_docs:
-        raise InputError(
-            f"{path} has {counted(len(vectors), 'row')}, and {source} has {counted(n_docs, 'document')}; give a row "
-            "for each document, in the same order"
-        )
+            n_docs = sum(1 for _ in documents_in(source, reading))
+    require_rows(vectors, path, n_docs, source)
     return vectors
 
 
@@ -514,7 +510,7 @@ class HeldOut:
     Attributes:
         split: the column that says the part of each document: train, validation or test.
         validation: a file of validation documents, or a saved corpus of them.
-        reading: how the file is read, as for `topicloom.text.read`; only what is not the default.
+        reading: the options of reading that are not the defaults.
     """
 
     split: str | None = None
@@ -547,14 +543,7 @@ class HeldOut:
         if self.validation == "-":
             raise InputError("the validation documents cannot be on standard input; give a file by `validation`")
         if not holds_corpus(self.validation):
-            from ..text import read
-
-            with muted():
-                next(read(self.validation, **(self.reading or {})), None)
-
-    def with_parts(self, source: str, options: Preparing) -> Callable[[Corpus], Corpus]:
-        """Read the column of the parts, and return a function that adds it to the corpus of the source."""
-        return with_column(source, options, self.split, "split")
+            check_source(self.validation, ReadOptions(**(self.reading or {})))
 
     def divide(
         self, corpus: Corpus, model: TopicModel, covariates: Sequence[str] | None = None

@@ -17,18 +17,16 @@ from .options import (
     AsJson,
     FigureLanguages,
     Font,
+    Given,
     Model,
     Preparing,
     Quiet,
     Sampler,
     Seed,
-    check_source,
     need_order,
-    open_corpus,
     read_names,
     read_numbers,
     read_weights,
-    with_column,
 )
 from .options import NTopics as Topics
 from .shell import command, muted, print_json, print_table
@@ -179,12 +177,12 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Search for a model's best settings with Optuna, on documents that are not used for training."""
-    check_source(source, options)
+    given = _opened(source, options, split)
     from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
     tuning.check(model, weights)
-    corpus = _opened(source, options, split, quiet, keep_texts=need_order(weights or ()))
+    corpus = _counted(given, quiet, keep_texts=need_order(weights or ()))
     with muted(), _going_on(out):  # what a fit warns about is seen in its measures
         found = tuning.tune(
             corpus, model, topics, trials=trials, objective=weights, sampler=sampler.value, random_state=seed,
@@ -215,15 +213,15 @@ def _compared(
     font: str | None,
 ) -> Comparison:
     """Compare models, and report what failed. Mistakes in the options are reported before the texts are read."""
-    check_source(source, options)
+    n_jobs = 1 if options.n_jobs is None else options.n_jobs
+    if holds_corpus(source):
+        options = replace(options, n_jobs=None)  # there is no text to split
+    given = _opened(source, options, split)
     from ..experiments import compare as comparison
 
     comparison.estimators(models)
     sizes = read_numbers(topics)
-    n_jobs = 1 if options.n_jobs is None else options.n_jobs
-    if holds_corpus(source):
-        options = replace(options, n_jobs=None)  # there is no text to split
-    corpus = _opened(source, options, split, quiet, keep_texts=True)
+    corpus = _counted(given, quiet, keep_texts=True)
     _check_fonts(corpus, figure_language, font)
     with muted(), _going_on(out):  # what a fit warns about is seen in its measures
         found = comparison.compare(
@@ -275,12 +273,15 @@ def _fit_of(row: Mapping[str, Any]) -> str:
     return f"{row['model']}, {row['n_topics']} topics, seed {row['seed']}"
 
 
-def _opened(source: str, options: Preparing, split: str | None, quiet: bool, keep_texts: bool) -> Corpus:
-    """Open a corpus, with the column of the parts if there is one."""
-    add_parts = with_column(source, options, split, "split")
+def _opened(source: str, options: Preparing, split: str | None) -> Given:
+    """Open documents, with the column of the parts if there is one."""
     if holds_corpus(source):
         options = replace(options, cluster=None)  # there is no text to split
-    corpus = add_parts(open_corpus(source, options, progress=not quiet, keep_texts=keep_texts))
+    return Given.opened(source, options, split=split)
+
+
+def _counted(given: Given, quiet: bool, keep_texts: bool) -> Corpus:
+    corpus = given.corpus(progress=not quiet, keep_texts=keep_texts)
     logger.info("%s", corpus)
     return corpus
 

@@ -13,10 +13,10 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from typing import IO, TYPE_CHECKING, Any, NoReturn, get_type_hints
+from dataclasses import dataclass, fields, is_dataclass
+from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
 import typer
 from rich.cells import cell_len
@@ -81,6 +81,57 @@ def exact_stdout() -> Iterator[IO[str]]:
         ) from None
 
 
+@dataclass(frozen=True)
+class OptionGroup:
+    """How the fields of a class of options become options of commands. Their help is what the class says of them.
+
+    Attributes:
+        panel: the heading of the options in the help of a command.
+        own: for some fields, the arguments of `typer.Option`, and "type" and "names" where the option has others than
+            the field.
+    """
+
+    panel: str
+    own: Mapping[str, Mapping[str, Any]]
+
+    def option(self, name: str, hint: Any) -> Any:
+        """Return the annotation with which typer makes an option of a field."""
+        kind, description = get_args(hint)
+        own = dict(self.own.get(name, {}))
+        kind, names = own.pop("type", kind), own.pop("names", ())
+        help = own.pop("help", f"{description[0].upper()}{description[1:]}.")
+        return Annotated[kind, typer.Option(*names, help=help, rich_help_panel=self.panel, **own)]
+
+
+def _kind(hint: Any) -> Any:
+    """Return a type without its annotations."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def _options_of(hint: Any) -> Iterator[inspect.Parameter]:
+    """Yield an option for each field of a dataclass, and of the dataclasses in it."""
+    group = next((note for note in get_args(hint) if isinstance(note, OptionGroup)), None)
+    hints = get_type_hints(_kind(hint), include_extras=True)
+    for field in fields(_kind(hint)):
+        own = hints[field.name]
+        if is_dataclass(_kind(own)):
+            yield from _options_of(own)
+        else:
+            annotation = own if group is None else group.option(field.name, own)
+            yield inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation
+            )
+
+
+def _filled(hint: Any, given: dict[str, Any]) -> Any:
+    """Return a dataclass with the values that were given to the options of its fields, which are taken out."""
+    parts = get_type_hints(_kind(hint), include_extras=True)
+    values = {
+        name: _filled(part, given) if is_dataclass(_kind(part)) else given.pop(name) for name, part in parts.items()
+    }
+    return _kind(hint)(**values)
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Make a function a command of typer.
 
@@ -88,25 +139,20 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     mistake of the user becomes one line and an exit code.
     """
     groups: dict[str, Any] = {}
-    parameters, shared = [], []
+    parameters: list[inspect.Parameter] = []
+    shared: list[inspect.Parameter] = []
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
-        if not is_dataclass(hints[name]):
+        if not is_dataclass(_kind(hints[name])):
             parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
             continue
         groups[name] = hints[name]
-        options = get_type_hints(hints[name], include_extras=True)
-        for field in fields(hints[name]):
-            shared.append(
-                inspect.Parameter(
-                    field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=options[field.name]
-                )
-            )
+        shared += _options_of(hints[name])
 
     @functools.wraps(function)
     def run(context: typer.Context, **given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            given[name] = _filled(group, given)
         known = context.command.params
         options = [option for parameter in known for option in (*parameter.opts, *parameter.secondary_opts)]
         log_to_stderr(given.get("quiet", False), options)

@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +19,7 @@ import typer
 from .._version import __version__
 from ..errors import InputError, TrainingInterrupted
 from ..files import holds_corpus
+from ..preparing import ReadOptions
 from .options import (
     Allow,
     AsJson,
@@ -32,23 +33,19 @@ from .options import (
     FigureLanguage,
     FigureLanguages,
     Font,
+    Given,
     HeldOut,
     Model,
     Overwrite,
     Preparing,
     Quiet,
-    Reading,
     Recipe,
     Seed,
     Source,
     Words,
-    check_source,
     need_order,
-    open_corpus,
     read_names,
     read_setting,
-    with_covariates,
-    with_document_vectors,
 )
 from .options import NTopics as Topics
 from .shell import command, print_json, reason_of, show_topics
@@ -117,8 +114,9 @@ def repeating(
 
 def _of_text(options: Preparing) -> dict[str, Any]:
     found = {}
-    for option, value in asdict(options).items():
-        if option in _NO_RESULT or (value == getattr(Preparing(), option) and option not in _ALWAYS):
+    defaults = Preparing().values()
+    for option, value in options.values().items():
+        if option in _NO_RESULT or (value == defaults[option] and option not in _ALWAYS):
             continue
         is_file = option == "user_dictionary" or (option == "stop_words" and value not in ("auto", "none"))
         found[option] = _absolute(value) if is_file else value
@@ -423,9 +421,7 @@ def _documents(
 
     held_out = given or HeldOut.recorded(noted)
     if source is not None:
-        check_source(source, options)
-        add_parts = held_out.with_parts(source, options)
-        corpus = add_parts(open_corpus(source, options, progress=not quiet))
+        corpus = Given.opened(source, options, split=held_out.split).corpus(progress=not quiet)
         return held_out.divide(corpus, model, None if holds_corpus(source) else [])
     if not holds_corpus(run / DOCUMENTS):
         raise InputError(
@@ -504,17 +500,11 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Turn text into a corpus of word counts, to train on it more than once."""
-    from ..corpus import Corpus
     from ..files import require_free
 
     require_free(out, "corpus.json", overwrite)
-    add = with_covariates(source, options, covariate or [])
-    add_vectors = with_document_vectors(source, options, document_vectors)
-    corpus = Corpus.from_file(
-        source, **asdict(options), keep_texts=texts, out=out, overwrite=overwrite, progress=not quiet
-    )
-    if covariate or document_vectors:
-        add_vectors(add(corpus)).save(out, overwrite=True)
+    given = Given.opened(source, options, covariates=covariate or (), vectors=document_vectors, may_be_corpus=False)
+    corpus = given.corpus(progress=not quiet, keep_texts=texts, out=out, overwrite=overwrite)
     logger.info("%s in %s", corpus, out)
     if as_json:
         print_json(
@@ -621,7 +611,7 @@ def train(
         None if checkpoint_every == "none" else checkpoint_every,
         figure_language=figure_language,
     )
-    held_out = HeldOut(split, validation, reading_of(options))
+    held_out = HeldOut(split, validation, reading_of(options.reading))
     if continued is not None:
         if are_several():
             raise InputError("a finished run is continued by one process; start it without others")
@@ -649,17 +639,13 @@ def train(
         if name in given:
             raise InputError(f"{name} has an option of its own: give --{option}, or {option} in the file of --config")
     monitored = _monitored(monitor)
-    check_source(source, options)
+    documents_given = Given.opened(source, options, covariates=covariate or (), split=split, vectors=document_vectors)
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
     held_out.check(chosen)
     with together(outcome, source) as outcome, outcome.locked():
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
-        add = with_covariates(source, options, covariate or [])
-        add_parts = held_out.with_parts(source, options)
-        add_vectors = with_document_vectors(source, options, document_vectors)
-        corpus = open_corpus(source, options, progress=not outcome.quiet, keep_texts=keep_texts)
-        corpus = add_vectors(add_parts(add(corpus)))
+        corpus = documents_given.corpus(progress=not outcome.quiet, keep_texts=keep_texts)
         logger.info("%s", corpus)
         corpus, measured = held_out.divide(corpus, chosen, None if holds_corpus(source) else covariate or [])
         further = held_out.options()
@@ -667,14 +653,14 @@ def train(
             further["document_vectors"] = str(document_vectors.resolve())
         read_from: dict[str, Any] = ({} if source == "-" else {"path": str(Path(source).resolve())}) | further
         if read_from:
-            read_from["reading"] = reading_of(options)
+            read_from["reading"] = reading_of(options.reading)
         again = repeating(source, options, covariate or [], further, model, chosen, __version__)
         train_run(chosen, corpus, outcome, read_from or None, monitored, monitor_every, None, again, measured)
 
 
-def reading_of(options: Reading) -> dict[str, Any]:
+def reading_of(reading: ReadOptions) -> dict[str, Any]:
     """Return the options of reading that are not the defaults."""
-    return {f.name: getattr(options, f.name) for f in fields(Reading) if getattr(options, f.name) != f.default}
+    return {f.name: getattr(reading, f.name) for f in fields(reading) if getattr(reading, f.name) != f.default}
 
 
 def _monitored(text: str) -> list[str]:

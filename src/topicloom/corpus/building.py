@@ -19,12 +19,13 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from scipy import sparse
 
 from ..errors import InputError, SettingError
+from ..preparing import WordOptions
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
 from ..text.languages import can_split, is_spaced_out, is_traditional, mismatch, other_language, unsplit
 from ..text.strings import ArrayWriter, TextWriter
 from ..text.tokenizing import resolve_stop_words
-from .fields import Times, parse_times, row_numbers
+from .fields import Times, parse_times, row_numbers, spelled_numbers
 
 # The choice of the vocabulary: the filters, and the counts of all words that the filters are applied to.
 
@@ -41,6 +42,11 @@ class Filters:
     max_df: float = 0.5
     max_features: int | None = None
     remove_top: int = 0
+
+    @classmethod
+    def of(cls, options: WordOptions) -> Filters:
+        """Return the filters among the options of words."""
+        return cls(options.min_df, options.max_df, options.max_features, options.remove_top)
 
     def __post_init__(self) -> None:
         for name in ("min_df", "max_df"):
@@ -206,23 +212,15 @@ class Built(NamedTuple):
     labels: Sequence[str] | None
     timestamps: Times | None
     texts: Sequence[str] | None
+    covariates: dict[str, Sequence[str | float | None]]
 
 
-def choose_tokenizer(
-    tokenizer: TokenizerLike,
-    documents: Iterator[Document],
-    language: str,
-    stop_words: str | Path | Iterable[str] | None,
-    user_dictionary: str | Path | None,
-    replace_stop_words: bool = False,
-) -> tuple[AnyTokenizer, Iterator[Document]]:
-    """Choose the tokenizer from the settings and the first documents.
+def choose_tokenizer(documents: Iterator[Document], options: WordOptions) -> tuple[AnyTokenizer, Iterator[Document]]:
+    """Choose the tokenizer from the options and the first documents.
 
     Args:
-        tokenizer: the user's own tokenizer, if any; a string names it, as "module:function".
         documents: the documents; the first ones are read to recognise their language.
-        language: a language code, or "auto".
-        stop_words, user_dictionary, replace_stop_words: as for `topicloom.text.make_tokenizer`.
+        options: which words are kept.
 
     Returns:
         the tokenizer, and all the documents.
@@ -233,11 +231,13 @@ def choose_tokenizer(
         SettingError: the language is not known, or the stop words cannot be used.
         MissingExtraError: the language's segmenter is not installed.
     """
+    tokenizer: TokenizerLike = options.tokenizer
+    language, stop_words, replace_stop_words = options.language, options.stop_words, options.replace_stop_words
     first = list(islice(documents, _SAMPLE))
     documents = chain(first, documents)
     if not first:
         raise InputError("no documents were given; give at least one")
-    if tokenizer is not None and user_dictionary is not None:
+    if tokenizer is not None and options.user_dictionary is not None:
         raise InputError(
             "`user_dictionary` belongs to the built-in Chinese tokenizer and cannot be combined with `tokenizer`; "
             "leave one of them out"
@@ -259,7 +259,9 @@ def choose_tokenizer(
         if isinstance(tokenizer, str):
             return CustomTokenizer.named(tokenizer, dropped), documents
         return CustomTokenizer.of(tokenizer, dropped), documents
-    made = make_tokenizer(language, stop_words, user_dictionary, replace_stop_words=replace_stop_words, sample=texts)
+    made = make_tokenizer(
+        language, stop_words, options.user_dictionary, replace_stop_words=replace_stop_words, sample=texts
+    )
     if language == "auto":
         logger.info("language: %s, recognised by its script; `language` sets another one", made.language)
     elif other := other_language(made.language, texts):
@@ -292,13 +294,14 @@ def build(
     documents: Iterator[Document],
     tokenizer: AnyTokenizer,
     filters: Filters,
+    *,
     keep_texts: bool,
     n_jobs: int | None,
+    cluster: str | None,
     progress: bool,
     folder: Path | None = None,
-    cluster: str | None = None,
 ) -> Built:
-    """Count the words of all documents.
+    """Count the words of all documents, and collect what else is known of them.
 
     Args:
         documents: the documents, which are read once.
@@ -306,15 +309,16 @@ def build(
         filters: the filters that choose the vocabulary.
         keep_texts: whether to keep the texts that are strings.
         n_jobs: the number of worker processes, as for `Corpus.from_texts`.
+        cluster: a Ray cluster whose nodes count, as for `Corpus.from_texts`.
         progress: whether to show a progress bar on standard error.
         folder: a folder in which the arrays and texts are written to files; None keeps them in memory.
-        cluster: a Ray cluster whose nodes count, as for `Corpus.from_texts`.
 
     Raises:
         InputError: a document is not text, or no word passes the filters.
     """
     ids, labels, timestamps = _Notes(str), _Notes(), _Times()
     notes: list[_Notes | _Times] = [ids, labels, timestamps]
+    covariates: dict[str, list[str | None]] = {}
     sample: list[str] = []
     with (
         TextWriter(folder if keep_texts else None) as writer,
@@ -328,6 +332,7 @@ def build(
                 texts, *columns = zip(*batch, strict=True)
                 for field, column in zip(notes, columns[:3], strict=True):  # ids, labels and timestamps
                     field.extend(column)
+                _extend(covariates, batch, ids.n_docs)
                 strings = [text for text in texts if isinstance(text, str)] if keep_texts or not sample else []
                 if not sample:
                     sample.extend(text[:_SAMPLE_CHARACTERS] for text in strings)
@@ -357,7 +362,25 @@ def build(
         labels.finish(),
         timestamps.finish(),
         stored,
+        {name: spelled_numbers(column) for name, column in covariates.items()},
     )
+
+
+def _extend(columns: dict[str, list[str | None]], batch: Sequence[Document], n_docs: int) -> None:
+    """Add the covariates of the next documents.
+
+    Args:
+        columns: the values of each covariate so far, to which those of the batch are added.
+        batch: the next documents.
+        n_docs: the number of documents with those of the batch.
+    """
+    known = [document.covariates or {} for document in batch]
+    for name in dict.fromkeys(chain.from_iterable(known)):
+        column = columns.setdefault(name, [])
+        column += [None] * (n_docs - len(batch) - len(column))
+        column += [each.get(name) for each in known]
+    for column in columns.values():
+        column += [None] * (n_docs - len(column))
 
 
 class _Notes:
@@ -369,12 +392,12 @@ class _Notes:
 
     def __init__(self, unknown: Callable[[int], str] = lambda row: "") -> None:
         self._unknown = unknown
-        self._n_docs = 0
+        self.n_docs = 0
         self._writer: TextWriter | None = None
 
     def extend(self, values: Sequence[str | None]) -> None:
         """Add the values of the next documents."""
-        start, self._n_docs = self._n_docs, self._n_docs + len(values)
+        start, self.n_docs = self.n_docs, self.n_docs + len(values)
         if self._writer is None:
             if values.count(None) == len(values):
                 return

@@ -19,8 +19,10 @@ from ..files import as_path, atomic_directory, lock_directory, require_free
 from ..messages import brief, counted
 from ..metrics import Reference
 from ..metrics.cooccurrence import Total, Vocabulary
-from ..text import AnyTokenizer, Document, Pretokenized, read
+from ..preparing import ReadOptions, WordOptions, described
+from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
+from ..text.reading import documents_in
 from ..text.strings import asked_rows, pieces, release, rows_of
 from .building import Built, Filters, TokenizerLike, build, choose_tokenizer
 from .checks import checked_counts, checked_vocabulary, wanted_words, warn_of_empty, warn_of_ids
@@ -61,6 +63,7 @@ class Corpus(WithFields):
     settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
+    @described(words=WordOptions)
     def from_texts(
         cls,
         texts: Iterable[Text],
@@ -89,25 +92,15 @@ class Corpus(WithFields):
         Args:
             texts: raw texts, or documents that are already lists of tokens; any iterable, such as a generator. In a
                 column of a data frame, a missing value is an empty document.
-            language: a code such as "en" or "zh"; "auto" recognises the language by the script of the first texts.
-            min_df: the fewest documents that a word may be in: a whole number, or a share of all documents as a float.
-            max_df: the most documents that a word may be in: a whole number, or a share of all documents as a float.
-            max_features: the size of the vocabulary; the most frequent words are kept. None keeps all words.
-            stop_words: words to remove besides the language's stop words, or a file with one word on each line. "auto"
-                removes the language's stop words only, and None or "none" removes no words. Tokens and your own
-                tokenizer have no list of stop words.
-            remove_top: how many of the words that are in the most documents to remove, after `min_df` and `max_df`.
-            tokenizer: your own function from a text to its tokens, or where it is ("module:function"), or the tokenizer
-                of another corpus.
+            {words}
             ids: a name for each document; one warning says which ids are repeated or empty.
             labels: a class for each document; None and "" are unknown, and so are "N/A" and the like among numbers.
-            timestamps: a date or time for each document, in any form that `topicloom.corpus.fields.parse_times` reads.
+            timestamps: a date or time for each document: ISO 8601 and similar strings, dates, datetime64, years, or
+                seconds since 1970. None, NaN and marks such as "N/A" are unknown.
             vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
             covariates: name -> one number or category for each document. Among numbers, "N/A", "-", "" and other usual
                 marks are missing values. A column with any other word is a category.
-            replace_stop_words: whether to remove only `stop_words`, and not the language's stop words.
             keep_texts: whether to keep the raw texts. Lists of tokens are kept in memory, but not saved.
-            user_dictionary: a file of words that Chinese segmentation keeps whole.
             n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
             cluster: "auto" or the address of a Ray cluster, whose nodes then count in place of worker processes.
             progress: whether to show a progress bar on standard error.
@@ -120,12 +113,18 @@ class Corpus(WithFields):
         """
         texts = given_texts(texts)
         documents: Iterator[Document] = map(Document, cast(Any, texts))
-        filters = Filters(min_df, max_df, max_features, remove_top)
-        chosen, documents = choose_tokenizer(
-            tokenizer, documents, language, stop_words, user_dictionary, replace_stop_words
-        )
+        options = WordOptions(
+            language=language, min_df=min_df, max_df=max_df, max_features=max_features, remove_top=remove_top,
+            stop_words=stop_words, replace_stop_words=replace_stop_words, user_dictionary=user_dictionary,
+            tokenizer=tokenizer,
+        )  # fmt: skip
+        filters = Filters.of(options)
+        chosen, documents = choose_tokenizer(documents, options)
         are_tokens = isinstance(chosen, Pretokenized)
-        built = build(documents, chosen, filters, keep_texts and not are_tokens, n_jobs, progress, cluster=cluster)
+        built = build(
+            documents, chosen, filters, keep_texts=keep_texts and not are_tokens, n_jobs=n_jobs, cluster=cluster,
+            progress=progress,
+        )  # fmt: skip
         tokens = texts if keep_texts and are_tokens and isinstance(texts, list | tuple) else None
         fields = Fields.of(
             len(built.ids), ids=ids, labels=labels, timestamps=timestamps, texts=built.texts, tokens=tokens,
@@ -134,6 +133,7 @@ class Corpus(WithFields):
         return cls._of(built, fields, chosen, filters)
 
     @classmethod
+    @described(reading=ReadOptions, words=WordOptions)
     def from_file(
         cls,
         source: str | Path,
@@ -149,6 +149,7 @@ class Corpus(WithFields):
         id: str | None = None,
         label: str | None = None,
         timestamp: str | None = None,
+        covariates: Sequence[str] = (),
         format: str | None = None,
         encoding: str = "utf-8",
         errors: str = "strict",
@@ -164,46 +165,100 @@ class Corpus(WithFields):
         cluster: str | None = None,
         progress: bool = False,
     ) -> Corpus:
-        """Count the words of a file's documents; the filters are those of `from_texts`.
+        """Count the words of a file's documents. The file is read once, from its beginning to its end.
 
         Args:
-            source: a .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, or a folder of
-                .txt and .md files.
-            text: the column with the texts.
-            id, label, timestamp: the columns with ids, classes and times; None takes a column of that name.
-            format: the file's format, if its name does not show it.
-            encoding: the encoding of text files.
-            errors: what to do with undecodable bytes: "strict", "replace" or "ignore".
-            delimiter: the character between the fields of a .csv or .tsv file; None recognises it.
-            header: whether the first line of a table names its columns; otherwise they are named "1", "2" and so on.
-            quoting: whether quotation marks enclose fields of a .csv or .tsv file.
-            replace_stop_words: whether to remove only `stop_words`, and not the language's stop words.
+            source: a .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, a folder of
+                .txt and .md files, or "-" for standard input. Text files may be compressed as .gz.
+            {reading}
+            covariates: the columns with a number or a category for each document. A column that has only numbers and
+                usual marks of missing values, such as "N/A" or an empty cell, is one of numbers.
+            {words}
             out: a directory. The corpus is written there while it is built, so that it need not fit in memory, and the
                 result is memory-mapped from there.
             overwrite: whether to replace the contents of `out`.
-            keep_texts, user_dictionary, n_jobs, cluster, progress: as for `from_texts`.
+            keep_texts: whether to keep the raw texts.
+            n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
+            cluster: "auto" or the address of a Ray cluster, whose nodes then count in place of worker processes.
+            progress: whether to show a progress bar on standard error.
 
         Raises:
-            InputError: the file cannot be read, `out` is not empty or is being written, or no word passes the filters.
+            InputError: the file cannot be read, a column is missing, `out` is not empty or is being written, or no word
+                passes the filters.
             SettingError: the language or the format is not known, or a filter has a value that it cannot have.
             MissingExtraError: an optional package is needed and not installed.
         """
-        filters = Filters(min_df, max_df, max_features, remove_top)
-        if out is not None:
-            require_free(Path(out), "corpus.json", overwrite)
-        documents = read(
-            source, text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
+        if isinstance(covariates, str):
+            raise InputError(f"`covariates` should be a list of columns; give [{covariates!r}]")
+        words = WordOptions(
+            language=language, min_df=min_df, max_df=max_df, max_features=max_features, remove_top=remove_top,
+            stop_words=stop_words, replace_stop_words=replace_stop_words, user_dictionary=user_dictionary,
+            tokenizer=tokenizer,
+        )  # fmt: skip
+        reading = ReadOptions(
+            text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
             delimiter=delimiter, header=header, quoting=quoting,
         )  # fmt: skip
-        chosen, documents = choose_tokenizer(
-            tokenizer, documents, language, stop_words, user_dictionary, replace_stop_words
-        )
+        documents = documents_in(source, reading, dict.fromkeys(covariates, "covariates"))
+        return cls.from_documents(
+            documents, words, out=out, overwrite=overwrite, keep_texts=keep_texts, n_jobs=n_jobs, cluster=cluster,
+            progress=progress,
+        )  # fmt: skip
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[Document],
+        words: WordOptions,
+        *,
+        vectors: Any = None,
+        out: str | Path | None = None,
+        overwrite: bool = False,
+        keep_texts: bool = True,
+        n_jobs: int | None = None,
+        cluster: str | None = None,
+        progress: bool = False,
+    ) -> Corpus:
+        """Count the words of documents that come one after another, such as those that `topicloom.text.read` yields.
+
+        Args:
+            documents: the documents with their ids, labels, timestamps and covariates.
+            words: which words are kept.
+            vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
+            out: a directory. The corpus is written there while it is built, so that it need not fit in memory, and the
+                result is memory-mapped from there.
+            overwrite: whether to replace the contents of `out`.
+            keep_texts: whether to keep the raw texts.
+            n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
+            cluster: "auto" or the address of a Ray cluster, whose nodes then count in place of worker processes.
+            progress: whether to show a progress bar on standard error.
+
+        Raises:
+            InputError: a document cannot be read or is not text, `out` is not empty or is being written, or no word
+                passes the filters.
+            SettingError: the language is not known, or a filter has a value that it cannot have.
+            MissingExtraError: the language's segmenter is not installed.
+        """
+        filters = Filters.of(words)
+        if out is not None:
+            require_free(Path(out), "corpus.json", overwrite)
+        tokenizer, every = choose_tokenizer(iter(documents), words)
+
+        def made(folder: Path | None = None) -> Corpus:
+            built = build(
+                every, tokenizer, filters, keep_texts=keep_texts and not isinstance(tokenizer, Pretokenized),
+                n_jobs=n_jobs, cluster=cluster, progress=progress, folder=folder,
+            )  # fmt: skip
+            fields = Fields.of(
+                len(built.ids), ids=built.ids, labels=built.labels, timestamps=built.timestamps, texts=built.texts,
+                vectors=vectors, covariates=built.covariates,
+            )  # fmt: skip
+            return cls._of(built, fields, tokenizer, filters)
+
         if out is None:
-            built = build(documents, chosen, filters, keep_texts, n_jobs, progress, cluster=cluster)
-            return cls._of_file(built, chosen, filters)
+            return made()
         with lock_directory(out), atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
-            built = build(documents, chosen, filters, keep_texts, n_jobs, progress, folder, cluster)
-            save_into(cls._of_file(built, chosen, filters), folder)
+            save_into(made(folder), folder)
         return cls.load(out)
 
     @classmethod
@@ -349,13 +404,6 @@ class Corpus(WithFields):
         # Counts that were made elsewhere have no filters.
         is_filtered = bool(self.settings) and not Filters(**self.settings).keeps_all(self.n_docs)
         return self.over(words).counts, not is_filtered
-
-    @classmethod
-    def _of_file(cls, built: Built, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
-        fields = Fields.of(
-            len(built.ids), ids=built.ids, labels=built.labels, timestamps=built.timestamps, texts=built.texts
-        )
-        return cls._of(built, fields, tokenizer, filters)
 
     @classmethod
     def _of(cls, built: Built, fields: Fields, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:

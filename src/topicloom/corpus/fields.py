@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..messages import brief
-from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, replace_surrogates
+from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, pieces, replace_surrogates
 
 # Columns of values, one for each document, and the values and marks in them that stand for missing ones.
 
@@ -568,7 +568,7 @@ def _vectors(values: Any) -> npt.NDArray[np.float32]:
         ) from None
     if vectors.ndim != 2:
         raise InputError(f"`vectors` has shape {vectors.shape}; give an (n_docs, E) array")
-    if not np.isfinite(vectors).all():
+    if not all(np.isfinite(part).all() for part in pieces(vectors)):
         row = int((~np.isfinite(vectors)).any(1).argmax())
         raise InputError(f"the vector of document {row} contains a number that is not finite; replace it")
     return vectors

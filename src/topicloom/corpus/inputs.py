@@ -15,8 +15,10 @@ from ..errors import InputError
 from ..files import holds_corpus
 from ..messages import brief
 from ..metrics.cooccurrence import Vocabulary
-from ..text import AnyTokenizer, Document, Pretokenized, read
+from ..preparing import ReadOptions
+from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.counting import counts_of
+from ..text.reading import documents_in
 from .corpus import Corpus
 from .fields import FieldKind, Fields, as_number, covariate_like
 from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, refuse_bags, texts_of
@@ -297,7 +299,7 @@ def documents_of_file(
         InputError: the file cannot be read, or a document cannot be used.
     """
     known = {name: kind for name, kind in fields.items() if name not in _NO_COVARIATES}
-    documents = read(source, **reading, covariates=tuple(known))
+    documents = documents_in(source, ReadOptions(**reading), dict.fromkeys(known))
     n_done = 0
     warned: set[str] = set()
     while chunk := list(islice(documents, at_once)):

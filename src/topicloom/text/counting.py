@@ -33,7 +33,7 @@ _LONGEST = 64  # characters or bytes of a piece that is remembered
 _MOST_RECENT = 4  # pairs of a vocabulary and a tokenizer that are remembered
 
 
-class Columns(dict["bytes | str", int]):
+class PieceColumns(dict["bytes | str", int]):
     """The column of each piece of text, which is found when the piece occurs for the first time.
 
     Args:
@@ -159,7 +159,7 @@ class OpenCounter:
     def _begin(self) -> None:
         self._places: defaultdict[str, int] = defaultdict()
         self._places.default_factory = self._places.__len__
-        self._columns = Columns(self._tokenizer, self._places.__getitem__)
+        self._columns = PieceColumns(self._tokenizer, self._places.__getitem__)
         self._words: list[str] = []
 
     def __call__(self, first_row: int, texts: Sequence[Text]) -> Part:
@@ -202,8 +202,8 @@ class FixedCounter:
             self.places = {word: column for column, word in enumerate(self.words)}
         self._columns = self._fresh()
 
-    def _fresh(self) -> Columns:
-        return Columns(self._given[1], self.places.get)
+    def _fresh(self) -> PieceColumns:
+        return PieceColumns(self._given[1], self.places.get)
 
     def is_for(self, vocabulary: Sequence[str] | Mapping[str, int], tokenizer: AnyTokenizer) -> bool:
         """Whether the counter was made for these, and the vocabulary is still the same."""

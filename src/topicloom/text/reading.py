@@ -9,14 +9,16 @@ import logging
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, dropwhile, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import InputError, MissingExtraError, SettingError
 from ..files import as_path, holds_corpus, holds_model
 from ..messages import brief, counted, nearest
+from ..preparing import ReadOptions, described
 from .records import (
     Columns,
     Document,
@@ -285,6 +287,7 @@ _ERRORS = ("strict", "replace", "ignore")
 _NOT_FOR_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 
 
+@described(reading=ReadOptions)
 def read(
     source: str | Path,
     *,
@@ -316,21 +319,8 @@ def read(
               corpus and a run are no such folders, and are refused.
 
             Text files may be compressed as .gz. Of an .xlsx file, the first worksheet is read, without blank rows.
-        text: the column or field with the text.
-        id: the column with the documents' ids; None means the column `id`, if the file has one.
-        label: the column with the documents' classes, likewise.
-        timestamp: the column with the documents' times, likewise.
+        {reading}
         covariates: columns whose values the documents have as `covariates`; a column that the file lacks is left out.
-        format: "txt", "md", "csv", "tsv", "xlsx", "jsonl" or "parquet", where the file's name does not show it. It
-            does not apply to a folder.
-        encoding: the encoding of text files. A mark at the beginning is skipped, and that of UTF-16 is recognised.
-        errors: what to do with bytes that cannot be decoded: "strict", "replace" or "ignore".
-        delimiter: the character between the fields of a .csv or .tsv file. None recognises a comma, semicolon, tab or
-            vertical bar in .csv files.
-        header: whether the first line of a .csv, .tsv or .xlsx file names the columns. Without a header, columns are
-            named by number, from "1".
-        quoting: whether quotation marks enclose fields of a .csv or .tsv file that contain the delimiter or a line
-            break. False reads quotation marks as ordinary characters.
 
     Raises:
         InputError: the source cannot be read; the message names the file and the line.
@@ -339,34 +329,62 @@ def read(
     """
     if isinstance(covariates, str):
         raise InputError(f"`covariates={covariates!r}` is a single string; give a list of the names of columns")
+    options = ReadOptions(
+        text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
+        delimiter=delimiter, header=header, quoting=quoting,
+    )  # fmt: skip
+    return documents_in(source, options, dict.fromkeys(covariates))
+
+
+def documents_in(
+    source: str | Path, options: ReadOptions, covariates: Mapping[str, str | None] | None = None
+) -> Iterator[Document]:
+    """Read documents in their order. The source is opened once, when the first document is read.
+
+    Args:
+        source: a file, a folder, or "-" for standard input, as `read` describes them.
+        options: how it is read.
+        covariates: columns whose values the documents have as `covariates`, each with the argument that names it for
+            messages. A column whose argument is None may be missing.
+
+    Raises:
+        InputError: the source cannot be read, or no document has a value of a column; the message names the file and
+            the line.
+        SettingError: a format, an encoding or another setting is not known.
+        MissingExtraError: a .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
+    """
     path = None if str(source) == "-" else as_path(source, "source")
-    given = Input(path, _checked_encoding(encoding), errors)
-    if errors not in _ERRORS:
-        raise SettingError(f"`errors={errors!r}` is not known; {nearest(errors, _ERRORS)}")
+    given = Input(path, _checked_encoding(options.encoding), options.errors)
+    if options.errors not in _ERRORS:
+        raise SettingError(f"`errors={options.errors!r}` is not known; {nearest(options.errors, _ERRORS)}")
     if path is not None:
         _require(path)
         _refuse_saved(path)
     is_folder = path is not None and path.is_dir()
-    if is_folder and format is not None:
-        raise InputError(f"`format={format!r}` is for a single file; leave it out for the folder {given.name}")
-    name = "md" if is_folder else format or _format_of(path)
+    if is_folder and options.format is not None:
+        raise InputError(f"`format={options.format!r}` is for a single file; leave it out for the folder {given.name}")
+    name = "md" if is_folder else options.format or _format_of(path)
     if name not in _READERS:
         raise SettingError(f"`format={name!r}` is not known; {nearest(name, _READERS)}")
-    if name in ("md", "txt") and (id or label or timestamp):
-        raise InputError(f"{given.name}: plain text has no columns for id, label or timestamp; use .csv or .jsonl")
-    if not header and name not in ("csv", "tsv", "xlsx"):
+    columns = Columns(options.text, options.id, options.label, options.timestamp, covariates or {})
+    arguments = dict.fromkeys(f"`{argument}`" for argument in columns.covariates.values() if argument is not None)
+    if name in ("md", "txt") and (options.id or options.label or options.timestamp or arguments):
+        roles = " or ".join(arguments) or "id, label or timestamp"
+        advice = "give `format` as csv, tsv or jsonl" if path is None else "use .csv or .jsonl"
+        raise InputError(f"{given.name}: plain text has no columns for {roles}; {advice}")
+    if not options.header and name not in ("csv", "tsv", "xlsx"):
         raise InputError(f"`header=False` is for .csv, .tsv and .xlsx files; leave it out for {given.name}")
     for argument, is_given in (
-        (f"`delimiter={delimiter!r}`", delimiter is not None),
-        ("`quoting=False`", not quoting),
+        (f"`delimiter={options.delimiter!r}`", options.delimiter is not None),
+        ("`quoting=False`", not options.quoting),
     ):
         if is_given and name not in ("csv", "tsv"):
             raise InputError(f"{argument} is for .csv and .tsv files; leave it out for {given.name}")
-    delimiter = None if delimiter is None else _checked_delimiter(delimiter)
+    delimiter = None if options.delimiter is None else _checked_delimiter(options.delimiter)
     if is_folder:
-        return _cleaned(_folder(given), given.name)
-    layout = Layout(Columns(text, id, label, timestamp, tuple(covariates)), delimiter, header, quoting)
-    return _cleaned(_READERS[name](given, layout), given.name)
+        return _checked(_folder(given), given.name)
+    layout = Layout(columns, delimiter, options.header, options.quoting)
+    return _checked(_READERS[name](given, layout), given.name, columns.covariates)
 
 
 def _require(path: Path) -> None:
@@ -482,17 +500,27 @@ _READERS: dict[str, Callable[[Input, Layout], Iterator[Document]]] = {
 }
 
 
-def _cleaned(documents: Iterator[Document], name: str) -> Iterator[Document]:
-    """Replace the surrogates in documents.
+def _checked(
+    documents: Iterator[Document], name: str, covariates: Mapping[str, str | None] = MappingProxyType({})
+) -> Iterator[Document]:
+    """Replace the surrogates in documents, and check that there are documents and values.
 
     Raises:
-        InputError: the file contains no documents.
+        InputError: the file contains no documents, or none of them has a value of a column that was asked for.
     """
     document = None
+    unseen = {column: argument for column, argument in covariates.items() if argument is not None}
     for document in documents:
         if not is_utf8("".join(filter(None, document[:4]))):
             text, *rest = (None if value is None else replace_surrogates(value) for value in document[:4])
             document = document._replace(text=text or "", id=rest[0], label=rest[1], timestamp=rest[2])
+        if unseen:
+            known = document.covariates or {}
+            unseen = {column: argument for column, argument in unseen.items() if not known.get(column)}
         yield document
     if document is None:
         raise InputError(f"{name} contains no documents")
+    for column, argument in unseen.items():
+        raise InputError(
+            f"no document of {name} has a value of {column!r}; check the name of the column (`{argument}`)"
+        )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple, TextIO
 
 from ..errors import InputError, MissingExtraError
@@ -218,18 +219,25 @@ class Document(NamedTuple):
 class Columns(NamedTuple):
     """The columns to read. None for `id`, `label` or `timestamp` means the column of that name, if the file has one.
 
-    Of `covariates`, those are read that the file has.
+    `covariates` has further columns, each with the argument that names it for messages. With None in place of the
+    argument, a column is read only if the file has it.
     """
 
     text: str = "text"
     id: str | None = None
     label: str | None = None
     timestamp: str | None = None
-    covariates: tuple[str, ...] = ()
+    covariates: Mapping[str, str | None] = MappingProxyType({})
 
     def roles(self) -> dict[str, str | None]:
         """Return the column of each role of which a file has one column at most."""
         return {role: name for role, name in self._asdict().items() if role != "covariates"}
+
+    def asked(self) -> dict[str, str]:
+        """Return the columns that a file should have besides the text, each with the argument that names it."""
+        roles = {name: role for role, name in self.roles().items() if name not in (None, self.text)}
+        named = {name: argument for name, argument in self.covariates.items() if argument is not None}
+        return {name: argument for name, argument in (named | roles).items() if name is not None}
 
     def of_documents(self) -> tuple[str | None, str | None, str | None]:
         """Return the columns of ids, labels and timestamps."""
@@ -265,7 +273,7 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
         InputError: a line cannot be read, or no record has a column that was asked for.
     """
     text = layout.columns.text
-    asked = {name: role for role, name in layout.columns.roles().items() if name not in (None, text)}
+    asked = layout.columns.asked()
     waiting: list[Document] = []  # until a record has a text: a wrong name should be reported before all are read
     first: tuple[str, dict[str, Any]] | None = None
     n_records = n_without = 0
@@ -273,7 +281,7 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
     for where, record in _json_objects(given):
         n_records += 1
         if asked:
-            asked = {name: role for name, role in asked.items() if name not in record}
+            asked = {name: argument for name, argument in asked.items() if name not in record}
         lacks = text not in record
         if lacks:
             n_without += 1
@@ -288,8 +296,8 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
     if first and n_without == n_records:
         resolve_columns(layout.columns, first[1], first[0], optional=True)  # raises the error
     if record and asked:
-        name, role = next(iter(asked.items()))
-        raise InputError(f"no record of {given.name} has {name!r}, the column of `{role}`; {nearest(name, record)}")
+        name, argument = next(iter(asked.items()))
+        raise InputError(f"no record of {given.name} has {name!r}, the column of `{argument}`; {nearest(name, record)}")
     if n_without:
         logger.warning(
             "%d of %d records of %s have no %r; they are empty documents", n_without, n_records, given.name, text
@@ -385,7 +393,11 @@ def resolve_columns(
     found = {role: resolve(role, name) for role, name in columns.roles().items()}
     text = found.pop("text")
     assert text is not None
-    further = tuple(name for name in columns.covariates if name in present and resolve("covariate", name))
+    further = {
+        name: argument
+        for name, argument in columns.covariates.items()
+        if (argument is not None or name in present) and resolve(argument or "covariates", name)
+    }
     return Columns(text, **found, covariates=further)
 
 

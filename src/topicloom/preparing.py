@@ -1,0 +1,117 @@
+"""How text is prepared: how a source of documents is read, and which of its words are kept.
+
+Functions and commands share these options. Each is described once, here; the docstrings of the public functions and the
+help of the command line are made of these descriptions.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_WIDTH, _INDENT = 120, " " * 4  # of a docstring's lines, and of the lines that continue one
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a source of documents is read."""
+
+    text: Annotated[str, "the column with the texts"] = "text"
+    id: Annotated[str | None, "the column with the documents' ids; by default `id`, if there is one"] = None
+    label: Annotated[str | None, "the column with the documents' classes; by default `label`, if there is one"] = None
+    timestamp: Annotated[
+        str | None, "the column with the documents' times; by default `timestamp`, if there is one"
+    ] = None
+    format: Annotated[
+        str | None,
+        "the format of a file whose name does not show it: txt, md, csv, tsv, xlsx, jsonl or parquet",
+    ] = None
+    encoding: Annotated[
+        str, "the encoding of text files, such as gb18030; a byte order mark at the beginning is recognised"
+    ] = "utf-8"
+    errors: Annotated[
+        str, "what to do with bytes that are not in the encoding: strict (an error), replace or ignore"
+    ] = "strict"
+    delimiter: Annotated[
+        str | None,
+        "the character between the fields of a .csv or .tsv file; by default, a comma, semicolon, tab or vertical bar "
+        "is recognised",
+    ] = None
+    header: Annotated[
+        bool, "whether the first line of a table names its columns; if not, their names are 1, 2 and so on"
+    ] = True
+    quoting: Annotated[
+        bool, "whether quotation marks enclose fields of a .csv or .tsv file; if not, they are part of the text"
+    ] = True
+
+
+@dataclass(frozen=True)
+class WordOptions:
+    """Which words of the documents are kept."""
+
+    language: Annotated[str, "the language of the texts, such as zh, en or fr; auto recognises it by the script"] = (
+        "auto"
+    )
+    min_df: Annotated[
+        float, "the fewest documents that a word may be in: a whole number, or a share of all documents such as 0.01"
+    ] = 5
+    max_df: Annotated[
+        float, "the most documents that a word may be in: a whole number, or a share of all documents such as 0.5"
+    ] = 0.5
+    max_features: Annotated[
+        int | None,
+        "the largest size of the vocabulary, which keeps the most frequent words; by default, it has no limit",
+    ] = None
+    remove_top: Annotated[
+        int, "how many of the words that are in the most documents to remove, after `min_df` and `max_df`"
+    ] = 0
+    stop_words: Annotated[
+        str | Path | Iterable[str] | None,
+        "words to remove besides the language's stop words, or a file with one word on each line; auto removes only "
+        "the language's, and none removes no words; your own tokens and tokenizer have no stop words by default",
+    ] = "auto"
+    replace_stop_words: Annotated[
+        bool, "whether to remove only the words of `stop_words`, and not the language's stop words"
+    ] = False
+    user_dictionary: Annotated[str | Path | None, "a file of words that Chinese segmentation keeps whole"] = None
+    tokenizer: Annotated[
+        Any,
+        "your own function from a text to its tokens, or where it is (such as my_tokenizer:split), or the tokenizer of "
+        "another corpus",
+    ] = None
+
+
+def descriptions(options: type) -> dict[str, str]:
+    """Return the description of each option of a class of options, by its name."""
+    hints = get_type_hints(options, include_extras=True)
+    return {field.name: get_args(hints[field.name])[1] for field in fields(options)}
+
+
+def described(**groups: type) -> Callable[[_Function], _Function]:
+    """Return a decorator that describes options in a docstring.
+
+    Args:
+        groups: classes of options; the descriptions of `reading=ReadOptions` replace the line `{reading}`.
+    """
+
+    def describe(function: _Function) -> _Function:
+        lines: list[str] = []
+        for line in (function.__doc__ or "").split("\n"):  # without a docstring if Python was started by -OO
+            group = groups.get(line.strip().strip("{}")) if line.strip().startswith("{") else None
+            if group is None:
+                lines.append(line)
+                continue
+            indent = line[: len(line) - len(line.lstrip())]
+            for name, meaning in descriptions(group).items():
+                lines += textwrap.wrap(
+                    f"{name}: {meaning}.", _WIDTH, initial_indent=indent, subsequent_indent=indent + _INDENT,
+                    break_long_words=False, break_on_hyphens=False,
+                )  # fmt: skip
+        function.__doc__ = "\n".join(lines) or None
+        return function
+
+    return describe
