@@ -77,7 +77,7 @@ def test_a_stopped_run_goes_on(texts, tmp_path, stop_after):
     stop_after(3)
     refused("train", texts, *FAST, *EVERY, "--out", run, says=["after epoch 3", "go on with: topicloom"], code=143)
     assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "log.jsonl"]
-    refused("topics", run, says=["run is not complete; if it was stopped, repeat its command train with --resume"])
+    refused("topics", run, says=["run is not complete; if it was stopped, repeat its command with --resume of train"])
     refused("train", texts, *FAST, "--out", run, says=["was stopped", "--resume goes on", "--overwrite starts again"])
     refused("train", texts, *FAST, "--seed", 5, "--out", run, "--resume", says=["random_state is 0, not 5"])
     assert call("train", texts, *FAST, *EVERY, "--out", run, "--resume").exit_code == 0
@@ -176,7 +176,7 @@ def test_a_stopped_run_that_never_finished_is_not_continued(texts, tmp_path, sto
     run = tmp_path / "run"
     stop_after(3)
     assert call("train", texts, *FAST, *EVERY, "--out", run).exit_code == 143
-    refused("train", "--continue", run, "--epochs", 2, says=["run is not complete", "repeat its command train"])
+    refused("train", "--continue", run, "--epochs", 2, says=["run is not complete", "repeat its command with --resume"])
 
 
 def test_what_cannot_be_continued(texts, tmp_path):

@@ -252,5 +252,5 @@ def test_a_run_without_texts_or_documents(run, tmp_path):
     assert shown("tokens", mute, "d0")
     assert json.loads(shown("name", mute, "--rule", "phrase", "--json"))["topics"][0]["name"]
     bare = train(file, tmp_path / "bare", "--no-documents")
-    refused("documents", bare, 0, says=["does not hold its documents", "without --no-documents"])
+    refused("documents", bare, 0, says=["does not hold its documents", "train it again so that it keeps them"])
     refused("edit", bare, "--drop", 0, "--out", tmp_path / "x", says=["does not hold its documents"])

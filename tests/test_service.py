@@ -730,7 +730,7 @@ def test_runs_without_texts_or_documents(texts, tmp_path, caplog):
     with TestClient(make_app(Live.open(without)), base_url="http://localhost") as client:
         assert "keeps no documents" in caplog.text
         assert client.get("/api/documents").status_code == 404
-        assert "train it again without --no-documents" in client.get("/api/documents/0").json()["error"]
+        assert "train it again so that it keeps them" in client.get("/api/documents/0").json()["error"]
         assert client.get("/api/topics").json()["topics"][0]["share"] > 0
         assert "<table><tr><td>0<td>" in client.get("/").text
         assert np.array_equal(shares_of(post(client, [PETS])), tl.load(without).transform([PETS]))

@@ -145,12 +145,16 @@ def test_arguments_of_other_names_become_options():
     assert on_command_line("`n_groups=30`, `alphas` has -1", ["--groups", "--alpha"]) == "--groups 30, --alpha has -1"
 
 
+def test_arguments_that_other_commands_take_become_their_options():
+    assert on_command_line("give times (`timestamps`)", ["--words"]) == "give times (--timestamp of prepare and train)"
+
+
 def test_a_question_ends_a_message():
     with pytest.raises(InputError, match=r"there is no model 'gms'; did you mean .*\?$"):
         model_class("gms")
     with pytest.raises(InputError, match=r"; choose one of .*, or give a class of your own as module:Class$"):
         model_class("xyz")
-    with pytest.raises(InputError, match=r"no covariate 'par' .*; did you mean part\?$"):
+    with pytest.raises(InputError, match=r"no covariate 'par'.*; did you mean part\?$"):
         groups_of(topicloom.Corpus.from_counts([[1]], ["a"], covariates={"part": ["b"]}).fields, "par")
 
 

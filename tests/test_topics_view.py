@@ -125,7 +125,7 @@ def test_topics_that_do_not_exist_are_refused(run):
 def test_runs_without_documents_or_texts(news, tmp_path):
     call("train", news, *FAST, "--out", tmp_path / "bare", "--no-documents")
     assert not (tmp_path / "bare" / "documents").exists()
-    with pytest.raises(tl.InputError, match=r"does not hold its documents .* train it again without --no-documents"):
+    with pytest.raises(tl.InputError, match=r"does not hold its documents .* keeps them"):
         tl.Topics.from_run(tmp_path / "bare")
     call("train", news, *FAST, "--out", tmp_path / "mute", "--no-texts")
     assert tl.Topics.from_run(tmp_path / "mute").documents.texts is None

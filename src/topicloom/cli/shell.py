@@ -47,6 +47,13 @@ _RENAMED = {
     "top_n": "words",
     "every": "checkpoint_every",
 }
+# Arguments that are options of other commands than those whose messages name them.
+_ELSEWHERE = {
+    "covariates": "--covariate of prepare and train",
+    "labels": "--label of prepare and train",
+    "resume": "--resume of train",
+    "timestamps": "--timestamp of prepare and train",
+}
 _KEPT_WORDS = (32, 16, 12, 8)  # characters of words that are not broken in a narrow table: as many as fit
 
 
@@ -185,8 +192,8 @@ def on_command_line(message: str, options: Iterable[str]) -> str:
     """Rewrite the arguments that a message names in backquotes as options of a command.
 
     `n_topics=6` becomes --topics 6, `overwrite=True` becomes --overwrite, and `header=False` becomes --no-header. A
-    setting of the model that has no option of its own becomes --set name=value, if the command has --set. Any other
-    argument loses its backquotes only.
+    setting of the model that has no option of its own becomes --set name=value, if the command has --set. An argument
+    that is an option of another command becomes that, with the name of the command. Any other loses its backquotes.
 
     Args:
         message: the message.
@@ -206,7 +213,7 @@ def on_command_line(message: str, options: Iterable[str]) -> str:
             return option if value in (None, "True") else f"{option} {shlex.quote(_unquoted(value))}"
         if value is not None and "--set" in known:
             return f"--set {shlex.quote(f'{name}={_unquoted(value)}')}"
-        return None
+        return _ELSEWHERE.get(name)
 
     return with_arguments(message, written)
 

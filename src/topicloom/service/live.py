@@ -524,7 +524,7 @@ class Live:
 
     def _documents(self) -> DocumentIndex:
         if self.index is None:
-            raise NotKeptError("the run keeps no documents; train it again without --no-documents")
+            raise NotKeptError("the run keeps no documents; train it again so that it keeps them")
         return self.index
 
     def _shown(self, now: Snapshot, each: Any, most: int | None) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def find_model(directory: str | Path) -> Path:
             raise ModelFileError(f"{folder} is a saved corpus and holds no model; give it to train, which writes one")
         if holds_stopped_run(folder):
             raise ModelFileError(
-                f"the run in {folder} is not complete; if it was stopped, repeat its command train with --resume"
+                f"the run in {folder} is not complete; if it was stopped, repeat its command with `resume=True`"
             )
         if not folder.exists():
             raise ModelFileError(f"{folder} does not exist; check the path")
@@ -289,8 +289,8 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
     folder = run / DOCUMENTS
     if not (folder / MANIFEST).is_file():
         raise CorpusFileError(
-            f"{run} does not hold its documents (no {DOCUMENTS}/{MANIFEST}); train it again without "
-            "--no-documents, or give the documents in Python: topicloom.Topics(model, documents)"
+            f"{run} does not hold its documents (no {DOCUMENTS}/{MANIFEST}); train it again so that "
+            "it keeps them, or make `Topics` of its model and the documents"
         )
     corpus = Corpus.load(folder)
     theta = load_array(folder / THETA, mmap=True)

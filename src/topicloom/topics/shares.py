@@ -422,15 +422,14 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt
         groups = np.array([place[label] for label in labels], np.intp), known
     else:
         raise InputError(
-            f"the documents have no covariate {by!r} (covariates are given when the corpus is made: --covariate COLUMN "
-            f"of train, or covariates=... of Corpus); {nearest(by, [*fields.covariates, 'class'])}"
+            f"the documents have no covariate {by!r}, and covariates are given when the corpus is made (`covariates`); "
+            f"{nearest(by, [*fields.covariates, 'class'])}"
         )
     if not (groups[0] >= 0).any():
         what = "class" if by == "class" else f"value of {by!r}"
         raise InputError(
-            f"no document has a {what}, so topics cannot be shown by it; "
-            "they are given when the corpus is made: "
-            + ("--label COLUMN of train, or labels=... of Corpus" if by == "class" else "covariates=... of Corpus")
+            f"no document has a {what}, so topics cannot be shown by it; they are given when the corpus is made "
+            f"({'`labels`' if by == 'class' else '`covariates`'})"
         )
     return groups
 

@@ -53,8 +53,8 @@ def periods_of(
     known = np.zeros(0, bool) if times is None else ~np.isnat(times)
     if times is None or not known.any():
         raise InputError(
-            "no document has a time, so there is nothing to show over time; times are given when the corpus is made: "
-            "--timestamp COLUMN of train, or timestamps=... of Corpus"
+            "no document has a time, so there is nothing to show over time; times are given when the corpus is made "
+            "(`timestamps`)"
         )
     if period == "auto":
         period = next(

@@ -105,8 +105,7 @@ def recent_documents(theta: Array, times: Array | None, empty: npt.NDArray[np.bo
     """
     if times is None or np.isnat(times).all():
         raise InputError(
-            "no document has a time, so none is recent; times are given when the corpus is made: --timestamp "
-            "COLUMN of train, or timestamps=... of Corpus"
+            "no document has a time, so none is recent; times are given when the corpus is made (`timestamps`)"
         )
     mains = np.asarray(theta).argmax(axis=1)
     rows = np.flatnonzero((mains == topic) & ~empty & ~np.isnat(times))
