@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from topicloom.nn.dirichlet import (
+from topicloom.nn.dirichlet_posteriors import (
     ImplicitDirichlet,
     InverseDirichlet,
     LaplacePosterior,

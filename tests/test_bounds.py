@@ -12,7 +12,7 @@ from scipy import integrate, special
 from scipy.sparse import csr_array
 
 import topicloom as tl
-from topicloom.nn.dirichlet import InverseDirichlet
+from topicloom.nn.dirichlet_posteriors import InverseDirichlet
 from topicloom.training.batches import sparse_batch
 
 K, V, N_DRAWS = 3, 15, 20_000

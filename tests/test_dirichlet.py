@@ -12,7 +12,7 @@ from scipy import integrate, special, stats
 from torch.distributions import Dirichlet, Gamma, Weibull, kl_divergence
 
 from batches import seeded
-from topicloom.nn.dirichlet import (
+from topicloom.nn.dirichlet_posteriors import (
     ImplicitDirichlet,
     InverseDirichlet,
     LaplacePosterior,

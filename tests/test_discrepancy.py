@@ -12,7 +12,7 @@ from torch import nn
 from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.models import WLDA
-from topicloom.nn.dirichlet import log_gamma_draws
+from topicloom.nn.dirichlet_posteriors import log_gamma_draws
 from topicloom.nn.samplers import GaussianSampler, mmd
 from topicloom.nn.sparse import Batch
 from topicloom.training.batches import BatchReader

@@ -424,7 +424,7 @@ def test_many_edits_keep_few_matrices(model):
     for number in range(6):
         view = view.split(0, into=2, random_state=number) if number % 3 == 2 else view.merge([0, 1]).split(0, into=2)
     network = view.model.network_
-    splits = sum(step.__class__.__name__ == "Split" for step in network.steps)
+    splits = sum(step.kind == "split" for step in network.steps)
     assert sum(beta_t.numel() > 0 for beta_t, _ in network.stages) == splits + 1
     close(view.documents.theta, view.model.transform(CORPUS), 1e-3)
     close(view.components.sum(axis=1), 1)

@@ -34,7 +34,7 @@ from topicloom.models import (
 )
 from topicloom.models.base import PLAIN_VARIATIONAL, published_settings
 from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, ProductDecoder
-from topicloom.nn.dirichlet import InverseDirichlet
+from topicloom.nn.dirichlet_posteriors import InverseDirichlet
 from topicloom.nn.encoders import BagEncoder, DirichletHead, GaussianHead
 from topicloom.nn.layers import CodeNorm
 from topicloom.nn.posteriors import MixturePrior

@@ -19,7 +19,9 @@ from topicloom.metrics import document_npmi
 from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
 from topicloom.models.loading import load
 from topicloom.models.spare_topics import SpareTopics, choose_distinct
-from topicloom.nn.layers import Certainty, TopicShares, norm_of_mean, norm_of_spread
+from topicloom.nn.dirichlet_posteriors import Concentration
+from topicloom.nn.layers import norm_of_mean, norm_of_spread
+from topicloom.nn.posteriors import TopicShares
 from topicloom.ranking import top_words, word_scores
 from topicloom.training.batches import BatchReader, sparse_batch
 from topicloom.training.callbacks import Callback
@@ -210,7 +212,7 @@ def test_a_code_is_bounded_by_default(make, lowest, shift):
 
 def test_the_certainty_of_a_dirichlet_is_bounded_by_default():
     """A document counts as a tenth of what `concentration` says, or more; without a norm's scale, exactly as much."""
-    bounded, free = Certainty(1.75, "mean"), Certainty(1.75, "affine")
+    bounded, free = Concentration(1.75, "mean"), Concentration(1.75, "affine")
     assert 1.5 < float(bounded().detach()) < 1.75  # near the upper limit at the start
     assert float(free().detach()) == 1.75
     for value, c in ((50.0, 0.175), (-50.0, 1.75)):
@@ -219,7 +221,7 @@ def test_the_certainty_of_a_dirichlet_is_bounded_by_default():
             free.scale.fill_(value)
         assert float(bounded().detach()) == pytest.approx(c)
         assert not 0.1 < float(free().detach()) < 10
-    assert Certainty(1.75, "fixed")() == Certainty(1.75, "shift")() == 1.75
+    assert Concentration(1.75, "fixed")() == Concentration(1.75, "shift")() == 1.75
 
 
 @pytest.mark.parametrize("estimator", ["implicit", "weibull"])
@@ -234,7 +236,7 @@ def test_a_higher_weight_makes_dirichlets_less_certain(estimator):
 
 @pytest.mark.parametrize("norm", ["mean", "affine"])
 def test_a_model_that_was_saved_before_certainty_was_learned_is_as_certain_as_it_was(norm):
-    learned, older = Certainty(1.75, norm), Certainty(1.75, "fixed").state_dict()
+    learned, older = Concentration(1.75, norm), Concentration(1.75, "fixed").state_dict()
     assert older == {}
     learned.load_state_dict(older)
     assert float(learned().detach()) == pytest.approx(1.75)

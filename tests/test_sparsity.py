@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from topicloom.models import DirichletVAE
-from topicloom.nn.dirichlet import SparsePosterior
+from topicloom.nn.dirichlet_posteriors import SparsePosterior
 from topicloom.training.batches import BatchReader
 
 N_DOCS, N_TOPICS, N_WORDS = 600, 8, 160

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from ..nn.decoders import Decoder
 from ..nn.encoders import GaussianHead
-from ..nn.layers import TopicShares, linear, norm_of_location
+from ..nn.layers import linear, norm_of_location
 from ..nn.network import AutoencoderNetwork, VariationalNetwork
-from ..nn.posteriors import GaussianPosterior, NormalPrior, PointPosterior, Prior, SampledPosterior
-from ..nn.samplers import Sampler
+from ..nn.posteriors import GaussianPosterior, NormalPrior, PointPosterior, Prior, SampledPosterior, TopicShares
+from ..nn.samplers import ThetaSampler
 from ..nn.sparse import Batch
 from ..settings import AtLeastOne, NotNegative
 from ..training.signs import CollapseSign
@@ -171,7 +171,7 @@ class DeterministicNetwork(AutoencoderNetwork):
         spread: the standard deviation of the normalised codes.
     """
 
-    prior: Sampler
+    prior: ThetaSampler
     shares: TopicShares
     spread: float
 

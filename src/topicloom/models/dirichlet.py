@@ -41,7 +41,7 @@ import torch
 from torch import Tensor, nn
 
 from ..nn.decoders import Decoder, MixtureDecoder, ProductDecoder
-from ..nn.dirichlet import (
+from ..nn.dirichlet_posteriors import (
     ImplicitDirichlet,
     InverseDirichlet,
     LaplacePosterior,
@@ -51,9 +51,9 @@ from ..nn.dirichlet import (
     WeibullPosterior,
 )
 from ..nn.encoders import DirichletHead, GaussianHead, IndicatorHead, WeibullHead
-from ..nn.layers import PLAIN_NORMS, TopicShares
+from ..nn.layers import PLAIN_NORMS
 from ..nn.network import VariationalNetwork
-from ..nn.posteriors import Posterior, laplace_dirichlet
+from ..nn.posteriors import Posterior, TopicShares, laplace_dirichlet
 from ..nn.sparse import Batch
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Share
 from .autoencoders import VariationalTopicModel

@@ -18,7 +18,7 @@ from torch import Tensor
 from ..corpus import Corpus
 from ..errors import InputError
 from ..messages import counted
-from ..nn.edited import EditedNetwork, Regroup, Split, topic_counts
+from ..nn.edited import EditedNetwork, Regroup, SplitTopic, topic_counts
 from ..nn.execution import full_precision
 from ..nn.mean_field import CompiledMeanFieldNetwork, MeanFieldNetwork, mean_field_network
 from ..nn.network import TopicNetwork
@@ -119,7 +119,7 @@ class EditedModel(TopicModel):
                 "edits": self._edits,
                 "columns": [[number, column] for number, column in self._numbering.columns.items()],
                 "parts": self._numbering.parts,
-                "steps": [type(step).__name__.lower() for step in network_of(self).each_step()],
+                "steps": [step.kind for step in network_of(self).each_step()],
             },
         }
 
@@ -161,7 +161,7 @@ def restore_edited(
     placeholder = torch.zeros(1).expand(int(config["settings"]["n_topics"]), len(vocabulary))
     inner = {name.removeprefix(BASE): tensor for name, tensor in tensors.items() if name.startswith(BASE)}
     base = kind.from_saved(config, vocabulary, inner | learned | {COMPONENTS: placeholder})
-    steps: list[Regroup | Split] = []
+    steps: list[Regroup | SplitTopic] = []
     for number, step in enumerate(about["steps"]):
         own = {
             name.removeprefix(f"steps.{number}."): tensor
@@ -184,7 +184,7 @@ def restore_edited(
     return EditedModel.of(base, network, checked_edits(about["edits"]), numbering, names)
 
 
-def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | Split:
+def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | SplitTopic:
     if kind == "regroup":
         return Regroup(tensors["assign"], tensors["shares"])
     beta_t = tensors["network.beta_t"]
@@ -193,7 +193,7 @@ def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | Split:
         raise ValueError(f"a split in {WEIGHTS} has tensors of different sizes")
     network.beta_t.copy_(beta_t)
     network.alpha.copy_(tensors["network.alpha"])
-    return Split(int(tensors["topic"]), network)
+    return SplitTopic(int(tensors["topic"]), network)
 
 
 # The parts of a topic: LDA on what the topic has of each document.
@@ -388,12 +388,12 @@ class _Editor:
                 f"topic {edit['split']} can be split only with documents; give those of training: `documents`"
             )
         parts = fit_parts(self.network, self.corpus, self.documents, column, edit)
-        self._add(Split(column, parts).to(device_of(self.network.base)))
+        self._add(SplitTopic(column, parts).to(device_of(self.network.base)))
         self.names = {each: name for each, name in self.names.items() if each != column}
         self.numbering = self.numbering.after_split(edit["into"])
         return edit
 
-    def _add(self, step: Regroup | Split) -> None:
+    def _add(self, step: Regroup | SplitTopic) -> None:
         """Add a step to the network, and apply it to the topics of the documents."""
         before = self.network
         self.network = before.extended(step)

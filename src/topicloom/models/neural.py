@@ -19,8 +19,9 @@ from ..errors import InputError, SettingError, TrainingDivergedError, TrainingIn
 from ..nn.decoders import Criterion, FreeTopics, TopicLogits
 from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
 from ..nn.execution import with_gradients
-from ..nn.layers import CodeNormKind, TopicShares
+from ..nn.layers import CodeNormKind
 from ..nn.network import AutoencoderNetwork, SeparationTerm, TopicNetwork
+from ..nn.posteriors import TopicShares
 from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar

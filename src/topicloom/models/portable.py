@@ -15,7 +15,7 @@ from scipy.special import digamma
 from torch import Tensor, nn
 
 from ..errors import InputError
-from ..nn.dirichlet import LaplacePosterior, SparsePosterior
+from ..nn.dirichlet_posteriors import LaplacePosterior, SparsePosterior
 from ..nn.edited import FEWEST_KEPT, EditedNetwork, Regroup
 from ..nn.encoders import BagEncoder, DirichletHead, WeibullHead
 from ..nn.execution import without_gradients
@@ -183,7 +183,7 @@ class PortableRegroup:
 
 @dataclass(frozen=True, eq=False)
 class PortableSplit:
-    """A topic that was divided after training; see `nn.edited.Split`.
+    """A topic that was divided after training; see `nn.edited.SplitTopic`.
 
     Attributes:
         topic: its number.

@@ -22,9 +22,9 @@ from torch.nn.functional import pad
 from ..distributed import current
 from ..metrics import document_npmi
 from ..metrics.cooccurrence import Reference
-from ..nn.layers import TopicShares
 from ..nn.network import TOP_N as SHARED_N
 from ..nn.network import TopicNetwork
+from ..nn.posteriors import TopicShares
 from ..ranking import top_words, word_scores
 from ..text.strings import release
 from ..training.batches import BatchReader, sum_of_ranks

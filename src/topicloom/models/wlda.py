@@ -39,7 +39,7 @@ from ..distributed import step
 from ..nn.decoders import make_decoder
 from ..nn.network import Loss, TopicNetwork
 from ..nn.posteriors import Posterior
-from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, Sampler, mmd
+from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, ThetaSampler, mmd
 from ..nn.sparse import Batch
 from ..settings import DirichletParameter, NotNegative, Positive, Rate
 from ..training.signs import CollapseSign
@@ -169,7 +169,7 @@ def _nats(words: Words) -> float:
     return words.mean_length * math.log(len(words))
 
 
-def _prior(settings: WLDA) -> Sampler:
+def _prior(settings: WLDA) -> ThetaSampler:
     if settings.prior == "dirichlet":
         return DirichletSampler(settings.n_topics, settings.alpha, follows=settings.learn_shares)
     if settings.prior == "gaussian":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,7 @@ class Regroup(nn.Module):
         shares: (K,) the shares by which the words of merged topics are averaged.
     """
 
+    kind: ClassVar[str] = "regroup"  # in saved models
     assign: Tensor  # (K,)
     shares: Tensor  # (K,)
 
@@ -70,7 +72,7 @@ class Regroup(nn.Module):
         return sums.index_add_(1, self.assign[kept], columns[:, kept])
 
 
-class Split(nn.Module):
+class SplitTopic(nn.Module):
     """A topic k that is divided into parts, by LDA on what the topic has of each document.
 
     The part of topic k in a document is x_v p(k | v, d), where p(k | v, d) is proportional to theta_dk beta_kv. The
@@ -81,6 +83,7 @@ class Split(nn.Module):
         network: the parts as topics, with the shares of the parts as the Dirichlet parameter.
     """
 
+    kind: ClassVar[str] = "split"  # in saved models
     topic: Tensor  # ()
 
     def __init__(self, topic: int, network: MeanFieldNetwork) -> None:
@@ -168,7 +171,7 @@ class EditedNetwork(TopicNetwork):
     def __init__(
         self,
         base: TopicNetwork,
-        steps: Sequence[Regroup | Split],
+        steps: Sequence[Regroup | SplitTopic],
         stages: Sequence[tuple[Tensor, Tensor]] | None = None,
     ) -> None:
         super().__init__()
@@ -187,18 +190,18 @@ class EditedNetwork(TopicNetwork):
                 self.stages.append((step.words(beta_t.mT).mT.contiguous(), step.average(average)))
         self.eval()
 
-    def extended(self, step: Regroup | Split) -> EditedNetwork:
+    def extended(self, step: Regroup | SplitTopic) -> EditedNetwork:
         """Return a network with one more step."""
         return EditedNetwork(self.base, [*self.each_step(), step], self.stages)
 
-    def each_step(self) -> list[Regroup | Split]:
+    def each_step(self) -> list[Regroup | SplitTopic]:
         """Return the steps."""
-        return [step for step in self.steps if isinstance(step, Regroup | Split)]
+        return [step for step in self.steps if isinstance(step, Regroup | SplitTopic)]
 
     @property
     def has_splits(self) -> bool:
         """Whether a topic was split."""
-        return any(isinstance(step, Split) for step in self.steps)
+        return any(isinstance(step, SplitTopic) for step in self.steps)
 
     @property
     def bounds_tokens(self) -> bool:

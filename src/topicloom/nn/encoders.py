@@ -10,10 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .dirichlet import weibull_shape
+from .dirichlet_posteriors import Concentration, weibull_shape
 from .layers import (
     PLAIN_NORMS,
-    Certainty,
     CodeNorm,
     CodeNormKind,
     dropout,
@@ -175,7 +174,7 @@ class DirichletHead(nn.Module):
         n_hidden: the width H of h.
         n_topics: the number of topics K.
         generator: draws the initial weights.
-        concentration: c, as how many tokens each token of a document counts. Some norms learn it; see `Certainty`.
+        concentration: c, the weight of one observed token. Some norms learn it; see `Concentration`.
         norm: the normalisation of the code; see `CodeNorm`.
     """
 
@@ -193,7 +192,7 @@ class DirichletHead(nn.Module):
         super().__init__()
         self.log_alpha = linear(n_hidden, n_topics, generator, bias=False)  # the norm has the shift
         self.norm = norm_of_location(n_topics, norm)
-        self.concentration = Certainty(concentration, norm)
+        self.concentration = Concentration(concentration, norm)
         self.plain = norm in PLAIN_NORMS
 
     def logits(self, h: Tensor, prior: Tensor) -> Tensor:

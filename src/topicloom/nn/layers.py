@@ -1,9 +1,9 @@
-"""Layers that draw their initial weights and their noise from a generator that is passed to them."""
+"""Layers and normalisations. They draw initial weights and noise from a generator that is passed to them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +11,16 @@ from torch import Tensor, nn
 
 from ..distributed import Step, step
 
+CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
+PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its outputs are not scaled to the prior
+
+SCALE_GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
+# The logit of a bounded scale at the start, where it is least_scale ** .05, near 1: .05 is the logistic function of -3.
+START_LOGIT = -3.0
 _MOMENTUM = 0.1  # the weight of a batch in running statistics, PyTorch's default
+# The least scales that a norm of kind "mean" learns; benchmarks/shares_tried.md has others.
+_LEAST_SCALE_OF_MEAN, _LEAST_SCALE_OF_LOG_VAR = 0.75, 0.05
+_EPS_OF_CODES = 1e-8  # with the usual 1e-5, an encoder with smaller outputs than that escapes the norm and collapses
 
 
 class _Linear(nn.Linear):
@@ -176,19 +185,6 @@ class FoldedNorm(nn.Module):
         return weight * scale[:, None], self.shift - (weight @ mean) * scale
 
 
-# The normalisation of a code, which all heads share, and the learned shares of the topics.
-
-CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
-PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its outputs are not scaled to the prior
-_GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
-_LEAST_SCALE, _LEAST_SPREAD = 0.75, 0.05  # of the mean and the log-variance; benchmarks/shares_tried.md has others
-_LEAST_CERTAINTY = 0.1  # of the tokens that a document counts as; benchmarks/shares_tried.md has others
-_NEAR_ONE = -3.0  # where a bounded scale starts, as least_scale ** .05, because .05 is its logistic function
-_NO_SCALE = -4.0  # 5 times this has a logistic function of nearly 0
-_UNINFORMATIVE = 20.0  # tokens; beside what shorter documents say about shares, a prior of them would decide
-_EPS = 1e-8  # with the usual 1e-5, an encoder whose outputs become smaller than that escapes the norm and collapses
-
-
 class CodeNorm(nn.Module):
     """The normalisation of one part of a code over the documents, such as the mean or the log-variance of a Gaussian.
 
@@ -220,10 +216,10 @@ class CodeNorm(nn.Module):
         super().__init__()
         self.bounded = kind == "bounded"
         self.least_scale, self.largest_shift = least_scale, largest_shift
-        self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS)
-        start = _NEAR_ONE if self.bounded else scale
+        self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS_OF_CODES)
+        start = START_LOGIT if self.bounded else scale
         scaled = least_scale < 1 if self.bounded else kind == "affine"
-        self.scale = nn.Parameter(torch.full((n_units,), start / _GAIN)) if scaled else None
+        self.scale = nn.Parameter(torch.full((n_units,), start / SCALE_GAIN)) if scaled else None
         shifted = largest_shift > 0 if self.bounded else kind != "fixed"
         self.shift = nn.Parameter(torch.zeros(n_units)) if shifted else None
 
@@ -237,11 +233,11 @@ class CodeNorm(nn.Module):
 
     def _affine(self, x: Tensor) -> Tensor:
         if self.scale is not None:
-            scale = _GAIN * self.scale  # (L,)
+            scale = SCALE_GAIN * self.scale  # (L,)
             x = x * (self.least_scale ** scale.sigmoid() if self.bounded else scale)
         if self.shift is None:
             return x
-        shift = _GAIN * self.shift  # (L,)
+        shift = SCALE_GAIN * self.shift  # (L,)
         return x + (self.largest_shift * shift.tanh() if self.bounded else shift)
 
 
@@ -249,7 +245,7 @@ def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
     """Return the norm of where a code is, such as its logits. "mean" normalises it as "fixed" does.
 
     A lower scale makes the topics of theta more equal, but hardly changes the divergence of a Dirichlet, which follows
-    its certainty (see `Certainty`).
+    its certainty (see `Concentration`).
     """
     return CodeNorm(n_units, "fixed" if kind == "mean" else kind)
 
@@ -265,7 +261,7 @@ def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> Co
         scaled: whether "mean" has a learned scale.
     """
     if kind == "mean":
-        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SCALE if scaled else 1.0)
+        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SCALE_OF_MEAN if scaled else 1.0)
     return CodeNorm(n_units, kind)
 
 
@@ -279,92 +275,5 @@ def norm_of_spread(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> 
         scaled: whether "mean" has a learned scale.
     """
     if kind == "mean":
-        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SPREAD if scaled else 1.0, largest_shift=1.0)
+        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SCALE_OF_LOG_VAR if scaled else 1.0, largest_shift=1.0)
     return CodeNorm(n_units, kind)
-
-
-class Certainty(nn.Module):
-    """As how many tokens each token of a document counts in its posterior, c: one number for all documents.
-
-    Args:
-        most: the value of the setting `concentration`.
-        kind: with "mean", c is learned and stays between a tenth of `most` and `most`, so that no document's posterior
-            becomes as uncertain as the prior. With "affine", it is learned without limits and starts at `most`.
-            Otherwise it is `most`.
-    """
-
-    def __init__(self, most: float, kind: CodeNormKind) -> None:
-        super().__init__()
-        self.most, self.bounded = most, kind == "mean"
-        start = _NEAR_ONE if self.bounded else 0.0
-        self.scale = nn.Parameter(torch.tensor(start / _GAIN)) if kind in ("mean", "affine") else None
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        """Read the scale. A model that was saved before it was learned has c as it was set."""
-        if self.scale is not None and f"{prefix}scale" not in state_dict:
-            state_dict[f"{prefix}scale"] = torch.full_like(self.scale, _NO_SCALE if self.bounded else 0.0)
-        super()._load_from_state_dict(state_dict, prefix, *others)
-
-    def forward(self) -> Tensor | float:
-        """Return c, () if it is learned."""
-        if self.scale is None:
-            return self.most
-        scale = _GAIN * self.scale  # ()
-        c: Tensor = self.most * (_LEAST_CERTAINTY ** scale.sigmoid() if self.bounded else scale.exp())
-        return c
-
-
-class TopicShares(nn.Module):
-    """The average shares of the topics, p = softmax(b).
-
-    If the shares are learned, b is a parameter, and topics can differ in size as far as the texts do; otherwise b is
-    zero. With a Gaussian code, theta = softmax(z + b), which is the same as a prior whose mean is learned: an empirical
-    Bayes estimate. A Dirichlet prior has parameters in proportion to p.
-
-    Learned shares can have a prior that favours equal ones, p ~ Dirichlet(1 + D s / K) for D documents. Its logarithm
-    is -s KL(u || p) for each document, up to a constant, where u_k = 1 / K.
-
-    Args:
-        n_topics: the number of topics K.
-        learned: whether the shares are learned.
-        prior: the weight s of this prior in long documents, in nats for each of them.
-        mean_length: the mean number of tokens L of the documents, for which s is multiplied by 1 - 20 / L, at least 0.
-    """
-
-    logits: Tensor  # (K,) b
-
-    def __init__(self, n_topics: int, *, learned: bool, prior: float = 0.0, mean_length: float = 1.0) -> None:
-        super().__init__()
-        self.prior = prior * max(0.0, 1 - _UNINFORMATIVE / max(mean_length, 1.0)) if learned else 0.0
-        zeros = torch.zeros(n_topics)
-        if learned:
-            self.logits = nn.Parameter(zeros)
-        else:
-            self.register_buffer("logits", zeros)
-
-    def forward(self) -> Tensor:
-        """Return the shares, (K,), with the sum 1."""
-        return torch.softmax(self.logits, dim=0)
-
-    def negative_log_prior(self) -> Tensor:
-        """Return minus the log prior of the shares for each document, up to a constant: s KL(u || p), ()."""
-        return -self.prior * (torch.log_softmax(self.logits, dim=0).mean() + math.log(len(self.logits)))
-
-    def unmoved(self, codes: Tensor) -> Tensor:
-        """Return codes z + b, (B, K), unchanged, but so that their gradient does not reach b.
-
-        For a discrepancy from a prior that follows the shares itself.
-        """
-        return codes - self.logits + self.logits.detach()
-
-    @torch.no_grad()
-    def absorb(self, heirs: Tensor) -> None:
-        """Give each topic's share to another one, before topics are removed.
-
-        Args:
-            heirs: (K,) the topic that takes the share of each topic; a topic that stays is its own.
-        """
-        if not isinstance(self.logits, nn.Parameter):
-            return
-        total = torch.zeros_like(self.logits).index_add_(0, heirs, self())
-        self.logits.copy_(total.clamp_min(1e-12).log())

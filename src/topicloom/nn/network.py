@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from ..distributed import step
 from .decoders import Criterion, Decoder
 from .encoders import BagEncoder, Target, tfidf_counts
-from .layers import TopicShares
-from .posteriors import Posterior, SampledPosterior, topic_information
+from .posteriors import Posterior, SampledPosterior, TopicShares, topic_information
 from .sparse import Batch, SparseCounts
 
 # The separation term of a loss: it moves topics apart, as strongly as the requested topic diversity needs.

@@ -1,4 +1,7 @@
-"""Priors and posteriors of a document's latent code, and the divergences between them."""
+"""Priors and posteriors of a document's latent code, and the divergences between them.
+
+Posteriors whose topics have positive weights, such as Dirichlet posteriors, are in dirichlet_posteriors.py.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,13 @@ from torch import Tensor, nn
 from ..distributed import step
 from .layers import normal_like
 
-# Divergences between distributions in closed form, and the mutual information of topics and words.
-
 EULER = 0.5772156649015329
-_BLOCK = 1 << 17  # elements of a block of rows that fits into the cache of a core
+_CACHED_NUMBERS = 1 << 17  # numbers in a block of rows that fits into the cache of a core
+_MIXTURE_RATE = 0.05  # the weight of a batch in the weights of a mixture
+_LENGTH_OF_NO_PRIOR = 20.0  # tokens; in shorter documents, the prior of the shares would outweigh the data
+
+
+# Divergences in closed form, and the mutual information of topics and words.
 
 
 def kl_normal(mean: Tensor, log_var: Tensor, prior_mean: Tensor, prior_var: Tensor) -> Tensor:
@@ -110,7 +116,7 @@ class _TopicInformation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, beta_t: Tensor, shares: Tensor) -> Tensor:
         log_ratio, total = torch.empty_like(beta_t), shares.new_zeros(())  # (V, K), ()
-        step = max(1, _BLOCK // len(shares)) if beta_t.device.type == "cpu" else len(beta_t)
+        step = max(1, _CACHED_NUMBERS // len(shares)) if beta_t.device.type == "cpu" else len(beta_t)
         for topics, out in zip(beta_t.split(step), log_ratio.split(step), strict=True):
             mean = (topics @ shares).clamp_min_(1e-30)  # (step,)
             torch.div(topics, mean[:, None], out=out).clamp_min_(1e-30).log_()  # (step, K)
@@ -142,9 +148,7 @@ def topic_information(beta_t: Tensor, shares: Tensor) -> Tensor:
     return out
 
 
-# Priors of a document's latent code.
-
-_RATE = 0.05  # the weight of a batch in the weights of a mixture
+# Priors.
 
 
 class Prior(nn.Module, ABC):
@@ -220,7 +224,7 @@ class MixturePrior(Prior):
     @torch.no_grad()
     def follow(self, shares: Tensor) -> None:
         """Move pi towards the components' shares (C,) of a batch."""
-        pi = self.log_pi.exp().lerp_(shares, _RATE).clamp_min_(1e-3 / len(shares))
+        pi = self.log_pi.exp().lerp_(shares, _MIXTURE_RATE).clamp_min_(1e-3 / len(shares))
         self.weights.copy_((pi / pi.sum()).log())
 
     def responsibilities(self, mean: Tensor, log_var: Tensor) -> Tensor:
@@ -285,6 +289,65 @@ def laplace_dirichlet(alpha: Tensor) -> NormalPrior:
     mean = alpha.log() - alpha.log().mean()
     var = (1 - 2 / n_topics) / alpha + (1 / alpha).sum() / n_topics**2
     return NormalPrior(mean, var)
+
+
+class TopicShares(nn.Module):
+    """The average shares of the topics, p = softmax(b).
+
+    If the shares are learned, b is a parameter, and topics can differ in size as far as the texts do; otherwise b is
+    zero. With a Gaussian code, theta = softmax(z + b), which is the same as a prior whose mean is learned: an empirical
+    Bayes estimate. A Dirichlet prior has parameters in proportion to p.
+
+    Learned shares can have a prior that favours equal ones, p ~ Dirichlet(1 + D s / K) for D documents. Its logarithm
+    is -s KL(u || p) for each document, up to a constant, where u_k = 1 / K.
+
+    Args:
+        n_topics: the number of topics K.
+        learned: whether the shares are learned.
+        prior: the weight s of this prior in long documents, in nats for each of them.
+        mean_length: the mean number of tokens L of the documents, for which s is multiplied by 1 - 20 / L, at least 0.
+    """
+
+    logits: Tensor  # (K,) b
+
+    def __init__(self, n_topics: int, *, learned: bool, prior: float = 0.0, mean_length: float = 1.0) -> None:
+        super().__init__()
+        self.prior = prior * max(0.0, 1 - _LENGTH_OF_NO_PRIOR / max(mean_length, 1.0)) if learned else 0.0
+        zeros = torch.zeros(n_topics)
+        if learned:
+            self.logits = nn.Parameter(zeros)
+        else:
+            self.register_buffer("logits", zeros)
+
+    def forward(self) -> Tensor:
+        """Return the shares, (K,), with the sum 1."""
+        return torch.softmax(self.logits, dim=0)
+
+    def negative_log_prior(self) -> Tensor:
+        """Return minus the log prior of the shares for each document, up to a constant: s KL(u || p), ()."""
+        return -self.prior * (torch.log_softmax(self.logits, dim=0).mean() + math.log(len(self.logits)))
+
+    def unmoved(self, codes: Tensor) -> Tensor:
+        """Return codes z + b, (B, K), unchanged, but so that their gradient does not reach b.
+
+        For a discrepancy from a prior that follows the shares itself.
+        """
+        return codes - self.logits + self.logits.detach()
+
+    @torch.no_grad()
+    def absorb(self, heirs: Tensor) -> None:
+        """Give each topic's share to another one, before topics are removed.
+
+        Args:
+            heirs: (K,) the topic that takes the share of each topic; a topic that stays is its own.
+        """
+        if not isinstance(self.logits, nn.Parameter):
+            return
+        total = torch.zeros_like(self.logits).index_add_(0, heirs, self())
+        self.logits.copy_(total.clamp_min(1e-12).log())
+
+
+# Posteriors.
 
 
 class Posterior(ABC):

@@ -8,14 +8,14 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from .dirichlet import log_gamma_draws
+from .dirichlet_posteriors import log_gamma_draws
 
 _RATE = 0.05  # the weight of a batch in running statistics
 _MOST_AT_ONCE = 1 << 24  # numbers
 _CORNER_DISTANCE, _CORNER_DEVIATION = 20.0, 4.0  # those of the prior "gmm-std" of zll17's Neural_Topic_Models
 
 
-class Sampler(nn.Module, ABC):
+class ThetaSampler(nn.Module, ABC):
     """A prior p(theta)."""
 
     @abstractmethod
@@ -30,7 +30,7 @@ class Sampler(nn.Module, ABC):
         """Adapt the prior to the codes (B, K) of a training batch. By default, do nothing."""
 
 
-class DirichletSampler(Sampler):
+class DirichletSampler(ThetaSampler):
     """Dirichlet(K * alpha * p), where p are the topics' average shares.
 
     Args:
@@ -64,7 +64,7 @@ class DirichletSampler(Sampler):
             self.shares.lerp_(_usage(codes), _RATE)
 
 
-class GaussianMixtureSampler(Sampler):
+class GaussianMixtureSampler(ThetaSampler):
     """softmax(z) for z ~ sum_c pi_c N(means_c, diag vars_c).
 
     Args:

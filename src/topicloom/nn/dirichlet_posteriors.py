@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..distributed import step
-from .layers import normal_like
+from .layers import SCALE_GAIN, START_LOGIT, CodeNormKind, normal_like
 from .posteriors import (
     Draw,
     NormalPrior,
@@ -29,8 +29,10 @@ from .posteriors import (
     kl_weibull_gamma,
 )
 
-_ABSENT = -1e4  # added to the log weight of a topic that is not in a document
-_SMALL_LOG = -15.0  # below exp(this), a gamma's distribution function equals the first term of its series
+_LOG_WEIGHT_IF_ABSENT = -1e4  # added to the log weight of a topic that is not in a document
+_LOG_OF_SMALL_GAMMA = -15.0  # below exp(this), a gamma's distribution function equals the first term of its series
+_LEAST_SHARE_OF_MOST = 0.1  # of the largest concentration; benchmarks/shares_tried.md has others
+_LOGIT_OF_MOST = -4.0  # as a parameter: SCALE_GAIN times this has a logistic function of nearly 0, so that c is `most`
 
 
 def open_uniform(size: torch.Size, like: Tensor, generator: torch.Generator) -> Tensor:
@@ -136,9 +138,9 @@ def log_gamma_slope(a: Tensor, log_g: Tensor) -> Tensor:
 
     As g approaches 0, F approaches g^a / Gamma(a + 1), and the slope (digamma(a + 1) - log g) / a.
     """
-    g = log_g.clamp_min(_SMALL_LOG).exp()
+    g = log_g.clamp_min(_LOG_OF_SMALL_GAMMA).exp()
     by_series = (torch.digamma(a + 1) - log_g) / a
-    return torch.where(log_g < _SMALL_LOG, by_series, torch._standard_gamma_grad(a, g) / g)
+    return torch.where(log_g < _LOG_OF_SMALL_GAMMA, by_series, torch._standard_gamma_grad(a, g) / g)
 
 
 def log_gamma_draws(a: Tensor, generator: torch.Generator) -> Tensor:
@@ -247,7 +249,7 @@ class SparsePosterior(SimplexPosterior):
         noise = u.log() - torch.log1p(-u)  # logistic
         log_odds = self.logits + noise
         if not self.temperature:
-            return log_weights + _ABSENT * (log_odds < 0), missed
+            return log_weights + _LOG_WEIGHT_IF_ABSENT * (log_odds < 0), missed
         return log_weights + F.logsigmoid(log_odds / self.temperature), missed
 
     def exact(self) -> SparsePosterior:
@@ -262,6 +264,37 @@ class SparsePosterior(SimplexPosterior):
 
     def divergence(self) -> Tensor:
         return self.weights.divergence() + kl_bernoulli(self.logits, self.prior_probability)
+
+
+class Concentration(nn.Module):
+    """The posterior concentration c: the weight of one observed token, shared by all documents.
+
+    Args:
+        most: the value of the setting `concentration`.
+        kind: with "mean", c is learned and stays between a tenth of `most` and `most`, so that no document's posterior
+            becomes as uncertain as the prior. With "affine", it is learned without limits and starts at `most`.
+            Otherwise it is `most`.
+    """
+
+    def __init__(self, most: float, kind: CodeNormKind) -> None:
+        super().__init__()
+        self.most, self.bounded = most, kind == "mean"
+        start = START_LOGIT if self.bounded else 0.0
+        self.scale = nn.Parameter(torch.tensor(start / SCALE_GAIN)) if kind in ("mean", "affine") else None
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        """Read the scale. A model that was saved before it was learned has c as it was set."""
+        if self.scale is not None and f"{prefix}scale" not in state_dict:
+            state_dict[f"{prefix}scale"] = torch.full_like(self.scale, _LOGIT_OF_MOST if self.bounded else 0.0)
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
+    def forward(self) -> Tensor | float:
+        """Return c, () if it is learned."""
+        if self.scale is None:
+            return self.most
+        scale = SCALE_GAIN * self.scale  # ()
+        c: Tensor = self.most * (_LEAST_SHARE_OF_MOST ** scale.sigmoid() if self.bounded else scale.exp())
+        return c
 
 
 def weibull_shape(a: Tensor) -> Tensor:
