@@ -44,7 +44,13 @@ _UTTERANCE_ENDS = re.compile(r"\s*__eou__\s*|\t+")
 
 
 class Synthetic(NamedTuple):
-    """A corpus drawn from LDA, with its topics (K, V) and theta (n_docs, K), whose rows sum to 1."""
+    """A corpus drawn from LDA, with its topics (K, V) and theta (n_docs, K), whose rows sum to 1.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.datasets.synthetic_lda(n_docs=10, n_topics=3, n_words=20)
+        Synthetic(Corpus(10 documents, 20 words, 627 tokens), topics (3, 20), theta (10, 3))
+    """
 
     corpus: Corpus
     topics: npt.NDArray[np.float32]
@@ -68,6 +74,12 @@ def python_docs(**options: Any) -> Corpus:
 
     Raises:
         InputError: this Python was installed without the source of its library.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.python_docs(max_features=500)
+        >>> corpus.n_words, "json" in corpus.labels
+        (500, True)
     """
     documents = _library_documents(Path(sysconfig.get_path("stdlib")))
     if not documents:
@@ -109,6 +121,14 @@ def synthetic_lda(
     Raises:
         SettingError: a number is not positive, the topics or shares are not distributions, or `random_state` is no
             seed.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> drawn = tl.datasets.synthetic_lda(n_docs=200, n_topics=3, n_words=50, random_state=0)
+        >>> drawn
+        Synthetic(Corpus(200 documents, 50 words, 11,721 tokens), topics (3, 50), theta (200, 3))
+        >>> drawn.corpus.counts.shape
+        (200, 50)
     """
     for name, value in {"n_docs": n_docs, "n_topics": n_topics, "n_words": n_words, "doc_length": doc_length}.items():
         if value <= 0:
@@ -150,6 +170,11 @@ def twenty_newsgroups(subset: str = "train", **options: Any) -> Corpus:
     Raises:
         SettingError: the subset is unknown.
         InputError: the posts were not downloaded before, and cannot be downloaded now.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.datasets.twenty_newsgroups("test")  # doctest: +SKIP
+        Corpus(7532 documents, ...)
     """
     from sklearn.datasets import fetch_20newsgroups
 
@@ -166,7 +191,7 @@ def twenty_newsgroups(subset: str = "train", **options: Any) -> Corpus:
 
 
 def cnews10k(path: str | Path, *, encoding: str = "utf-8", **options: Any) -> Corpus:
-    """Return Chinese news titles from a file that you have, such as cnews10k_lines.txt.
+    r"""Return Chinese news titles from a file that you have, such as cnews10k_lines.txt.
 
     Titles have few words, so that the default `min_df` of 5 leaves some without any.
 
@@ -178,6 +203,19 @@ def cnews10k(path: str | Path, *, encoding: str = "utf-8", **options: Any) -> Co
 
     Raises:
         InputError: the file cannot be read.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "news.txt")
+        ...     _ = path.write_text("体育\t球队赢得比赛\n财经\t股市今天上涨\n", encoding="utf-8")
+        ...     corpus = tl.datasets.cnews10k(path, min_df=1, max_df=1.0)
+        >>> corpus.labels
+        ['体育', '财经']
+        >>> corpus.n_docs
+        2
     """
     lines = _lines(path, encoding)
     parts = [line.partition("\t") for line in lines]
@@ -190,7 +228,7 @@ def cnews10k(path: str | Path, *, encoding: str = "utf-8", **options: Any) -> Co
 def three_body(
     path: str | Path, unit: Literal["paragraph", "chapter"] = "paragraph", *, encoding: str = "utf-8", **options: Any
 ) -> Corpus:
-    """Return a Chinese novel from a file that you have, such as 3body1_lines.txt.
+    r"""Return a Chinese novel from a file that you have, such as 3body1_lines.txt.
 
     Labels are the headings of chapters ("1.科学边界", "第三章 红岸"); what comes before the first of them has none.
     Blank lines are left out, and so are headings.
@@ -204,6 +242,20 @@ def three_body(
     Raises:
         InputError: the file cannot be read, or it has no heading and chapters are wanted.
         SettingError: the unit does not exist.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "novel.txt")
+        ...     _ = path.write_text("第一章 相遇\n他们在图书馆见面。\n\n他们谈论天文学。\n", encoding="utf-8")
+        ...     paragraphs = tl.datasets.three_body(path, min_df=1, max_df=1.0)
+        ...     chapters = tl.datasets.three_body(path, "chapter", min_df=1, max_df=1.0)
+        >>> paragraphs.labels
+        ['第一章 相遇', '第一章 相遇']
+        >>> chapters.n_docs
+        1
     """
     if unit not in ("paragraph", "chapter"):
         raise SettingError(f'`unit={unit!r}` should be "paragraph" or "chapter"')
@@ -224,7 +276,7 @@ def three_body(
 
 
 def zhdd(path: str | Path, *, encoding: str = "utf-8", **options: Any) -> Corpus:
-    """Return Chinese daily dialogues from a file that you have, such as zhdd_lines.txt.
+    r"""Return Chinese daily dialogues from a file that you have, such as zhdd_lines.txt.
 
     Args:
         path: a dialogue on each line, whose utterances may be separated by tabs or by __eou__; or an utterance on each
@@ -234,6 +286,17 @@ def zhdd(path: str | Path, *, encoding: str = "utf-8", **options: Any) -> Corpus
 
     Raises:
         InputError: the file cannot be read.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "talks.txt")
+        ...     _ = path.write_text("你喜欢音乐吗？\t喜欢。\n明天天气怎么样？\t下雨。\n", encoding="utf-8")
+        ...     corpus = tl.datasets.zhdd(path, min_df=1, max_df=1.0)
+        >>> list(corpus.texts)
+        ['你喜欢音乐吗？\n喜欢。', '明天天气怎么样？\n下雨。']
     """
     lines = [line.strip() for line in _lines(path, encoding)]
     while lines and not lines[-1]:

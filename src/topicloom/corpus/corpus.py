@@ -54,6 +54,21 @@ class Corpus(WithFields):
         fields: `ids`, `labels`, `times`, `texts`, `vectors` and `covariates`, which are also properties of the corpus.
         tokenizer: the tokenizer that split the texts, and that splits new ones in the same way.
         settings: the filters that chose the vocabulary.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["The cat sees a dog.", "The dog sees a bird.", "A bird sings."]
+        >>> corpus = tl.Corpus.from_texts(texts, language="en", min_df=1, max_df=1.0)
+        >>> corpus
+        Corpus(3 documents, 5 words, 8 tokens)
+        >>> corpus.vocabulary
+        ['bird', 'dog', 'sees', 'cat', 'sings']
+        >>> corpus.counts.toarray()
+        array([[0., 1., 1., 1., 0.],
+               [1., 1., 1., 0., 0.],
+               [1., 0., 0., 0., 1.]], dtype=float32)
+        >>> list(corpus[[0, 2]].texts)
+        ['The cat sees a dog.', 'A bird sings.']
     """
 
     counts: Counts
@@ -110,6 +125,22 @@ class Corpus(WithFields):
                 or no word passes the filters.
             SettingError: the language is not known, or a filter has a value that it cannot have.
             MissingExtraError: the language's segmenter is not installed.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["The cat sees a dog.", "The dog sees a bird.", "A bird sings."]
+            >>> corpus = tl.Corpus.from_texts(
+            ...     texts, language="en", min_df=2, max_df=1.0, labels=["pets", "pets", "birds"],
+            ...     covariates={"stars": [5, 3, None]},
+            ... )
+            >>> corpus.vocabulary
+            ['bird', 'dog', 'sees']
+            >>> corpus.labels
+            ['pets', 'pets', 'birds']
+            >>> corpus.covariates["stars"]
+            array([ 5.,  3., nan])
+            >>> tl.Corpus.from_texts([["neural", "topic"], ["topic"]], min_df=1, max_df=1.0).vocabulary
+            ['topic', 'neural']
         """
         texts = given_texts(texts)
         documents: Iterator[Document] = map(Document, cast(Any, texts))
@@ -165,7 +196,7 @@ class Corpus(WithFields):
         cluster: str | None = None,
         progress: bool = False,
     ) -> Corpus:
-        """Count the words of a file's documents. The file is read once, from its beginning to its end.
+        r"""Count the words of a file's documents. The file is read once, from its beginning to its end.
 
         Args:
             source: a .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, a folder of
@@ -187,6 +218,21 @@ class Corpus(WithFields):
                 passes the filters.
             SettingError: the language or the format is not known, or a filter has a value that it cannot have.
             MissingExtraError: an optional package is needed and not installed.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     path = Path(folder, "news.csv")
+            ...     _ = path.write_text("text,label,stars\nThe cat sees a dog,pets,5\nA bird sings,birds,n/a\n")
+            ...     corpus = tl.Corpus.from_file(path, language="en", min_df=1, max_df=1.0, covariates=["stars"])
+            >>> corpus.vocabulary
+            ['bird', 'cat', 'dog', 'sees', 'sings']
+            >>> corpus.labels
+            ['pets', 'birds']
+            >>> corpus.covariates["stars"]
+            array([ 5., nan])
         """
         if isinstance(covariates, str):
             raise InputError(f"`covariates` should be a list of columns; give [{covariates!r}]")
@@ -238,6 +284,17 @@ class Corpus(WithFields):
                 passes the filters.
             SettingError: the language is not known, or a filter has a value that it cannot have.
             MissingExtraError: the language's segmenter is not installed.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> from topicloom.preparing import WordOptions
+            >>> from topicloom.text import Document
+            >>> documents = [Document("The cat sees a dog", id="a"), Document("A bird sings", id="b")]
+            >>> corpus = tl.Corpus.from_documents(documents, WordOptions(language="en", min_df=1, max_df=1.0))
+            >>> corpus.vocabulary
+            ['bird', 'cat', 'dog', 'sees', 'sings']
+            >>> corpus.ids
+            ['a', 'b']
         """
         filters = Filters.of(words)
         if out is not None:
@@ -279,14 +336,30 @@ class Corpus(WithFields):
         Args:
             frame: the table; row i is document i.
             text: the column with the texts.
-            id, label, timestamp: the columns with ids, classes and times; None takes a column of that name.
-            covariates: the columns with numbers or categories.
+            id: the column with the documents' ids; by default `id`, if there is one.
+            label: the column with the documents' classes; by default `label`, if there is one.
+            timestamp: the column with the documents' times; by default `timestamp`, if there is one.
+            covariates: the columns with a number or a category for each document.
             vectors: the column with a list of numbers in each row.
-            options: other arguments of `from_texts`.
+            options: other arguments of `from_texts`, such as `language`, `min_df` and `max_df`.
 
         Raises:
-            InputError: a column does not exist, or as for `from_texts`.
-            SettingError: `options` has an argument that `from_texts` does not have, or as for `from_texts`.
+            InputError: a column does not exist or has a value that cannot be read, a document is not text, or no word
+                passes the filters.
+            SettingError: `options` has an argument that `from_texts` does not have, the language is not known, or a
+                filter has a value that it cannot have.
+            MissingExtraError: the language's segmenter is not installed.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> import pandas as pd
+            >>> frame = pd.DataFrame({"review": ["The cat sees a dog", "A bird sings"], "stars": [5, 3]})
+            >>> options = {"language": "en", "min_df": 1, "max_df": 1.0}
+            >>> corpus = tl.Corpus.from_frame(frame, text="review", covariates=["stars"], **options)
+            >>> corpus.vocabulary
+            ['bird', 'cat', 'dog', 'sees', 'sings']
+            >>> corpus.covariates["stars"]
+            array([5., 3.])
         """
         check_options(options, cls.from_texts, "Corpus.from_frame")
         columns = read_frame(
@@ -312,14 +385,29 @@ class Corpus(WithFields):
 
         Args:
             counts: (n_docs, n_words) sparse or dense, or a data frame; whole numbers from 0.
-            vocabulary: the words by column, a list or a mapping. None is a data frame's columns, or word0, word1, ...
+            vocabulary: the words by column: a list, or a mapping from each word to its column. None takes the names of
+                a data frame's columns, or word0, word1 and so on.
             texts: the raw texts of the rows.
-            ids, labels, timestamps, vectors, covariates: as for `from_texts`.
+            ids: a name for each document; one warning says which ids are repeated or empty.
+            labels: a class for each document; None and "" are unknown, and so are "N/A" and the like among numbers.
+            timestamps: a date or time for each document: ISO 8601 and similar strings, dates, datetime64, years, or
+                seconds since 1970. None, NaN and marks such as "N/A" are unknown.
+            vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
+            covariates: name -> one number or category for each document. Among numbers, "N/A", "-", "" and other usual
+                marks are missing values. A column with any other word is a category.
             fractional: whether counts may be fractions.
 
         Raises:
             InputError: a count is not allowed (the message names its row and column), or a field or the vocabulary has
                 another length than the matrix.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_counts([[2, 0, 1], [0, 3, 0]], ["cat", "dog", "bird"], ids=["a", "b"])
+            >>> corpus
+            Corpus(2 documents, 3 words, 6 tokens)
+            >>> corpus.word_counts
+            array([2., 3., 1.])
         """
         matrix = checked_counts(counts, fractional)
         words = words_of(counts) if vocabulary is None else vocabulary
@@ -335,11 +423,22 @@ class Corpus(WithFields):
         """Read a corpus that `save` wrote to a directory.
 
         Args:
+            directory: where the corpus was saved.
             mmap: whether counts, vectors and texts stay on disk and are read when they are needed.
             verify: which files are checked by checksum: all, none, or (None) those of up to 64 MiB.
 
         Raises:
             CorpusFileError: a file is missing, damaged or of a newer format; the message names it.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     tl.Corpus.from_counts([[2, 1]], ["cat", "dog"]).save(Path(folder, "corpus"))
+            ...     corpus = tl.Corpus.load(Path(folder, "corpus"), mmap=False)
+            >>> corpus
+            Corpus(1 document, 2 words, 3 tokens)
         """
         return cls(**load_parts(as_path(directory, "directory"), mmap, verify))
 
@@ -365,13 +464,28 @@ class Corpus(WithFields):
                 one, and so on; all corpora have the same filters. "first" has the words of the first corpus, with
                 which a model may have been trained. Other words are left out, and only the first corpus's filters
                 matter.
-            n_jobs: the number of worker processes if texts are counted again, as for `Corpus.from_texts`.
+            n_jobs: the number of worker processes that count texts again; -1 is all cores. None starts them if one
+                process takes seconds.
 
         Raises:
             InputError: there is no corpus, or something else than a corpus; their tokenizers or filters differ; only
                 some have vectors, or vectors of another length; or a covariate has numbers in one corpus and
                 categories in another.
             SettingError: `vocabulary` is neither "union" nor "first".
+
+        Examples:
+            >>> import topicloom as tl
+            >>> may = tl.Corpus.from_counts([[1, 2]], ["cat", "dog"], ids=["may"])
+            >>> june = tl.Corpus.from_counts([[3, 4]], ["dog", "bird"], ids=["june"])
+            >>> both = tl.Corpus.concatenate([may, june])
+            >>> both.vocabulary
+            ['cat', 'dog', 'bird']
+            >>> both.counts.toarray()
+            array([[1., 2., 0.],
+                   [0., 3., 4.]], dtype=float32)
+            >>> tl.Corpus.concatenate([may, june], "first").counts.toarray()
+            array([[1., 2.],
+                   [0., 3.]], dtype=float32)
         """
         if not isinstance(vocabulary, str) or vocabulary not in WORDS_OF:
             raise SettingError(
@@ -487,6 +601,12 @@ class Corpus(WithFields):
 
         Raises:
             InputError: the corpus has counts only.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_texts(["The cat sees a dog"], language="en", min_df=1, max_df=1.0)
+            >>> list(corpus.tokens())
+            [['cat', 'sees', 'dog']]
         """
         documents: Sequence[Any] | None = self.fields.tokens or self.fields.texts
         if documents is None or not self.has_order:
@@ -505,6 +625,13 @@ class Corpus(WithFields):
 
         Raises:
             InputError: the order of words is needed, and the corpus has no texts.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_counts([[1, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]], ["cat", "dog", "rain"])
+            >>> measured = tl.metrics.c_npmi([["cat", "dog"], ["cat", "rain"]], corpus.reference(), window=None)
+            >>> measured.per_topic.round(2)
+            array([ 0.42, -0.29])
         """
         return self._references.reference(ordered)
 
@@ -539,6 +666,12 @@ class Corpus(WithFields):
 
         Raises:
             InputError: there are more or fewer labels than documents.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_counts([[1, 0], [0, 1]], ["cat", "dog"])
+            >>> corpus.with_labels(["pets", None]).labels
+            ['pets', '']
         """
         return replace(self, fields=replace(self.fields, labels=Fields.of(self.n_docs, labels=labels).labels))
 
@@ -550,6 +683,15 @@ class Corpus(WithFields):
 
         Raises:
             IndexError: there is no such row.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_counts([[1, 0], [0, 1], [2, 2]], ["cat", "dog"])
+            >>> corpus.subset([2, 0]).counts.toarray()
+            array([[2., 2.],
+                   [1., 0.]], dtype=float32)
+            >>> corpus[:1]
+            Corpus(1 document, 2 words, 1 token)
         """
         chosen = np.atleast_1d(np.arange(self.n_docs)[rows])
         return replace(self, counts=rows_of(self.counts, chosen), fields=self.fields.take(chosen))
@@ -558,10 +700,16 @@ class Corpus(WithFields):
         """Return the same documents over another vocabulary. Words that are not in it are left out.
 
         Args:
-            vocabulary: the words by column, a list or a mapping, as for `from_counts`.
+            vocabulary: the words by column: a list, or a mapping from each word to its column.
 
         Raises:
             InputError: a word occurs twice, or their order is not known.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_counts([[1, 2]], ["cat", "dog"])
+            >>> corpus.over(["dog", "bird"]).counts.toarray()
+            array([[2., 0.]], dtype=float32)
         """
         if vocabulary is self.vocabulary or (words := wanted_words(vocabulary)) == self.vocabulary:
             return self  # no copy, because the counts may be memory-mapped
@@ -570,18 +718,49 @@ class Corpus(WithFields):
         return replace(self, counts=counts, vocabulary=words)
 
     def encode(self, texts: Iterable[Text], n_jobs: int | None = None) -> Counts:
-        """Count the words of n new texts, which are split as those of this corpus were: (n, n_words) CSR, float32.
+        """Count the words of n new texts, which are split as those of this corpus were.
 
-        Words that are not in the vocabulary are left out. `n_jobs` is as for `from_texts`. Raises InputError if a
-        document is not text.
+        Words that are not in the vocabulary are left out.
+
+        Args:
+            texts: n raw texts or lists of tokens, whichever this corpus was made of.
+            n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
+
+        Returns:
+            (n, n_words) CSR, float32.
+
+        Raises:
+            InputError: a document is not text.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_texts(["The cat sees a dog"], language="en", min_df=1, max_df=1.0)
+            >>> corpus.vocabulary
+            ['cat', 'dog', 'sees']
+            >>> corpus.encode(["A dog and a dog", "Nothing new"]).toarray()
+            array([[0., 2., 0.],
+                   [0., 0., 0.]], dtype=float32)
         """
         return counts_of(given_texts(texts), self.vocabulary, self.tokenizer, n_jobs)
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the corpus to a directory, from which `load` reads it.
 
+        Args:
+            directory: where it is written. It appears when all of it is there.
+            overwrite: whether to replace the contents of the directory.
+
         Raises:
             InputError: the directory is not empty, and `overwrite` is not set.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     tl.Corpus.from_counts([[2, 1]], ["cat", "dog"]).save(Path(folder, "corpus"))
+            ...     sorted(path.name for path in Path(folder, "corpus").iterdir())
+            ['corpus.json', 'data.npy', 'indices.npy', 'indptr.npy', 'vocabulary.txt']
         """
         with atomic_directory(as_path(directory, "directory"), "corpus.json", overwrite=overwrite) as folder:
             save_into(self, folder)

@@ -124,6 +124,12 @@ def parse_times(values: Iterable[Any], first_row: int = 0) -> Times:
 
     Raises:
         InputError: a value cannot be read; the message names its row.
+
+    Examples:
+        >>> from topicloom.corpus.fields import parse_times
+        >>> parse_times(["2021-05-03", "2021年5月", 2021, "n/a"]).astype("datetime64[D]")
+        array(['2021-05-03', '2021-05-01', '2021-01-01',        'NaT'],
+              dtype='datetime64[D]')
     """
     column = values_of("`timestamps`", values)
     if isinstance(column, np.ndarray) and column.dtype.kind == "M":
@@ -195,6 +201,14 @@ class Categories:
     Attributes:
         codes: (n_docs,) int32, the position of each document's value in `names`; -1 if the value is unknown.
         names: the distinct values, sorted.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.Corpus.from_counts([[1], [2], [3]], ["cat"], covariates={"shop": ["b", "a", None]})
+        >>> corpus.covariates["shop"].names, corpus.covariates["shop"].codes
+        (('a', 'b'), array([ 1,  0, -1], dtype=int32))
+        >>> corpus.covariates["shop"].values()
+        ['b', 'a', None]
     """
 
     codes: npt.NDArray[np.int32]
@@ -324,6 +338,14 @@ class Fields:
         tokens: the tokens of each document, in their order. They are not saved.
         vectors: (n_docs, E) float32, a vector for each document, such as a sentence embedding.
         covariates: name -> (n_docs,) float64, with NaN for unknown values, or `Categories`.
+
+    Examples:
+        >>> from topicloom.corpus.fields import Fields
+        >>> fields = Fields.of(2, labels=["pets", "birds"], timestamps=["2021", None])
+        >>> fields.ids, fields.labels
+        (['0', '1'], ['pets', 'birds'])
+        >>> fields.times.astype("datetime64[Y]")
+        array(['2021',  'NaT'], dtype='datetime64[Y]')
     """
 
     ids: Sequence[str]
@@ -351,7 +373,11 @@ class Fields:
 
         Args:
             n_docs: the number of documents.
-            ids, labels, timestamps, vectors, covariates: as for `Corpus.from_texts`.
+            ids: a name for each document; None numbers them.
+            labels: a class for each document; None and "" are unknown.
+            timestamps: a date or time for each document, as `parse_times` reads them.
+            vectors: (n_docs, E) a vector for each document.
+            covariates: name -> one number or category for each document.
             texts: the raw texts.
             tokens: the tokens of each document.
 

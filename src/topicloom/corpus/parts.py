@@ -45,6 +45,13 @@ def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_sta
     Raises:
         InputError: a part would be empty.
         SettingError: a share is not above 0, both together leave nothing for training, or `random_state` is no seed.
+
+    Examples:
+        >>> from topicloom.corpus.parts import split
+        >>> from topicloom.datasets import synthetic_lda
+        >>> train, validation, test = split(synthetic_lda(100).corpus)
+        >>> len(train), len(validation), len(test)
+        (70, 10, 20)
     """
     are_shares = isinstance(validation, Real) and isinstance(test, Real)
     if not (are_shares and validation > 0 and test > 0 and validation + test < 1):
@@ -73,6 +80,14 @@ def split_by_covariate(corpus: Corpus, name: str) -> Split:
 
     Raises:
         InputError: there is no such covariate, or it has other values.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> from topicloom.corpus.parts import split_by_covariate
+        >>> parts = {"part": ["train", "test", "train", "dev"]}
+        >>> corpus = tl.Corpus.from_counts([[1], [2], [3], [4]], ["cat"], covariates=parts)
+        >>> [part.n_tokens for part in split_by_covariate(corpus, "part")]
+        [4, 4, 2]
     """
     if name not in corpus.covariates:
         known = f"; {nearest(name, corpus.covariates)}" if corpus.covariates else "; it has none"

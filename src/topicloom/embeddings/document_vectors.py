@@ -31,6 +31,16 @@ def read_document_vectors(path: str | Path) -> Floats:
     Raises:
         InputError: the file cannot be read, or has another shape, or a number that is not finite; the message names
             its row.
+
+    Examples:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from topicloom.embeddings import read_document_vectors
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "vectors.npy"), np.ones((3, 2), np.float32))
+        ...     read_document_vectors(Path(folder, "vectors.npy")).shape
+        (3, 2)
     """
     file = Path(path)
     if file.suffix.lower() not in (".npy", ".npz"):

@@ -49,6 +49,16 @@ class WordVectors:
 
     Raises:
         InputError: the numbers of words and rows differ, a word occurs twice, or a number is not finite.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> vectors = tl.WordVectors(["cat", "dog", "rain"], [[1, 0.1], [0.9, 0.2], [0, 1]])
+        >>> vectors
+        WordVectors(3 words of 2 dimensions)
+        >>> "cat" in vectors, vectors["rain"]
+        (True, array([0., 1.], dtype=float32))
+        >>> vectors.nearest("cat", top_n=1)
+        ['dog']
     """
 
     def __init__(self, words: Iterable[str], vectors: npt.ArrayLike) -> None:
@@ -80,7 +90,13 @@ class WordVectors:
         return content.hexdigest()[:16]
 
     def summary(self) -> dict[str, Any]:
-        """Return the number of words and the size of a vector, for reports."""
+        """Return the number of words and the size of a vector, for reports.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> tl.WordVectors(["cat", "dog"], [[1, 0, 0], [0, 1, 0]]).summary()
+            {'words': 2, 'size': 3}
+        """
         return {"words": len(self), "size": self.size}
 
     def __len__(self) -> int:
@@ -111,6 +127,14 @@ class WordVectors:
 
         Raises:
             InputError: the word has no vector, or the vector has another size.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> vectors = tl.WordVectors(["cat", "dog", "rain"], [[1, 0.1], [0.9, 0.2], [0, 1]])
+            >>> vectors.nearest("cat")
+            ['dog', 'rain']
+            >>> vectors.nearest([0, 2], top_n=1)
+            ['rain']
         """
         require_whole("top_n", top_n)
         if isinstance(word, str):
@@ -131,6 +155,15 @@ class WordVectors:
 
         Raises:
             InputError: no word has a vector.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> vectors = tl.WordVectors(["cat", "dog"], [[1, 0], [0, 1]])
+            >>> vectors.rows(["dog", "rain", "cat"]).shape
+            (3, 2)
+            >>> vectors.rows(["dog", "rain", "cat"])[[0, 2]]
+            array([[0., 1.],
+                   [1., 0.]], dtype=float32)
         """
         places = np.array([self._places.get(word, -1) for word in vocabulary], np.intp)  # (V,)
         known = places >= 0
@@ -151,6 +184,18 @@ class WordVectors:
 
         Raises:
             InputError: a word is empty, contains white space or is not valid Unicode; the format cannot express it.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     path = Path(folder, "vectors.txt")
+            ...     tl.WordVectors(["cat", "dog"], [[1, 0], [0, 1]]).save(path)
+            ...     print(path.read_text(), end="")
+            2 2
+            cat 1.0 0.0
+            dog 0.0 1.0
         """
         broken = next((word for word in self.words if not _fits_text_format(word)), None)
         if broken is not None:
@@ -208,7 +253,7 @@ _LARGEST_COUNT = 1 << 40  # a first line with a larger number is not a header
 def read_word_vectors(
     path: str | Path, vocabulary: Iterable[str] | None = None, *, size: int | None = None
 ) -> WordVectors:
-    """Read a word2vec text or binary, GloVe, or fastText (.vec or .bin) file, which may be compressed (.gz).
+    r"""Read a word2vec text or binary, GloVe, or fastText (.vec or .bin) file, which may be compressed (.gz).
 
     The format is recognised by the content. If a word occurs twice, its first row is used.
 
@@ -222,6 +267,19 @@ def read_word_vectors(
         InputError: the file has none of these formats, is damaged (the message names the line), has vectors of another
             size, or contains no word of the vocabulary.
         MissingExtraError: the file is a fastText .bin file, and gensim is not installed.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "glove.txt")
+        ...     _ = path.write_text("cat 1 0.1\ndog 0.9 0.2\nrain 0 1\n")
+        ...     every, some = tl.read_word_vectors(path), tl.read_word_vectors(path, vocabulary=["rain", "snow"])
+        >>> every
+        WordVectors(3 words of 2 dimensions)
+        >>> some.words
+        ('rain',)
     """
     file = Path(path)
     wanted = None if vocabulary is None else set(vocabulary)
@@ -560,6 +618,12 @@ def train_word_vectors(
         InputError: X has no word order (it is counts, or a Corpus without texts), or no word occurs often enough.
         SettingError: an argument cannot have its value.
         MissingExtraError: gensim is not installed.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cats and dogs eat fish", "dogs and cats see birds", "rain and snow fall"] * 5
+        >>> tl.train_word_vectors(texts, size=8, epochs=2)
+        WordVectors(8 words of 8 dimensions)
     """
     if method not in ("cbow", "skip-gram"):
         raise SettingError(f'`method={method!r}` should be "cbow" or "skip-gram"')

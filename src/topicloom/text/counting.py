@@ -306,7 +306,7 @@ def counts_of(
         vocabulary: the word of each column, or the column of each word, which must not change between calls. Other
             words are left out, and every document keeps its row.
         tokenizer: the tokenizer that splits the texts.
-        n_jobs: as for `count_chunks`.
+        n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
 
     Returns:
         Counts of shape (n_docs, n_words) and type float32.

@@ -22,6 +22,11 @@ def stop_words(language: str) -> frozenset[str]:
 
     Args:
         language: a code such as "en" or "zh"; the list of "zh" has simplified and traditional words.
+
+    Examples:
+        >>> from topicloom.text import stop_words
+        >>> "the" in stop_words("en"), "的" in stop_words("zh"), len(stop_words("und"))
+        (True, True, 0)
     """
     path = _FOLDER / f"{language}.txt"
     return frozenset(read_words(path)) if language in listed_languages() else frozenset()
@@ -89,7 +94,13 @@ _ALONE = re.compile(rf"(?<!\S)[{_SCRIPTS['han']}](?!\S)")  # a Chinese character
 
 
 def languages() -> list[str]:
-    """Return the codes of all supported languages, sorted."""
+    """Return the codes of all supported languages, sorted.
+
+    Examples:
+        >>> from topicloom.text import languages
+        >>> {"en", "zh", "th"} <= set(languages())
+        True
+    """
     return sorted(listed_languages() | ICU_LANGUAGES)
 
 
@@ -112,6 +123,11 @@ def detect_language(sample: Iterable[str]) -> str:
 
     Where several languages share a script, the script is only a hint: French, Ukrainian or Persian, for example, must
     be named.
+
+    Examples:
+        >>> from topicloom.text import detect_language
+        >>> detect_language(["今天天气很好"]), detect_language(["Сегодня хорошая погода"]), detect_language(["Bonjour"])
+        ('zh', 'ru', 'en')
     """
     text = " ".join(str(entry)[:2000] for entry in sample)
     found = {code: len(re.findall(f"[{ranges}]", text)) for code, ranges in _SCRIPTS.items()}

@@ -326,6 +326,19 @@ def read(
         InputError: the source cannot be read; the message names the file and the line.
         SettingError: a format, an encoding or another setting is not known.
         MissingExtraError: a .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
+
+    Examples:
+        >>> from topicloom.text import read
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "news.jsonl")
+        ...     _ = path.write_text('{"text": "The cat", "id": 7, "stars": 5}\n{"text": "A bird"}\n')
+        ...     documents = list(read(path, covariates=["stars"]))
+        >>> documents[0]
+        Document(text='The cat', id='7', label=None, timestamp=None, covariates={'stars': '5'})
+        >>> documents[1].text, documents[1].id
+        ('A bird', None)
     """
     if isinstance(covariates, str):
         raise InputError(f"`covariates={covariates!r}` is a single string; give a list of the names of columns")

@@ -207,6 +207,11 @@ class Document(NamedTuple):
     """A text and what is known about it; None means that it is not known.
 
     `covariates` has the values of the columns that were asked for and that the file has, by their names.
+
+    Examples:
+        >>> from topicloom.text import Document
+        >>> Document("The cat sees a dog", label="pets").label
+        'pets'
     """
 
     text: str

@@ -317,6 +317,11 @@ class CustomTokenizer(BaseModel):
     Args:
         name: the function's qualified name, or "module:function".
         stop_words: tokens to remove.
+
+    Examples:
+        >>> from topicloom.text import CustomTokenizer
+        >>> CustomTokenizer.of(str.split, stop_words=["the"])("the neural topic model")
+        ['neural', 'topic', 'model']
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -406,6 +411,11 @@ class Pretokenized(BaseModel):
 
     Args:
         stop_words: tokens to remove.
+
+    Examples:
+        >>> from topicloom.text import Pretokenized
+        >>> Pretokenized(stop_words=("the",))(["the", "cat", "sees"])
+        ['cat', 'sees']
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -464,6 +474,12 @@ class Tokenizer(BaseModel):
         keep_numbers: keep tokens without any letter, such as 2024.
         user_dictionary: lines of a jieba dictionary ("word", "word frequency" or "word frequency tag"), for Chinese.
         strip_html: remove HTML tags and decode entities first. Text without HTML is not affected.
+
+    Examples:
+        >>> from topicloom.text import Tokenizer
+        >>> tokenizer = Tokenizer(language="en", stop_words=("the",), keep_numbers=True)
+        >>> tokenizer("The user's <b>guide</b> of 2024: see https://example.org")
+        ['user', 'guide', 'of', '2024', 'see']
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -606,6 +622,13 @@ def make_tokenizer(
         InputError: a file cannot be read, or there is a user dictionary for another language than Chinese.
         SettingError: the language is not known, or stop words are to be replaced and none are given.
         MissingExtraError: the language's segmenter is not installed.
+
+    Examples:
+        >>> from topicloom.text import make_tokenizer
+        >>> make_tokenizer("en")("The neural topic models of the state-of-the-art")
+        ['neural', 'topic', 'models', 'state-of-the-art']
+        >>> make_tokenizer("fr", stop_words=["jour"])("L'autre jour, une belle journée")
+        ['belle', 'journée']
     """
     code = detect_language(sample) if language == "auto" else language_code(language)
     lines: tuple[str, ...] = ()
@@ -631,6 +654,12 @@ def tokenizer_from_settings(settings: dict[str, Any]) -> AnyTokenizer:
 
     Raises:
         InputError: the settings are not those of a tokenizer.
+
+    Examples:
+        >>> from topicloom.text import make_tokenizer, tokenizer_from_settings
+        >>> settings = make_tokenizer("en").model_dump(mode="json")
+        >>> tokenizer_from_settings(settings)("The cat sees a dog")
+        ['cat', 'sees', 'dog']
     """
     if isinstance(settings, dict) and settings.get("kind") == "language":
         settings = {"strip_html": False, **settings}  # tokenizers saved before this setting left HTML in the text
