@@ -23,10 +23,9 @@ from topicloom.errors import SettingError
 from topicloom.experiments.comparison import recommend
 from topicloom.metrics import CATALOGUE
 from topicloom.reports import comparison_words as comparison
-from topicloom.reports import figure_words as words
 from topicloom.reports import fonts
 from topicloom.reports import run as runs
-from topicloom.reports import wording as measures
+from topicloom.reports import wording as words
 from topicloom.reports.comparison_page import CURVE_MEASURES
 from topicloom.reports.figures.model_comparison import n_topics_curve
 from topicloom.reports.figures.style import wrapped
@@ -39,7 +38,7 @@ HAN = re.compile("[\u4e00-\u9fff]")
 
 
 def phrases():
-    for module in (words, measures, comparison):
+    for module in (words, comparison):
         for name, value in vars(module).items():
             if name.isupper():
                 several = value.values() if isinstance(value, dict) else [value]
@@ -60,12 +59,12 @@ def test_each_phrase_is_in_both_languages(phrase):
 
 
 def test_every_measure_has_a_chinese_title_axis_and_meaning():
-    assert set(measures._AXES) | set(measures._MEANINGS) <= set(CATALOGUE)
+    assert set(words._AXES) | set(words._MEANINGS) <= set(CATALOGUE)
     for measure in CATALOGUE.values():
         for text, english in (
             (measure.title_zh, measure.title),
-            (measures.axis_of(measure, "zh"), measures.axis_of(measure, "en")),
-            (measures.meaning_of(measure, "zh"), measures.meaning_of(measure, "en")),
+            (words.axis_of(measure, "zh"), words.axis_of(measure, "en")),
+            (words.meaning_of(measure, "zh"), words.meaning_of(measure, "en")),
         ):
             assert HAN.search(text) or text == english == measure.title  # C_v
 
@@ -74,11 +73,11 @@ def test_terms_and_stages_are_those_of_the_explorers_page():
     page = (ROOT / "explorer" / "src" / "i18n.ts").read_text(encoding="utf-8")
     table = re.search(r"measuresInChinese.*?\{(.*?)\n\};", page, re.DOTALL)[1]
     there = dict(re.findall(r'(\w+): "(.*?)"', table))
-    assert {name: measures.term_name(name, "zh") for name in there} == there
+    assert {name: words.term_name(name, "zh") for name in there} == there
     stages = dict(re.findall(r'(\w+): "(.*?)"', re.search(r"stages: \{ (pretraining.*?) \}", page)[1]))
-    assert {name: measures.stage_name(name, "zh") for name in stages} == stages
-    assert set(measures._TERMS) == set(measures._TERM_NAMES)
-    assert (measures.term_name("own_term", "zh"), measures.stage_name("own", "zh")) == ("own term", "own")
+    assert {name: words.stage_name(name, "zh") for name in stages} == stages
+    assert set(words._TERMS) == set(words._TERM_NAMES)
+    assert (words.term_name("own_term", "zh"), words.stage_name("own", "zh")) == ("own term", "own")
 
 
 def test_no_words_are_written_in_the_code_that_draws():
@@ -156,7 +155,7 @@ def no_font(monkeypatch):
 def rows(epochs=6):
     measured = {name: 0.5 for name, measure in CATALOGUE.items() if "monitor" in measure.uses}
     watched = {"active_topics": 2, "duplicate_topics": 1, "frequent_mass": 0.4, "active_units_by_divergence": 3}
-    terms = dict.fromkeys([*measures._TERMS], 1.0)
+    terms = dict.fromkeys([*words._TERMS], 1.0)
     return [
         {"epoch": epoch, **terms, **measured, **watched, "lowest_topic_diversity": 0.5,
          "kl_per_dimension": [0.1] * (4 if epoch < 3 else 3), "stage": "pretraining" if epoch < 4 else "counting"}

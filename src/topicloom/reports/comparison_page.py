@@ -19,8 +19,7 @@ from ..display import as_markup
 from ..errors import MissingExtraError
 from ..metrics import CATALOGUE
 from . import comparison_words as words
-from .figure_words import N_TOPICS
-from .wording import Language, joined, title_of
+from .wording import N_TOPICS, Language, joined, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,7 @@ from matplotlib import font_manager
 
 from ..errors import InputError
 from ..messages import nearest
-from .figure_words import characters
-from .wording import Language, chosen_language
+from .wording import Language, characters, chosen_language
 
 logger = logging.getLogger("topicloom")
 

@@ -1,9 +1,10 @@
-"""The words of pictures and reports in English and Chinese."""
+"""The words of pictures and reports in English and Chinese; those of the page of a comparison are in a file of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, get_args
 
 from ..errors import SettingError
@@ -192,3 +193,178 @@ def axis_of(measure: Measure, language: Language) -> str:
 def meaning_of(measure: Measure, language: Language) -> str:
     """Return the explanation of a measure; its title if it has none."""
     return _MEANINGS[measure.name](language) if measure.name in _MEANINGS else title_of(measure, language)
+
+
+# Titles, labels of axes, legends and notes of pictures.
+
+TOPIC = Phrase("topic {topic}", "主题 {topic}")
+TOPICS = Phrase("topics", "主题数")
+N_TOPICS = Phrase("{n} topics", "{n} 个主题")
+OTHER_TOPICS = Phrase("other topics", "其他主题")
+DOCUMENT = Phrase("document {id}", "文档 {id}")
+DOCUMENTS = Phrase("documents", "文档")
+SHARE = Phrase("share", "占比")
+SIMILARITY = Phrase("similarity", "相似度")
+
+# Pages of topics: bars and clouds.
+BARS = Phrase(
+    "Bars show relevance, which also orders the words: the geometric mean of a word's probability in the topic and its "
+    "lift (that probability / its share of the corpus).",
+    "条形的长度表示相关度，词也按相关度排序：它是词在主题中的概率与提升度（该概率 / 词在语料中所占的比例）的几何平均。",
+)
+CLOUDS = Phrase(
+    "The larger and darker a word, the better it stands for its topic. Its place has no meaning.",
+    "词越大、颜色越深，越能代表主题。词的位置没有意义。",
+)
+SHARES = Phrase("Percentages: mean share of the documents.", "百分数是主题在各文档中的平均占比。")
+PAGE = Phrase("Page {number} of {n_pages}.", "第 {number} 页，共 {n_pages} 页。")
+
+# Curves of training.
+EPOCH = Phrase("epoch", "轮次")
+PER_DOCUMENT = Phrase("per document", "每篇文档")
+LOSS = Phrase(
+    "If the loss still falls at the end, more epochs may help. Its size depends on the length of the texts, and says "
+    "nothing by itself.",
+    "如果损失到最后仍在下降，增加轮次可能有帮助。损失的大小取决于文本的长度，数值本身不说明好坏。",
+)
+COLLAPSE = Phrase(
+    "Collapse means that all documents get the same topics, or that topics have the same words. A good training ends "
+    "with all requested topics in use, few duplicates, and a high diversity.",
+    "坍缩是指所有文档得到同样的主题，或者各主题的词相同。好的训练结束时，要求的主题都有文档，重复的主题很少，多样性高。",
+)
+SCALE = Phrase(
+    "These values depend on the texts: compare them with other models of the same texts, not of other ones.",
+    "这些值与文本有关：只能与同样文本上的其他模型比较，不能与其他文本上的模型比较。",
+)
+COUNTING = Phrase(
+    "Before the dashed line, a neural network learns the topics (pretraining). After it, topics are estimated from the "
+    "words that are assigned to them (counting). The loss before the line and the loss after it cannot be compared. "
+    "After the line it is measured on few documents, not in every epoch, and therefore jumps.",
+    "虚线之前，由神经网络学习主题（预训练）；虚线之后，由分配给各主题的词估计主题（计数）。虚线前后的损失不能相互比较。"
+    "虚线之后，损失只在少数文档上测量，也不是每个轮次都测量，因此会跳动。",
+)
+SPARE_TOPICS = Phrase(
+    "Training starts with spare topics ({at_first} for the {n_topics} requested), and removes those that are not "
+    "needed while it goes on.",
+    "训练开始时有备用主题（要求 {n_topics} 个，开始时共 {at_first} 个），训练中逐步移除不需要的主题。",
+)
+REQUESTED = Phrase("{n} requested", "要求 {n} 个")
+AT_THE_END = Phrase("{n} at the end", "结束时 {n} 维")
+INACTIVE = Phrase("inactive below", "低于此线为不活跃")
+LOWER_IS_BETTER = Phrase("{label}; lower is better", "{label}；越低越好")
+STAGE_AFTER = Phrase("{after}, after {before}", "{after}（此前为{before}）")
+QUALITY = {
+    "coherence": Phrase(
+        "coherence: whether the top words of a topic occur in the same documents or passages; higher is better",
+        "一致性：主题的代表词是否出现在相同的文档或片段中；越高越好",
+    ),
+    "diversity": Phrase(
+        "diversity: whether topics have different top words; higher is better",
+        "多样性：各主题的代表词是否不同；越高越好",
+    ),
+}
+
+# Maps.
+MAP = Phrase(
+    "Each dot is a document, coloured by its {colour}. Documents with similar {near} are near each other ({method}).",
+    "每个点是一篇文档，颜色表示它的{colour}。{near}相近的文档彼此靠近（{method}）。",
+)
+COLOURS = {"topic": Phrase("main topic", "主要主题"), "label": Phrase("label", "类别")}
+SPACES = {
+    "theta": Phrase("topic shares", "主题占比"),
+    "latent": Phrase("positions in the latent space", "在隐空间中的位置"),
+}
+METHODS = {
+    "tsne": Phrase(
+        "t-SNE, which keeps near neighbours; distances between far groups mean little",
+        "t-SNE 保持近邻关系；相距很远的两群之间的距离没有多少意义",
+    ),
+    "umap": Phrase(
+        "UMAP, which keeps near neighbours; distances between far groups mean little",
+        "UMAP 保持近邻关系；相距很远的两群之间的距离没有多少意义",
+    ),
+    "pca": Phrase(
+        "a principal component analysis, which shows the two directions in which they differ most",
+        "主成分分析显示差异最大的两个方向",
+    ),
+}
+WITHOUT_LABEL = Phrase(
+    "Documents without a label are grey ({n:,} of {n_all:,}).", "没有类别的文档是灰色的（{n_all:,} 篇中有 {n:,} 篇）。"
+)
+SIMILAR_COLOURS = Phrase("Similar topics have similar colours.", "相似的主题颜色相近。")
+SAMPLED = Phrase("{n:,} of {n_all:,} documents, drawn at random.", "从 {n_all:,} 篇文档中随机抽取 {n:,} 篇。")
+ONE_LEFT_OUT = Phrase("1 document without a known word is left out.", "有 1 篇文档不含已知的词，没有画出。")
+SOME_LEFT_OUT = Phrase("{n:,} documents without a known word are left out.", "有 {n:,} 篇文档不含已知的词，没有画出。")
+WORD_MAP = Phrase(
+    "Stars are topics and dots are words of the space in which the model learned both; those with similar directions "
+    "are near each other ({method}). A word has the colour of the topic in which it ranks highest. Words without room "
+    "have no label.",
+    "星形是主题，圆点是词，模型在同一个空间中学习两者；方向相近的彼此靠近（{method}）。词的颜色是它排名最高的那个主题的颜色。"
+    "没有空位的词不写标签。",
+)
+
+# Two documents, similarity, time, and the numbers of topics.
+INTERPOLATION = Phrase(
+    "The columns A and B show the two documents. The columns between them belong to points at equal distances on the "
+    "straight line from A to B in the latent space of the model. Each column shows the topics and the words that the "
+    "model expects in a document at that point. A word has the colour of the topic that makes it most probable.",
+    "A 列和 B 列是两篇文档，中间各列是模型的隐空间中从 A 到 B 的直线上间隔相等的点。每一列显示模型认为该处的文档会有的"
+    "主题和词。词的颜色是使它概率最大的那个主题的颜色。",
+)
+SIMILARITY_NOTE = Phrase(
+    "1 minus the distance of two topics: half of it is that of their words, and half that of the documents that "
+    "contain them. The tree joins the most similar topics first.",
+    "相似度等于 1 减去两个主题的距离：距离的一半来自两个主题的词，另一半来自含有它们的文档。树最先合并最相似的主题。",
+)
+OVER_TIME = Phrase("Share of each topic in the documents of each {period}.", "每个主题在各{period}文档中的占比。")
+PERIODS = {
+    "day": Phrase("day", "日"), "week": Phrase("week", "周"), "month": Phrase("month", "月"),
+    "quarter": Phrase("quarter", "季度"), "year": Phrase("year", "年"),
+}  # fmt: skip
+BAND = Phrase("The band is a 95 % interval.", "色带为 95% 区间。")
+PANELS_DIFFER = Phrase("The panels differ in scale.", "各格的纵轴刻度不同。")
+OTHERS_LEFT_OUT = Phrase(
+    "The other {n} topics, {part:.0%} of the documents, are left out.", "其余 {n} 个主题占文档的 {part:.0%}，没有画出。"
+)
+
+# The shares of documents, and draws of a prior.
+SPARSITY = Phrase(
+    "Each document has a share of every topic. Left: its largest share, its second largest, and so on; the line is the "
+    "median document, and the band holds 80 % of the documents. Middle: how many topics of a document have at least "
+    "such a share. Right: the number of topics that, with equal shares, would be as mixed as the document: the "
+    "exponential of the entropy of its shares, 1 if it has a single topic.",
+    "每篇文档在每个主题上都有占比。左图是文档的最大占比、第二大占比，依此类推；线是中位数，色带包含 80% 的文档。"
+    "中图是一篇文档中占比不低于某个值的主题数。右图是文档的有效主题数，即占比的熵的指数：有多少个占比相等的主题，混合程度与这篇"
+    "文档相同；只有一个主题时为 1。",
+)
+RANKED = Phrase("shares of a document, largest first", "一篇文档的占比，从大到小")
+RANK = Phrase("rank of the topic in the document", "主题在文档中的名次")
+AT_LEAST = Phrase("number of topics of at least ...", "占比不低于下列值的主题数")
+MIXTURE = Phrase("mixture: number of equal topics", "有效主题数")
+TOPICS_AT_MOST = Phrase("topics (at most {n})", "主题数（最多 {n}）")
+MEDIAN = Phrase("median {median:.1f}", "中位数 {median:.1f}")
+SIMPLEX = Phrase(
+    "Each dot is a document that is drawn from a Dirichlet prior with the parameter alpha, and its place is its share "
+    "of three topics: a corner is a document with one topic, the middle an even mixture of all three. Below 1, most "
+    "documents have few topics; at 1, all mixtures are equally likely; above 1, documents resemble the average. "
+    "Different parameters for the topics make some of them more frequent.",
+    "每个点是从参数为 alpha 的狄利克雷先验中抽取的一篇文档，位置表示它在三个主题上的占比：角上的文档只有一个主题，正中"
+    "的文档三个主题占比相等。alpha 小于 1 时，大多数文档只有少数主题；等于 1 时，各种占比的可能性相同；大于 1 时，各"
+    "文档接近平均。如果各主题的参数不同，有些主题会更常见。",
+)
+
+
+@cache
+def characters(language: Language) -> frozenset[str]:
+    """Return the characters other than ASCII of all words that pictures may have; there are none in English."""
+    if language == "en":
+        return frozenset()
+    texts = _chinese(globals()) | {measure.title_zh for measure in CATALOGUE.values()}
+    return frozenset(each for text in texts for each in text if not each.isascii())
+
+
+def _chinese(module: Mapping[str, Any]) -> set[str]:
+    """Return the Chinese texts of the constants of a module: phrases, and tables of phrases."""
+    constants = [value for name, value in module.items() if name.isupper()]
+    values = [each for value in constants for each in (value.values() if isinstance(value, dict) else [value])]
+    return {each.zh for each in values if isinstance(each, Phrase)}

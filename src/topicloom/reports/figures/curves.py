@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ...metrics import CATALOGUE, Measure
-from .. import figure_words as words
+from .. import wording as words
 from ..fonts import fonts_for, label_language
 from ..wording import (
     Language,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,14 @@ from ...errors import InputError, SettingError
 from ...messages import nearest
 from ...ranking import top_words, topic_word_ids, word_scores
 from ...settings import require_seed
-from ...topics.export import Projection, project
 from ...topics.view import Topics
-from .. import figure_words as words
+from .. import wording as words
 from ..fonts import label_language
 from ..wording import FigureLanguage, Language, chosen_language, joined
-from .maps import document_map, word_map
-from .mixtures import interpolation_strip, simplex, sparsity
-from .over_time import trend_lines, trend_stream
 from .style import sampled
-from .topic_words import similarity_map, topic_pages, word_clouds
+
+if TYPE_CHECKING:
+    from ...topics.export import Projection
 
 _MOST_DOCUMENTS = 5_000  # in a map
 _SEARCHED, _OFFERED = 10_000, 5  # ids of documents, for a message
@@ -80,8 +78,8 @@ class Options:
         return replace(self, language=label_language(wanted, self.font, quiet=self.language == "auto"))
 
 
-class Kind(NamedTuple):
-    """A kind of picture."""
+class PictureKind(NamedTuple):
+    """A kind of picture: what it shows, and the function that draws its pages."""
 
     summary: str
     pages: Callable[[Topics, Options, Language], list[Figure]]
@@ -121,7 +119,7 @@ def draw(topics: Topics, kind: str, **options: Any) -> list[Figure]:
     return kind_named(kind).draw(topics, Options(**options))
 
 
-def kind_named(name: str) -> Kind:
+def kind_named(name: str) -> PictureKind:
     """Return a kind of picture.
 
     Raises:
@@ -133,6 +131,9 @@ def kind_named(name: str) -> Kind:
 
 
 def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from ...topics.export import project
+    from .maps import document_map
+
     documents = topics.documents
     known = np.flatnonzero(~documents.empty)
     if not len(known):
@@ -181,6 +182,9 @@ def _classes(labels: Sequence[str] | None, rows: npt.NDArray[np.intp]) -> tuple[
 
 
 def _words(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from ...topics.export import project
+    from .maps import word_map
+
     model = topics.model
     base = getattr(model, "base_", model)
     if np.array_equal(base.components_, topics.components):
@@ -217,6 +221,8 @@ def _best_words(topics: Topics, top_n: int) -> tuple[list[list[str]], npt.NDArra
 
 
 def _bars(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from .topic_words import topic_pages
+
     best, scores = _best_words(topics, _BAR_WORDS)
     # A topic that was given no name is a number, because the words of the other names are in its bars.
     titles = [
@@ -226,6 +232,8 @@ def _bars(topics: Topics, options: Options, language: Language) -> list[Figure]:
 
 
 def _clouds(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from .topic_words import word_clouds
+
     best, scores = _best_words(topics, _CLOUD_WORDS)
     return word_clouds(
         best, scores, topics.shares, titles=_names(topics), random_state=options.random_state, font=options.font,
@@ -234,6 +242,8 @@ def _clouds(topics: Topics, options: Options, language: Language) -> list[Figure
 
 
 def _interpolation(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from .mixtures import interpolation_strip
+
     first, last = _two_documents(topics, options.documents)
     path = topics.model.interpolate(topics.corpus[[first]], topics.corpus[[last]], steps=options.steps)
     return [interpolation_strip(path, _names(topics), font=options.font, language=language)]
@@ -274,11 +284,15 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
 
 
 def _sparsity(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from .mixtures import sparsity
+
     theta = np.asarray(topics.documents.theta)[~topics.documents.empty]
     return [sparsity(theta, font=options.font, language=language)]
 
 
 def _similarity(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from .topic_words import similarity_map
+
     tree = topics.hierarchy()
     merges = tree.linkage if len(topics) > 1 else None
     note = words.SIMILARITY_NOTE(language)
@@ -288,6 +302,8 @@ def _similarity(topics: Topics, options: Options, language: Language) -> list[Fi
 
 
 def _time(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from .over_time import trend_lines, trend_stream
+
     found = topics.over_time(options.period, random_state=options.random_state)
     mean, low, high, _ = found.shares
     note = words.OVER_TIME(language, period=words.PERIODS[found.period](language))
@@ -299,6 +315,8 @@ def _time(topics: Topics, options: Options, language: Language) -> list[Figure]:
 
 
 def _simplex(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from .mixtures import simplex
+
     return [simplex(options.alphas, random_state=options.random_state, font=options.font, language=language)]
 
 
@@ -307,13 +325,13 @@ def _names(topics: Topics) -> list[str]:
 
 
 KINDS = {
-    "map": Kind("documents as points, near each other if their topics are similar", _map),
-    "words": Kind("words and topics in one map, for an ETM", _words),
-    "topics": Kind("the top words of each topic as bars", _bars, is_default=False),  # in every run
-    "clouds": Kind("the words of each topic as a cloud", _clouds),
-    "interpolation": Kind("what the model expects between two documents", _interpolation),
-    "sparsity": Kind("how many topics documents have", _sparsity),
-    "similarity": Kind("how similar topics are, with their tree", _similarity),
-    "time": Kind("topics over time", _time),
-    "simplex": Kind("documents drawn from Dirichlet distributions of three topics", _simplex, is_default=False),
+    "map": PictureKind("documents as points, near each other if their topics are similar", _map),
+    "words": PictureKind("words and topics in one map, for an ETM", _words),
+    "topics": PictureKind("the top words of each topic as bars", _bars, is_default=False),  # in every run
+    "clouds": PictureKind("the words of each topic as a cloud", _clouds),
+    "interpolation": PictureKind("what the model expects between two documents", _interpolation),
+    "sparsity": PictureKind("how many topics documents have", _sparsity),
+    "similarity": PictureKind("how similar topics are, with their tree", _similarity),
+    "time": PictureKind("topics over time", _time),
+    "simplex": PictureKind("documents drawn from Dirichlet distributions of three topics", _simplex, is_default=False),
 }

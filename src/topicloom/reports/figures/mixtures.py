@@ -14,10 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from ...errors import InputError, SettingError
-from .. import figure_words as words
-from ..figure_words import DOCUMENT, INTERPOLATION, OTHER_TOPICS, SIMPLEX, TOPIC, characters
+from .. import wording as words
 from ..fonts import fonts_for, label_language
-from ..wording import Language
+from ..wording import DOCUMENT, INTERPOLATION, OTHER_TOPICS, SIMPLEX, TOPIC, Language, characters
 from .style import BLACK, BLUE, GREY, LIGHT, PALE, colours_of, darker, letter, noted, shortened
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from ...metrics import CATALOGUE
-from ..figure_words import TOPICS, characters
 from ..fonts import fonts_for, label_language
-from ..wording import Language, title_of
+from ..wording import TOPICS, Language, characters, title_of
 from .style import letter
 
 _MOST_COLUMNS = 3  # of panels

@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ...errors import InputError
-from ..figure_words import OTHER_TOPICS, OTHERS_LEFT_OUT, PANELS_DIFFER, characters
 from ..fonts import fonts_for, label_language
-from ..wording import Language, joined
+from ..wording import OTHER_TOPICS, OTHERS_LEFT_OUT, PANELS_DIFFER, Language, characters, joined
 from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, noted, shortened
 
 _COLUMNS, _PANEL = 5, (2.3, 1.55)  # of a page; inches

@@ -20,9 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ...files import atomic_file
-from ..figure_words import PAGE, SHARES
 from ..fonts import LATIN_FONT
-from ..wording import Language, joined
+from ..wording import PAGE, SHARES, Language, joined
 
 BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
 LIGHT = "#d0d0d0"  # of what has no group

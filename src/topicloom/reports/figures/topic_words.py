@@ -11,13 +11,10 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage, optimal_leaf_ordering
-from scipy.spatial.distance import squareform
 
 from ...errors import InputError, MissingExtraError
-from ..figure_words import BARS, CLOUDS, SIMILARITY, TOPIC, characters
 from ..fonts import file_for, fonts_for, label_language
-from ..wording import Language
+from ..wording import BARS, CLOUDS, SIMILARITY, TOPIC, Language, characters
 from .style import BLACK, BLUE, GREY, LIGHT, PALE, letter, noted, panel_pages, shortened
 
 # The top words of topics as bars: a panel for each topic, on pages.
@@ -156,6 +153,8 @@ def similarity_map(
     Raises:
         InputError: the sizes do not match, or `font` is not installed.
     """
+    from scipy.cluster.hierarchy import leaves_list
+
     values = np.asarray(similarity, np.float64)
     n_topics = len(names)
     if values.shape != (n_topics, n_topics):
@@ -208,6 +207,8 @@ def _label(field: Axes, order: Sequence[int], names: Sequence[str], **font: Any)
 
 def _draw_tree(stem: Axes, merges: npt.NDArray[Any]) -> None:
     """Draw a tree (K - 1, 4) with its leaves at the right."""
+    from scipy.cluster.hierarchy import dendrogram
+
     drawn = dendrogram(merges, no_plot=True)
     segments = [
         list(zip(heights, leaves, strict=True))
@@ -223,6 +224,9 @@ def _draw_tree(stem: Axes, merges: npt.NDArray[Any]) -> None:
 
 
 def _tree(similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    from scipy.cluster.hierarchy import linkage, optimal_leaf_ordering
+    from scipy.spatial.distance import squareform
+
     distances = 1 - (similarity + similarity.T) / 2
     np.fill_diagonal(distances, 0)
     condensed = np.maximum(squareform(distances, checks=False), 0)
