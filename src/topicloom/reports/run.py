@@ -55,7 +55,7 @@ logger = logging.getLogger("topicloom")
 
 DocTopics = Literal["csv", "parquet", "none"]
 
-_STAGED = ".new-run"
+_STAGED = ".new-run"  # the folder of a new run inside a directory with other files
 _WORDS_IN_TABLE = 25
 
 
@@ -342,7 +342,7 @@ def _is_not_finite(value: Any) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-# The run of an edited model: the files of a run, with the edited topics.
+# The run of an edited model.
 
 
 def edited_topics(topics: Topics, path: Path | None, further: Iterable[Mapping[str, Any]] = ()) -> Topics:
@@ -422,10 +422,8 @@ def options_of(run: Path) -> RunOptions:
     return RunOptions(doc_topics=table or "none", documents=True, excel=excel, explorer=(run / PAGE).is_file())
 
 
-# The evaluation of a run: its documents are read again, or taken from it, and its metrics.json gets the results.
-#
-# Under "evaluations", metrics.json has one entry for the training documents ("training") and one for each file of
-# others, by its path. What training wrote there stays.
+# The evaluation of a run. Under "evaluations", metrics.json has one entry for the training documents ("training") and
+# one for each file of others, by its path. What training wrote there stays.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The words of pictures and reports in English and Chinese; those of the page of a comparison are in a file of their own."""
+"""The words of pictures and reports in English and Chinese."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The page of the explorer: one HTML file with its program, its style and its data, which sends no request."""
+"""The page of the explorer: one HTML file with its program, its style and its data, which sends no request.
+
+The data stand in parts, which the page reads when it needs them. The part "core" has all that is shown first.
+"documents" has the topics, the position, the class and the time of each document, "texts" their texts, "words" the
+topics as distributions over words, and "inference" the model's encoder.
+"""
 
 from __future__ import annotations
 
@@ -23,392 +28,55 @@ import scipy.sparse as sp
 from ...display import as_markup
 from ...errors import InputError
 from ...files import atomic_file
-from ...models.portable import PortableInference, PortableRegroup, portable_inference
+from ...metrics import CATALOGUE
 from ...text import Pretokenized, Tokenizer
 from ...text.strings import replace_surrogates
 from ...topics.export import tsne
-from ...topics.hierarchy import Hierarchy, hierarchy
 from ...topics.shares import GroupShares, group_shares, groups_of, words_of_groups
 from ...topics.trends import over_time
 from ..wording import changes_of_stage
 
 if TYPE_CHECKING:
+    from ...models.portable import PortableInference
     from ...topics.view import Topics
-
-
-# The binary format of the page's data: named arrays and JSON values, deflated and in base64.
-#
-# A part is an unsigned 32-bit length, so many bytes of JSON, and the arrays, each of which starts at a multiple of
-# eight bytes. All numbers are little-endian. Under "arrays", the JSON has the type, the shape and the offset of each
-# array. The bytes of arrays whose elements have two or four of them are stored in planes, first all lowest bytes and
-# then the next ones, because the planes of exponents deflate well.
-
-Array = npt.NDArray[Any]
-
-_TYPES = {"u1": np.uint8, "u2": np.uint16, "i4": np.int32, "f2": np.float16, "f4": np.float32, "f8": np.float64}
-_IN_PLANES = {"u2", "i4", "f2", "f4"}
-_LEVEL = 6
-
-
-def pack(values: Mapping[str, Any], arrays: Mapping[str, Array] | None = None) -> str:
-    """Return a part as text: values that JSON knows, and arrays of the types u1, u2, i4, f2, f4 and f8.
-
-    Raises:
-        TypeError: an array is of another type.
-    """
-    described, blocks, offset = {}, [], 0
-    for name, array in (arrays or {}).items():
-        kind = f"{array.dtype.kind}{array.dtype.itemsize}"
-        if kind not in _TYPES:
-            raise TypeError(f"the array {name!r} is of type {array.dtype}")
-        data = np.ascontiguousarray(array, dtype=np.dtype(_TYPES[kind]).newbyteorder("<"))
-        block = data.tobytes()
-        if kind in _IN_PLANES:
-            block = np.frombuffer(block, np.uint8).reshape(-1, data.dtype.itemsize).T.tobytes()
-        described[name] = {"type": kind, "shape": list(array.shape), "offset": offset}
-        blocks.append(block + bytes(-len(block) % 8))
-        offset += len(blocks[-1])
-    text = json.dumps({**values, "arrays": described}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    head = text.encode("utf-8", "replace")
-    head += b" " * (-(4 + len(head)) % 8)
-    whole = len(head).to_bytes(4, "little") + head + b"".join(blocks)
-    return base64.b64encode(zlib.compress(whole, _LEVEL)).decode("ascii")
-
-
-def unpack(part: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the values and the arrays of a part that `pack` made."""
-    whole = zlib.decompress(base64.b64decode(part))
-    length = int.from_bytes(whole[:4], "little")
-    values = json.loads(whole[4 : 4 + length])
-    arrays = {}
-    for name, about in values.pop("arrays").items():
-        kind = np.dtype(_TYPES[about["type"]]).newbyteorder("<")
-        size = int(np.prod(about["shape"], dtype=np.int64)) * kind.itemsize
-        start = 4 + length + about["offset"]
-        block = whole[start : start + size]
-        if about["type"] in _IN_PLANES:
-            block = np.frombuffer(block, np.uint8).reshape(kind.itemsize, -1).T.tobytes()
-        arrays[name] = np.frombuffer(block, kind).reshape(about["shape"])
-    return values, arrays
-
-
-# Positions of topics and documents on maps. Equal inputs give equal maps.
-
-_LANDMARKS = 1200  # documents that t-SNE places; the others are placed among them
-_NEIGHBOURS = 5
-_STEPS = 350  # of t-SNE; more change little on a map of this size
-_FEWEST = 12  # documents; fewer are placed by their principal components
-_CHUNK = 4096
-_WIDTH = 0.02  # of the weights of neighbours, as a squared distance between square roots of shares
-_JITTER = 0.004  # of documents that are placed among others, as a share of the map
-
-_GAP = 1.06  # between the centres of two circles, in sums of their radii
-_MOVES = 300  # of overlapping circles at most
-_GOLDEN_ANGLE = 2.399963  # in radians; its multiples are spread evenly over the circle
-
-
-def topic_positions(distances: Array, shares: Array) -> Array:
-    """Place topics by classical scaling of their distances, so that circles of their shares hardly overlap.
-
-    Args:
-        distances: (K, K).
-        shares: (K,) the shares of the topics.
-
-    Returns:
-        (K, 2) positions and (K,) radii as one array (K, 3), within the unit square.
-    """
-    n = len(distances)
-    radii = 0.5 * np.sqrt(np.maximum(shares, 1e-4) / max(float(shares.sum()), 1e-9) / np.pi)
-    centred = distances**2 - (distances**2).mean(0) - (distances**2).mean(1)[:, None] + (distances**2).mean()
-    values, vectors = np.linalg.eigh(-0.5 * centred)
-    place = np.zeros((n, 2))
-    for axis in range(min(2, n)):
-        vector = vectors[:, -1 - axis]
-        vector = vector * (1 if vector[np.abs(vector).argmax()] > 0 else -1)
-        place[:, axis] = vector * np.sqrt(max(values[-1 - axis], 0.0))
-    # Few topics are far from all others; ranks in part keep the rest from being crowded in the middle.
-    for axis in range(2):
-        ranks = np.argsort(np.argsort(place[:, axis], kind="stable"), kind="stable") / max(n - 1, 1)
-        place[:, axis] = 0.5 * _to_unit(place[:, axis]) + 0.5 * ranks
-    place = _apart(place, radii)
-    low, high = (place - radii[:, None]).min(0), (place + radii[:, None]).max(0)
-    scale = 1 / max(float((high - low).max()), 1e-9)
-    place = (place - low) * scale + (1 - (high - low) * scale) / 2
-    return np.column_stack([place, radii * scale]).astype(np.float32)
-
-
-def _apart(place: Array, radii: Array) -> Array:
-    """Move circles apart where they overlap, each as little as possible."""
-    n = len(place)
-    if n < 2:
-        return place
-    needed = (radii[:, None] + radii) * _GAP
-    angle = np.arange(n) * _GOLDEN_ANGLE  # directions for circles with the same centre
-    place = place + 1e-6 * np.column_stack([np.cos(angle), np.sin(angle)])
-    for _ in range(_MOVES):
-        apart = place[:, None] - place  # (n, n, 2)
-        distance = np.sqrt((apart**2).sum(-1)) + 1e-12
-        overlap = np.maximum(needed - distance, 0)
-        np.fill_diagonal(overlap, 0)
-        if overlap.max() < 1e-4:
-            break
-        place = place + 0.4 * (apart / distance[..., None] * overlap[..., None]).sum(1)
-    return place
-
-
-def document_positions(theta: Array) -> Array:
-    """Place documents so that those with similar topics are near each other.
-
-    A random part of the documents is placed by t-SNE on the square roots of their shares, and each other document at
-    the mean of its nearest neighbours among these.
-
-    Args:
-        theta: (n, K) topic shares.
-
-    Returns:
-        (n, 2) float32 from 0 to 1.
-    """
-    n = len(theta)
-    roots = np.sqrt(theta.astype(np.float32))
-    if n < _FEWEST or theta.shape[1] < 2:
-        return _principal(roots)
-    chosen = np.sort(np.random.default_rng(0).permutation(n)[:_LANDMARKS])
-    marks = roots[chosen]
-    start = _principal(marks)
-    start = (start - 0.5) * 1e-4 / max(float(start[:, 0].std()), 1e-9)  # so small a spread is usual for t-SNE
-    start += 1e-6 * np.random.default_rng(0).standard_normal(start.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        placed = tsne(marks, 0, start, _STEPS)
-    if n == len(chosen):
-        return _scaled(placed)
-    places = np.empty((n, 2), np.float32)
-    squares = (marks**2).sum(1)
-    for first in range(0, n, _CHUNK):
-        distance = squares - 2 * roots[first : first + _CHUNK] @ marks.T  # up to a constant for each row
-        nearest = np.argpartition(distance, _NEIGHBOURS - 1, axis=1)[:, :_NEIGHBOURS]
-        by_distance = np.take_along_axis(distance, nearest, axis=1)
-        by_distance -= by_distance.min(axis=1, keepdims=True)
-        weights = np.exp(-by_distance / _WIDTH)
-        weights /= weights.sum(axis=1, keepdims=True)
-        places[first : first + _CHUNK] = (placed[nearest] * weights[..., None]).sum(1)
-    places[chosen] = placed
-    # Documents with the same neighbours would hide each other.
-    spread = _JITTER * float(np.abs(placed).max())
-    others = np.ones(n, bool)
-    others[chosen] = False
-    places[others] += spread * np.random.default_rng(1).standard_normal((int(others.sum()), 2))
-    return _scaled(places)
-
-
-def _principal(points: Array) -> Array:
-    """Return the first two principal components (n, 2), from 0 to 1."""
-    if len(points) == 0:
-        return np.zeros((0, 2), np.float32)
-    centred = points - points.mean(0)
-    _, vectors = np.linalg.eigh(centred.T @ centred)
-    axes = vectors[:, ::-1][:, :2]
-    axes = axes * np.where(np.take_along_axis(axes, np.abs(axes).argmax(0)[None], 0) > 0, 1, -1)
-    place = np.zeros((len(points), 2))
-    place[:, : axes.shape[1]] = centred @ axes
-    return _scaled(place)
-
-
-def _scaled(place: Array) -> Array:
-    return np.column_stack([_to_unit(place[:, axis]) for axis in range(2)]).astype(np.float32)
-
-
-def _to_unit(values: Array) -> Array:
-    low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-    scaled: Array = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
-    return scaled
-
-
-# The part of a page that finds the topics of a text: the model's inference, and the settings of its tokenizer.
-
-_LARGEST_ERROR = 0.01
-_CHECKED = 300  # documents
-
-
-def inference_part(topics: Topics) -> tuple[str, str]:
-    """Return the inference of the model, and its precision: "half", or "single" where half is not enough.
-
-    Raises:
-        InputError: the inference cannot be written as arrays, or does not give the model's theta.
-    """
-    inference = portable_inference(topics.model)
-    step = max(1, len(topics.documents) // _CHECKED)
-    counts, theta = topics.corpus.counts[::step], topics.documents.theta[::step]
-    if (halved := inference.halved()).error(counts, theta) <= _LARGEST_ERROR:
-        return _packed(halved), "half"
-    if inference.error(counts, theta) <= _LARGEST_ERROR:
-        return _packed(inference), "single"
-    raise InputError("the inference of this model cannot be repeated in a page with sufficient precision")
-
-
-def _packed(inference: PortableInference) -> str:
-    values: dict[str, Any] = {}
-    arrays: dict[str, Array] = {"average": inference.average}
-    if (encoder := inference.encoder) is not None:
-        values["encoder"] = {"input": encoder.input, "activation": encoder.activation}
-        arrays |= {
-            "weight": encoder.weight,
-            "bias": encoder.bias,
-            "hidden": encoder.hidden,
-            "hidden_bias": encoder.hidden_bias,
-        }
-        if encoder.input == "tfidf":
-            arrays["idf"] = encoder.idf
-    if (readout := inference.readout) is not None:
-        values["readout"] = {"link": readout.link, "floor": readout.floor}
-        arrays |= {"readout": readout.weight, "readout_bias": readout.bias}
-        if readout.gate is not None:
-            arrays |= {"gate": readout.gate[0], "gate_bias": readout.gate[1]}
-        if readout.smoothing is not None:
-            arrays["smoothing"] = readout.smoothing
-    if (given := inference.topics) is not None:
-        values["topics"] = {
-            "kind": given.kind,
-            "steps": given.steps,
-            "share": given.share,
-            "prior_tokens": given.prior_tokens,
-            "tolerance": given.tolerance,
-        }
-        arrays |= {"beta_t": given.beta_t, "alpha": given.alpha}
-    values["steps"] = []
-    for number, step in enumerate(inference.steps):
-        if isinstance(step, PortableRegroup):
-            values["steps"].append({"assign": step.assign.tolist(), "fewest": step.fewest})
-            arrays[f"average_{number}"] = step.average
-        else:
-            parts = step.parts
-            about = {"kind": parts.kind, "steps": parts.steps, "share": 0, "tolerance": parts.tolerance}
-            values["steps"].append({"topic": step.topic, "parts": about})
-            arrays[f"before_{number}"] = step.beta_t
-            arrays |= {f"beta_t_{number}": parts.beta_t, f"alpha_{number}": parts.alpha}
-    single = {name: array if array.dtype == np.float16 else array.astype(np.float32) for name, array in arrays.items()}
-    return pack(values, single)
-
-
-def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
-    """Return what the page needs to split texts as the tokenizer does, or nearly so.
-
-    Text that is written with spaces is split in the same way. Other text, and that of a tokenizer of the user's, is cut
-    by the longest words of the vocabulary.
-    """
-    if isinstance(tokenizer, Pretokenized):
-        return {"kind": "spaces", "stop_words": list(tokenizer.stop_words)}
-    if not isinstance(tokenizer, Tokenizer):  # a function of the user's, whose words may have capital letters
-        settings = {"min_length": 1, "keep_numbers": True, "strip_html": False, "elides": False}
-        return {"kind": "longest", "stop_words": list(tokenizer.stop_words), "folds": _folds()} | settings
-    return {
-        "kind": "longest" if tokenizer.is_segmented else "words",
-        "language": tokenizer.language,
-        "stop_words": list(tokenizer.stop_words),
-        "min_length": tokenizer.min_length,
-        "keep_numbers": tokenizer.keep_numbers,
-        "strip_html": tokenizer.strip_html,
-        "elides": tokenizer.elides,
-        "folds": _folds(),
-    }
-
-
-@cache
-def _folds() -> dict[str, str]:
-    """The letters whose casefolded form is not their lower case; browsers have the latter alone."""
-    letters = map(chr, range(0x80, 0x1E944))
-    return {
-        each: each.casefold()
-        for each in letters
-        if unicodedata.category(each)[0] == "L" and each.casefold() != each.lower()
-    }
-
-
-# How topics are related to each other, to times and to classes, in the form that the page shows.
-
-_MOST_CLASSES = 40
-_WORDS_OF_CLASS = 12
-
-
-def topic_tree(topics: Topics) -> Hierarchy:
-    """Return the tree of the topics and their distances."""
-    documents = topics.documents
-    return hierarchy(
-        topics.components, documents.theta, topics.word_counts, topics.vocabulary, empty=documents.empty, top_n=1
-    )
-
-
-def period_shares(topics: Topics) -> dict[str, Any] | None:
-    """Return the shares of topics by period and their trends, or None if no time is known."""
-    documents = topics.documents
-    if documents.times is None:
-        return None
-    try:
-        found = over_time(documents.theta, documents.times, empty=documents.empty)
-    except InputError:
-        return None
-    trends = [{"topic": each.topic, "slope": each.slope, "direction": each.direction} for each in found.trends]
-    return {"names": found.period_names, "unit": found.period, "trends": trends} | _rows(found.shares)
-
-
-def class_shares(topics: Topics) -> dict[str, Any] | None:
-    """Return the shares of topics by class and the words of each class, or None if no class is known.
-
-    Of many classes, those with the most documents are shown.
-    """
-    documents = topics.documents
-    if documents.labels is None:
-        return None
-    try:
-        groups, names = groups_of(documents.fields)
-    except InputError:
-        return None
-    sizes = np.bincount(groups[groups >= 0], minlength=len(names))
-    shown = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_CLASSES])
-    place = np.full(len(names) + 1, -1, np.intp)  # the last entry is that of no group
-    place[shown] = np.arange(len(shown))
-    names = [names[group] for group in shown.tolist()]
-    codes = place[groups]
-    known = np.where(documents.empty, -1, codes)
-    found = group_shares(documents.theta, known, len(names))
-    members = sp.csr_array(
-        (np.ones(int((codes >= 0).sum())), (codes[codes >= 0], np.flatnonzero(codes >= 0))),
-        shape=(len(names), len(codes)),
-    )
-    typical = words_of_groups(sp.csr_array(members @ topics.corpus.counts), topics.vocabulary, _WORDS_OF_CLASS)
-    words = [[word for word, *_ in row] for row in typical]
-    return {"names": names, "words": words} | _rows(found)
-
-
-def _rows(shares: GroupShares) -> dict[str, Any]:
-    """Return shares as rows of JSON; a row without documents, or without an interval, is null."""
-    return {
-        "mean": _plain(shares.mean),
-        "low": _plain(shares.low),
-        "high": _plain(shares.high),
-        "documents": shares.n_docs.tolist(),
-    }
-
-
-def _plain(values: Array) -> list[list[float] | None]:
-    rounded = values.round(5)
-    return [row if np.isfinite(row).all() else None for row in rounded.tolist()]
-
-
-# The data of a page: what the views show, in parts that the page reads when it needs them.
-#
-# The part "core" has all that is shown first. "documents" has the topics, the position, the class and the time of each
-# document, "texts" their texts, "words" the topics as distributions over words, and "inference" the model's encoder.
 
 logger = logging.getLogger("topicloom")
 
+Array = npt.NDArray[Any]
+
+SCRIPT, STYLE, LICENCES = "explorer.js", "explorer.css", "explorer.licences.md"
 MOST_DOCUMENTS = 100_000
+
+# What the page shows of each topic and document.
+_WORDS_OF_TOPIC = 30
+_WORDS_OF_CLASS = 12
+_WORDS_OF_DOCUMENT = 40  # where the text of a document is not known, but its counts are
 _LARGEST_SHARES = 10  # of a document; further ones are left out
 _SMALLEST_SHARE = 0.01
-_WORDS_OF_TOPIC = 30
-_WORDS_OF_DOCUMENT = 40  # where the text of a document is not known, but its counts are
-_TEXT_BYTES = 24_000_000  # of all texts together; longer ones are cut
-_LENGTHS = (20_000, 10_000, 5_000, 3_000, 2_000, 1_500, 1_000, 700, 500, 350, 240, 160, 100, 60, 30)
+_MOST_CLASSES = 40
+_TEXT_BYTES = 24_000_000  # of all texts together; longer ones are cut to the first of these lengths that fits
+_TEXT_LENGTHS = (20_000, 10_000, 5_000, 3_000, 2_000, 1_500, 1_000, 700, 500, 350, 240, 160, 100, 60, 30)
+
+# The model's inference in the page.
+_LARGEST_ERROR = 0.01  # of a topic share
+_CHECKED_DOCUMENTS = 300
+
+# Positions on maps.
+_LANDMARKS = 1200  # documents that t-SNE places; the others are placed among them
+_NEIGHBOURS = 5  # landmarks by which another document is placed
+_NEIGHBOUR_WIDTH = 0.02  # of the weights of neighbours, as a squared distance between square roots of shares
+_TSNE_STEPS = 350  # more change little on a map of this size
+_FEWEST_FOR_TSNE = 12  # documents; fewer are placed by their principal components
+_DOCUMENTS_AT_ONCE = 4096
+_JITTER = 0.004  # of documents that are placed among others, as a share of the map
+_CIRCLE_GAP = 1.06  # between the centres of two circles, in sums of their radii
+_MOST_CIRCLE_MOVES = 300  # of overlapping circles
+_GOLDEN_ANGLE = 2.399963  # in radians; its multiples are spread evenly over the circle
+
+# The binary format.
+_ARRAY_TYPES = {"u1": np.uint8, "u2": np.uint16, "i4": np.int32, "f2": np.float16, "f4": np.float32, "f8": np.float64}
+_STORED_IN_PLANES = {"u2", "i4", "f2", "f4"}
+_COMPRESSION_LEVEL = 6
 
 
 @dataclass(frozen=True)
@@ -431,6 +99,82 @@ class PageOptions:
     api: str | None = None
     version: str | None = None
     infer: bool = True
+
+
+def explorer_page(topics: Topics, options: PageOptions | None = None, metrics: Mapping[str, Any] | None = None) -> str:
+    """Return the page of topics as HTML.
+
+    Args:
+        topics: the topics of a model together with documents.
+        options: what the page contains.
+        metrics: the contents of metrics.json, for the measures of a run.
+    """
+    options = options or PageOptions()
+    return _html(page_parts(topics, options, metrics), options)
+
+
+def write_page(
+    path: str | Path, topics: Topics, options: PageOptions | None = None, metrics: Mapping[str, Any] | None = None
+) -> int:
+    """Write the page of topics, and return its size in bytes.
+
+    Args:
+        path: an .html file.
+        topics, options, metrics: as for `explorer_page`.
+    """
+    whole = explorer_page(topics, options, metrics).encode("utf-8", "replace")
+    with atomic_file(Path(path)) as temporary:
+        temporary.write_bytes(whole)
+    return len(whole)
+
+
+def _html(parts: Mapping[str, str], options: PageOptions) -> str:
+    script, style = _asset(SCRIPT), _asset(STYLE)
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src '{_digest(script)}'",
+            f"style-src '{_digest(style)}'",
+            "img-src data:",
+            *(["connect-src 'self'"] if options.api is not None else []),
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    data = "\n".join(f'<script type="text/plain" id="part-{name}">{part}</script>' for name, part in parts.items())
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{as_markup(options.title or "topicloom")}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript. 此页面需要 JavaScript。</noscript>
+{data}
+<script type="text/plain" id="licences">{_asset(LICENCES)}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _asset(name: str) -> str:
+    """Return a file of the bundle, which `make explorer` builds from explorer/."""
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+# The data of the page.
 
 
 def page_parts(topics: Topics, options: PageOptions, metrics: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -464,7 +208,7 @@ def _core_part(
     topics: Topics, options: PageOptions, metrics: Mapping[str, Any], n_shown: int, notes: Mapping[str, Any]
 ) -> str:
     documents, corpus = topics.documents, topics.corpus
-    tree = topic_tree(topics)
+    tree = topics.hierarchy(n_words=1)
     shares = topics.shares.astype(np.float32)
     main = np.bincount([k for k in documents.main_topics if k is not None], minlength=topics.n_topics)
     digest = hashlib.sha256(topics.components.tobytes()).hexdigest()[:16]
@@ -571,10 +315,10 @@ def _texts_part(topics: Topics, chosen: Array) -> tuple[str, int | None, str]:
     sizes = np.array([len(text.encode()) for text in texts], dtype=np.int64)
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     cut = None
-    if len(texts) and (lengths.max() > _LENGTHS[0] or sizes.sum() > _TEXT_BYTES):
+    if len(texts) and (lengths.max() > _TEXT_LENGTHS[0] or sizes.sum() > _TEXT_BYTES):
         per_character = sizes.sum() / max(int(lengths.sum()), 1)
-        fitting = (n for n in _LENGTHS if np.minimum(lengths, n).sum() * per_character <= _TEXT_BYTES)
-        cut = next(fitting, _LENGTHS[-1])
+        fitting = (n for n in _TEXT_LENGTHS if np.minimum(lengths, n).sum() * per_character <= _TEXT_BYTES)
+        cut = next(fitting, _TEXT_LENGTHS[-1])
         texts = [text if len(text) <= cut else text[:cut] + "…" for text in texts]
     return pack({"texts": texts}), cut, kind
 
@@ -597,8 +341,6 @@ def _texts(topics: Topics, rows: Sequence[int]) -> tuple[list[str], str]:
 
 def _quality(metrics: Mapping[str, Any], model: Any) -> dict[str, Any]:
     """The measures of a run and its history, as far as they are finite numbers."""
-    from ...metrics.catalogue import CATALOGUE
-
     found = {}
     evaluations = metrics.get("evaluations")
     given = evaluations.get("training", {}).get("measures", {}) if isinstance(evaluations, dict) else {}
@@ -627,77 +369,332 @@ def _finite(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
 
 
-SCRIPT, STYLE, LICENCES = "explorer.js", "explorer.css", "explorer.licences.md"
+# Topics in relation to each other, to times and to classes.
 
 
-def explorer_page(topics: Topics, options: PageOptions | None = None, metrics: Mapping[str, Any] | None = None) -> str:
-    """Return the page of topics as HTML.
+def period_shares(topics: Topics) -> dict[str, Any] | None:
+    """Return the shares of topics by period and their trends, or None if no time is known."""
+    documents = topics.documents
+    if documents.times is None:
+        return None
+    try:
+        found = over_time(documents.theta, documents.times, empty=documents.empty)
+    except InputError:
+        return None
+    trends = [{"topic": each.topic, "slope": each.slope, "direction": each.direction} for each in found.trends]
+    return {"names": found.period_names, "unit": found.period, "trends": trends} | _rows(found.shares)
 
-    Args:
-        topics: the topics of a model together with documents.
-        options: what the page contains.
-        metrics: the contents of metrics.json, for the measures of a run.
+
+def class_shares(topics: Topics) -> dict[str, Any] | None:
+    """Return the shares of topics by class and the words of each class, or None if no class is known.
+
+    Of many classes, those with the most documents are shown.
     """
-    options = options or PageOptions()
-    return _html(page_parts(topics, options, metrics), options)
-
-
-def write_page(
-    path: str | Path, topics: Topics, options: PageOptions | None = None, metrics: Mapping[str, Any] | None = None
-) -> int:
-    """Write the page of topics, and return its size in bytes.
-
-    Args:
-        path: an .html file.
-        topics, options, metrics: as for `explorer_page`.
-    """
-    whole = explorer_page(topics, options, metrics).encode("utf-8", "replace")
-    with atomic_file(Path(path)) as temporary:
-        temporary.write_bytes(whole)
-    return len(whole)
-
-
-def _html(parts: Mapping[str, str], options: PageOptions) -> str:
-    script, style = _asset(SCRIPT), _asset(STYLE)
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src '{_digest(script)}'",
-            f"style-src '{_digest(style)}'",
-            "img-src data:",
-            *(["connect-src 'self'"] if options.api is not None else []),
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
+    documents = topics.documents
+    if documents.labels is None:
+        return None
+    try:
+        groups, names = groups_of(documents.fields)
+    except InputError:
+        return None
+    sizes = np.bincount(groups[groups >= 0], minlength=len(names))
+    shown = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_CLASSES])
+    place = np.full(len(names) + 1, -1, np.intp)  # the last entry is that of no group
+    place[shown] = np.arange(len(shown))
+    names = [names[group] for group in shown.tolist()]
+    codes = place[groups]
+    known = np.where(documents.empty, -1, codes)
+    found = group_shares(documents.theta, known, len(names))
+    members = sp.csr_array(
+        (np.ones(int((codes >= 0).sum())), (codes[codes >= 0], np.flatnonzero(codes >= 0))),
+        shape=(len(names), len(codes)),
     )
-    data = "\n".join(f'<script type="text/plain" id="part-{name}">{part}</script>' for name, part in parts.items())
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>{as_markup(options.title or "topicloom")}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<div id="app"></div>
-<noscript>This page needs JavaScript. 此页面需要 JavaScript。</noscript>
-{data}
-<script type="text/plain" id="licences">{_asset(LICENCES)}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+    typical = words_of_groups(sp.csr_array(members @ topics.corpus.counts), topics.vocabulary, _WORDS_OF_CLASS)
+    words = [[word for word, *_ in row] for row in typical]
+    return {"names": names, "words": words} | _rows(found)
 
 
-def _asset(name: str) -> str:
-    """Return a file of the bundle, which `make explorer` builds from explorer/."""
-    return (files(__package__) / name).read_text(encoding="utf-8")
+def _rows(shares: GroupShares) -> dict[str, Any]:
+    """Return shares as rows of JSON; a row without documents, or without an interval, is null."""
+    return {
+        "mean": _plain(shares.mean),
+        "low": _plain(shares.low),
+        "high": _plain(shares.high),
+        "documents": shares.n_docs.tolist(),
+    }
 
 
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+def _plain(values: Array) -> list[list[float] | None]:
+    rounded = values.round(5)
+    return [row if np.isfinite(row).all() else None for row in rounded.tolist()]
+
+
+# The inference of the model, and the settings of its tokenizer, for texts that are typed in.
+
+
+def inference_part(topics: Topics) -> tuple[str, str]:
+    """Return the inference of the model, and its precision: "half", or "single" where half is not enough.
+
+    Raises:
+        InputError: the inference cannot be written as arrays, or does not give the model's theta.
+    """
+    from ...models.portable import portable_inference
+
+    inference = portable_inference(topics.model)
+    step = max(1, len(topics.documents) // _CHECKED_DOCUMENTS)
+    counts, theta = topics.corpus.counts[::step], topics.documents.theta[::step]
+    if (halved := inference.halved()).error(counts, theta) <= _LARGEST_ERROR:
+        return _packed(halved), "half"
+    if inference.error(counts, theta) <= _LARGEST_ERROR:
+        return _packed(inference), "single"
+    raise InputError("the inference of this model cannot be repeated in a page with sufficient precision")
+
+
+def _packed(inference: PortableInference) -> str:
+    from ...models.portable import PortableRegroup
+
+    values: dict[str, Any] = {}
+    arrays: dict[str, Array] = {"average": inference.average}
+    if (encoder := inference.encoder) is not None:
+        values["encoder"] = {"input": encoder.input, "activation": encoder.activation}
+        arrays |= {
+            "weight": encoder.weight,
+            "bias": encoder.bias,
+            "hidden": encoder.hidden,
+            "hidden_bias": encoder.hidden_bias,
+        }
+        if encoder.input == "tfidf":
+            arrays["idf"] = encoder.idf
+    if (readout := inference.readout) is not None:
+        values["readout"] = {"link": readout.link, "floor": readout.floor}
+        arrays |= {"readout": readout.weight, "readout_bias": readout.bias}
+        if readout.gate is not None:
+            arrays |= {"gate": readout.gate[0], "gate_bias": readout.gate[1]}
+        if readout.smoothing is not None:
+            arrays["smoothing"] = readout.smoothing
+    if (given := inference.topics) is not None:
+        values["topics"] = {
+            "kind": given.kind,
+            "steps": given.steps,
+            "share": given.share,
+            "prior_tokens": given.prior_tokens,
+            "tolerance": given.tolerance,
+        }
+        arrays |= {"beta_t": given.beta_t, "alpha": given.alpha}
+    values["steps"] = []
+    for number, step in enumerate(inference.steps):
+        if isinstance(step, PortableRegroup):
+            values["steps"].append({"assign": step.assign.tolist(), "fewest": step.fewest})
+            arrays[f"average_{number}"] = step.average
+        else:
+            parts = step.parts
+            about = {"kind": parts.kind, "steps": parts.steps, "share": 0, "tolerance": parts.tolerance}
+            values["steps"].append({"topic": step.topic, "parts": about})
+            arrays[f"before_{number}"] = step.beta_t
+            arrays |= {f"beta_t_{number}": parts.beta_t, f"alpha_{number}": parts.alpha}
+    single = {name: array if array.dtype == np.float16 else array.astype(np.float32) for name, array in arrays.items()}
+    return pack(values, single)
+
+
+def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
+    """Return what the page needs to split texts as the tokenizer does, or nearly so.
+
+    Text that is written with spaces is split in the same way. Other text, and that of a tokenizer of the user's, is cut
+    by the longest words of the vocabulary.
+    """
+    if isinstance(tokenizer, Pretokenized):
+        return {"kind": "spaces", "stop_words": list(tokenizer.stop_words)}
+    if not isinstance(tokenizer, Tokenizer):  # a function of the user's, whose words may have capital letters
+        settings = {"min_length": 1, "keep_numbers": True, "strip_html": False, "elides": False}
+        return {"kind": "longest", "stop_words": list(tokenizer.stop_words), "folds": _folds()} | settings
+    return {
+        "kind": "longest" if tokenizer.is_segmented else "words",
+        "language": tokenizer.language,
+        "stop_words": list(tokenizer.stop_words),
+        "min_length": tokenizer.min_length,
+        "keep_numbers": tokenizer.keep_numbers,
+        "strip_html": tokenizer.strip_html,
+        "elides": tokenizer.elides,
+        "folds": _folds(),
+    }
+
+
+@cache
+def _folds() -> dict[str, str]:
+    """The letters whose casefolded form is not their lower case; browsers have the latter alone."""
+    letters = map(chr, range(0x80, 0x1E944))
+    return {
+        each: each.casefold()
+        for each in letters
+        if unicodedata.category(each)[0] == "L" and each.casefold() != each.lower()
+    }
+
+
+# Positions of topics and documents on maps. Equal inputs give equal maps.
+
+
+def topic_positions(distances: Array, shares: Array) -> Array:
+    """Place topics by classical scaling of their distances, so that circles of their shares hardly overlap.
+
+    Args:
+        distances: (K, K).
+        shares: (K,) the shares of the topics.
+
+    Returns:
+        (K, 2) positions and (K,) radii as one array (K, 3), within the unit square.
+    """
+    n = len(distances)
+    radii = 0.5 * np.sqrt(np.maximum(shares, 1e-4) / max(float(shares.sum()), 1e-9) / np.pi)
+    centred = distances**2 - (distances**2).mean(0) - (distances**2).mean(1)[:, None] + (distances**2).mean()
+    values, vectors = np.linalg.eigh(-0.5 * centred)
+    place = np.zeros((n, 2))
+    for axis in range(min(2, n)):
+        vector = vectors[:, -1 - axis]
+        vector = vector * (1 if vector[np.abs(vector).argmax()] > 0 else -1)
+        place[:, axis] = vector * np.sqrt(max(values[-1 - axis], 0.0))
+    # Few topics are far from all others; ranks in part keep the rest from being crowded in the middle.
+    for axis in range(2):
+        ranks = np.argsort(np.argsort(place[:, axis], kind="stable"), kind="stable") / max(n - 1, 1)
+        place[:, axis] = 0.5 * _to_unit(place[:, axis]) + 0.5 * ranks
+    place = _apart(place, radii)
+    low, high = (place - radii[:, None]).min(0), (place + radii[:, None]).max(0)
+    scale = 1 / max(float((high - low).max()), 1e-9)
+    place = (place - low) * scale + (1 - (high - low) * scale) / 2
+    return np.column_stack([place, radii * scale]).astype(np.float32)
+
+
+def _apart(place: Array, radii: Array) -> Array:
+    """Move circles apart where they overlap, each as little as possible."""
+    n = len(place)
+    if n < 2:
+        return place
+    needed = (radii[:, None] + radii) * _CIRCLE_GAP
+    angle = np.arange(n) * _GOLDEN_ANGLE  # directions for circles with the same centre
+    place = place + 1e-6 * np.column_stack([np.cos(angle), np.sin(angle)])
+    for _ in range(_MOST_CIRCLE_MOVES):
+        apart = place[:, None] - place  # (n, n, 2)
+        distance = np.sqrt((apart**2).sum(-1)) + 1e-12
+        overlap = np.maximum(needed - distance, 0)
+        np.fill_diagonal(overlap, 0)
+        if overlap.max() < 1e-4:
+            break
+        place = place + 0.4 * (apart / distance[..., None] * overlap[..., None]).sum(1)
+    return place
+
+
+def document_positions(theta: Array) -> Array:
+    """Place documents so that those with similar topics are near each other.
+
+    A random part of the documents is placed by t-SNE on the square roots of their shares, and each other document at
+    the mean of its nearest neighbours among these.
+
+    Args:
+        theta: (n, K) topic shares.
+
+    Returns:
+        (n, 2) float32 from 0 to 1.
+    """
+    n = len(theta)
+    roots = np.sqrt(theta.astype(np.float32))
+    if n < _FEWEST_FOR_TSNE or theta.shape[1] < 2:
+        return _principal(roots)
+    chosen = np.sort(np.random.default_rng(0).permutation(n)[:_LANDMARKS])
+    marks = roots[chosen]
+    start = _principal(marks)
+    start = (start - 0.5) * 1e-4 / max(float(start[:, 0].std()), 1e-9)  # so small a spread is usual for t-SNE
+    start += 1e-6 * np.random.default_rng(0).standard_normal(start.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        placed = tsne(marks, 0, start, _TSNE_STEPS)
+    if n == len(chosen):
+        return _scaled(placed)
+    places = np.empty((n, 2), np.float32)
+    squares = (marks**2).sum(1)
+    for first in range(0, n, _DOCUMENTS_AT_ONCE):
+        distance = squares - 2 * roots[first : first + _DOCUMENTS_AT_ONCE] @ marks.T  # up to a constant for each row
+        nearest = np.argpartition(distance, _NEIGHBOURS - 1, axis=1)[:, :_NEIGHBOURS]
+        by_distance = np.take_along_axis(distance, nearest, axis=1)
+        by_distance -= by_distance.min(axis=1, keepdims=True)
+        weights = np.exp(-by_distance / _NEIGHBOUR_WIDTH)
+        weights /= weights.sum(axis=1, keepdims=True)
+        places[first : first + _DOCUMENTS_AT_ONCE] = (placed[nearest] * weights[..., None]).sum(1)
+    places[chosen] = placed
+    # Documents with the same neighbours would hide each other.
+    spread = _JITTER * float(np.abs(placed).max())
+    others = np.ones(n, bool)
+    others[chosen] = False
+    places[others] += spread * np.random.default_rng(1).standard_normal((int(others.sum()), 2))
+    return _scaled(places)
+
+
+def _principal(points: Array) -> Array:
+    """Return the first two principal components (n, 2), from 0 to 1."""
+    if len(points) == 0:
+        return np.zeros((0, 2), np.float32)
+    centred = points - points.mean(0)
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    axes = vectors[:, ::-1][:, :2]
+    axes = axes * np.where(np.take_along_axis(axes, np.abs(axes).argmax(0)[None], 0) > 0, 1, -1)
+    place = np.zeros((len(points), 2))
+    place[:, : axes.shape[1]] = centred @ axes
+    return _scaled(place)
+
+
+def _scaled(place: Array) -> Array:
+    return np.column_stack([_to_unit(place[:, axis]) for axis in range(2)]).astype(np.float32)
+
+
+def _to_unit(values: Array) -> Array:
+    low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+    scaled: Array = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
+    return scaled
+
+
+# The binary format of the data: named arrays and JSON values, deflated and in base64.
+#
+# A part is an unsigned 32-bit length, as many bytes of JSON, and the arrays, each of which starts at a multiple of
+# eight bytes. All numbers are little-endian. Under "arrays", the JSON has the type, the shape and the offset of each
+# array. Arrays of two or four bytes an element are stored in planes, first all lowest bytes and then the next ones,
+# because the planes of exponents deflate well.
+
+
+def pack(values: Mapping[str, Any], arrays: Mapping[str, Array] | None = None) -> str:
+    """Return a part as text: values that JSON knows, and arrays of the types u1, u2, i4, f2, f4 and f8.
+
+    Raises:
+        TypeError: an array is of another type.
+    """
+    described, blocks, offset = {}, [], 0
+    for name, array in (arrays or {}).items():
+        kind = f"{array.dtype.kind}{array.dtype.itemsize}"
+        if kind not in _ARRAY_TYPES:
+            raise TypeError(f"the array {name!r} is of type {array.dtype}")
+        data = np.ascontiguousarray(array, dtype=np.dtype(_ARRAY_TYPES[kind]).newbyteorder("<"))
+        block = data.tobytes()
+        if kind in _STORED_IN_PLANES:
+            block = np.frombuffer(block, np.uint8).reshape(-1, data.dtype.itemsize).T.tobytes()
+        described[name] = {"type": kind, "shape": list(array.shape), "offset": offset}
+        blocks.append(block + bytes(-len(block) % 8))
+        offset += len(blocks[-1])
+    text = json.dumps({**values, "arrays": described}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    head = text.encode("utf-8", "replace")
+    head += b" " * (-(4 + len(head)) % 8)
+    whole = len(head).to_bytes(4, "little") + head + b"".join(blocks)
+    return base64.b64encode(zlib.compress(whole, _COMPRESSION_LEVEL)).decode("ascii")
+
+
+def unpack(part: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the values and the arrays of a part that `pack` made."""
+    whole = zlib.decompress(base64.b64decode(part))
+    length = int.from_bytes(whole[:4], "little")
+    values = json.loads(whole[4 : 4 + length])
+    arrays = {}
+    for name, about in values.pop("arrays").items():
+        kind = np.dtype(_ARRAY_TYPES[about["type"]]).newbyteorder("<")
+        size = int(np.prod(about["shape"], dtype=np.int64)) * kind.itemsize
+        start = 4 + length + about["offset"]
+        block = whole[start : start + size]
+        if about["type"] in _STORED_IN_PLANES:
+            block = np.frombuffer(block, np.uint8).reshape(kind.itemsize, -1).T.tobytes()
+        arrays[name] = np.frombuffer(block, kind).reshape(about["shape"])
+    return values, arrays

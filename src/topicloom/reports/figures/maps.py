@@ -20,9 +20,13 @@ from ...errors import InputError
 from ..fonts import LATIN_FONT, fonts_for
 from .style import BLACK, GREY, LIGHT, MARGIN, colours_of, darker, noted, shortened
 
+_MAP_SIZE = (9.0, 6.6)  # inches
+_STAR_SIZE = 9.5  # of a topic, in typographic points
+_SMALL_GROUP = 16  # the radius in typographic points of a group that its name would cover
+_MANY_POINTS = 2000  # more are drawn as an image, so that vector files stay small
 # Labels that do not cover each other.
-
-_NEAR, _FAR, _DIRECTIONS = 4, 14, 16  # rings and directions around a point that are tried
+_FEW_LABELS, _MOST_LABELS = 25, 100  # a few are larger
+_NEAR_RINGS, _ALL_RINGS, _DIRECTIONS = 4, 14, 16  # around a point, in which a label looks for room
 _PADDING = 1.5  # pixels around a label
 _LINE_POINTS = 12  # of a line, which later labels do not cover if they find other room
 
@@ -78,8 +82,8 @@ class Labels:
         """
         x, y = self.axes.transData.transform(np.asarray(point, np.float64))
         pixels = None if gap is None else gap * self.renderer.dpi / 72 + _PADDING
-        attempts = [(text, range(_NEAR)) for text in texts]
-        attempts += [(text, range(_NEAR, _FAR)) for text in reversed(texts)] * far
+        attempts = [(text, range(_NEAR_RINGS)) for text in texts]
+        attempts += [(text, range(_NEAR_RINGS, _ALL_RINGS)) for text in reversed(texts)] * far
         for text, rings in attempts:
             artist = self._text(text, colour, size, bold)
             extent = artist.get_window_extent(self.renderer)
@@ -150,13 +154,6 @@ def _places(width: float, height: float, gap: float | None, rings: range) -> npt
     return np.array(found)
 
 
-_SIZE = (9.0, 6.6)  # inches
-_FEW_LABELS, _MOST_LABELS = 25, 100  # a few are larger
-_STAR = 9.5  # points, the size of a topic's star
-_SMALL_GROUP = 16  # points, the radius of a group that its name would cover
-_MANY = 2000  # points; more are drawn as an image, so that vector files stay small
-
-
 def document_map(
     points: npt.ArrayLike,
     groups: npt.ArrayLike,
@@ -192,7 +189,7 @@ def document_map(
     in_turn = np.random.default_rng(0).permutation(len(places))  # so that no group covers all others
     x, y = places[in_turn].T
     size = float(np.clip(16_000 / max(1, len(places)), 3, 30))
-    axes.scatter(x, y, size, colours[members[in_turn]], alpha=0.7, linewidths=0, rasterized=len(places) > _MANY)
+    axes.scatter(x, y, size, colours[members[in_turn]], alpha=0.7, linewidths=0, rasterized=len(places) > _MANY_POINTS)
     placed = Labels(axes, fonts)
     sizes = np.bincount(members[members >= 0], minlength=len(names))
     few = bool((sizes > 0).sum() <= _FEW_LABELS)
@@ -243,14 +240,14 @@ def word_map(
     colours = np.array(colours_of(len(names), order))
     axes.scatter(places[:, 0], places[:, 1], 9, colours[topics], alpha=0.7, linewidths=0)
     axes.scatter(
-        centres[:, 0], centres[:, 1], _STAR**2, colours, marker="*", edgecolors="white", linewidths=0.6, zorder=3
+        centres[:, 0], centres[:, 1], _STAR_SIZE**2, colours, marker="*", edgecolors="white", linewidths=0.6, zorder=3
     )
     labels = Labels(axes, fonts)
-    labels.keep_free(centres, _STAR / 2)
+    labels.keep_free(centres, _STAR_SIZE / 2)
     labels.avoid(places)
     for topic, name in enumerate(shown):
         texts = (name, _short(name))
-        labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=8, bold=True, gap=_STAR / 2 + 1)
+        labels.add(centres[topic], texts, colour=darker(str(colours[topic])), size=8, bold=True, gap=_STAR_SIZE / 2 + 1)
     for place, word, topic in zip(places, words, topics, strict=True):
         labels.add(place, [word], colour=darker(str(colours[topic])), size=7, gap=2.5, far=False)
     return figure
@@ -264,7 +261,7 @@ def _plane(
     The panel has room around the points (n, 2), and no ticks, because their numbers would mean nothing.
     """
     fonts = fonts_for([*texts, title, note], font)
-    figure = noted(*_SIZE, note, top=0.3 if title else MARGIN, fonts=fonts)
+    figure = noted(*_MAP_SIZE, note, top=0.3 if title else MARGIN, fonts=fonts)
     axes = figure.add_subplot()
     low, high = (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.zeros(2))
     room = 0.06 * np.where(high > low, high - low, max(1.0, float((high - low).max())))
@@ -294,7 +291,7 @@ def _short(name: str) -> str:
 def _centre(places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the point with the most others around it. The mean of a group in two parts would lie between them."""
     spread = float(np.sqrt(places.var(axis=0).sum())) or 1.0
-    seen = places if len(places) <= _MANY else places[:: len(places) // _MANY + 1]
+    seen = places if len(places) <= _MANY_POINTS else places[:: len(places) // _MANY_POINTS + 1]
     counts = cKDTree(places).query_ball_point(seen, 0.5 * spread, return_length=True)
     nearby = places[cKDTree(places).query_ball_point(seen[int(np.argmax(counts))], 0.5 * spread)]
     middle: npt.NDArray[np.float64] = nearby.mean(axis=0)

@@ -23,12 +23,19 @@ if TYPE_CHECKING:
     from ...models.inference import Interpolation
 
 
-# How many topics documents have: their shares by rank, the topics above thresholds, and the entropy.
-
+# How many topics documents have.
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2)
 _MOST_RANKS = 10
 _COUNTS = ("0", "1", "2", "3", "4", "5+")
-_SHADES = ("#e6e6e6", "#1d3f60", "#2f5d8a", "#6d97c0", "#a9c5e0", "#d9e6f2")
+_COUNT_COLOURS = ("#e6e6e6", "#1d3f60", "#2f5d8a", "#6d97c0", "#a9c5e0", "#d9e6f2")
+# The triangle of three topics.
+_CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
+_TRIANGLES_IN_A_ROW = 4
+# The path between two documents.
+_STEP_WIDTH, _LEFT_MARGIN, _LEGEND_WIDTH = 1.12, 0.5, 2.4  # inches
+_BARS_HEIGHT, _WORD_HEIGHT, _TITLES_HEIGHT = 1.9, 0.17, 0.62  # inches
+_LEAST_COLOURED_SHARE = 0.05  # that a topic has at some step; topics with less are grey
+_MOST_COLOURED_TOPICS = 10
 
 
 def sparsity(
@@ -94,7 +101,9 @@ def _draw_counts(axes: Axes, shares: npt.NDArray[np.float64], thresholds: Sequen
         parts = np.bincount(found, minlength=len(_COUNTS)) / len(shares)
         start = 0.0
         for count, part in enumerate(parts.tolist()):
-            axes.barh(place, part, left=start, color=_SHADES[count], height=0.72, edgecolor="white", linewidth=0.5)
+            axes.barh(
+                place, part, left=start, color=_COUNT_COLOURS[count], height=0.72, edgecolor="white", linewidth=0.5
+            )
             if part > 0.07:
                 colour = "white" if count in (1, 2) else BLACK
                 axes.text(start + part / 2, place, _COUNTS[count], ha="center", va="center", color=colour, fontsize=8)
@@ -131,12 +140,6 @@ def _draw_entropy(axes: Axes, numbers: npt.NDArray[np.float64], n_topics: int, l
     axes.set_ylabel(words.DOCUMENTS(language))
 
 
-# Draws from Dirichlet distributions on the triangle of three topics.
-
-_CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
-_COLUMNS = 4
-
-
 def simplex(
     alphas: Sequence[float | Sequence[float]] = (0.1, 0.5, 1, 10),
     n_documents: int = 500,
@@ -164,7 +167,7 @@ def simplex(
         raise SettingError(f"`n_documents={n_documents}` should be a whole number from 1")
     language = label_language(language, font)
     generator = np.random.default_rng(random_state)
-    columns = min(_COLUMNS, len(parameters))
+    columns = min(_TRIANGLES_IN_A_ROW, len(parameters))
     rows = math.ceil(len(parameters) / columns)
     figure = noted(max(5.0, 2.7 * columns), 2.75 * rows, SIMPLEX(language))
     figure.subplots_adjust(wspace=0.1, hspace=0.2)
@@ -207,11 +210,6 @@ def _three(alpha: float | Sequence[float]) -> npt.NDArray[np.float64]:
     return np.broadcast_to(values, 3).copy()
 
 
-_STEP, _LEFT, _NAMES = 1.12, 0.5, 2.4  # inches: the width of a step, and what is left and right of them
-_BARS, _WORD, _TITLES = 1.9, 0.17, 0.62  # inches: heights of the bars, of a word and of the titles
-_LEAST, _MOST = 0.05, 10  # the share that a topic needs at some step to have a colour; so many topics at most
-
-
 def interpolation_strip(
     path: Interpolation,
     names: Sequence[str],
@@ -237,25 +235,25 @@ def interpolation_strip(
     language = label_language(language, font)
     titles = titles or (_title(path, 0, language), _title(path, 1, language))
     most = path.theta.max(axis=0)  # (K,)
-    shown = [topic for topic in np.argsort(-most, kind="stable")[:_MOST].tolist() if most[topic] >= _LEAST]
+    largest = np.argsort(-most, kind="stable")[:_MOST_COLOURED_TOPICS].tolist()
+    shown = [topic for topic in largest if most[topic] >= _LEAST_COLOURED_SHARE]
     shown.sort(key=lambda topic: float((path.theta[:, topic] * path.positions).sum() / path.theta[:, topic].sum()))
     colours = dict(zip(shown, colours_of(len(shown)), strict=True))
     labels = [shortened(names[topic], 32) for topic in shown]
     used = (*labels, *titles, *characters(language), *(word for words in path.words for word in words))
     fonts = fonts_for(used, font)
-    width = _LEFT + _STEP * steps + _NAMES
-    figure = noted(width, _TITLES + _BARS + 0.25 + _WORD * n_words, INTERPOLATION(language), fonts=fonts)
+    width = _LEFT_MARGIN + _STEP_WIDTH * steps + _LEGEND_WIDTH
+    to_bars, words_height = _TITLES_HEIGHT + _BARS_HEIGHT, _WORD_HEIGHT * n_words
+    figure = noted(width, to_bars + 0.25 + words_height, INTERPOLATION(language), fonts=fonts)
     height = figure.get_figheight()
-    strip = (_LEFT / width, _STEP * steps / width)
-    bars = figure.add_axes((strip[0], 1 - (_TITLES + _BARS) / height, strip[1], _BARS / height))
-    below = figure.add_axes(
-        (strip[0], 1 - (_TITLES + _BARS + 0.22 + _WORD * n_words) / height, strip[1], _WORD * n_words / height)
-    )
+    left, across = _LEFT_MARGIN / width, _STEP_WIDTH * steps / width
+    bars = figure.add_axes((left, 1 - to_bars / height, across, _BARS_HEIGHT / height))
+    below = figure.add_axes((left, 1 - (to_bars + 0.22 + words_height) / height, across, words_height / height))
     _draw_bars(bars, path, shown, labels, colours, fonts, OTHER_TOPICS(language))
     for side, title in enumerate(titles):
-        letter = "AB"[side]
+        shown_title = shortened(title, int(12 * (width - _LEFT_MARGIN)))
         figure.text(
-            _LEFT / width, 1 - (0.12 + 0.2 * side) / height, f"{letter}  {shortened(title, int(12 * (width - _LEFT)))}",
+            left, 1 - (0.12 + 0.2 * side) / height, f"{'AB'[side]}  {shown_title}",
             va="top", fontsize=9, color=BLACK, fontfamily=fonts, parse_math=False,
         )  # fmt: skip
     below.set_xlim(-0.5, steps - 0.5)

@@ -19,8 +19,10 @@ from ..fonts import fonts_for, label_language
 from ..wording import OTHER_TOPICS, OTHERS_LEFT_OUT, PANELS_DIFFER, Language, characters, joined
 from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, noted, shortened
 
-_COLUMNS, _PANEL = 5, (2.3, 1.55)  # of a page; inches
-_MOST_PANELS, _MOST_LAYERS = 40, 12
+_MOST_COLUMNS, _MOST_PANELS = 5, 40  # of a page
+_PANEL_SIZE = (2.3, 1.55)  # inches
+_MOST_LAYERS = 12  # of a stream
+_LARGEST_REST = 0.6  # the share of all other topics from which their layer would hide the rest
 # How dates are written; months have names in English, and numbers in Chinese.
 _DATES: dict[Language, dict[str, Any]] = {
     "en": {},
@@ -30,7 +32,6 @@ _DATES: dict[Language, dict[str, Any]] = {
         "offset_formats": ["", "", "%Y", "%Y-%m-%d", "%Y-%m-%d", "%Y-%m-%d %H:%M"],
     },
 }
-_MOST_REST = 0.6  # the share of all other topics from which their layer would hide the others
 
 
 def trend_lines(
@@ -65,10 +66,10 @@ def trend_lines(
     pages = []
     n_pages = max(1, math.ceil(len(order) / _MOST_PANELS))
     for topics in np.array_split(order, n_pages):
-        columns = min(_COLUMNS, len(topics))
+        columns = min(_MOST_COLUMNS, len(topics))
         rows = math.ceil(len(topics) / columns)
         below = joined([note, PANELS_DIFFER(language) * (len(topics) > 1)], language)
-        figure = noted(max(4.6, columns * _PANEL[0]), rows * _PANEL[1], below, left=0.5, fonts=fonts)
+        figure = noted(max(4.6, columns * _PANEL_SIZE[0]), rows * _PANEL_SIZE[1], below, left=0.5, fonts=fonts)
         figure.subplots_adjust(
             wspace=0.32, hspace=0.62, bottom=figure.subplotpars.bottom + 0.25 / figure.get_figheight()
         )
@@ -120,7 +121,7 @@ def trend_stream(
         key=lambda topic: float((known[:, topic] * np.arange(len(times))).sum() / max(known[:, topic].sum(), 1e-12)),
     )
     rest = np.maximum(known.sum(axis=1) - known[:, order].sum(axis=1), 0)
-    has_rest = len(order) < len(names) and float(rest.sum()) < _MOST_REST * float(known.sum())
+    has_rest = len(order) < len(names) and float(rest.sum()) < _LARGEST_REST * float(known.sum())
     labels = [shortened(names[topic], 32) for topic in order] + [OTHER_TOPICS(language)] * has_rest
     if len(order) < len(names) and not has_rest:
         part = rest.sum() / max(float(known.sum()), 1e-12)

@@ -25,15 +25,26 @@ from ..wording import PAGE, SHARES, Language, joined
 
 BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
 LIGHT = "#d0d0d0"  # of what has no group
-MARGIN, LINE = 0.12, 0.15  # inches; the second is the height of a line of the note
-_CHARACTERS = 16.5  # of the note, in an inch: as many of the widest line fit; a Chinese one counts as two
-_WIDE = "\u1100-\uffff"
+MARGIN, LINE = 0.12, 0.15  # inches: beside the panels, and the height of a line of the note
+_NOTE_CHARACTERS_PER_INCH = 16.5  # as many fit even in the widest line; a Chinese one counts as two
+_WIDE_CHARACTERS = "\u1100-\uffff"
 # A line may be broken between wide characters, but not before closing or after opening punctuation.
-_UNIT = re.compile(rf"\s+|[（“《]*(?:[^\s{_WIDE}]+|[{_WIDE}])[。，、；：？！）”》]*")
+_UNIT = re.compile(rf"\s+|[（“《]*(?:[^\s{_WIDE_CHARACTERS}]+|[{_WIDE_CHARACTERS}])[。，、；：？！）”》]*")
 # Ten colours that remain distinct with the usual kinds of colour blindness (Petroff 2021), without the two greys.
 _DISTINCT = (
     "#3f90da", "#e76300", "#832db6", "#1a9850", "#bd1f01", "#d9a400", "#a96b59", "#e377c2", "#17a2b0", "#717581",
 )  # fmt: skip
+
+
+# Pages with a panel for each topic.
+_PANEL_SIZE = (2.5, 2.1)  # inches, width and height
+_USUAL_COLUMNS, _MOST_COLUMNS, _MOST_ROWS = 5, 8, 5  # of a page, which fits a screen
+_TITLE_CHARACTERS = 30
+# Files.
+_DPI = 110
+_LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
+# Files have no time of their making, so that they can be compared.
+_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def colours_of(n_groups: int, order: Sequence[int] | None = None) -> list[str]:
@@ -75,7 +86,7 @@ def noted(
         left, top: the margins in inches there.
         fonts: the font families of a note that is not in English; by default matplotlib's own.
     """
-    below = wrapped(note, max(20, int(_CHARACTERS * (width - 2 * MARGIN))))
+    below = wrapped(note, max(20, int(_NOTE_CHARACTERS_PER_INCH * (width - 2 * MARGIN))))
     bottom = 2 * MARGIN + LINE * (below.count("\n") + 1) if below else MARGIN
     height += bottom
     figure = Figure(figsize=(width, height))
@@ -95,7 +106,7 @@ def letter(figure: Figure, fonts: Sequence[str]) -> None:
 
 def wrapped(text: str, most: int) -> str:
     """Break a text into lines of at most so many characters; a wide one, such as a Chinese one, counts as two."""
-    if not re.search(f"[{_WIDE}]", text):
+    if not re.search(f"[{_WIDE_CHARACTERS}]", text):
         return textwrap.fill(text, most)
     lines, room = [""], most
     for unit in _UNIT.findall(" ".join(text.split())):
@@ -131,14 +142,6 @@ def sampled(n_rows: int, most: int, random_state: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(random_state).choice(n_rows, most, replace=False))
 
 
-# How pictures are saved.
-
-_DPI = 110
-# Without the time of their making, so that files can be compared.
-_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-_LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
-
-
 def save(figure: Figure, path: Path) -> None:
     """Write a picture, completely or not at all, in the format that the suffix of `path` names."""
     dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
@@ -169,13 +172,6 @@ def svg(figure: Figure) -> str:
     return out.getvalue()[out.getvalue().index("<svg") :]
 
 
-# Pages with a panel for each topic.
-
-_PANEL = (2.5, 2.1)  # inches, width and height
-_COLUMNS, _MOST_COLUMNS, _MOST_ROWS = 5, 8, 5  # of a page, which fits a screen
-_LONGEST = 30  # characters of a title
-
-
 def panel_pages(
     names: Sequence[str],
     shares: npt.ArrayLike | None,
@@ -195,10 +191,10 @@ def panel_pages(
     Returns:
         the pages, and an empty panel with its title for each topic.
     """
-    titles = [shortened(name, _LONGEST) for name in names]
+    titles = [shortened(name, _TITLE_CHARACTERS) for name in names]
     if shares is not None:
         titles = [
-            f"{shortened(name, _LONGEST - 8)} · {share:.1%}"
+            f"{shortened(name, _TITLE_CHARACTERS - 8)} · {share:.1%}"
             for name, share in zip(names, np.asarray(shares), strict=True)
         ]
     n_pages = max(1, math.ceil(len(titles) / (_MOST_COLUMNS * _MOST_ROWS)))
@@ -213,10 +209,10 @@ def panel_pages(
 
 
 def _page(n_topics: int, note: str, fonts: Sequence[str] = ()) -> tuple[Figure, list[Axes]]:
-    columns = min(n_topics, max(_COLUMNS, math.ceil(n_topics / _MOST_ROWS))) or 1
+    columns = min(n_topics, max(_USUAL_COLUMNS, math.ceil(n_topics / _MOST_ROWS))) or 1
     rows = max(1, math.ceil(n_topics / columns))
     # The margins are fixed, in inches. Words are drawn inside their panels, so that no text has to be measured.
-    figure = noted(columns * _PANEL[0], rows * _PANEL[1], note, left=MARGIN, fonts=fonts)
+    figure = noted(columns * _PANEL_SIZE[0], rows * _PANEL_SIZE[1], note, left=MARGIN, fonts=fonts)
     figure.subplots_adjust(wspace=0.08, hspace=0.2)
     all_axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axes in all_axes:

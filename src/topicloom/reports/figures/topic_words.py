@@ -17,7 +17,14 @@ from ..fonts import file_for, fonts_for, label_language
 from ..wording import BARS, CLOUDS, SIMILARITY, TOPIC, Language, characters
 from .style import BLACK, BLUE, GREY, LIGHT, PALE, letter, noted, panel_pages, shortened
 
-# The top words of topics as bars: a panel for each topic, on pages.
+# Clouds.
+_CLOUD_SIZE = (480, 350)  # pixels, the shape of a panel
+_LARGEST_FONT, _SMALLEST_FONT = 100, 9  # pixels
+_PALEST, _DARKEST = (0x7F, 0xA3, 0xC7), (0x14, 0x33, 0x55)
+# The map of similarities.
+_MOST_NAMED = 80  # topics; with more, only their numbers have room
+_TREE_WIDTH, _NAMES_WIDTH, _SCALE_WIDTH, _NUMBERS_HEIGHT = 0.9, 2.5, 0.75, 0.3  # inches
+_MAP_SIDE = 4.5  # inches, if the cells then have a readable size
 
 
 def topic_pages(
@@ -68,13 +75,6 @@ def _bars(axes: Axes, names: Sequence[str], lengths: npt.NDArray[np.float64], ti
     axes.set_title(title, loc="left", y=1.0, pad=3, color=BLUE, **style)  # a given y spares matplotlib a search
 
 
-# Word clouds: the words of a topic, the larger the more they stand for it.
-
-_CLOUD = (480, 350)  # pixels, the shape of a panel
-_LARGEST, _SMALLEST = 100, 9  # pixels, of a font
-_PALEST, _DARKEST = (0x7F, 0xA3, 0xC7), (0x14, 0x33, 0x55)
-
-
 def word_clouds(
     words: Sequence[Sequence[str]],
     scores: npt.ArrayLike,
@@ -111,8 +111,8 @@ def word_clouds(
     pages, panels = panel_pages(names, shares, CLOUDS(language), language, fonts)
     for topic, (axes, title) in enumerate(panels):
         cloud = WordCloud(
-            font_path=file, width=_CLOUD[0], height=_CLOUD[1], background_color="white", margin=6,
-            prefer_horizontal=1.0, relative_scaling=0.6, min_font_size=_SMALLEST, max_font_size=_LARGEST,
+            font_path=file, width=_CLOUD_SIZE[0], height=_CLOUD_SIZE[1], background_color="white", margin=6,
+            prefer_horizontal=1.0, relative_scaling=0.6, min_font_size=_SMALLEST_FONT, max_font_size=_LARGEST_FONT,
             random_state=random_state, color_func=_colour,
         )  # fmt: skip
         weights = {word: max(float(size), 1e-3) for word, size in zip(words[topic], sizes[topic], strict=True) if word}
@@ -122,13 +122,8 @@ def word_clouds(
 
 
 def _colour(word: str, font_size: float, **_: Any) -> tuple[int, ...]:
-    depth = min(1.0, (font_size - _SMALLEST) / (_LARGEST - _SMALLEST)) ** 0.5
+    depth = min(1.0, (font_size - _SMALLEST_FONT) / (_LARGEST_FONT - _SMALLEST_FONT)) ** 0.5
     return tuple(round(pale + depth * (dark - pale)) for pale, dark in zip(_PALEST, _DARKEST, strict=True))
-
-
-_MOST_NAMED = 80  # topics; with more, only their numbers have room
-_TREE, _NAMES, _BAR, _NUMBERS = 0.9, 2.5, 0.75, 0.3  # inches
-_FIELD = 4.5  # inches, the side of the map, if the cells then have a readable size
 
 
 def similarity_map(
@@ -163,23 +158,28 @@ def similarity_map(
     order = [0] if merges is None else leaves_list(np.asarray(merges)).tolist()
     language = label_language(language, font)
     fonts = fonts_for([*names, note, *characters(language)], font)
-    cell = min(max(_FIELD / max(1, n_topics), 0.15 if n_topics <= _MOST_NAMED else 0.05), 0.5)
+    cell = min(max(_MAP_SIDE / max(1, n_topics), 0.15 if n_topics <= _MOST_NAMED else 0.05), 0.5)
     side = cell * n_topics
-    width, height = _TREE + side + _NAMES + _BAR, side + 0.25 + _NUMBERS
+    width, height = _TREE_WIDTH + side + _NAMES_WIDTH + _SCALE_WIDTH, side + 0.25 + _NUMBERS_HEIGHT
     figure = noted(width, height, note)
     full = figure.get_figheight()
     bottom = full - 0.25 - side
-    field = figure.add_axes((_TREE / width, bottom / full, side / width, side / full))
+    field = figure.add_axes((_TREE_WIDTH / width, bottom / full, side / width, side / full))
     low, high = _scale(values)
     shown = np.ma.masked_array(values[np.ix_(order, order)], mask=np.eye(n_topics, dtype=bool))
     field.set_facecolor(LIGHT)  # of the diagonal, on which each topic meets itself
     image = field.imshow(shown, cmap="Blues", vmin=low, vmax=high, interpolation="nearest")
     _label(field, order, names, fontsize=min(8.0, 0.62 * 72 * cell), fontfamily=fonts)
     if merges is not None:
-        stem = figure.add_axes((0.05 / width, bottom / full, (_TREE - 0.08) / width, side / full))
+        stem = figure.add_axes((0.05 / width, bottom / full, (_TREE_WIDTH - 0.08) / width, side / full))
         _draw_tree(stem, np.asarray(merges))
     bar = figure.add_axes(
-        ((width - _BAR + 0.05) / width, (bottom + side - min(side, 2.0)) / full, 0.12 / width, min(side, 2.0) / full)
+        (
+            (width - _SCALE_WIDTH + 0.05) / width,
+            (bottom + side - min(side, 2.0)) / full,
+            0.12 / width,
+            min(side, 2.0) / full,
+        )
     )
     figure.colorbar(image, cax=bar)
     bar.tick_params(labelsize=7)
