@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import pickle
 from abc import ABC, abstractmethod
@@ -10,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,21 +35,25 @@ from ..display import html_table
 from ..distributed import current
 from ..errors import InputError, SettingError
 from ..files import as_path, atomic_directory
+from ..messages import counted
 from ..metrics.cooccurrence import Vocabulary
+from ..nn.edited import EditedNetwork
+from ..nn.execution import full_precision
 from ..nn.network import TopicNetwork
 from ..ranking import complete_names, topic_word_ids
-from ..settings import ReadableSettings, settle_settings
-from ..text import AnyTokenizer
+from ..settings import ReadableSettings, check_settings, from_text, settle_settings
+from ..text import tokenizer_from_settings
 from ..topics.document_topics import DocumentTopics, empty_warning
 from ..topics.edits import Edit
-from ..topics.saved import MODEL_FILES
-from ..training.batches import BatchReader, own_part, sum_of_ranks, totals
+from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, MODEL_FILES, WEIGHTS
+from ..training.batches import BatchReader, choose_device, own_part, sum_of_ranks, totals
 from ..training.callbacks import Callback, check_callbacks
 from ..training.checkpoints import Checkpoints, check_start
 from ..training.loop import Monitor, evaluated
 from ..training.monitors import CollapseWatch, TopicMonitor, check_monitors
 from ..training.signs import CollapseSign, Sign
 from ..training.state import Snapshot
+from .editing import AppliedEdits, Editor, edited_network, fingerprint_of, prepared_edits
 from .inference import (
     Array,
     Inference,
@@ -61,54 +66,85 @@ from .inference import (
     log_likelihood,
 )
 from .remedies import settings_to_try
-from .saving import restore, save_into
-from .words import Words, seed_weights
+from .saving import (
+    COUNTS,
+    check_tensors,
+    check_vocabulary,
+    field_kind,
+    refuse_paths,
+    settings_for_json,
+    write_model,
+)
+from .words import Words, seed_weights, with_fields
 
-if TYPE_CHECKING:
-    from ..corpus import Corpus
-    from ..topics.document_topics import DocumentTopics
-    from .editing import EditedModel
+logger = logging.getLogger("topicloom")
 
+Perplexity = Literal["bound", "completion"]
 
-# The configurations of the papers, which `as_published` and the option `--recipe published` use.
-#
-# Each class lists in `published` the settings of its paper. docs/published.md gives the source of each value, and what
-# still differs from the paper.
-
-# What no paper has. The mapping of a class begins with it.
-PLAIN: dict[str, Any] = {
-    "start": "random",
-    "code_norm": "none",
-    "learn_shares": False,
-    "spare_topics": 0.0,
-    "min_diversity": 0.0,
-    "background": False,
-    "encoder_input": "raw",
-    "input_dropout": 0.0,
-    "dropout": 0.0,
-    "topic_gain": 1.0,
-    "topic_scale": None,
-    "schedule": "constant",
-}
-PLAIN_VARIATIONAL: dict[str, Any] = PLAIN | {"kl_weight": 1.0, "kl_warmup": 0.0}
+_WORDS_IN_NOTEBOOKS = 10  # of each topic
+# What an edited model has in common with the trained one.
+_KEPT_BY_EDITS = (
+    "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
+    "feature_names_in_", "fields_", "settings_",
+)  # fmt: skip
+# The words and their columns, by network. They are not in the model, which inference does not change.
+_columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
 
 
-def published_settings(kind: type[Any]) -> dict[str, Any]:
-    """Return the settings of the paper of a model, given its class.
+@dataclass(eq=False, repr=False)
+class TopicModel(
+    ReadableSettings,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    ABC,
+):
+    """The base of all topic models.
 
-    Raises:
-        SettingError: the model has no paper, or does not depart from it.
+    A model is a scikit-learn estimator: the constructor stores its settings, `fit` checks them, and names of learned
+    attributes end in an underscore. After `fit`, use `topics`, `transform`, `infer`, `perplexity` and `save`.
+
+    To write a model of your own that is not trained by gradient descent, define `build_network`, `fit_corpus` and
+    `partial_fit_corpus`; for any other, see `NeuralTopicModel`. These methods are for your class to call:
+    `word_statistics()` returns the vocabulary for the network, `draw_seed()` a seed, and `adopt_network(network)` makes
+    a trained network the one that `transform` and `topics` use. `from_saved` reads a saved model; you may override it.
+
+    Args:
+        n_topics: the number of topics K, from 2 to the size of the vocabulary.
+        seed_words: words that a topic should be about, by the number of the topic, such as {0: ["market", "bank"]}.
+            Related words join them during training. The topic keeps its number.
+        random_state: the seed. The same one gives the same model on the same machine, None another model each time.
+        fractional_counts: whether matrices may contain fractions, such as weights. Not all models can use them.
+        device: "cpu", "cuda", "cuda:1" or "mps"; "auto" is CUDA if it is available, and the CPU otherwise.
+        verbose: 1 shows a progress bar on standard error, 0 shows nothing.
+
+    Attributes:
+        components_: the topics, (K, V) float32; each row is a distribution over the words.
+        vocabulary_: the V words.
+        word_counts_: (V,) the number of tokens of each word in the training documents.
+        document_counts_: (V,) the number of training documents with each word.
+        n_documents_: the number of training documents that are not empty.
+        history_: a list with a dictionary for each epoch: the terms of the loss, and the measures of collapse.
+        tokenizer_: the tokenizer of the training documents, which splits raw text in `transform`.
+        n_features_in_: the size of the vocabulary V.
+        fields_: what is known of each training document besides its words, as `topicloom.models.words.Words` has it.
     """
-    settings: dict[str, Any] = getattr(kind, "published", {})
-    if not settings:
-        raise SettingError(f"{kind.__name__} has no published configuration that differs from its defaults; use those")
-    return dict(settings)
 
+    published: ClassVar[dict[str, Any]] = {}  # the settings of the model's paper, which `as_published` uses
+    uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
+    uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
 
-class Published:
-    """A model that a paper describes. Its class lists in `published` the settings of the paper."""
+    n_topics: Annotated[int, Field(ge=2)] = 20
+    _: KW_ONLY
+    seed_words: dict[int, list[str]] | None = None
+    random_state: Annotated[int, Field(ge=0, lt=2**32)] | np.random.RandomState | None = None
+    fractional_counts: bool = False
+    device: str = "auto"
+    verbose: Literal[0, 1] | bool = 0
 
-    published: ClassVar[dict[str, Any]] = {}
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        ForkingPickler.register(cls, _by_value)
 
     @classmethod
     def as_published(cls, n_topics: int = 50, **overrides: Any) -> Self:
@@ -124,278 +160,218 @@ class Published:
         settings: dict[str, Any] = {"n_topics": n_topics, **published_settings(cls), **overrides}
         return cls(**settings)
 
+    # What a model defines.
 
-# How a fitted model looks in a notebook: its settings and its topics. Before `fit`, scikit-learn shows its diagram.
-
-_WORDS = 10
-
-
-class InNotebook:
-    """The HTML of a model."""
-
-    def _repr_html_(self) -> str:
-        model: Any = self
-        if not hasattr(model, "components_"):
-            found: str = model._repr_mimebundle_().get("text/html", "")
-            return found
-        rows = zip(range(len(model.components_)), model.topic_names_, model.topics(_WORDS), strict=True)
-        n_topics, n_words = model.components_.shape
-        return html_table(
-            ["topic", "name", "words"],
-            list(rows),
-            repr(model),
-            f"{n_topics} topics over {n_words:,} words, of {model.n_documents_:,} documents",
-        )
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        if hasattr(self, "components_") and "text/html" in bundle:
-            bundle["text/html"] = self._repr_html_()
-        return bundle
-
-
-# A topic model as a transformer of scikit-learn, from documents to topic shares.
-
-
-class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
-    """What scikit-learn asks of a transformer besides `fit` and `transform`, for documents in all their forms."""
-
-    components_: Array
-
-    if TYPE_CHECKING:  # a method of scikit-learn, which has no types
-
-        def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self: ...
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Array:
-        """Learn the topics of documents, and return their topic shares.
+    @abstractmethod
+    def build_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
+        """Return the network before training. A loaded model builds it too, and then reads its weights.
 
         Args:
-            X, y, options: as for `fit`.
+            words: what is known about the vocabulary.
+            generator: draws the initial weights, on the CPU.
+        """
+
+    @abstractmethod
+    def fit_corpus(
+        self,
+        corpus: Corpus,
+        callbacks: Sequence[Callback] = (),
+        monitors: Sequence[Monitor] = (),
+        snapshot: Snapshot | None = None,
+        validation: Corpus | None = None,
+    ) -> None:
+        """Learn from a corpus: fill `history_` and adopt the trained network.
+
+        Args:
+            corpus: the documents.
+            callbacks: objects that watch the training.
+            monitors: functions that measure the network after each epoch, for the epoch's row of `history_`.
+            snapshot: the state of an earlier fit with the same documents and settings, from which to continue.
+            validation: held-out documents over the same words; None for models with `uses_validation` off.
+        """
+
+    @abstractmethod
+    def partial_fit_corpus(self, corpus: Corpus) -> None:
+        """Learn from more documents in one pass, as `fit_corpus` does from all of them."""
+
+    def check_combinations(self) -> None:
+        """Raise SettingError if settings cannot be combined, each of which is allowed. By default, do nothing."""
+
+    @property
+    def n_history_rows(self) -> int:
+        """The greatest number of rows that `history_` can have after `fit`."""
+        return self.rows_of(int(getattr(self, "epochs", None) or 0))
+
+    def rows_of(self, epochs: int) -> int:
+        """Return how many rows so many epochs have in `history_`."""
+        return epochs
+
+    # Learning.
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        callbacks: Sequence[Callback] = (),
+        monitor: Iterable[str] = (),
+        monitor_every: int = 5,
+        validation: Any = None,
+        resume_from: Snapshot | None = None,
+        checkpoint: str | Path | Checkpoints | None = None,
+    ) -> Self:
+        """Learn the topics of documents.
+
+        Args:
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (D, V), sparse or dense.
+            y: not used; it is there for scikit-learn.
+            vocabulary: the V words of the columns, if X is a matrix; a list, or a mapping from words to columns.
+            callbacks: objects that watch the training; see `topicloom.Callback`.
+            monitor: measures of the topics that become columns of `history_`, taken on the documents of X. Any of
+                "document_npmi", "u_mass", "topic_uniqueness", "inverted_rbo" and "redundancy"; with texts or lists of
+                tokens, whose order is known, also "c_npmi", "c_v" and "c_uci". "topic_diversity" is there anyway,
+                but not after every epoch of a model that changes slowly, unless it is asked for.
+            monitor_every: the number of epochs from one measurement to the next. The last epoch is always measured.
+            validation: held-out documents, in any form that X can have. Their mean loss becomes the column
+                `validation_loss` of `history_`, and `patience` stops training by it. Without them, `patience` holds
+                out `validation_fraction` of X. Models without a loss by epoch do not take them.
+            resume_from: the state of an earlier fit with the same documents, settings and seed, which a callback took
+                in `Callback.on_state`. Training continues from it and gives the result of a fit that never stopped.
+            checkpoint: a directory for the state of the fit, which is written every minute and at the end; or
+                `topicloom.Checkpoints`, which has settings. If the directory has a checkpoint of the same fit, training
+                goes on from it.
 
         Returns:
-            what `transform` returns.
-        """
-        kept = list(X) if isinstance(X, Iterator) else X  # which is read twice
-        shares: Array = super().fit_transform(kept, y, **options)
-        return shares
-
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
-        """Return a name for each column of theta, such as "gsm0".
-
-        Args:
-            input_features: the names of the columns of counts, which are only checked; or the name of a column of
-                texts, which `ColumnTransformer` gives.
-        """
-        of_texts = input_features is not None and len(input_features) == 1  # counts have two columns or more
-        names: Array = super().get_feature_names_out(None if of_texts else input_features)
-        return names
-
-
-# Editable: the methods of a fitted model that people change its topics with. Each returns a new model.
-
-
-class Editable:
-    """The edits of a fitted model; see docs/topics.md for what they do to theta and to the words."""
-
-    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
-        """Return the words that stand for each topic."""
-        raise NotImplementedError
-
-    @property
-    def edits(self) -> list[Edit]:
-        """What was done to the topics of the trained model, as dictionaries that `apply` takes."""
-        return []
-
-    @property
-    def given_names(self) -> list[str | None]:
-        """The name that each topic was given; None for one without."""
-        return [None] * len(self.topics(1))
-
-    @property
-    def topic_names_(self) -> list[str]:
-        """A name for each topic: the one that it was given, or else its first three words."""
-        return complete_names(self.given_names, self.topics(3))
-
-    @property
-    def fingerprint(self) -> str:
-        """A short hash of the model's weights and words, by which a file of edits names the model it belongs to."""
-        from .editing import fingerprint_of
-
-        check_is_fitted(self, "components_")
-        return fingerprint_of(cast("TopicModel", self))
-
-    def merge(self, topics: Sequence[int], documents: Any = None) -> EditedModel:
-        """Return a model in which topics are one.
-
-        Its theta is the sum of theirs, and its words are the mean of theirs, weighted by their shares. It takes the
-        place of the first one, and later topics move up.
-
-        Args:
-            topics: two or more topics.
-            documents: as for `apply`.
+            the model itself.
 
         Raises:
-            InputError: a topic does not exist or is named twice, or only one topic would be left.
+            InputError: X or a setting cannot be used, or the checkpoints are of another fit. An earlier fit is kept.
+            TrainingDivergedError: a loss is not finite. The model has the state of the last complete epoch.
+            OutOfMemoryError: the device has too little memory for a batch. The model has that state, too.
+            TrainingInterrupted: a signal stopped the training, and there is a checkpoint.
         """
-        return self.apply([{"merge": topics}], documents)
+        self._refuse_training_of_edited()
+        refuse_vocabulary_as_y(X, y)
+        check_callbacks(callbacks)
+        check_start(checkpoint, resume_from)
+        names = check_monitors(monitor, monitor_every)
+        with ExitStack() as stack:
+            with self._kept_on_mistakes():
+                corpus = self._begin(X, vocabulary)
+                held_out = None if validation is None else own_part(self._held_out(validation, vocabulary))
+                snapshot = resume_from
+                if checkpoint is not None:
+                    checkpoints = Checkpoints.of(checkpoint)
+                    snapshot = stack.enter_context(checkpoints.watching(self, corpus, held_out))
+                    callbacks = [*callbacks, checkpoints]
+                done = 0 if snapshot is None else len(snapshot.values["history"])
+                n_rows = self.n_history_rows
+                if snapshot is not None and snapshot.continued is not None:
+                    n_rows = done + self.rows_of(snapshot.continued.epochs)
+                reference = CorpusReference(corpus, "the training corpus", total=sum_of_ranks())
+                words = self.vocabulary_, self.word_counts_
+                topic_monitor = TopicMonitor(names, monitor_every, n_rows, reference, *words, seen=done)
+            self.fit_corpus(corpus, callbacks, [topic_monitor] if names else [], snapshot, held_out)
+        return self
 
-    def drop(self, topics: int | Sequence[int], documents: Any = None) -> EditedModel:
-        """Return a model without some topics.
+    def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Vocabulary | None = None) -> Self:
+        """Learn from more documents in one pass.
 
-        The rest of theta is divided by its sum. A document with less than a hundredth of its shares in the remaining
-        topics gets the average shares, as a document without known words does.
+        The first call determines the vocabulary. Later calls use only the words in it. `history_` gets a row for each
+        call; models that are trained by gradient descent keep the last 1,000.
 
         Args:
-            topics: a topic, or several.
-            documents: as for `apply`.
+            X, y, vocabulary: as for `fit`. A matrix with another vocabulary is matched word by word.
+
+        Returns:
+            the model itself.
 
         Raises:
-            InputError: a topic does not exist or is named twice, or fewer than two topics would be left.
+            InputError, TrainingDivergedError: as for `fit`.
         """
-        return self.apply([{"drop": topics}], documents)
-
-    def rename(self, names: Mapping[int, str | None]) -> EditedModel:
-        """Return a model with names for some topics.
-
-        Args:
-            names: the name of a topic, or None to take its name away, such as {3: "shipping"}.
-
-        Raises:
-            InputError: a topic does not exist, or a name is empty or that of another topic.
-        """
-        return self.apply([{"rename": names}])
-
-    def reduce_to(self, n_topics: int, documents: Any = None) -> EditedModel:
-        """Return a model with fewer topics, in which the most similar ones are merged step by step.
-
-        Topics are similar if they share words, and if they share documents as far as `documents` are given.
-
-        Args:
-            n_topics: the number of topics that are left.
-            documents: as for `apply`.
-
-        Raises:
-            InputError: there are not more than `n_topics` topics.
-        """
-        return self.apply([{"reduce_to": n_topics}], documents)
-
-    def split(self, topic: int, into: int = 2, documents: Any = None, random_state: int = 0) -> EditedModel:
-        """Return a model in which a topic is divided into parts, by latent Dirichlet allocation.
-
-        The first part takes the place of the topic, and the others come after all other topics.
-
-        Args:
-            topic: the topic.
-            into: the number of parts.
-            documents: documents to learn the parts from, usually those of training.
-            random_state: the seed.
-
-        Raises:
-            InputError: there are no documents, or too few of them have the topic.
-        """
-        return self.apply([{"split": topic, "into": into, "random_state": random_state}], documents)
-
-    def apply(
-        self, edits: Iterable[Mapping[str, Any]], documents: Any = None, *, matching: Sequence[int | None] | None = None
-    ) -> EditedModel:
-        """Return a model with a list of edits. This model stays as it is.
-
-        Args:
-            edits: such as [{"merge": [3, 7]}, {"drop": [5]}, {"rename": {3: "shipping"}}, {"reduce_to": 20},
-                {"split": 4, "into": 3}]. Every number is that of a topic of this model, before any edit of the list.
-            documents: documents in any form that `infer` takes, usually those of training. Merged topics are weighted
-                by their shares in them; without documents, by the model's own average shares. A split needs them.
-            matching: for edits of another model, the number that each of its topics has in this model, None for a topic
-                without a counterpart, whose edits are left out with a warning.
-
-        Raises:
-            InputError: an edit cannot be applied; the model is as it was.
-        """
-        from .editing import apply_edits
-
-        check_is_fitted(self, "components_")
-        return apply_edits(cast("TopicModel", self), edits, documents, matching=matching)[0]
-
-    def apply_with(
-        self,
-        edits: Iterable[Mapping[str, Any]],
-        corpus: Corpus,
-        documents: DocumentTopics,
-        matching: Sequence[int | None] | None = None,
-    ) -> tuple[EditedModel, DocumentTopics]:
-        """Do as `apply` does, given documents whose topics are known, and return their topics after the edits too.
-
-        Args:
-            edits, matching: as for `apply`.
-            corpus: documents over the model's words.
-            documents: what `infer(corpus)` returned.
-        """
-        from .editing import apply_edits
-
-        check_is_fitted(self, "components_")
-        model, found = apply_edits(cast("TopicModel", self), edits, corpus, documents, matching=matching)
-        assert found is not None
-        return model, found
-
-
-# FittedTopics: the methods of a fitted model. None of them changes the model, so threads can share one.
-
-logger = logging.getLogger("topicloom")
-
-Perplexity = Literal["bound", "completion"]
-
-# The words and their columns, by network. They are not in the model, which inference does not change.
-_columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
-
-
-class FittedTopics(InNotebook, Editable, Transformer):
-    """The methods of a model that use its network and vocabulary after `fit`."""
-
-    network_: TopicNetwork
-    components_: Array
-    vocabulary_: list[str]
-    word_counts_: Array
-    tokenizer_: AnyTokenizer
-    fractional_counts: bool
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        ForkingPickler.register(cls, _by_value)
-
-    def _matrix(self, X: Any, *, reset: bool = True) -> tuple[Any, Sequence[str] | None]:
-        """Check a matrix as scikit-learn does, and return it with the words of its columns if it is a data frame."""
-        if not reset:
-            self._check_columns(X)
-        # Corpus.from_counts checks for values that are not finite, and names their row and column.
-        limits = {"ensure_all_finite": False, "ensure_min_features": 2 if reset else 1}
-        try:
-            matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", **limits)
-        except ValueError as error:
-            message = " ".join(str(error).split())  # messages of scikit-learn have several lines and may quote texts
-            raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
-        except (TypeError, RuntimeError):
-            if isinstance(X, np.ndarray | list | tuple):
-                raise  # the checks of scikit-learn want its own error
-            raise no_matrix(X) from None  # a sparse tensor, or one that has a gradient
-        return matrix, getattr(self, "feature_names_in_", None)
-
-    def _check_columns(self, X: Any) -> None:
-        """Raise InputError if X is a data frame whose columns are words of the model in another order.
-
-        scikit-learn compares the columns only if the model was fitted with a data frame.
-        """
-        if hasattr(self, "feature_names_in_") or not is_frame(X):
-            return
-        names = named_columns(X)
-        if names != self.vocabulary_ and not set(names).isdisjoint(self.vocabulary_):
-            raise InputError(
-                "the columns of the data frame are not the words of `vocabulary_` in their order; give "
-                "Corpus.from_counts(frame), whose words are found by their names"
+        self._refuse_training_of_edited()
+        refuse_vocabulary_as_y(X, y)
+        if current().size > 1:
+            raise SettingError("`partial_fit` learns in one process; use `fit`, or start it without others")
+        if not hasattr(self, "components_"):
+            with self._kept_on_mistakes():
+                corpus = self._begin(X, vocabulary)
+            self.partial_fit_corpus(corpus)
+            return self
+        settle_settings(self)
+        self.check_combinations()
+        if self.n_topics != len(self.components_):
+            raise SettingError(
+                f"n_topics is {self.n_topics}, but the model has {len(self.components_)} topics; set it back, or call "
+                "fit to start again"
             )
+        corpus = self.documents(X, vocabulary)
+        if corpus.counts.nnz:
+            self.partial_fit_corpus(corpus)
+            self._count_words(corpus)
+        elif corpus.n_docs:
+            logger.warning("no document has a word of the first call of `partial_fit`, so nothing was learned")
+        return self
+
+    def _refuse_training_of_edited(self) -> None:
+        if self._applied_edits is not None:
+            raise InputError(
+                "an edited model cannot be trained; fit a new model, and apply the edits to it: "
+                "model.apply(edited.edits)"
+            )
+
+    @contextmanager
+    def _kept_on_mistakes(self) -> Iterator[None]:
+        """Restore an earlier fit if an error is raised inside this context."""
+        before = dict(vars(self))
+        try:
+            yield
+        except Exception:
+            self.__dict__ = before
+            raise
+
+    def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
+        """Check the settings, discard an earlier fit, and return X as a corpus whose words are noted."""
+        settle_settings(self)
+        self.check_combinations()
+        if current().size > 1 and not self.uses_ranks:
+            raise SettingError(f"{type(self).__name__} is trained by one process; start it without others")
+        for learned in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, learned)  # an earlier fit has topics over other words
+        corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
+        if self.n_topics > corpus.n_words:
+            raise InputError(
+                f"`n_topics={self.n_topics}` is more than the {corpus.n_words} words of the vocabulary; "
+                "ask for fewer topics, or keep more words (`min_df`, `max_df`)"
+            )
+        if corpus.is_empty.all():
+            raise InputError("every document is empty, so there are no words to learn from")
+        self.vocabulary_, self.tokenizer_ = list(corpus.vocabulary), corpus.tokenizer
+        corpus = own_part(corpus)
+        self.word_counts_, self.document_counts_, self.n_documents_ = totals(corpus)
+        self.n_features_in_, self.fields_ = corpus.n_words, corpus.fields.kinds()
+        self.history_: list[dict[str, Any]] = []
+        self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
+        return corpus
+
+    def _held_out(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
+        """Return documents for validation as a corpus over the words of training."""
+        if not self.uses_validation:
+            raise SettingError(f"{type(self).__name__} has no loss by epoch, so `validation` should be None")
+        corpus = self._over_words(X, vocabulary)
+        if corpus.is_empty.all():
+            raise InputError("no document of `validation` has a word of the training documents")
+        return corpus
+
+    def _count_words(self, corpus: Corpus) -> None:
+        """Add the words of documents to the counts, which the ranking of words and the network read."""
+        tokens, documents, n_documents = totals(corpus)
+        self.word_counts_ = self.word_counts_ + tokens
+        self.document_counts_ = self.document_counts_ + documents
+        self.n_documents_ += n_documents  # empty documents add nothing
+
+    # Inference. It does not change the model, so threads can share one.
 
     def documents(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
         """Return X as a corpus over the model's words.
@@ -406,27 +382,6 @@ class FittedTopics(InNotebook, Editable, Transformer):
         """
         check_is_fitted(self, "components_")
         return self._over_words(X, vocabulary)
-
-    def _over_words(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
-        return corpus_over(
-            X,
-            self.vocabulary_,
-            self.tokenizer_,
-            vocabulary,
-            fractional=self.fractional_counts,
-            matrix=lambda counts: self._matrix(counts, reset=False),
-            columns_of=self._columns,
-        )
-
-    def _columns(self) -> dict[str, int]:
-        """Return the column of each word, which is computed once for a network."""
-        network = getattr(self, "network_", None)
-        words, columns = _columns_of.get(network, (None, {})) if network is not None else (None, {})
-        if words is not self.vocabulary_:
-            columns = {word: column for column, word in enumerate(self.vocabulary_)}
-            if network is not None:
-                _columns_of[network] = self.vocabulary_, columns
-        return columns
 
     def infer(self, X: Any) -> DocumentTopics:
         """Infer the topics of documents, and return them together with the ids, labels, times and texts that X has.
@@ -466,27 +421,6 @@ class FittedTopics(InNotebook, Editable, Transformer):
             InputError: X cannot be used.
         """
         return theta_of(self.infer_with(X))
-
-    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
-        """Return the words that stand for each topic.
-
-        Args:
-            top_n: the number of words for each topic.
-            relevance: 1 ranks words by probability; a lower value prefers words that are rarer elsewhere. Sievert &
-                Shirley (2014) recommend 0.6. None is the package's own rule: 0.5, with less weight on rare words.
-
-        Returns:
-            K lists of words, best first.
-
-        Raises:
-            SettingError: `top_n` is not a whole number from 1, or `relevance` is not from 0 to 1.
-        """
-        return [[self.vocabulary_[word] for word in row] for row in self.topic_ids(top_n, relevance)]
-
-    def topic_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
-        """Return the words that `topics` returns as columns of components_: (K, min(top_n, V))."""
-        check_is_fitted(self, "components_")
-        return topic_word_ids(self.components_, self.word_counts_, top_n, relevance)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log likelihood per token in nats by document completion, -log(`perplexity(X)`).
@@ -583,11 +517,229 @@ class FittedTopics(InNotebook, Editable, Transformer):
             SettingError: `steps` is not a whole number from 2, or `top_n` not one from 1.
         """
         check_is_fitted(self, "components_")
-        return interpolate(self, a, b, steps, top_n)
+        ends = self._single_document(a, "a"), self._single_document(b, "b")
+        topics = self.components_, self.vocabulary_, self.word_counts_
+        return interpolate(self.network_, ends, topics, steps, top_n)
+
+    def _single_document(self, X: Any, name: str) -> Corpus:
+        """Return one document as a corpus over the model's words."""
+        corpus = self.documents([X] if isinstance(X, str) else X)
+        if corpus.n_docs != 1:
+            raise InputError(f"`{name}` should be one document; it has {corpus.n_docs:,}")
+        if corpus.is_empty[0]:
+            raise InputError(f"`{name}` contains no word that the model knows, so it has no place in the latent space")
+        return corpus
 
     def encode(self, X: Any) -> sp.csr_array:
         """Return the counts of X over the model's words, (n_docs, V); X as for `infer`."""
         return self.documents(X).counts
+
+    # Topics, and their edits. Each edit returns a new model; see docs/topics.md for what it does to theta and to words.
+
+    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
+        """Return the words that stand for each topic.
+
+        Args:
+            top_n: the number of words for each topic.
+            relevance: 1 ranks words by probability; a lower value prefers words that are rarer elsewhere. Sievert &
+                Shirley (2014) recommend 0.6. None is the package's own rule: 0.5, with less weight on rare words.
+
+        Returns:
+            K lists of words, best first.
+
+        Raises:
+            SettingError: `top_n` is not a whole number from 1, or `relevance` is not from 0 to 1.
+        """
+        return [[self.vocabulary_[word] for word in row] for row in self.topic_ids(top_n, relevance)]
+
+    def topic_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
+        """Return the words that `topics` returns as columns of components_: (K, min(top_n, V))."""
+        check_is_fitted(self, "components_")
+        return topic_word_ids(self.components_, self.word_counts_, top_n, relevance)
+
+    @property
+    def edits(self) -> list[Edit]:
+        """What was done to the topics of the trained model, as dictionaries that `apply` takes; [] for that model."""
+        applied = self._applied_edits
+        return [] if applied is None else copy.deepcopy(applied.edits)
+
+    @property
+    def _applied_edits(self) -> AppliedEdits | None:
+        applied: AppliedEdits | None = vars(self).get("applied_edits_")
+        return applied
+
+    @property
+    def origin(self) -> Self:
+        """The trained model: this one, unless it has edits."""
+        origin: Self = vars(self).get("base_", self)
+        return origin
+
+    @property
+    def given_names(self) -> list[str | None]:
+        """The name that each topic was given; None for one without."""
+        check_is_fitted(self, "components_")
+        names = {} if self._applied_edits is None else self._applied_edits.names
+        return [names.get(column) for column in range(len(self.components_))]
+
+    @property
+    def topic_names_(self) -> list[str]:
+        """A name for each topic: the one that it was given, or else its first three words."""
+        return complete_names(self.given_names, self.topics(3))
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of the model's weights and words, by which a file of edits names the model it belongs to."""
+        check_is_fitted(self, "components_")
+        return fingerprint_of(self.network_, self.vocabulary_)
+
+    def merge(self, topics: Sequence[int], documents: Any = None) -> Self:
+        """Return a model in which topics are one.
+
+        Its theta is the sum of theirs, and its words are the mean of theirs, weighted by their shares. It takes the
+        place of the first one, and later topics move up.
+
+        Args:
+            topics: two or more topics.
+            documents: as for `apply`.
+
+        Raises:
+            InputError: a topic does not exist or is named twice, or only one topic would be left.
+        """
+        return self.apply([{"merge": topics}], documents)
+
+    def drop(self, topics: int | Sequence[int], documents: Any = None) -> Self:
+        """Return a model without some topics.
+
+        The rest of theta is divided by its sum. A document with less than a hundredth of its shares in the remaining
+        topics gets the average shares, as a document without known words does.
+
+        Args:
+            topics: a topic, or several.
+            documents: as for `apply`.
+
+        Raises:
+            InputError: a topic does not exist or is named twice, or fewer than two topics would be left.
+        """
+        return self.apply([{"drop": topics}], documents)
+
+    def rename(self, names: Mapping[int, str | None]) -> Self:
+        """Return a model with names for some topics.
+
+        Args:
+            names: the name of a topic, or None to take its name away, such as {3: "shipping"}.
+
+        Raises:
+            InputError: a topic does not exist, or a name is empty or that of another topic.
+        """
+        return self.apply([{"rename": names}])
+
+    def reduce_to(self, n_topics: int, documents: Any = None) -> Self:
+        """Return a model with fewer topics, in which the most similar ones are merged step by step.
+
+        Topics are similar if they share words, and if they share documents as far as `documents` are given.
+
+        Args:
+            n_topics: the number of topics that are left.
+            documents: as for `apply`.
+
+        Raises:
+            InputError: there are not more than `n_topics` topics.
+        """
+        return self.apply([{"reduce_to": n_topics}], documents)
+
+    def split(self, topic: int, into: int = 2, documents: Any = None, random_state: int = 0) -> Self:
+        """Return a model in which a topic is divided into parts, by latent Dirichlet allocation.
+
+        The first part takes the place of the topic, and the others come after all other topics.
+
+        Args:
+            topic: the topic.
+            into: the number of parts.
+            documents: documents to learn the parts from, usually those of training.
+            random_state: the seed.
+
+        Raises:
+            InputError: there are no documents, or too few of them have the topic.
+        """
+        return self.apply([{"split": topic, "into": into, "random_state": random_state}], documents)
+
+    def apply(
+        self, edits: Iterable[Mapping[str, Any]], documents: Any = None, *, matching: Sequence[int | None] | None = None
+    ) -> Self:
+        """Return a model with a list of edits. This model stays as it is.
+
+        Args:
+            edits: such as [{"merge": [3, 7]}, {"drop": [5]}, {"rename": {3: "shipping"}}, {"reduce_to": 20},
+                {"split": 4, "into": 3}]. Every number is that of a topic of this model, before any edit of the list.
+            documents: documents in any form that `infer` takes, usually those of training. Merged topics are weighted
+                by their shares in them; without documents, by the model's own average shares. A split needs them.
+            matching: for edits of another model, the number that each of its topics has in this model, None for a topic
+                without a counterpart, whose edits are left out with a warning.
+
+        Raises:
+            InputError: an edit cannot be applied; the model is as it was.
+        """
+        check_is_fitted(self, "components_")
+        prepared = prepared_edits(edits, len(self.components_), matching)
+        corpus = None if documents is None else self.documents(documents)
+        return self._edited(prepared, corpus, None if corpus is None else self.infer(corpus))[0]
+
+    def apply_with(
+        self,
+        edits: Iterable[Mapping[str, Any]],
+        corpus: Corpus,
+        documents: DocumentTopics,
+        matching: Sequence[int | None] | None = None,
+    ) -> tuple[Self, DocumentTopics]:
+        """Do as `apply` does, given documents whose topics are known, and return their topics after the edits too.
+
+        Args:
+            edits, matching: as for `apply`.
+            corpus: documents over the model's words.
+            documents: what `infer(corpus)` returned.
+        """
+        check_is_fitted(self, "components_")
+        prepared = prepared_edits(edits, len(self.components_), matching)
+        model, found = self._edited(prepared, corpus, documents)
+        assert found is not None
+        return model, found
+
+    def _edited(
+        self, edits: Iterable[Edit], corpus: Corpus | None, documents: DocumentTopics | None
+    ) -> tuple[Self, DocumentTopics | None]:
+        words = self.vocabulary_, self.word_counts_
+        editor = Editor(self.network_, self._applied_edits, *words, corpus=corpus, documents=documents)
+        for edit in edits:
+            editor.apply(edit)
+        return self.with_edits(editor.network, editor.applied_edits()), editor.documents
+
+    def with_edits(self, network: EditedNetwork, applied: AppliedEdits) -> Self:
+        """Return this model with other edits. The trained network infers theta, and the edits are applied to it.
+
+        The edited model has the class, the settings and the words of the trained model. It cannot be trained further.
+
+        Args:
+            network: the trained network with the steps of the edits.
+            applied: the edits.
+        """
+        model = copy.copy(self)
+        for learned in [name for name in vars(model) if name.endswith("_") and name not in _KEPT_BY_EDITS]:
+            delattr(model, learned)
+        model.n_topics, model.seed_words = len(applied.numbering), None
+        model.base_, model.applied_edits_ = self.origin, applied
+        TopicModel.adopt_network(model, network)  # what a class learns of its own network is in base_
+        return model
+
+    def refuse_edits(self, action: str) -> None:
+        """Raise InputError if this model has edits. A method that reads the trained network alone calls it first.
+
+        Args:
+            action: what cannot be done, such as "`predict`".
+        """
+        if self._applied_edits is not None:
+            raise InputError(f"{action} needs the trained model; use `base_` of the edited one")
+
+    # Files.
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the model to a directory, from which `topicloom.load` reads it.
@@ -606,278 +758,75 @@ class FittedTopics(InNotebook, Editable, Transformer):
         place = as_path(directory, "directory")
         try:
             with atomic_directory(place, "config.json", overwrite=overwrite, known=MODEL_FILES) as folder:
-                save_into(cast("TopicModel", self), folder)
+                self._write(folder)
         except SafetensorError as error:
             reason = str(error).splitlines()[0]
             raise InputError(f"{directory} cannot be written: {reason}; is the disk full?") from None
 
+    def _write(self, folder: Path) -> None:
+        """Write the files of the model into an empty folder."""
+        kind, applied = type(self.origin), self._applied_edits
+        config = {
+            "format_version": FORMAT_VERSION,
+            "model": kind.__name__,
+            "module": kind.__module__,
+            "settings": settings_for_json(self.origin.settings_),
+            "n_documents": self.n_documents_,
+            "tokenizer": self.tokenizer_.model_dump(mode="json"),
+            "history": self.history_,
+            "named_columns": hasattr(self, "feature_names_in_"),
+        }
+        if isinstance(self.network_.fields, Mapping):
+            config["fields"] = {name: kind for name, kind in self.network_.fields.items() if kind is not None}
+        if applied is not None:
+            config |= {"topic_names": self.given_names, "edited": applied.as_json(edited_network(self.network_))}
+        learned = {name: getattr(self, name) for name in (*COUNTS, COMPONENTS)}
+        write_model(folder, config, self.network_, self.vocabulary_, learned)
 
-def _by_value(model: FittedTopics) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-    """Send a model to another process by multiprocessing as pickle does it, which copies the weights.
-
-    Otherwise torch would share their memory: training in the other process would change this model, and a process could
-    not be started with a model in which two tensors share their memory.
-    """
-    return pickle.loads, (pickle.dumps(model),)
-
-
-def theta_of(found: DocumentTopics) -> Array:
-    """Return theta, and warn of documents without a known word."""
-    if found.empty.any():
-        logger.warning("%s", empty_warning(int(found.empty.sum()), len(found)))
-    return found.theta
-
-
-def _with_counts(corpus: Corpus, counts: sp.csr_array) -> Corpus:
-    """Return the same documents with other counts."""
-    return Corpus(counts, corpus.vocabulary, corpus.fields, corpus.tokenizer)
-
-
-@dataclass(eq=False, repr=False)
-class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: ignore[misc]
-    """The base of all topic models.
-
-    A model is a scikit-learn estimator: the constructor stores its settings, `fit` checks them, and names of learned
-    attributes end in an underscore. After `fit`, use `topics`, `transform`, `infer`, `perplexity` and `save`.
-
-    To write a model of your own that is not trained by gradient descent, define `build_network`, `fit_corpus` and
-    `partial_fit_corpus`; for any other, see `NeuralTopicModel`. These methods are for your class to call:
-    `word_statistics()` returns the vocabulary for the network, `draw_seed()` a seed, and `adopt_network(network)` makes
-    a trained network the one that `transform` and `topics` use. `from_saved` reads a saved model; you may override it.
-
-    Args:
-        n_topics: the number of topics K, from 2 to the size of the vocabulary.
-        seed_words: words that a topic should be about, by the number of the topic, such as {0: ["market", "bank"]}.
-            Related words join them during training. The topic keeps its number.
-        random_state: the seed. The same one gives the same model on the same machine, None another model each time.
-        fractional_counts: whether matrices may contain fractions, such as weights. Not all models can use them.
-        device: "cpu", "cuda", "cuda:1" or "mps"; "auto" is CUDA if it is available, and the CPU otherwise.
-        verbose: 1 shows a progress bar on standard error, 0 shows nothing.
-
-    Attributes:
-        components_: the topics, (K, V) float32; each row is a distribution over the words.
-        vocabulary_: the V words.
-        word_counts_: (V,) the number of tokens of each word in the training documents.
-        document_counts_: (V,) the number of training documents with each word.
-        n_documents_: the number of training documents that are not empty.
-        history_: a list with a dictionary for each epoch: the terms of the loss, and the measures of collapse.
-        tokenizer_: the tokenizer of the training documents, which splits raw text in `transform`.
-        n_features_in_: the size of the vocabulary V.
-        fields_: what is known of each training document besides its words, as `topicloom.models.words.Words` has it.
-    """
-
-    uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
-    uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
-
-    n_topics: Annotated[int, Field(ge=2)] = 20
-    _: KW_ONLY
-    seed_words: dict[int, list[str]] | None = None
-    random_state: Annotated[int, Field(ge=0, lt=2**32)] | np.random.RandomState | None = None
-    fractional_counts: bool = False
-    device: str = "auto"
-    verbose: Literal[0, 1] | bool = 0
-
-    # What a model defines.
-
-    @abstractmethod
-    def build_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
-        """Return the network before training. A loaded model builds it too, and then reads its weights.
+    @classmethod
+    @full_precision()
+    def from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
+        """Return a saved model without its edits, given the contents of its files; `topicloom.load` calls this.
 
         Args:
-            words: what is known about the vocabulary.
-            generator: draws the initial weights, on the CPU.
-        """
-
-    @abstractmethod
-    def fit_corpus(
-        self,
-        corpus: Corpus,
-        callbacks: Sequence[Callback] = (),
-        monitors: Sequence[Monitor] = (),
-        snapshot: Snapshot | None = None,
-        validation: Corpus | None = None,
-    ) -> None:
-        """Learn from a corpus: fill `history_` and adopt the trained network.
-
-        Args:
-            corpus: the documents.
-            callbacks: objects that watch the training.
-            monitors: functions that measure the network after each epoch, for the epoch's row of `history_`.
-            snapshot: the state of an earlier fit with the same documents and settings, from which to continue.
-            validation: held-out documents over the same words; None for models with `uses_validation` off.
-        """
-
-    @abstractmethod
-    def partial_fit_corpus(self, corpus: Corpus) -> None:
-        """Learn from more documents in one pass, as `fit_corpus` does from all of them."""
-
-    def check_combinations(self) -> None:
-        """Raise SettingError if settings cannot be combined, each of which is allowed. By default, do nothing."""
-
-    @property
-    def n_history_rows(self) -> int:
-        """The greatest number of rows that `history_` can have after `fit`."""
-        return self.rows_of(int(getattr(self, "epochs", None) or 0))
-
-    def rows_of(self, epochs: int) -> int:
-        """Return how many rows so many epochs have in `history_`."""
-        return epochs
-
-    # Learning.
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        vocabulary: Vocabulary | None = None,
-        callbacks: Sequence[Callback] = (),
-        monitor: Iterable[str] = (),
-        monitor_every: int = 5,
-        validation: Any = None,
-        resume_from: Snapshot | None = None,
-        checkpoint: str | Path | Checkpoints | None = None,
-    ) -> Self:
-        """Learn the topics of documents.
-
-        Args:
-            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (D, V), sparse or dense.
-            y: not used; it is there for scikit-learn.
-            vocabulary: the V words of the columns, if X is a matrix; a list, or a mapping from words to columns.
-            callbacks: objects that watch the training; see `topicloom.Callback`.
-            monitor: measures of the topics that become columns of `history_`, taken on the documents of X. Any of
-                "document_npmi", "u_mass", "topic_uniqueness", "inverted_rbo" and "redundancy"; with texts or lists of
-                tokens, whose order is known, also "c_npmi", "c_v" and "c_uci". "topic_diversity" is there anyway,
-                but not after every epoch of a model that changes slowly, unless it is asked for.
-            monitor_every: the number of epochs from one measurement to the next. The last epoch is always measured.
-            validation: held-out documents, in any form that X can have. Their mean loss becomes the column
-                `validation_loss` of `history_`, and `patience` stops training by it. Without them, `patience` holds
-                out `validation_fraction` of X. Models without a loss by epoch do not take them.
-            resume_from: the state of an earlier fit with the same documents, settings and seed, which a callback took
-                in `Callback.on_state`. Training continues from it and gives the result of a fit that never stopped.
-            checkpoint: a directory for the state of the fit, which is written every minute and at the end; or
-                `topicloom.Checkpoints`, which has settings. If the directory has a checkpoint of the same fit, training
-                goes on from it.
-
-        Returns:
-            the model itself.
+            config: the content of config.json.
+            vocabulary: the V words.
+            tensors: the content of model.safetensors, which is emptied of all but the weights.
 
         Raises:
-            InputError: X or a setting cannot be used, or the checkpoints are of another fit. An earlier fit is kept.
-            TrainingDivergedError: a loss is not finite. The model has the state of the last complete epoch.
-            OutOfMemoryError: the device has too little memory for a batch. The model has that state, too.
-            TrainingInterrupted: a signal stopped the training, and there is a checkpoint.
+            ValueError: the files do not fit together, or contain what no model can have.
+            SettingError: the class does not have a setting, or a setting cannot have its value.
         """
-        refuse_vocabulary_as_y(X, y)
-        check_callbacks(callbacks)
-        check_start(checkpoint, resume_from)
-        names = check_monitors(monitor, monitor_every)
-        with ExitStack() as stack:
-            with self._kept_on_mistakes():
-                corpus = self._begin(X, vocabulary)
-                held_out = None if validation is None else own_part(self._held_out(validation, vocabulary))
-                snapshot = resume_from
-                if checkpoint is not None:
-                    checkpoints = Checkpoints.of(checkpoint)
-                    snapshot = stack.enter_context(checkpoints.watching(self, corpus, held_out))
-                    callbacks = [*callbacks, checkpoints]
-                done = 0 if snapshot is None else len(snapshot.values["history"])
-                n_rows = self.n_history_rows
-                if snapshot is not None and snapshot.continued is not None:
-                    n_rows = done + self.rows_of(snapshot.continued.epochs)
-                reference = CorpusReference(corpus, "the training corpus", total=sum_of_ranks())
-                words = self.vocabulary_, self.word_counts_
-                topic_monitor = TopicMonitor(names, monitor_every, n_rows, reference, *words, seen=done)
-            self.fit_corpus(corpus, callbacks, [topic_monitor] if names else [], snapshot, held_out)
-        return self
-
-    def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Vocabulary | None = None) -> Self:
-        """Learn from more documents in one pass.
-
-        The first call determines the vocabulary. Later calls use only the words in it. `history_` gets a row for each
-        call; models that are trained by gradient descent keep the last 1,000.
-
-        Args:
-            X, y, vocabulary: as for `fit`. A matrix with another vocabulary is matched word by word.
-
-        Returns:
-            the model itself.
-
-        Raises:
-            InputError, TrainingDivergedError: as for `fit`.
-        """
-        refuse_vocabulary_as_y(X, y)
-        if current().size > 1:
-            raise SettingError("`partial_fit` learns in one process; use `fit`, or start it without others")
-        if not hasattr(self, "components_"):
-            with self._kept_on_mistakes():
-                corpus = self._begin(X, vocabulary)
-            self.partial_fit_corpus(corpus)
-            return self
-        settle_settings(self)
-        self.check_combinations()
-        if self.n_topics != len(self.components_):
-            raise SettingError(
-                f"n_topics is {self.n_topics}, but the model has {len(self.components_)} topics; set it back, or call "
-                "fit to start again"
-            )
-        corpus = self.documents(X, vocabulary)
-        if corpus.counts.nnz:
-            self.partial_fit_corpus(corpus)
-            self._count_words(corpus)
-        elif corpus.n_docs:
-            logger.warning("no document has a word of the first call of `partial_fit`, so nothing was learned")
-        return self
-
-    @contextmanager
-    def _kept_on_mistakes(self) -> Iterator[None]:
-        """Restore an earlier fit if an error is raised inside this context."""
-        before = dict(vars(self))
+        refuse_paths(cls, config["settings"])
+        model = cls(**from_text(cls, config["settings"]))
+        check_settings(model)
+        check_vocabulary(vocabulary)
+        check_tensors(tensors, model.n_topics, len(vocabulary))
+        model.settings_ = model.get_params(deep=False)
+        model.vocabulary_ = vocabulary
+        model.tokenizer_ = tokenizer_from_settings(config["tokenizer"])
+        model.n_features_in_ = len(vocabulary)
+        model.n_documents_ = config["n_documents"]
+        if model.n_documents_ < max(1, int(tensors["document_counts_"].max())):
+            raise ValueError(f"{CONFIG} says that there were {model.n_documents_} documents, and {WEIGHTS} counts more")
+        model.history_ = config["history"]
+        model.fields_ = {name: field_kind(kind) for name, kind in config.get("fields", {}).items()}
+        if config["named_columns"]:
+            model.feature_names_in_ = np.array(vocabulary, dtype=object)  # a data frame's columns are checked again
+        for name in COUNTS:
+            setattr(model, name, tensors.pop(name).numpy())
+        tensors.pop(COMPONENTS)  # it is computed from the weights
+        words = model.word_statistics()
+        network = with_fields(model.build_network(words, torch.Generator().manual_seed(0)), words)
         try:
-            yield
-        except Exception:
-            self.__dict__ = before
-            raise
-
-    def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
-        """Check the settings, discard an earlier fit, and return X as a corpus whose words are noted."""
-        settle_settings(self)
-        self.check_combinations()
-        if current().size > 1 and not self.uses_ranks:
-            raise SettingError(f"{type(self).__name__} is trained by one process; start it without others")
-        for learned in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, learned)  # an earlier fit has topics over other words
-        corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
-        if self.n_topics > corpus.n_words:
-            raise InputError(
-                f"`n_topics={self.n_topics}` is more than the {corpus.n_words} words of the vocabulary; "
-                "ask for fewer topics, or keep more words (`min_df`, `max_df`)"
-            )
-        if corpus.is_empty.all():
-            raise InputError("every document is empty, so there are no words to learn from")
-        self.vocabulary_, self.tokenizer_ = list(corpus.vocabulary), corpus.tokenizer
-        corpus = own_part(corpus)
-        self.word_counts_, self.document_counts_, self.n_documents_ = totals(corpus)
-        self.n_features_in_, self.fields_ = corpus.n_words, corpus.fields.kinds()
-        self.history_: list[dict[str, Any]] = []
-        self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
-        return corpus
-
-    def _held_out(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
-        """Return documents for validation as a corpus over the words of training."""
-        if not self.uses_validation:
-            raise SettingError(f"{type(self).__name__} has no loss by epoch, so `validation` should be None")
-        corpus = self._over_words(X, vocabulary)
-        if corpus.is_empty.all():
-            raise InputError("no document of `validation` has a word of the training documents")
-        return corpus
-
-    def _count_words(self, corpus: Corpus) -> None:
-        """Add the words of documents to the counts, which the ranking of words and the network read."""
-        tokens, documents, n_documents = totals(corpus)
-        self.word_counts_ = self.word_counts_ + tokens
-        self.document_counts_ = self.document_counts_ + documents
-        self.n_documents_ += n_documents  # empty documents add nothing
+            network.load_state_dict(tensors)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise ValueError(f"{WEIGHTS} does not fit the network that {cls.__name__} builds: {reason}") from None
+        if torch.get_default_dtype() != torch.float32:  # which the user may have changed; batches are in float32
+            network.float()
+        model.adopt_network(network.on(choose_device(model.device), seed=0))
+        return model
 
     # What the methods of a model use.
 
@@ -937,25 +886,119 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         longer = {"epochs": 2 * max(sign.epoch, getattr(self, "epochs", None) or 0)}
         return fewer | (longer if sign.kind != "frequent words" else {})
 
+    # The columns of matrices.
+
+    def _over_words(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
+        return corpus_over(
+            X,
+            self.vocabulary_,
+            self.tokenizer_,
+            vocabulary,
+            fractional=self.fractional_counts,
+            matrix=lambda counts: self._matrix(counts, reset=False),
+            columns_of=self._columns,
+        )
+
+    def _columns(self) -> dict[str, int]:
+        """Return the column of each word, which is computed once for a network."""
+        network = getattr(self, "network_", None)
+        words, columns = _columns_of.get(network, (None, {})) if network is not None else (None, {})
+        if words is not self.vocabulary_:
+            columns = {word: column for column, word in enumerate(self.vocabulary_)}
+            if network is not None:
+                _columns_of[network] = self.vocabulary_, columns
+        return columns
+
+    def _matrix(self, X: Any, *, reset: bool = True) -> tuple[Any, Sequence[str] | None]:
+        """Check a matrix as scikit-learn does, and return it with the words of its columns if it is a data frame."""
+        if not reset:
+            self._check_columns(X)
+        # Corpus.from_counts checks for values that are not finite, and names their row and column.
+        limits = {"ensure_all_finite": False, "ensure_min_features": 2 if reset else 1}
+        try:
+            matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", **limits)
+        except ValueError as error:
+            message = " ".join(str(error).split())  # messages of scikit-learn have several lines and may quote texts
+            raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
+        except (TypeError, RuntimeError):
+            if isinstance(X, np.ndarray | list | tuple):
+                raise  # the checks of scikit-learn want its own error
+            raise no_matrix(X) from None  # a sparse tensor, or one that has a gradient
+        return matrix, getattr(self, "feature_names_in_", None)
+
+    def _check_columns(self, X: Any) -> None:
+        """Raise InputError if X is a data frame whose columns are words of the model in another order.
+
+        scikit-learn compares the columns only if the model was fitted with a data frame.
+        """
+        if hasattr(self, "feature_names_in_") or not is_frame(X):
+            return
+        names = named_columns(X)
+        if names != self.vocabulary_ and not set(names).isdisjoint(self.vocabulary_):
+            raise InputError(
+                "the columns of the data frame are not the words of `vocabulary_` in their order; give "
+                "Corpus.from_counts(frame), whose words are found by their names"
+            )
+
+    # What scikit-learn and notebooks ask of an estimator.
+
+    if TYPE_CHECKING:  # a method of scikit-learn, which has no types
+
+        def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self: ...
+
     @property
-    def origin(self) -> TopicModel:
-        """The trained model: this one, unless it is an edited model."""
-        return self
+    def _n_features_out(self) -> int:
+        return len(self.components_)
 
-    def further_config(self) -> dict[str, Any]:
-        """Return further entries of a saved model's config.json."""
-        return {}
-
-    @classmethod
-    def from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
-        """Return a saved model, given the contents of its files; `topicloom.load` calls this.
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Array:
+        """Learn the topics of documents, and return their topic shares.
 
         Args:
-            config: the content of config.json.
-            vocabulary: the V words.
-            tensors: the content of model.safetensors.
+            X, y, options: as for `fit`.
+
+        Returns:
+            what `transform` returns.
         """
-        return restore(cls, config, vocabulary, tensors)
+        kept = list(X) if isinstance(X, Iterator) else X  # which is read twice
+        shares: Array = super().fit_transform(kept, y, **options)
+        return shares
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
+        """Return a name for each column of theta, such as "gsm0".
+
+        Args:
+            input_features: the names of the columns of counts, which are only checked; or the name of a column of
+                texts, which `ColumnTransformer` gives.
+        """
+        of_texts = input_features is not None and len(input_features) == 1  # counts have two columns or more
+        names: Array = super().get_feature_names_out(None if of_texts else input_features)
+        return names
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        if self._applied_edits is None:
+            text: str = super().__repr__(N_CHAR_MAX)
+            return text
+        edits = counted(len(self._applied_edits.edits), "edit")
+        return f"{self.base_!r} with {edits}: {counted(self.n_topics, 'topic')}"
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "components_"):  # scikit-learn's diagram
+            diagram: str = super()._repr_mimebundle_().get("text/html", "")
+            return diagram
+        rows = zip(range(len(self.components_)), self.topic_names_, self.topics(_WORDS_IN_NOTEBOOKS), strict=True)
+        n_topics, n_words = self.components_.shape
+        return html_table(
+            ["topic", "name", "words"],
+            list(rows),
+            repr(self),
+            f"{n_topics} topics over {n_words:,} words, of {self.n_documents_:,} documents",
+        )
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
+        if hasattr(self, "components_") and "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_()
+        return bundle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -963,3 +1006,36 @@ class TopicModel(FittedTopics, ReadableSettings, BaseEstimator, ABC):  # type: i
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def published_settings(kind: type[Any]) -> dict[str, Any]:
+    """Return the settings of the paper of a model, given its class.
+
+    Raises:
+        SettingError: the model has no paper, or does not depart from it.
+    """
+    settings: dict[str, Any] = getattr(kind, "published", {})
+    if not settings:
+        raise SettingError(f"{kind.__name__} has no published configuration that differs from its defaults; use those")
+    return dict(settings)
+
+
+def _by_value(model: TopicModel) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+    """Send a model to another process by multiprocessing as pickle does it, which copies the weights.
+
+    Otherwise torch would share their memory: training in the other process would change this model, and a process could
+    not be started with a model in which two tensors share their memory.
+    """
+    return pickle.loads, (pickle.dumps(model),)
+
+
+def theta_of(found: DocumentTopics) -> Array:
+    """Return theta, and warn of documents without a known word."""
+    if found.empty.any():
+        logger.warning("%s", empty_warning(int(found.empty.sum()), len(found)))
+    return found.theta
+
+
+def _with_counts(corpus: Corpus, counts: sp.csr_array) -> Corpus:
+    """Return the same documents with other counts."""
+    return Corpus(counts, corpus.vocabulary, corpus.fields, corpus.tokenizer)

@@ -47,9 +47,8 @@ from ..nn.sparse import Batch, SparseCounts, bag_product, starts_of
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate
 from ..training.signs import CollapseSign
 from .autoencoders import DeterministicNetwork
-from .base import PLAIN
 from .etm import EmbeddedTopicModel
-from .neural import NeuralTopicModel
+from .neural import PLAIN, NeuralTopicModel
 from .words import Words
 
 # A critic that distinguishes two kinds of pairs of theta and a document, and documents that are drawn for it.

@@ -57,8 +57,7 @@ from ..nn.posteriors import Posterior, TopicShares, laplace_dirichlet
 from ..nn.sparse import Batch
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Share
 from .autoencoders import VariationalTopicModel
-from .base import PLAIN_VARIATIONAL
-from .neural import UsedIf
+from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
 
 # The default Dirichlet parameters of each topic, for the Laplace estimator and for the others.

@@ -1,14 +1,19 @@
-"""The application of edits to a fitted model, and to documents whose topics are known."""
+"""Edits of a fitted model: topics that people merged, dropped, renamed or split.
+
+An edited model is the trained model with an edited network and a list of edits. The trained network infers theta, and
+the steps of the edits are applied to it (`nn.edited`), so that an edited model is used, saved and loaded as any other.
+`Editor` applies edits to a network and to documents whose topics are known. A topic is split by LDA on what the topic
+has of each document (`fit_parts`).
+"""
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, NoReturn
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,177 +31,219 @@ from ..nn.sparse import Batch
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit, Numbering, checked_edits, renamed, translated
 from ..topics.hierarchy import hierarchy
-from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS
-from .base import TopicModel
+from ..topics.saved import CONFIG, WEIGHTS
 from .inference import Array, device_of, each_batch
-from .saving import COUNTS
-from .words import Words
-
-# EditedModel: a fitted model whose topics people merged, dropped, renamed or split.
-#
-# It is the trained model with a list of edits. The trained network infers theta, and the edits are applied to it, so
-# that it is used, saved and loaded as any fitted model. It cannot be trained further: train a new model, and apply the
-# edits to that.
 
 logger = logging.getLogger("topicloom")
 
 BASE = "base."  # before the names of the trained network's weights
 
 
-class EditedModel(TopicModel):
-    """A fitted model with edits of its topics: what `merge`, `drop`, `rename`, `reduce_to`, `split`, `apply` return.
+@dataclass(frozen=True)
+class AppliedEdits:
+    """What people did to the topics of a trained model.
 
     Attributes:
-        base_: the trained model.
-        edits: what was done to its topics, numbered by the topics of the trained model; `base_.apply(edits)` does the
-            same again.
-        topic_names_: a name for each topic.
+        edits: all edits since the training, with the numbers of the trained topics.
+        numbering: the columns of theta that these numbers have now.
+        names: the given names of columns.
     """
 
-    @classmethod
-    def of(
-        cls, base: TopicModel, network: EditedNetwork, edits: list[Edit], numbering: Numbering, names: Mapping[int, str]
-    ) -> EditedModel:
-        """Return an edited model.
+    edits: list[Edit]
+    numbering: Numbering
+    names: dict[int, str]
 
-        Args:
-            base: the trained model.
-            network: the network of `base` with the steps of the edits.
-            edits: all edits since `base`.
-            numbering: the columns of the numbers in `edits`.
-            names: the names of columns.
-        """
-        shared = {each.name: getattr(base, each.name) for each in fields(TopicModel) if each.name != "n_topics"}
-        model = cls(len(numbering), **shared | {"seed_words": None})
-        learned = ("vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_")
-        for name in (*learned, "history_", "feature_names_in_"):
-            if hasattr(base, name):
-                setattr(model, name, getattr(base, name))
-        model.settings_ = model.get_params(deep=False)
-        model.base_, model._edits, model._numbering, model._names = base, edits, numbering, dict(names)
-        model.adopt_network(network)
-        return model
-
-    base_: TopicModel
-    _edits: list[Edit]
-    _numbering: Numbering
-    _names: dict[int, str]
-
-    @property
-    def edits(self) -> list[Edit]:
-        return copy.deepcopy(self._edits)
-
-    @property
-    def given_names(self) -> list[str | None]:
-        return [self._names.get(column) for column in range(self.n_topics)]
-
-    @property
-    def origin(self) -> TopicModel:
-        return self.base_
-
-    def __repr__(self) -> str:
-        if not hasattr(self, "base_"):
-            return "EditedModel()"
-        n = len(self._edits)
-        return f"EditedModel({self.base_!r}, {self.n_topics} topics, {n} edit{'s' if n != 1 else ''})"
-
-    def build_network(self, words: Words, generator: torch.Generator) -> NoReturn:
-        raise InputError(_NOT_TRAINED)
-
-    def fit(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise InputError, as an edited model is not trained."""
-        raise InputError(_NOT_TRAINED)
-
-    partial_fit = fit
-    fit_corpus = fit
-    partial_fit_corpus = fit
-
-    def further_config(self) -> dict[str, Any]:
-        """Return what config.json holds beside the entries of the trained model."""
+    def as_json(self, network: EditedNetwork) -> dict[str, Any]:
+        """Return the entry "edited" of config.json, given the network with the steps of the edits."""
         return {
-            "topic_names": self.given_names,
-            "edited": {
-                "edits": self._edits,
-                "columns": [[number, column] for number, column in self._numbering.columns.items()],
-                "parts": self._numbering.parts,
-                "steps": [step.kind for step in network_of(self).each_step()],
-            },
+            "edits": self.edits,
+            "columns": [[number, column] for number, column in self.numbering.columns.items()],
+            "parts": self.numbering.parts,
+            "steps": [step.kind for step in network.each_step()],
         }
 
 
-_NOT_TRAINED = (
-    "an edited model cannot be trained; fit a new model, and apply the edits to it: model.apply(edited.edits)"
-)
-
-
-def network_of(model: TopicModel) -> EditedNetwork:
-    """Return the network of a model as one that can have further steps."""
-    network: TopicNetwork = model.network_
+def edited_network(network: TopicNetwork) -> EditedNetwork:
+    """Return a network as one that can have further steps."""
     return network if isinstance(network, EditedNetwork) else EditedNetwork(network, [])
 
 
-def fingerprint_of(model: TopicModel) -> str:
+def fingerprint_of(network: TopicNetwork, vocabulary: Sequence[str]) -> str:
     """Return a short hash of a model's weights and words, which is the same after saving and loading."""
-    digest = hashlib.sha256("\n".join(model.vocabulary_).encode("utf-8", "surrogatepass"))
-    for name, tensor in sorted(model.network_.state_dict().items()):
+    digest = hashlib.sha256("\n".join(vocabulary).encode("utf-8", "surrogatepass"))
+    for name, tensor in sorted(network.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return f"tm-{digest.hexdigest()[:16]}"  # the letters keep YAML from reading digits and an e as a number
 
 
-def restore_edited(
-    kind: type[TopicModel], config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]
-) -> EditedModel:
-    """Return a saved edited model, given the contents of its files.
+def prepared_edits(
+    edits: Iterable[Mapping[str, Any]], n_topics: int, matching: Sequence[int | None] | None = None
+) -> list[Edit]:
+    """Check edits, and translate those of another model.
 
     Args:
-        kind: the class of the trained model.
-        config, vocabulary, tensors: as for `TopicModel.from_saved`.
-
-    Raises:
-        ValueError: the files do not fit together.
+        edits: the edits.
+        n_topics: the number of topics of the model that they are for.
+        matching: the number in this model of each topic of the other one, None for a topic without a counterpart.
     """
-    about = config["edited"]
-    learned = {name: tensors[name] for name in COUNTS}
-    placeholder = torch.zeros(1).expand(int(config["settings"]["n_topics"]), len(vocabulary))
-    inner = {name.removeprefix(BASE): tensor for name, tensor in tensors.items() if name.startswith(BASE)}
-    base = kind.from_saved(config, vocabulary, inner | learned | {COMPONENTS: placeholder})
-    steps: list[Regroup | SplitTopic] = []
-    for number, step in enumerate(about["steps"]):
-        own = {
-            name.removeprefix(f"steps.{number}."): tensor
-            for name, tensor in tensors.items()
-            if name.startswith(f"steps.{number}.")
-        }
-        if not all(bool(tensor.isfinite().all()) for tensor in own.values()):
-            raise ValueError(f"step {number} in {WEIGHTS} contains a number that is not finite")
-        steps.append(_step(step, own).to(device_of(base.network_)))
-    try:
-        network = EditedNetwork(base.network_, steps)
-    except RuntimeError as error:
-        raise ValueError(f"the edits in {CONFIG} and {WEIGHTS} do not fit together: {error}") from None
-    n_start = len(base.components_)
-    columns = {int(number): None if column is None else int(column) for number, column in about["columns"]}
-    n_topics = len(network.prior_theta())
-    lowest = tuple(min(n for n, column in columns.items() if column == k) for k in range(n_topics))
-    names = {k: str(name) for k, name in enumerate(config["topic_names"]) if name is not None}
-    numbering = Numbering(columns, lowest, n_start, int(about["parts"]))
-    return EditedModel.of(base, network, checked_edits(about["edits"]), numbering, names)
+    checked = checked_edits(edits)
+    if matching is None:
+        return checked
+    numbers = {old: new for old, new in enumerate(matching) if new is not None}
+    result = translated(checked, numbers, len(matching), n_topics)
+    for sentence in result.left_out:
+        logger.warning("%s", sentence)
+    return result.edits
 
 
-def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | SplitTopic:
-    if kind == "regroup":
-        return Regroup(tensors["assign"], tensors["shares"])
-    beta_t = tensors["network.beta_t"]
-    network = CompiledMeanFieldNetwork(*beta_t.shape)
-    if tensors["network.alpha"].shape != network.alpha.shape:
-        raise ValueError(f"a split in {WEIGHTS} has tensors of different sizes")
-    network.beta_t.copy_(beta_t)
-    network.alpha.copy_(tensors["network.alpha"])
-    return SplitTopic(int(tensors["topic"]), network)
+class Editor:
+    """Applies edits one after another, to a network and to documents.
+
+    Args:
+        network: the network of a fitted model, edited before or not.
+        before: the edits that it has, or None.
+        vocabulary: the V words.
+        word_counts: (V,) the tokens of each word in the training documents.
+        corpus: documents over these words, or None.
+        documents: their topics.
+    """
+
+    def __init__(
+        self,
+        network: TopicNetwork,
+        before: AppliedEdits | None,
+        vocabulary: Sequence[str],
+        word_counts: Array,
+        *,
+        corpus: Corpus | None,
+        documents: DocumentTopics | None,
+    ) -> None:
+        self.corpus, self.documents = corpus, documents
+        self.vocabulary, self.word_counts, self.before = vocabulary, word_counts, before
+        self.network = edited_network(network)
+        self.numbering = Numbering.start(len(self.network.prior_theta()))
+        self.names = {} if before is None else dict(before.names)
+        self.edits: list[Edit] = []
+
+    @full_precision()
+    def apply(self, edit: Edit) -> None:
+        """Apply one checked edit."""
+        if "rename" in edit:
+            self.names = renamed(self.names, edit["rename"], self.numbering)
+        elif "split" in edit:
+            edit = self._split(edit)
+        else:
+            edit = self._regroup(edit)
+        self.edits.append(edit)
+
+    def _regroup(self, edit: Edit) -> Edit:
+        if "merge" in edit:
+            assign = self.numbering.merged(edit["merge"])
+        elif "drop" in edit:
+            assign = self.numbering.without(edit["drop"])
+        else:
+            if "groups" not in edit:
+                edit = edit | {"groups": self._similar(edit["reduce_to"])}
+            assign = self.numbering.grouped([[self.numbering.column(n) for n in group] for group in edit["groups"]])
+        documents = self.documents
+        known = None if documents is None or documents.empty.all() else documents.shares
+        shares = self.network.prior_theta() if known is None else torch.from_numpy(known)
+        device = device_of(self.network.base)
+        self._add(Regroup(torch.from_numpy(assign).to(device), shares.float().clone().to(device)))
+        self.names = _names_after(self.names, assign)
+        self.numbering = self.numbering.regrouped(assign)
+        return edit
+
+    def _similar(self, n_topics: int) -> list[list[int]]:
+        """Return the groups that become one topic each if n_topics are left, by the numbers of their topics."""
+        if n_topics >= len(self.numbering):
+            raise InputError(
+                f"`reduce_to` should be fewer than the {len(self.numbering)} topics that there are; it is {n_topics}"
+            )
+        components = self.network.topic_word().cpu().numpy()
+        if self.documents is None:
+            theta, empty = self.network.prior_theta()[None].cpu().numpy(), None
+        else:
+            theta, empty = self.documents.theta, self.documents.empty
+        weight = 0.5 if self.documents is not None else 1.0
+        tree = hierarchy(components, theta, self.word_counts, self.vocabulary, empty=empty, word_weight=weight)
+        groups = [[self.numbering.numbers[column] for column in group] for group in tree.cut(n_topics)]
+        return sorted(sorted(group) for group in groups if len(group) > 1)
+
+    def _split(self, edit: Edit) -> Edit:
+        column = self.numbering.column(edit["split"])
+        if self.corpus is None or self.documents is None:
+            raise InputError(
+                f"topic {edit['split']} can be split only with documents; give those of training: `documents`"
+            )
+        parts = fit_parts(self.network, self.corpus, self.documents, column, edit)
+        self._add(SplitTopic(column, parts).to(device_of(self.network.base)))
+        self.names = {each: name for each, name in self.names.items() if each != column}
+        self.numbering = self.numbering.after_split(edit["into"])
+        return edit
+
+    def _add(self, step: Regroup | SplitTopic) -> None:
+        """Add a step to the network, and apply it to the topics of the documents."""
+        before = self.network
+        self.network = before.extended(step)
+        if self.documents is None or self.corpus is None:
+            return
+        theta, network, first = self.documents.theta, self.network, len(before.steps)
+        device = device_of(before.base)
+
+        def read(batch: Any) -> Tensor:
+            rows = batch.rows.cpu().numpy()
+            old = torch.from_numpy(np.array(theta[rows], np.float32)).to(device)  # a copy, as theta may be on disk
+            return network.edit(old, batch.counts, first)
+
+        parts = list(each_batch(network.base, self.corpus, read))
+        average = network.prior_theta().cpu().numpy()
+        new: Array = np.concatenate([np.empty((0, len(average)), np.float32), *parts])
+        new[self.documents.empty] = average
+        self.documents = replace(self.documents, theta=new)
+
+    def applied_edits(self) -> AppliedEdits:
+        """Return all edits since the training."""
+        if self.before is None:
+            return AppliedEdits(self.edits, self.numbering, self.names)
+        return AppliedEdits(*_continued(self.before, self.edits, self.numbering), self.names)
 
 
-# The parts of a topic: LDA on what the topic has of each document.
+def _continued(before: AppliedEdits, edits: list[Edit], numbering: Numbering) -> tuple[list[Edit], Numbering]:
+    """Return all edits since the training, by the numbers of the trained topics.
+
+    Args:
+        before: the earlier edits.
+        edits: further edits, whose numbers are those of the topics after the earlier ones.
+        numbering: the columns of these numbers after the further edits.
+    """
+    known, n_topics = before.numbering, len(before.numbering)
+    n_parts = numbering.parts
+    first_new = known.n_start + known.parts
+    numbers = dict(enumerate(known.numbers)) | {n_topics + part: first_new + part for part in range(n_parts)}
+    new = translated(edits, numbers, n_topics, first_new).edits
+    for edit in new:
+        if "drop" in edit:  # a topic that was merged before is dropped by all its numbers
+            edit["drop"] = [each for n in edit["drop"] for each in (known.merged_with(n) if n < first_new else [n])]
+    columns: dict[int, int | None] = {
+        number: None if column is None else numbering.columns[column] for number, column in known.columns.items()
+    }
+    columns |= {first_new + part: numbering.columns[n_topics + part] for part in range(n_parts)}
+    lowest = tuple(numbers[number] for number in numbering.numbers)
+    return [*before.edits, *new], Numbering(columns, lowest, known.n_start, known.parts + n_parts)
+
+
+def _names_after(names: Mapping[int, str], assign: Array) -> dict[int, str]:
+    """Return the names of columns after a merge or drop. A merged topic keeps the first name of its parts."""
+    kept: dict[int, str] = {}
+    for column in sorted(names):
+        if assign[column] >= 0:
+            kept.setdefault(int(assign[column]), names[column])
+    return kept
+
+
+# The parts of a topic.
 
 _FEWEST_PASSES, _MOST_PASSES = 6, 40
 _DOCUMENTS_READ = 60_000  # in all passes, if that many passes are allowed
@@ -263,7 +310,7 @@ def fit_parts(
 
 def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, Array]:
     """Return the shares of the parts, (n,), and r(j | v), (n, V), which sums to 1 over the parts."""
-    from .online_lda import OnlineRun
+    from .online_lda import OnlineRun  # only a split needs LDA
 
     n_passes = min(_MOST_PASSES, max(_FEWEST_PASSES, _DOCUMENTS_READ // counts.shape[0]))
     n_batches = math.ceil(_MOST_PASSES / n_passes)  # of a pass
@@ -286,167 +333,58 @@ def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, 
     return shares, weighted / weighted.sum(axis=0)
 
 
-@full_precision()
-def apply_edits(
-    model: TopicModel,
-    edits: Iterable[Mapping[str, Any]],
-    X: Any = None,
-    documents: DocumentTopics | None = None,
-    *,
-    matching: Sequence[int | None] | None = None,
-) -> tuple[EditedModel, DocumentTopics | None]:
-    """Apply edits to a model; the arguments are those of `TopicModel.apply`.
+# Saved edits.
+
+
+def trained_part(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights of the trained network among those of an edited one, by their own names."""
+    return {name.removeprefix(BASE): tensor for name, tensor in tensors.items() if name.startswith(BASE)}
+
+
+def restored_edits(
+    network: TopicNetwork, config: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> tuple[EditedNetwork, AppliedEdits]:
+    """Return a saved edited network and its edits.
 
     Args:
-        documents: the topics of the documents X, a corpus over the model's words, if they are known.
+        network: the trained network.
+        config: the content of config.json.
+        tensors: the content of model.safetensors.
 
-    Returns:
-        the edited model, and the topics of the documents after the edits, if there are any.
+    Raises:
+        ValueError: the files do not fit together.
     """
-    checked = checked_edits(edits)
-    if matching is not None:
-        numbers = {old: new for old, new in enumerate(matching) if new is not None}
-        result = translated(checked, numbers, len(matching), len(model.components_))
-        for sentence in result.left_out:
-            logger.warning("%s", sentence)
-        checked = result.edits
-    corpus = None if X is None else model.documents(X)
-    if corpus is not None and documents is None:
-        documents = model.infer(corpus)
-    editor = _Editor(model, corpus, documents)
-    for edit in checked:
-        editor.apply(edit)
-    return editor.result()
+    about = config["edited"]
+    steps: list[Regroup | SplitTopic] = []
+    for number, step in enumerate(about["steps"]):
+        own = {
+            name.removeprefix(f"steps.{number}."): tensor
+            for name, tensor in tensors.items()
+            if name.startswith(f"steps.{number}.")
+        }
+        if not all(bool(tensor.isfinite().all()) for tensor in own.values()):
+            raise ValueError(f"step {number} in {WEIGHTS} contains a number that is not finite")
+        steps.append(_step(step, own).to(device_of(network)))
+    n_start = len(network.prior_theta())
+    try:
+        edited = EditedNetwork(network, steps)
+    except RuntimeError as error:
+        raise ValueError(f"the edits in {CONFIG} and {WEIGHTS} do not fit together: {error}") from None
+    columns = {int(number): None if column is None else int(column) for number, column in about["columns"]}
+    n_topics = len(edited.prior_theta())
+    lowest = tuple(min(n for n, column in columns.items() if column == k) for k in range(n_topics))
+    names = {k: str(name) for k, name in enumerate(config["topic_names"]) if name is not None}
+    numbering = Numbering(columns, lowest, n_start, int(about["parts"]))
+    return edited, AppliedEdits(checked_edits(about["edits"]), numbering, names)
 
 
-class _Editor:
-    """Applies edits one after another, to a model and to documents.
-
-    Args:
-        model: a fitted model, edited before or not.
-        corpus: documents over its words, or None.
-        documents: their topics.
-    """
-
-    def __init__(self, model: TopicModel, corpus: Corpus | None, documents: DocumentTopics | None) -> None:
-        self.model, self.corpus, self.documents = model, corpus, documents
-        self.network = network_of(model)
-        self.numbering = Numbering.start(len(model.components_))
-        self.names = {column: name for column, name in enumerate(model.given_names) if name is not None}
-        self.edits: list[Edit] = []
-
-    def apply(self, edit: Edit) -> None:
-        """Apply one checked edit."""
-        if "rename" in edit:
-            self.names = renamed(self.names, edit["rename"], self.numbering)
-        elif "split" in edit:
-            edit = self._split(edit)
-        else:
-            edit = self._regroup(edit)
-        self.edits.append(edit)
-
-    def _regroup(self, edit: Edit) -> Edit:
-        if "merge" in edit:
-            assign = self.numbering.merged(edit["merge"])
-        elif "drop" in edit:
-            assign = self.numbering.without(edit["drop"])
-        else:
-            if "groups" not in edit:
-                edit = edit | {"groups": self._similar(edit["reduce_to"])}
-            assign = self.numbering.grouped([[self.numbering.column(n) for n in group] for group in edit["groups"]])
-        documents = self.documents
-        known = None if documents is None or documents.empty.all() else documents.shares
-        shares = self.network.prior_theta() if known is None else torch.from_numpy(known)
-        device = device_of(self.network.base)
-        self._add(Regroup(torch.from_numpy(assign).to(device), shares.float().clone().to(device)))
-        self.names = _names_after(self.names, assign)
-        self.numbering = self.numbering.regrouped(assign)
-        return edit
-
-    def _similar(self, n_topics: int) -> list[list[int]]:
-        """Return the groups that become one topic each if n_topics are left, by the numbers of their topics."""
-        if n_topics >= len(self.numbering):
-            raise InputError(
-                f"`reduce_to` should be fewer than the {len(self.numbering)} topics that there are; it is {n_topics}"
-            )
-        components = self.network.topic_word().cpu().numpy()
-        if self.documents is None:
-            theta, empty = self.network.prior_theta()[None].cpu().numpy(), None
-        else:
-            theta, empty = self.documents.theta, self.documents.empty
-        weight = 0.5 if self.documents is not None else 1.0
-        tree = hierarchy(
-            components, theta, self.model.word_counts_, self.model.vocabulary_, empty=empty, word_weight=weight
-        )
-        groups = [[self.numbering.numbers[column] for column in group] for group in tree.cut(n_topics)]
-        return sorted(sorted(group) for group in groups if len(group) > 1)
-
-    def _split(self, edit: Edit) -> Edit:
-        column = self.numbering.column(edit["split"])
-        if self.corpus is None or self.documents is None:
-            raise InputError(
-                f"topic {edit['split']} can be split only with documents; give those of training: `documents`"
-            )
-        parts = fit_parts(self.network, self.corpus, self.documents, column, edit)
-        self._add(SplitTopic(column, parts).to(device_of(self.network.base)))
-        self.names = {each: name for each, name in self.names.items() if each != column}
-        self.numbering = self.numbering.after_split(edit["into"])
-        return edit
-
-    def _add(self, step: Regroup | SplitTopic) -> None:
-        """Add a step to the network, and apply it to the topics of the documents."""
-        before = self.network
-        self.network = before.extended(step)
-        if self.documents is None or self.corpus is None:
-            return
-        theta, network, first = self.documents.theta, self.network, len(before.steps)
-        device = device_of(before.base)
-
-        def read(batch: Any) -> Tensor:
-            rows = batch.rows.cpu().numpy()
-            old = torch.from_numpy(np.array(theta[rows], np.float32)).to(device)  # a copy, as theta may be on disk
-            return network.edit(old, batch.counts, first)
-
-        parts = list(each_batch(network.base, self.corpus, read))
-        average = network.prior_theta().cpu().numpy()
-        new: Array = np.concatenate([np.empty((0, len(average)), np.float32), *parts])
-        new[self.documents.empty] = average
-        self.documents = replace(self.documents, theta=new)
-
-    def result(self) -> tuple[EditedModel, DocumentTopics | None]:
-        """Return the edited model, and the documents with their topics."""
-        model = self.model
-        if isinstance(model, EditedModel):
-            edits, numbering = _continued(model, self.edits, self.numbering)
-            edited = EditedModel.of(model.base_, self.network, edits, numbering, self.names)
-        else:
-            edited = EditedModel.of(model, self.network, self.edits, self.numbering, self.names)
-        edited.tokenizer_ = model.tokenizer_
-        return edited, self.documents
-
-
-def _continued(model: EditedModel, edits: list[Edit], numbering: Numbering) -> tuple[list[Edit], Numbering]:
-    """Return all edits since the trained model, by its numbers, given further edits by the numbers of `model`."""
-    before = model._numbering
-    n_parts = numbering.parts
-    first_new = before.n_start + before.parts
-    numbers = dict(enumerate(before.numbers)) | {model.n_topics + part: first_new + part for part in range(n_parts)}
-    new = translated(edits, numbers, model.n_topics, first_new).edits
-    for edit in new:
-        if "drop" in edit:  # a topic that was merged before is dropped by all its numbers
-            edit["drop"] = [each for n in edit["drop"] for each in (before.merged_with(n) if n < first_new else [n])]
-    columns: dict[int, int | None] = {
-        number: None if column is None else numbering.columns[column] for number, column in before.columns.items()
-    }
-    columns |= {first_new + part: numbering.columns[model.n_topics + part] for part in range(n_parts)}
-    lowest = tuple(numbers[number] for number in numbering.numbers)
-    return [*model._edits, *new], Numbering(columns, lowest, before.n_start, before.parts + n_parts)
-
-
-def _names_after(names: Mapping[int, str], assign: Array) -> dict[int, str]:
-    """Return the names of columns after a merge or drop. A merged topic keeps the first name of its parts."""
-    kept: dict[int, str] = {}
-    for column in sorted(names):
-        if assign[column] >= 0:
-            kept.setdefault(int(assign[column]), names[column])
-    return kept
+def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | SplitTopic:
+    if kind == "regroup":
+        return Regroup(tensors["assign"], tensors["shares"])
+    beta_t = tensors["network.beta_t"]
+    network = CompiledMeanFieldNetwork(*beta_t.shape)
+    if tensors["network.alpha"].shape != network.alpha.shape:
+        raise ValueError(f"a split in {WEIGHTS} has tensors of different sizes")
+    network.beta_t.copy_(beta_t)
+    network.alpha.copy_(tensors["network.alpha"])
+    return SplitTopic(int(tensors["topic"]), network)

@@ -44,8 +44,7 @@ from ..nn.network import TopicNetwork
 from ..nn.posteriors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, DirichletParameter, Positive
 from .autoencoders import GaussianNetwork, VariationalTopicModel
-from .base import PLAIN_VARIATIONAL
-from .neural import NeuralTopicModel, UsedIf
+from .neural import PLAIN_VARIATIONAL, NeuralTopicModel, UsedIf
 from .words import Words
 
 # EmbeddedTopicModel: what models share whose words and topics are in one space, such as ETM and Gaussian-BAT.
@@ -244,6 +243,7 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             SettingError: there is no such topic.
         """
         check_is_fitted(self, "components_")
+        self.refuse_edits("`nearest_words`")
         if topic not in range(len(self.components_)):
             raise SettingError(f"there is no topic {topic}; topics are numbered 0 to {len(self.components_) - 1}")
         near = nearest_rows(self.word_embeddings_, self.topic_embeddings_[topic], top_n)

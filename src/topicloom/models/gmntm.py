@@ -47,8 +47,8 @@ from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .autoencoders import GaussianNetwork, VariationalTopicModel
-from .base import PLAIN_VARIATIONAL
 from .inference import Array, each_batch
+from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
 
@@ -176,6 +176,7 @@ class GMNTM(VariationalTopicModel):
         Args:
             X: as for `infer`.
         """
+        self.refuse_edits("`predict`")
         corpus, network = self.documents(X), self.network_
         assert isinstance(network, GMNTMNetwork)
         found = each_batch(network, corpus, lambda batch: network.components(batch).argmax(1))

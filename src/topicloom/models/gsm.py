@@ -33,8 +33,7 @@ from ..nn.layers import linear
 from ..nn.posteriors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, DirichletParameter
 from .autoencoders import GaussianNetwork, VariationalTopicModel
-from .base import PLAIN_VARIATIONAL
-from .neural import UsedIf
+from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
 
 _ALPHA = 0.3  # of the "laplace" prior

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from ..corpus import Corpus
-from ..errors import InputError
 from ..nn.execution import one_thread, without_gradients
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
@@ -25,10 +24,6 @@ from ..settings import require_whole
 from ..topics.document_topics import DocumentTopics
 from ..training.batches import BatchReader
 from ..training.loop import EVALUATION_SEED
-
-if TYPE_CHECKING:
-    from .base import FittedTopics
-
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -177,12 +172,25 @@ class Interpolation:
         return f"Interpolation({len(self)} steps, {self.theta.shape[1]} topics)"
 
 
-def interpolate(model: FittedTopics, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
-    """Return the path between two documents; the arguments are those of `FittedTopics.interpolate`."""
+def interpolate(
+    network: TopicNetwork,
+    ends: Sequence[Corpus],
+    topics: tuple[Array, Sequence[str], Array],
+    steps: int = 8,
+    top_n: int = 10,
+) -> Interpolation:
+    """Return the path between two documents.
+
+    Args:
+        network: the network.
+        ends: the first and the last document, each as a corpus of one document.
+        topics: the topics (K, V), the V words, and the tokens of each word in the training documents, (V,).
+        steps: the number of steps.
+        top_n: the number of words for each step.
+    """
     require_whole("steps", steps, 2)
     require_whole("top_n", top_n)
-    network = model.network_
-    ends = [_single(model, document, name) for document, name in ((a, "a"), (b, "b"))]
+    components, vocabulary, word_counts = topics
     found: list[Posterior] = []
 
     def code(batch: Batch) -> Tensor:
@@ -197,26 +205,16 @@ def interpolate(model: FittedTopics, a: Any, b: Any, steps: int = 8, top_n: int 
         shares = found[0].decode(torch.from_numpy(codes).to(device_of(network)))  # (S, K)
         likely = network.word_probabilities(shares).cpu().numpy()  # (S, V)
         theta: Array = shares.cpu().numpy()
-    best = top_words(word_scores(likely, model.word_counts_), int(top_n))  # (S, n)
+    best = top_words(word_scores(likely, word_counts), int(top_n))  # (S, n)
     return Interpolation(
         positions,
         codes,
         theta,
-        [[model.vocabulary_[word] for word in row] for row in best],
+        [[vocabulary[word] for word in row] for row in best],
         np.take_along_axis(likely, best, axis=1),
-        (theta[:, :, None] * model.components_[:, best].transpose(1, 0, 2)).argmax(1),  # (S, K, n) -> (S, n)
+        (theta[:, :, None] * components[:, best].transpose(1, 0, 2)).argmax(1),  # (S, K, n) -> (S, n)
         (_with_topics(ends[0], theta[:1]), _with_topics(ends[1], theta[-1:])),
     )
-
-
-def _single(model: FittedTopics, document: Any, name: str) -> Corpus:
-    """Return one document as a corpus over the model's words."""
-    corpus = model.documents([document] if isinstance(document, str) else document)
-    if corpus.n_docs != 1:
-        raise InputError(f"`{name}` should be one document; it has {corpus.n_docs:,}")
-    if corpus.is_empty[0]:
-        raise InputError(f"`{name}` contains no word that the model knows, so it has no place in the latent space")
-    return corpus
 
 
 def _with_topics(document: Corpus, theta: Array) -> DocumentTopics:

@@ -24,7 +24,7 @@ from ..training.callbacks import Callback, ProgressBar, tell_epoch, watched
 from ..training.loop import Monitor
 from ..training.monitors import CollapseWatch
 from ..training.state import Row, Snapshot
-from .base import Published, TopicModel
+from .base import TopicModel
 from .inference import Array
 from .online_lda import OnlineRun
 from .words import Words, seed_weights
@@ -153,7 +153,7 @@ _SEED_COUNT = 50  # the most tokens of a seed word; with many more, its topic wo
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LDA(Published, TopicModel):
+class LDA(TopicModel):
     """Latent Dirichlet allocation (Blei, Ng & Jordan 2003).
 
     `history_` has a row for each pass of "variational". Its loss is minus the variational bound of the documents that

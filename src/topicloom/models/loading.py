@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch import Tensor
 
 from ..errors import InputError, ModelFileError
 from ..files import as_path, read_whole
@@ -19,10 +21,12 @@ from ..messages import similar
 from ..settings import from_text
 from ..text import CustomTokenizer
 from ..text.tokenizing import with_allowed
-from ..topics.saved import CONFIG, WEIGHTS, find_model, read_config, read_vocabulary
+from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS, find_model, read_config, read_vocabulary
 from ..training.batches import choose_device
 from .base import TopicModel
+from .editing import restored_edits, trained_part
 from .registry import REGISTRY, load_model
+from .saving import COUNTS
 
 
 def model_class(name: str) -> type[TopicModel]:
@@ -108,9 +112,7 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
     config["settings"]["device"] = device
     try:
         if "edited" in config:
-            from .editing import restore_edited
-
-            model: TopicModel = restore_edited(kind, config, words, tensors)
+            model: TopicModel = _edited_model(kind, config, words, tensors)
         else:
             model = kind.from_saved(config, words, tensors)
     except InputError as error:
@@ -122,6 +124,16 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
     else:
         model.tokenizer_ = with_allowed(model.tokenizer_, allowed)
     return model
+
+
+def _edited_model(
+    kind: type[TopicModel], config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]
+) -> TopicModel:
+    """Return a saved model with edits: the trained model is read first."""
+    learned = {name: tensors[name] for name in COUNTS}
+    placeholder = torch.zeros(1).expand(int(config["settings"]["n_topics"]), len(vocabulary))
+    trained = kind.from_saved(config, vocabulary, trained_part(tensors) | learned | {COMPONENTS: placeholder})
+    return trained.with_edits(*restored_edits(trained.network_, config, tensors))
 
 
 def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> type[TopicModel]:

@@ -28,12 +28,29 @@ from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
 from ..training.signs import CollapseSign, NotFinite, Sign, TooLittleMemory
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
-from .base import Published, TopicModel
+from .base import TopicModel
 from .spare_topics import SpareTopics, build_wide, n_spare
 from .starting import start_at_clusters, start_stages
 from .words import Words, with_fields
 
 # Settings that have an effect only with certain values of others, and the warning where they have none.
+
+# Settings that no paper has at other values. `published` of a class begins with them; docs/published.md has sources.
+PLAIN: dict[str, Any] = {
+    "start": "random",
+    "code_norm": "none",
+    "learn_shares": False,
+    "spare_topics": 0.0,
+    "min_diversity": 0.0,
+    "background": False,
+    "encoder_input": "raw",
+    "input_dropout": 0.0,
+    "dropout": 0.0,
+    "topic_gain": 1.0,
+    "topic_scale": None,
+    "schedule": "constant",
+}
+PLAIN_VARIATIONAL: dict[str, Any] = PLAIN | {"kl_weight": 1.0, "kl_warmup": 0.0}
 
 logger = logging.getLogger("topicloom")
 
@@ -112,7 +129,7 @@ _STREAM_ROWS = 1000  # of history_ that a stream keeps
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NeuralTopicModel(Published, TopicModel):
+class NeuralTopicModel(TopicModel):
     """The base of the models that are trained by gradient descent: autoencoders of word counts.
 
     To write a model of your own, derive a dataclass with its settings and define `build_network`, which returns a

@@ -31,7 +31,7 @@ from ..nn.posteriors import standard_normal
 from ..nn.sparse import TINY, Batch, SparseCounts
 from ..settings import NotNegative, Positive, Rate
 from .autoencoders import GaussianNetwork, VariationalTopicModel
-from .base import PLAIN_VARIATIONAL
+from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
 # Shares of topics as a linear function of a code whose decoder is not a mixture.

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate
-from .base import PLAIN_VARIATIONAL
 from .dirichlet import DirichletVAE, Estimator
+from .neural import PLAIN_VARIATIONAL
 
 _AUTHORS: dict[str, Any] = PLAIN_VARIATIONAL | {  # the settings that the authors' code has for both models
     "alpha": 1.0,

@@ -44,8 +44,7 @@ from ..nn.sparse import Batch
 from ..settings import DirichletParameter, NotNegative, Positive, Rate
 from ..training.signs import CollapseSign
 from .autoencoders import DeterministicNetwork
-from .base import PLAIN
-from .neural import NeuralTopicModel
+from .neural import PLAIN, NeuralTopicModel
 from .words import Words
 
 _SPREADS = {"gaussian": 1.0, "gmm-std": 9.0}  # standard deviations of codes like those of the prior; of others, 3

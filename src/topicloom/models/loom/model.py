@@ -408,6 +408,7 @@ class Loom(VariationalTopicModel):
             return super().transform(X)
         if isinstance(refine, bool) or not isinstance(refine, Integral) or refine < 0:
             raise SettingError(f"refine should be a whole number from 0; it is {refine!r}")
+        self.refuse_edits("`refine`")
         assert isinstance(self.network_, LoomNetwork)
         return theta_of(self.infer_with(X, partial(self.network_.refined_posterior, steps=int(refine))))
 
