@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import asdict
 from enum import StrEnum
@@ -141,7 +142,10 @@ def models(
     if as_json:
         print_json({"model": kind.__name__, "settings": [asdict(setting) for setting in settings]})
     else:
-        rows = ([s.name, json.dumps(s.default), f"{s.type}: {s.meaning}"] for s in settings)
+        rows = []
+        for group, several in itertools.groupby(settings, lambda setting: setting.group):
+            rows += [[group.upper(), "", ""]] if group else []
+            rows += [[each.name, json.dumps(each.default), f"{each.type}: {each.meaning}"] for each in several]
         print_table(["setting", "default", "what it may be, and what it means"], rows)
 
 
