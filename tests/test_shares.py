@@ -18,7 +18,7 @@ from topicloom.errors import SettingError
 from topicloom.metrics import document_npmi
 from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
 from topicloom.models.loading import load
-from topicloom.models.spare_topics import SpareTopics, choose_distinct
+from topicloom.models.spare_topics import choose_distinct
 from topicloom.nn.dirichlet_posteriors import Concentration
 from topicloom.nn.layers import norm_of_mean, norm_of_spread
 from topicloom.nn.posteriors import TopicShares
@@ -248,7 +248,7 @@ def wide_state(kind, **settings):
     model._begin(SMALL, None)
     state = model._start(for_fit=True)
     reader = BatchReader.of(SMALL, 100, CPU)
-    spare = SpareTopics(model, reader, model.training_stages())
+    spare = model.build_spare_topics(reader)
     spare.begin(state)
     return model, state, spare
 
@@ -296,7 +296,7 @@ def test_of_many_topics_some_spare_ones_stay_longer(n_topics, widths):
     model = GSM(n_topics, random_state=0, hidden_size=16, device="cpu")
     model._begin(WIDE, None)
     state = model._start(for_fit=True)
-    spare = SpareTopics(model, BatchReader.of(WIDE, 100, CPU), model.training_stages())
+    spare = model.build_spare_topics(BatchReader.of(WIDE, 100, CPU))
     spare.begin(state)
     state.stage = len(model.training_stages()) - 1
     seen = {}

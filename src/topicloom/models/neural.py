@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from ..corpus import Corpus
 from ..distributed import Ranks, current, joined
@@ -29,8 +30,8 @@ from ..training.loop import Monitor, end_training, train_stages
 from ..training.signs import CollapseSign, NotFinite, Sign, TooLittleMemory
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
-from .spare_topics import SpareTopics, build_wide, n_spare
-from .starting import start_at_clusters, start_stages
+from .spare_topics import SpareTopics, spare_at_start
+from .starting import STAGE, start_at_clusters
 from .words import Words, with_fields
 
 # Settings that have an effect only with certain values of others, and the warning where they have none.
@@ -227,7 +228,15 @@ class NeuralTopicModel(TopicModel):
 
     def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
         """Return the network of `fit`: by default, that of `build_network`, as streams have it, with spare topics."""
-        return build_wide(self, words, generator, self.n_topics + n_spare(self, len(words)))
+        return self._build_wide(words, generator, self.n_topics + self._n_spare(len(words)))
+
+    def _n_spare(self, n_words: int) -> int:
+        return spare_at_start(self.n_topics, self.spare_topics, self.n_documents_, n_words)
+
+    def _build_wide(self, words: Words, generator: torch.Generator, n_topics: int) -> TopicNetwork:
+        """Return a new network with another number of topics; seed words keep their topics."""
+        seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - self.n_topics))  # (V, K')
+        return self.resized(n_topics).build_network(replace(words, seeds=seeds), generator)
 
     def resized(self, n_topics: int) -> Self:
         """Return a model of the same settings with another number of topics, whose networks have spare topics."""
@@ -292,11 +301,31 @@ class NeuralTopicModel(TopicModel):
 
     def training_stages(self) -> list[Stage]:
         """Return the stages of training. The last one is recorded in `history_` and has the plan of the settings."""
-        return [*start_stages(self), Stage("training", self.training_plan(), ends_training=True)]
+        return [*self.start_stages(), Stage("training", self.training_plan(), ends_training=True)]
+
+    def start_stages(self) -> list[Stage]:
+        """Return the stage in which the encoder learns clusters of documents in one pass, or nothing."""
+        if self.start == "random":
+            return []
+        plan = replace(self.training_plan(), epochs=1, kl_warmup=0.0, patience=None, cycle_end=None)
+        return [Stage(STAGE, plan, recorded=False)]
 
     def build_spare_topics(self, reader: BatchReader) -> SpareTopics | None:
         """Return what removes the spare topics in the last stage, or None if there are none."""
-        return SpareTopics(self, reader, self.training_stages()) if n_spare(self, reader.n_words) else None
+        words = self.word_statistics()
+        n_spare = self._n_spare(len(words))
+        if not n_spare:
+            return None
+
+        def build(n_topics: int) -> TopicNetwork:
+            network = self._build_wide(words, torch.Generator().manual_seed(0), n_topics)
+            self.set_loss(network)
+            return network
+
+        return SpareTopics(
+            self.n_topics, n_spare, build,
+            seeds=words.seeds, word_counts=self.word_counts_, reader=reader, stages=self.training_stages(),
+        )  # fmt: skip
 
     def build_reader(self, corpus: Corpus, state: TrainingState) -> BatchReader:
         """Return a reader of the documents that have words, in batches of a suitable size."""
@@ -406,7 +435,7 @@ class NeuralTopicModel(TopicModel):
         logger.info("training on %s", device)
         build = self.build_training_network if for_fit else self.build_network
         words, stages = self.word_statistics(), self.training_stages()
-        stage = 0 if for_fit else len(start_stages(self))  # a stream starts at random
+        stage = 0 if for_fit else len(self.start_stages())  # a stream starts at random
         network = build(words, torch.Generator().manual_seed(seed))
         self.set_loss(network)
         with_fields(network, words)

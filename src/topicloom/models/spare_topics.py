@@ -9,15 +9,13 @@ these are removed, topics that are no document's main topic go first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from ..distributed import current
 from ..metrics import document_npmi
@@ -30,11 +28,6 @@ from ..text.strings import release
 from ..training.batches import BatchReader, sum_of_ranks
 from ..training.loop import evaluated
 from ..training.state import Stage, TrainingState, select
-from .words import Words
-
-if TYPE_CHECKING:
-    from .neural import NeuralTopicModel
-
 
 # Pruning: training starts with more topics than requested, and the spare ones are removed in the counting stage.
 
@@ -259,19 +252,34 @@ class SpareTopics:
     """Removes the spare topics of a network while it is trained, in the last stage of training.
 
     Args:
-        model: the estimator, whose `resized` builds networks with other numbers of topics.
+        n_topics: the number of topics that are left at the end, K.
+        n_spare: the number of spare topics at the start.
+        build: returns a new network of a model with another number of topics.
+        seeds: (V, K) what seed words add to the log weights of their topics, or None.
+        word_counts: (V,) the tokens of each word in the training documents.
         reader: the training documents.
         stages: the stages of training.
     """
 
-    def __init__(self, model: NeuralTopicModel, reader: BatchReader, stages: Sequence[Stage]) -> None:
-        self.model, self.reader, self.stages = model, reader, stages
-        self.wide = model.n_topics + n_spare(model, len(model.word_statistics()))
-        self.late_width = min(self.wide, model.n_topics + n_late(model.n_topics))
+    def __init__(
+        self,
+        n_topics: int,
+        n_spare: int,
+        build: Callable[[int], TopicNetwork],
+        *,
+        seeds: Tensor | None,
+        word_counts: Array,
+        reader: BatchReader,
+        stages: Sequence[Stage],
+    ) -> None:
+        self.n_topics, self.build, self.seeds, self.word_counts = n_topics, build, seeds, word_counts
+        self.reader, self.stages = reader, stages
+        self.wide = n_topics + n_spare
+        self.late_width = min(self.wide, n_topics + n_late(n_topics))
         early, steps = self.wide - self.late_width, len(_MOMENTS)
         widths = [self.late_width + round(early * (1 - number / steps)) for number in range(1, steps + 1)]
         epochs = [max(1, round(moment * stages[-1].plan.epochs)) for moment in (*_MOMENTS, _LAST)]
-        self.widths = dict(zip(epochs, (*widths, model.n_topics), strict=True))
+        self.widths = dict(zip(epochs, (*widths, n_topics), strict=True))
 
     def begin(self, state: TrainingState, width: int | None = None) -> None:
         """Prepare a new state, or one that will be restored from a snapshot with `width` topics."""
@@ -288,18 +296,18 @@ class SpareTopics:
 
     def finish(self, state: TrainingState) -> None:
         """Remove all spare topics that are left, as after an interruption."""
-        if state.n_topics > self.model.n_topics:
-            self.remove(state, self.model.n_topics)
+        if state.n_topics > self.n_topics:
+            self.remove(state, self.n_topics)
 
     def remove(self, state: TrainingState, n_topics: int) -> None:
         """Remove all but `n_topics` topics, with the parts of the network and of the optimizers that belong to them."""
         topic_word, shares, used = evaluated(state.network, state.device, self._topics_and_use)
-        seeds = self.model.word_statistics().seeds
+        seeds = self.seeds
         seeded = np.zeros(len(shares), bool)
         if seeds is not None:
-            seeded[: self.model.n_topics] = (seeds > 0).any(0).cpu().numpy()
-        coherence = mean_coherence(ranked_words(topic_word, self.model.word_counts_), self._reference)
-        unused = ~used if self.late_width > n_topics == self.model.n_topics else None
+            seeded[: self.n_topics] = (seeds > 0).any(0).cpu().numpy()
+        coherence = mean_coherence(ranked_words(topic_word, self.word_counts), self._reference)
+        unused = ~used if self.late_width > n_topics == self.n_topics else None
         kept, heirs = choose_distinct(topic_word, shares, n_topics, coherence, seeded, unused)
         if seeds is not None:  # a seeded topic keeps its number
             kept = in_place(torch.from_numpy(kept), torch.from_numpy(seeded), torch.arange(len(seeded))).numpy()
@@ -323,34 +331,33 @@ class SpareTopics:
     def _narrow(self, state: TrainingState, kept: Array) -> None:
         """Replace the network by one of the kept topics alone."""
         old, which = state.network, torch.from_numpy(kept).to(state.device)
-        new = build_wide(self.model, self.model.word_statistics(), torch.Generator().manual_seed(0), len(kept))
-        new.to(state.device)
+        new = self.build(len(kept)).to(state.device)
         new.load_state_dict(select_topics(old.state_dict(), new.state_dict(), which))
-        self.model.set_loss(new)
         new.generator, new.fields = old.generator, old.fields
         state.narrow(new, which)
         self._mark(new, len(kept))
 
     def _mark(self, network: TopicNetwork, width: int) -> None:
-        network.has_spare_topics = width > self.model.n_topics
+        network.has_spare_topics = width > self.n_topics
         network.keeps_apart = width <= self.late_width
 
 
-def n_spare(model: NeuralTopicModel, n_words: int) -> int:
-    """Return how many topics a fit has at first in addition to those requested."""
-    if model.spare_topics == 0:
+def spare_at_start(n_topics: int, multiple: float, n_docs: int, n_words: int) -> int:
+    """Return how many topics a fit has at first in addition to those requested.
+
+    Args:
+        n_topics: the number of requested topics.
+        multiple: the setting `spare_topics`.
+        n_docs: the number of training documents with words.
+        n_words: the number of words.
+    """
+    if multiple == 0:
         return 0
-    wanted = max(MIN_SPARE, round(model.spare_topics * model.n_topics))
-    enough = model.n_documents_ // 2  # a topic needs documents
-    return max(0, min(wanted, MAX_SPARE, n_words - model.n_topics, enough - model.n_topics))
+    wanted = max(MIN_SPARE, round(multiple * n_topics))
+    enough = n_docs // 2  # a topic needs documents
+    return max(0, min(wanted, MAX_SPARE, n_words - n_topics, enough - n_topics))
 
 
 def n_late(n_topics: int) -> int:
     """Return how many spare topics stay longer: a tenth of the topics beyond 20, as fewer are hardly ever unused."""
     return max(0, n_topics - 20) // 10
-
-
-def build_wide(model: NeuralTopicModel, words: Words, generator: torch.Generator, n_topics: int) -> TopicNetwork:
-    """Return a new network of the model with another number of topics; seed words keep their topics."""
-    seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - model.n_topics))  # (V, K')
-    return model.resized(n_topics).build_network(replace(words, seeds=seeds), generator)

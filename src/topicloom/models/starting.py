@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -23,10 +22,6 @@ from ..nn.sparse import Batch, SparseCounts, document_pieces
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .words import Words
-
-if TYPE_CHECKING:
-    from .neural import NeuralTopicModel
-
 
 # Clusters of documents, at which the topics and the encoder of a network can start.
 #
@@ -149,14 +144,6 @@ STAGE = "clusters"
 # Clusters are found from so many documents and non-zeros at most, but from sixteen documents for each cluster.
 _SAMPLED, _SAMPLED_NON_ZEROS = 1 << 14, 1 << 20
 _TINY = 1e-9
-
-
-def start_stages(model: NeuralTopicModel) -> list[Stage]:
-    """Return the stage in which the encoder learns the clusters, or nothing; it is one pass over the documents."""
-    if model.start == "random":
-        return []
-    plan = replace(model.training_plan(), epochs=1, kl_warmup=0.0, patience=None, cycle_end=None)
-    return [Stage(STAGE, plan, recorded=False)]
 
 
 @torch.no_grad()
