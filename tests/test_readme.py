@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import topicloom
 from command_line import call
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,3 +85,19 @@ def test_pages_name_what_the_code_has(page: Path) -> None:
     known = set(re.findall(r"\w+", code))
     named = re.findall(r"`(?:\w+\.)*([A-Za-z_]+)`", page.read_text(encoding="utf-8"))
     assert set(named) <= known
+
+
+MODELS = dict(
+    re.findall(r"^\| `(\w+)` \|.*\(docs/models/(\w+)\.md\) \|$", (ROOT / READMES[0]).read_text("utf-8"), re.M)
+)
+
+
+@pytest.mark.parametrize("suffix", [".md", ".zh-CN.md"])
+@pytest.mark.parametrize("page", sorted(set(MODELS.values())))
+def test_pages_of_models_group_all_settings(page: str, suffix: str) -> None:
+    text = (ROOT / "docs" / "models" / f"{page}{suffix}").read_text(encoding="utf-8")
+    groups = re.findall(r"^\| \W*(?:\w+（)?(shape|prior|training|cures|text)）? \| (.*) \|$", text, re.MULTILINE)
+    listed = [name for _, names in groups for name in re.findall(r"`(\w+)`", names)]
+    models = [getattr(topicloom, name) for name, its_page in MODELS.items() if its_page == page]
+    settings = {field.name for model in models for field in dataclasses.fields(model) if field.init}
+    assert sorted(listed) == sorted(settings)
