@@ -86,6 +86,9 @@ audit: .venv-audit/ready  ## ask the advisory databases of PyPI and of npm about
 	.venv-audit/bin/python -m pip install --quiet pip-audit
 	touch $@
 
+architecture: setup  ## draw the layers of the package with their files: docs/figures/architecture.svg
+	$(BIN)/python examples/architecture.py docs/figures/architecture.svg
+
 figures: setup  ## draw the pictures of docs/figures.md
 	$(BIN)/python examples/figures.py docs/figures
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
+import runpy
 import shlex
 import subprocess
 from pathlib import Path
@@ -101,3 +102,18 @@ def test_pages_of_models_group_all_settings(page: str, suffix: str) -> None:
     models = [getattr(topicloom, name) for name, its_page in MODELS.items() if its_page == page]
     settings = {field.name for model in models for field in dataclasses.fields(model) if field.init}
     assert sorted(listed) == sorted(settings)
+
+
+def test_contributing_names_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./-]+(?:\.py|/))`", text)) - {"models/yours.py"}
+    assert len(named) > 40
+    assert {
+        name for name in named if not any((place / name).exists() for place in (ROOT, ROOT / "src/topicloom"))
+    } == set()
+
+
+def test_the_picture_of_the_layers_has_the_present_files() -> None:
+    """If this fails, `make architecture` draws the picture again."""
+    script = runpy.run_path(str(ROOT / "examples" / "architecture.py"))
+    assert (ROOT / "docs" / "figures" / "architecture.svg").read_text(encoding="utf-8") == script["draw"]()
