@@ -97,7 +97,8 @@ MODELS = dict(
 @pytest.mark.parametrize("page", sorted(set(MODELS.values())))
 def test_pages_of_models_group_all_settings(page: str, suffix: str) -> None:
     text = (ROOT / "docs" / "models" / f"{page}{suffix}").read_text(encoding="utf-8")
-    groups = re.findall(r"^\| \W*(?:\w+（)?(shape|prior|training|cures|text)）? \| (.*) \|$", text, re.MULTILINE)
+    names = "most used|text|shape|prior|training|collapse|run|最常用|文本|结构|先验|训练|坍缩|运行"
+    groups = re.findall(rf"^\| ({names}) \| (.*) \|$", text, re.MULTILINE)
     listed = [name for _, names in groups for name in re.findall(r"`(\w+)`", names)]
     models = [getattr(topicloom, name) for name, its_page in MODELS.items() if its_page == page]
     settings = {field.name for model in models for field in dataclasses.fields(model) if field.init}
