@@ -21,10 +21,12 @@ class ReadOptions:
     """How a source of documents is read."""
 
     text: Annotated[str, "the column with the texts"] = "text"
-    id: Annotated[str | None, "the column with the documents' ids; by default `id`, if there is one"] = None
-    label: Annotated[str | None, "the column with the documents' classes; by default `label`, if there is one"] = None
+    id: Annotated[str | None, "the column with the documents' ids; by default the column id, if there is one"] = None
+    label: Annotated[
+        str | None, "the column with the documents' classes; by default the column label, if there is one"
+    ] = None
     timestamp: Annotated[
-        str | None, "the column with the documents' times; by default `timestamp`, if there is one"
+        str | None, "the column with the documents' times; by default the column timestamp, if there is one"
     ] = None
     format: Annotated[
         str | None,
@@ -64,7 +66,7 @@ class WordOptions:
     ] = 0.5
     max_features: Annotated[
         int | None,
-        "the largest size of the vocabulary, which keeps the most frequent words; by default, it has no limit",
+        "how many words to keep at most, the most frequent ones; by default all",
     ] = None
     remove_top: Annotated[
         int, "how many of the words that are in the most documents to remove, after `min_df` and `max_df`"

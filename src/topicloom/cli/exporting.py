@@ -14,7 +14,7 @@ from .options import (
     Allow,
     AsJson,
     Excel,
-    Given,
+    GivenDocuments,
     Overwrite,
     Preparing,
     Quiet,
@@ -144,7 +144,7 @@ def vectors(
     if not out.name.endswith((".txt", ".txt.gz")):
         raise InputError(f"{out} should end in .txt or .txt.gz, because the vectors are written as text")
     check_new(out, overwrite)
-    given = Given.opened(source, options)
+    given = GivenDocuments.opened(source, options)
     from ..embeddings import train_word_vectors
 
     corpus = given.corpus(progress=not quiet, keep_texts=True)

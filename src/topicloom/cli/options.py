@@ -132,19 +132,13 @@ _Words = Annotated[
         {
             "min_df": _DOCUMENTS,
             "max_df": _DOCUMENTS,
-            "remove_top": {
-                "help": "How many of the words that are in the most documents to remove, after --min-df and --max-df."
-            },
             # A command takes words and functions by the names of files and modules alone.
             "stop_words": {
                 "type": str,
                 "metavar": "auto|none|FILE",
                 "help": "A file of words to remove besides the language's stop words; none removes no words.",
             },
-            "replace_stop_words": {
-                "names": ("--replace-stop-words",),
-                "help": "Remove only the words of --stop-words, and not the language's stop words.",
-            },
+            "replace_stop_words": {"names": ("--replace-stop-words",)},
             "user_dictionary": {"type": Path | None, "metavar": "FILE"},
             "tokenizer": {
                 "type": str | None,
@@ -350,7 +344,7 @@ def need_order(measures: Iterable[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenDocuments:
     """The documents that a command was given: those of a file, which is read once, or a saved corpus.
 
     Attributes:
@@ -379,7 +373,7 @@ class Given:
         split: str | None = None,
         vectors: Path | None = None,
         may_be_corpus: bool = True,
-    ) -> Given:
+    ) -> GivenDocuments:
         """Open a file and read its first document, so that a wrong name or column is found before PyTorch is loaded.
 
         Standard input is not read yet, because its first document may be long in coming.
@@ -500,12 +494,12 @@ def document_vectors(source: str, reading: ReadOptions, path: Path) -> npt.NDArr
     return vectors
 
 
-# The documents that `train` does not learn from: those whose loss is measured, and those that it does not use.
+# Validation and test documents of `train`.
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What `train` is told about documents that it does not learn from.
+    """The options of `train` that name validation and test documents.
 
     Attributes:
         split: the column that says the part of each document: train, validation or test.

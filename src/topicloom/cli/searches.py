@@ -17,7 +17,7 @@ from .options import (
     AsJson,
     FigureLanguages,
     Font,
-    Given,
+    GivenDocuments,
     Model,
     Preparing,
     Quiet,
@@ -273,14 +273,14 @@ def _fit_of(row: Mapping[str, Any]) -> str:
     return f"{row['model']}, {row['n_topics']} topics, seed {row['seed']}"
 
 
-def _opened(source: str, options: Preparing, split: str | None) -> Given:
+def _opened(source: str, options: Preparing, split: str | None) -> GivenDocuments:
     """Open documents, with the column of the parts if there is one."""
     if holds_corpus(source):
         options = replace(options, cluster=None)  # there is no text to split
-    return Given.opened(source, options, split=split)
+    return GivenDocuments.opened(source, options, split=split)
 
 
-def _counted(given: Given, quiet: bool, keep_texts: bool) -> Corpus:
+def _counted(given: GivenDocuments, quiet: bool, keep_texts: bool) -> Corpus:
     corpus = given.corpus(progress=not quiet, keep_texts=keep_texts)
     logger.info("%s", corpus)
     return corpus

@@ -106,7 +106,8 @@ class OptionGroup:
         kind, description = get_args(hint)
         own = dict(self.own.get(name, {}))
         kind, names = own.pop("type", kind), own.pop("names", ())
-        help = own.pop("help", f"{description[0].upper()}{description[1:]}.")
+        meaning = re.sub(r"`(\w+)`", lambda found: f"--{found[1].replace('_', '-')}", description)
+        help = own.pop("help", f"{meaning[0].upper()}{meaning[1:]}.")
         return Annotated[kind, typer.Option(*names, help=help, rich_help_panel=self.panel, **own)]
 
 

@@ -33,7 +33,7 @@ from .options import (
     FigureLanguage,
     FigureLanguages,
     Font,
-    Given,
+    GivenDocuments,
     HeldOut,
     Model,
     Overwrite,
@@ -421,7 +421,7 @@ def _documents(
 
     held_out = given or HeldOut.recorded(noted)
     if source is not None:
-        corpus = Given.opened(source, options, split=held_out.split).corpus(progress=not quiet)
+        corpus = GivenDocuments.opened(source, options, split=held_out.split).corpus(progress=not quiet)
         return held_out.divide(corpus, model, None if holds_corpus(source) else [])
     if not holds_corpus(run / DOCUMENTS):
         raise InputError(
@@ -503,7 +503,9 @@ def prepare(
     from ..files import require_free
 
     require_free(out, "corpus.json", overwrite)
-    given = Given.opened(source, options, covariates=covariate or (), vectors=document_vectors, may_be_corpus=False)
+    given = GivenDocuments.opened(
+        source, options, covariates=covariate or (), vectors=document_vectors, may_be_corpus=False
+    )
     corpus = given.corpus(progress=not quiet, keep_texts=texts, out=out, overwrite=overwrite)
     logger.info("%s in %s", corpus, out)
     if as_json:
@@ -639,7 +641,9 @@ def train(
         if name in given:
             raise InputError(f"{name} has an option of its own: give --{option}, or {option} in the file of --config")
     monitored = _monitored(monitor)
-    documents_given = Given.opened(source, options, covariates=covariate or (), split=split, vectors=document_vectors)
+    documents_given = GivenDocuments.opened(
+        source, options, covariates=covariate or (), split=split, vectors=document_vectors
+    )
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
     held_out.check(chosen)

@@ -27,7 +27,9 @@ from ..text.strings import ArrayWriter, TextWriter
 from ..text.tokenizing import resolve_stop_words
 from .fields import Times, parse_times, row_numbers, spelled_numbers
 
-# The choice of the vocabulary: the filters, and the counts of all words that the filters are applied to.
+logger = logging.getLogger("topicloom")
+
+# The filters, and the counts of all words to which they are applied.
 
 
 @dataclass(frozen=True)
@@ -192,8 +194,6 @@ def _is_whole(value: object, least: int) -> bool:
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
-
-logger = logging.getLogger("topicloom")
 
 TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | str | None"
 

@@ -336,9 +336,9 @@ class Corpus(WithFields):
         Args:
             frame: the table; row i is document i.
             text: the column with the texts.
-            id: the column with the documents' ids; by default `id`, if there is one.
-            label: the column with the documents' classes; by default `label`, if there is one.
-            timestamp: the column with the documents' times; by default `timestamp`, if there is one.
+            id: the column with the documents' ids; by default the column id, if there is one.
+            label: the column with the documents' classes; by default the column label, if there is one.
+            timestamp: the column with the documents' times; by default the column timestamp, if there is one.
             covariates: the columns with a number or a category for each document.
             vectors: the column with a list of numbers in each row.
             options: other arguments of `from_texts`, such as `language`, `min_df` and `max_df`.

@@ -19,7 +19,9 @@ from ..errors import InputError
 from ..messages import brief
 from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, pieces, replace_surrogates
 
-# Columns of values, one for each document, and the values and marks in them that stand for missing ones.
+logger = logging.getLogger("topicloom")
+
+# Missing values: what stands for one in a list, a table or a file.
 
 _MARKS = frozenset({"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "null"})
 
@@ -94,7 +96,7 @@ def are_marked_numbers(values: Iterable[Any]) -> bool:
     return n_marks > 0 and n_numbers > 0
 
 
-# Dates and times of documents, read in the forms that files and tables have, and kept as datetime64 in UTC.
+# Dates and times of documents.
 
 Times: TypeAlias = "npt.NDArray[np.datetime64]"
 
@@ -187,9 +189,6 @@ def _from_number(number: float) -> np.datetime64:
 
 
 # Covariates of documents: a number or a category for each.
-
-logger = logging.getLogger("topicloom")
-
 
 _EXACT = 2**53  # up to here, a float64 holds every whole number
 

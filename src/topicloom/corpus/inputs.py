@@ -24,6 +24,8 @@ from .fields import FieldKind, Fields, as_number, covariate_like
 from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, refuse_bags, texts_of
 from .parts import Split, split_by_covariate
 
+logger = logging.getLogger("topicloom")
+
 Kind = Literal["corpus", "counts", "frame", "texts"]
 
 
@@ -268,9 +270,7 @@ def _refuse_vocabulary(vocabulary: Vocabulary | None) -> None:
         )
 
 
-# The documents of a file, over the words of a fitted model and with the covariates that it knows.
-
-logger = logging.getLogger("topicloom")
+# Documents of files, over the words of a fitted model.
 
 _NO_COVARIATES = ("vectors", "times")  # fields with names of their own
 

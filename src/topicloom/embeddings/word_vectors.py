@@ -320,7 +320,7 @@ def _rows(stream: IO[bytes], name: str, wanted: Container[str] | None, size: int
     if not block:
         raise InputError(f"{name} ends after its header, which announces {header.n_words:,} words; download it again")
     if _is_text(block):
-        return _text_rows(b"", _Rest(block, stream), name, wanted, header, size)
+        return _text_rows(b"", _LinesAfterBlock(block, stream), name, wanted, header, size)
     return _binary_rows(block, stream, name, wanted, header)
 
 
@@ -345,7 +345,7 @@ def _is_text(block: bytes) -> bool:
     return any(map(_is_number, fields[1:]))
 
 
-class _Rest:
+class _LinesAfterBlock:
     """The lines of a stream from which a block was read already."""
 
     def __init__(self, block: bytes, stream: IO[bytes]) -> None:
@@ -519,7 +519,7 @@ def _shown(line: bytes) -> str:
     return repr(line[:40].decode("utf-8", "replace").rstrip())
 
 
-# Word vectors in the forms that people have them in.
+# Word vectors in other forms: dictionaries, files, and those of gensim.
 
 
 @runtime_checkable
@@ -585,7 +585,7 @@ def _row(word: Any, vector: Any, size: int | None) -> Floats:
     return row
 
 
-# Training of word vectors on the texts of a corpus, by gensim.
+# Training word vectors on texts, by gensim.
 
 _LONGEST_SENTENCE = 10_000  # tokens; gensim ignores the rest of a longer one
 

@@ -24,10 +24,13 @@ from ..processes import ATTEMPTS, cause_in, end_with
 from .strings import is_utf8, replace_surrogates
 from .tokenizing import BOUNDARY, AnyTokenizer, Pretokenized, Tokenizer
 
+logger = logging.getLogger("topicloom")
+
 Counts: TypeAlias = "sparse.csr_array"
 Text: TypeAlias = "str | Iterable[str]"  # raw text, or a list of tokens
 
-_NO_COLUMN, _END = -1, -2  # of a piece whose words are not counted, and of a boundary; below, pieces of several words
+# The column of a piece whose words are not counted, and of a boundary. Smaller numbers are pieces of several words.
+_NO_COLUMN, _END = -1, -2
 _MOST = 1 << 18  # pieces that are remembered
 _LONGEST = 64  # characters or bytes of a piece that is remembered
 _MOST_RECENT = 4  # pairs of a vocabulary and a tokenizer that are remembered
@@ -272,15 +275,13 @@ def refuse_line_breaks(words: Sequence[str]) -> None:
         raise InputError(f"the word {word!r} contains a lone surrogate, which cannot be saved; replace it")
 
 
-# Texts in chunks, which this process or worker processes count. The result does not depend on their number.
-
-logger = logging.getLogger("topicloom")
+# Chunks of texts, counted by this process, worker processes or a cluster. The counts do not depend on which.
 
 _CHUNK_DOCUMENTS = 20_000
 _CHUNK_CHARACTERS = 1_000_000
-_TOKEN_CHARACTERS = 8  # as many characters as a token stands for
-_SERIAL_SECONDS = 3.0  # before, starting workers takes longer than it saves
-_CHUNKS_AHEAD = 4  # chunks that are read for each worker
+_TOKEN_CHARACTERS = 8  # a token counts as so many characters
+_SERIAL_SECONDS = 3.0  # of counting in this process; only then does starting workers save time
+_CHUNKS_AHEAD = 4  # chunks that wait for each worker
 
 
 class Chunk(NamedTuple):

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import SettingError
 from ..messages import nearest
 
-# Stop words, in one text file for each language. The file NOTICE names the sources of the lists.
+# Stop words: one text file for each language. The file NOTICE names the sources of the lists.
 
 _FOLDER = Path(__file__).parent / "stopwords"
 

@@ -33,9 +33,9 @@ from .records import (
 )
 from .strings import is_utf8, replace_surrogates
 
-# Tables with a text column: CSV and TSV files, and Excel workbooks.
-
 logger = logging.getLogger("topicloom")
+
+# Tables with a text column: CSV and TSV files, and Excel workbooks.
 
 _DELIMITERS = ",;\t|"  # the ones that are recognised, the likeliest first
 _SAMPLE_LINES = 20

@@ -20,7 +20,9 @@ from typing import IO, Any, NamedTuple, TextIO
 from ..errors import InputError, MissingExtraError
 from ..messages import nearest
 
-# Opening text files. Every fault in a file is reported as one sentence that names its place.
+logger = logging.getLogger("topicloom")
+
+# Opening text files. Each fault in a file is reported in one sentence that names its place.
 
 _HEAD = 4096  # bytes that are searched for the signs of UTF-16 and of binary files
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))  # bytes that encodings of text hardly use
@@ -197,8 +199,6 @@ def _place_of_fault(path: Path, encoding: str) -> str:
             return ""
     return ""
 
-
-logger = logging.getLogger("topicloom")
 
 _MOST_WITHOUT_TEXT = 1_000  # records at the start of a file; if none of them has the text, its name is wrong
 

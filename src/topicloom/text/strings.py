@@ -21,7 +21,7 @@ from scipy import sparse
 from ..errors import CorpusFileError
 from ..files import plain_file
 
-# Characters: the normal form that words are compared in, and the replacement of what UTF-8 cannot represent.
+# Characters: the normal form of words, and the replacement of what UTF-8 cannot represent.
 
 
 def normalise(text: str) -> str:
@@ -112,7 +112,7 @@ class RowNumbers(Strings):
         return f"RowNumbers({len(self):,} strings)"
 
 
-# Arrays that are memory-mapped: their pages count as memory of the process until they are released.
+# Memory-mapped arrays, whose pages count as memory of the process until they are released.
 
 _AT_ONCE = 1 << 20  # numbers of a piece
 
@@ -174,7 +174,7 @@ def pieces(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
         release(array)
 
 
-# Many strings in one UTF-8 file, with the offsets at which they begin, so that each can be read from disk alone.
+# Many strings in one UTF-8 file. The offsets at which they begin let each be read from disk alone.
 
 
 class StoredTexts(Strings):

@@ -23,6 +23,8 @@ from ..messages import brief, type_with_article
 from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code, read_words, stop_words
 from .strings import normalise, replace_surrogates
 
+logger = logging.getLogger("topicloom")
+
 # Addresses in texts, which are removed before a text is split into words.
 #
 # The same as replacing these two expressions by a blank, one after the other; a search for rare characters is faster:
@@ -229,8 +231,6 @@ def join_runs(pieces: list[str], joins: Mapping[str, int]) -> list[str]:
 
 
 # Word segmentation of scripts that are written without spaces.
-
-logger = logging.getLogger("topicloom")
 
 Segmenter = Callable[[str], Iterable[str]]
 
