@@ -34,7 +34,7 @@ logger = logging.getLogger("topicloom")
 
 @dataclass(frozen=True)
 class Filters:
-    """The filters that choose the vocabulary; `Corpus.from_texts` explains each.
+    """The filters that choose the vocabulary, which `WordOptions` describes.
 
     Raises:
         SettingError: a filter has a value that it cannot have.
@@ -109,7 +109,7 @@ class Filters:
 
 
 class Tally:
-    """Sums over chunks of documents; the counts of the chunks are in a file until the vocabulary is known.
+    """Sums over chunks of documents. The counts of the chunks stay in a file until the vocabulary is known.
 
     Args:
         spool: the file to which the counts are written.
@@ -308,16 +308,16 @@ def build(
         tokenizer: splits their texts into words.
         filters: the filters that choose the vocabulary.
         keep_texts: whether to keep the texts that are strings.
-        n_jobs: the number of worker processes, as for `Corpus.from_texts`.
-        cluster: a Ray cluster whose nodes count, as for `Corpus.from_texts`.
+        n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
+        cluster: "auto" or the address of a Ray cluster, whose nodes then count in place of worker processes.
         progress: whether to show a progress bar on standard error.
         folder: a folder in which the arrays and texts are written to files; None keeps them in memory.
 
     Raises:
         InputError: a document is not text, or no word passes the filters.
     """
-    ids, labels, timestamps = _Notes(str), _Notes(), _Times()
-    notes: list[_Notes | _Times] = [ids, labels, timestamps]
+    ids, labels, timestamps = _StringField(str), _StringField(), _TimeField()
+    known: list[_StringField | _TimeField] = [ids, labels, timestamps]
     covariates: dict[str, list[str | None]] = {}
     sample: list[str] = []
     with (
@@ -330,9 +330,9 @@ def build(
         def texts() -> Iterator[Text]:
             while batch := list(islice(documents, _BATCH)):
                 texts, *columns = zip(*batch, strict=True)
-                for field, column in zip(notes, columns[:3], strict=True):  # ids, labels and timestamps
+                for field, column in zip(known, columns[:3], strict=True):  # ids, labels and timestamps
                     field.extend(column)
-                _extend(covariates, batch, ids.n_docs)
+                _add_covariates(covariates, batch, ids.n_docs)
                 strings = [text for text in texts if isinstance(text, str)] if keep_texts or not sample else []
                 if not sample:
                     sample.extend(text[:_SAMPLE_CHARACTERS] for text in strings)
@@ -366,7 +366,7 @@ def build(
     )
 
 
-def _extend(columns: dict[str, list[str | None]], batch: Sequence[Document], n_docs: int) -> None:
+def _add_covariates(columns: dict[str, list[str | None]], batch: Sequence[Document], n_docs: int) -> None:
     """Add the covariates of the next documents.
 
     Args:
@@ -383,11 +383,11 @@ def _extend(columns: dict[str, list[str | None]], batch: Sequence[Document], n_d
         column += [None] * (n_docs - len(column))
 
 
-class _Notes:
-    """A field of all documents. Nothing is stored while it is unknown of all.
+class _StringField:
+    """A string for each document. Nothing is stored until a document has one.
 
     Args:
-        unknown: Returns what stands for an unknown value, given the document's row.
+        unknown: returns what stands for an unknown value, given the document's row.
     """
 
     def __init__(self, unknown: Callable[[int], str] = lambda row: "") -> None:
@@ -407,12 +407,12 @@ class _Notes:
         self._writer.extend(list(known))
 
     def finish(self) -> Sequence[str] | None:
-        """Return the values of all documents, or None if it is unknown of all."""
+        """Return a string for each document, or None if no document has one."""
         return None if self._writer is None else self._writer.finish()
 
 
-class _Times:
-    """The times of all documents. They are read while texts are counted, so that a wrong one is found early."""
+class _TimeField:
+    """A time for each document, which is read while texts are counted, so that a wrong one is found early."""
 
     def __init__(self) -> None:
         self._n_docs, self._are_known = 0, False
@@ -429,7 +429,7 @@ class _Times:
         self._are_known |= values.count(None) < len(values)
 
     def finish(self) -> Times | None:
-        """Return (n_docs,) times, or None if they are unknown of all."""
+        """Return (n_docs,) times, or None if no document has one."""
         return np.concatenate(self._parts) if self._are_known else None
 
 

@@ -291,7 +291,7 @@ def documents_of_file(
     Args:
         source: the file, or "-" for standard input.
         words, tokenizer: the words and the tokenizer of the model.
-        reading: how the file is read, as for `topicloom.text.read`.
+        reading: the options of reading that are not the defaults.
         fields: the fields of the training documents, as `Fields.kinds` returns them.
         at_once: the number of documents of a corpus; None is all.
 
@@ -332,7 +332,7 @@ def parts_of_source(
     fields: Mapping[str, FieldKind],
     column: str,
 ) -> Split:
-    """Read what a model was trained on once more, and divide it as for the training.
+    """Read the documents again that a model was trained on, and divide them as in training.
 
     Args:
         source: the file, or a saved corpus.

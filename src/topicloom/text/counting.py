@@ -149,7 +149,7 @@ class Part(NamedTuple):
 
 
 class OpenCounter:
-    """Count words of all kinds. Pieces are remembered from one chunk to the next, for one thread.
+    """Count all words. Pieces are remembered from one chunk to the next, for one thread.
 
     Args:
         tokenizer: the tokenizer that splits the texts.
