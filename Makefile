@@ -87,7 +87,7 @@ audit: .venv-audit/ready  ## ask the advisory databases of PyPI and of npm about
 	touch $@
 
 architecture: setup  ## draw the layers of the package with their files: docs/figures/architecture.svg
-	$(BIN)/python examples/architecture.py docs/figures/architecture.svg
+	$(BIN)/python examples/screenshots/architecture.py docs/figures/architecture.svg
 
 figures: setup  ## draw the pictures of docs/figures.md
 	$(BIN)/python examples/figures.py docs/figures

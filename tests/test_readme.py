@@ -116,5 +116,5 @@ def test_contributing_names_files_that_exist() -> None:
 
 def test_the_picture_of_the_layers_has_the_present_files() -> None:
     """If this fails, `make architecture` draws the picture again."""
-    script = runpy.run_path(str(ROOT / "examples" / "architecture.py"))
+    script = runpy.run_path(str(ROOT / "examples" / "screenshots" / "architecture.py"))
     assert (ROOT / "docs" / "figures" / "architecture.svg").read_text(encoding="utf-8") == script["draw"]()

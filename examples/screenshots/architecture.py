@@ -2,7 +2,7 @@
 
 The order of the layers is that of tests/test_layers.py, which checks the imports. Run it in a checkout:
 
-    python examples/architecture.py docs/figures/architecture.svg
+    python examples/screenshots/architecture.py docs/figures/architecture.svg
 """
 
 import ast
@@ -10,7 +10,7 @@ import sys
 from html import escape
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "topicloom"
 PURPOSES = {
     "cli": "the commands: a thin shell over the library",
