@@ -42,6 +42,11 @@ class VariationalTopicModel(NeuralTopicModel):
             quarters of the epochs in `fit`; in DirichletVAE with the estimators "implicit", "rsvi" and "icdf" a quarter
             of them, and in Loom a quarter of those before the sampling stage. In `partial_fit`, None is 0.
         n_samples: the number of draws of theta for each document, by which its loss is estimated.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.GSM(n_topics=10, kl_weight=0.5).divergence_weight
+        0.5
     """
 
     kl_weight: NotNegative = 1.0

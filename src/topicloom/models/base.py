@@ -128,6 +128,20 @@ class TopicModel(
         tokenizer_: the tokenizer of the training documents, which splits raw text in `transform`.
         n_features_in_: the size of the vocabulary V.
         fields_: what is known of each training document besides its words, as `topicloom.models.words.Words` has it.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.GSM(n_topics=3, epochs=3, random_state=0).fit(corpus)
+        >>> model.components_.shape
+        (3, 50)
+        >>> edited = model.rename({0: "first"}).merge([1, 2])
+        >>> edited.given_names
+        ['first', None]
+        >>> edited.edits
+        [{'rename': {0: 'first'}}, {'merge': [1, 2]}]
+        >>> edited.base_ is model
+        True
     """
 
     published: ClassVar[dict[str, Any]] = {}  # the settings of the model's paper, which `as_published` uses

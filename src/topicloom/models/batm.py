@@ -247,6 +247,13 @@ class BATM(NeuralTopicModel):
             keeps theta closer to the prior.
         critic_size: the width of both layers of the critic.
         critic_steps: the number of steps that the critic takes for each step of the encoder and the generator.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.BATM(n_topics=3, epochs=3, random_state=0).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN | {
@@ -293,6 +300,15 @@ class GaussianBATM(BATM, EmbeddedTopicModel):
         word_embeddings_: the word vectors, (V, L) float32.
         topic_means_: the means of the topics in the same space, (K, L) float32.
         topic_scales_: their standard deviations, (K, L) float32.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.GaussianBATM(n_topics=3, epochs=3, random_state=0, embedding_size=10).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
+        >>> model.topic_means_.shape, model.topic_scales_.shape
+        ((3, 10), (3, 10))
     """
 
     published: ClassVar[dict[str, Any]] = BATM.published | {"fixed_word_vectors": True, "whiten": "none"}

@@ -228,6 +228,13 @@ class DirichletVAE(VariationalTopicModel):
             the divergence from gamma variables, with parameters of at least 0.05 (Zhang et al. 2018); otherwise it is
             that from Weibull variables with the same means, which bounds the likelihood of short texts far better. Not
             used by "laplace".
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.DirichletVAE(n_topics=3, epochs=3, random_state=0, estimator="weibull").fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {

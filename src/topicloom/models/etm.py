@@ -79,6 +79,13 @@ class EmbeddedTopicModel(NeuralTopicModel):
     Attributes:
         word_embeddings_: the word vectors, (V, L) float32. If vectors were given, training starts from them in the
             form that `whiten` describes.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> issubclass(tl.ETM, tl.EmbeddedTopicModel)
+        True
+        >>> tl.ETM().set_params(embedding_size=50).embedding_size
+        50
     """
 
     default_size: ClassVar[int] = 300  # dimensions, unless the user or the word vectors determine another number
@@ -211,6 +218,17 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             topic_embeddings_[k]), where m contains the logarithms of the word frequencies, or zeros with
             background=False, or what was learned with background="learned". For a topic with seed words, 4 is added to
             the entries of these words.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.ETM(n_topics=3, epochs=3, random_state=0, embedding_size=20).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
+        >>> model.word_embeddings_.shape, model.topic_embeddings_.shape
+        ((50, 20), (3, 20))
+        >>> len(model.nearest_words(0, top_n=4))
+        4
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {

@@ -145,6 +145,15 @@ class GMNTM(VariationalTopicModel):
             divergence of pi, the clusters' shares so far, from the mean of q(c | x) over a batch.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.GMNTM(n_topics=3, epochs=3, random_state=0, pretrain_epochs=2).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
+        >>> model.predict(corpus).shape
+        (80,)
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {

@@ -84,6 +84,15 @@ class GSM(VariationalTopicModel):
         decoder: "mixture" mixes the topics' word distributions, theta beta. "mlp" adds a hidden layer; its topics are
             read from documents that consist of one topic, and each batch takes memory in proportion to the vocabulary.
         decoder_size: the width of the hidden layer of the "mlp" decoder.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.GSM(n_topics=3, epochs=3, random_state=0).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
+        >>> len(model.topics(top_n=5)[0])
+        5
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {

@@ -171,6 +171,13 @@ class LDA(TopicModel):
         eta: the Dirichlet parameter of the topics. A smaller value gives topics fewer words. None is 1/K for
             "variational", which takes at most 1, and .01 for "gibbs".
         n_jobs: the number of threads of "gibbs". The result depends on it.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.LDA(n_topics=3, epochs=3, random_state=0).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
     """
 
     method: Literal["variational", "gibbs"] = "variational"

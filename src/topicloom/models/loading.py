@@ -91,6 +91,15 @@ def load(
         ModelFileError: there is no model, or one of its files is missing, damaged, of a newer format, or a link to a
             file elsewhere; the message names the file.
         InputError: the model is of a module that is not allowed, or there is no such device.
+
+    Examples:
+        >>> import tempfile
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=40, n_words=30, n_topics=2).corpus
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tl.LDA(n_topics=2, epochs=1, random_state=0).fit(corpus).save(folder, overwrite=True)
+        ...     tl.load(folder)
+        LDA(epochs=1, n_topics=2, random_state=0)
     """
     choose_device(device)
     place = as_path(directory, "directory")

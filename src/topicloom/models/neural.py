@@ -192,6 +192,12 @@ class NeuralTopicModel(TopicModel):
             Epochs in which topics are removed or the divergence's weight rises do not count. None trains for all epochs
             on all documents.
         validation_fraction: the share of the documents that are held out if there is a patience.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> model = tl.WLDA(n_topics=10, epochs=30)  # a neural model
+        >>> model.get_params()["batch_size"] is None
+        True
     """
 
     used_if: ClassVar[UsedIf] = {"shares_prior": ("without `learn_shares`", lambda model: model.learn_shares)}

@@ -361,6 +361,13 @@ class NVDM(VariationalTopicModel):
         rotation: "varimax" rotates the code at the end of `fit`, so that its dimensions are topics (Kaiser 1958; Rohe &
             Zeng 2023). "none" reads each dimension as a topic, which seldom makes sense. With `seed_words`, and in
             `partial_fit` of a new model, there is no rotation.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.NVDM(n_topics=3, epochs=3, random_state=0).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {

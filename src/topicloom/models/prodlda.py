@@ -48,6 +48,13 @@ class ProdLDA(DirichletVAE):
 
     Each batch takes memory in proportion to the vocabulary. The settings are those of `help(topicloom.DirichletVAE)`
     and `help(topicloom.VariationalTopicModel)`, with other defaults.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.ProdLDA(n_topics=3, epochs=3, random_state=0).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
     """
 
     published: ClassVar[dict[str, Any]] = _AUTHORS | {
@@ -76,6 +83,13 @@ class NVLDA(DirichletVAE):
     This is `DirichletVAE(estimator="laplace")` under the name of its paper: with the same settings, both learn the same
     topics. GSM differs in its prior, N(0, I). The settings are those of `help(topicloom.DirichletVAE)` and
     `help(topicloom.VariationalTopicModel)`.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.NVLDA(n_topics=3, epochs=3, random_state=0).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
     """
 
     published: ClassVar[dict[str, Any]] = _AUTHORS | {"dropout": 0.25, "learning_rate": 5e-3, "epochs": 300}

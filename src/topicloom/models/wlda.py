@@ -116,6 +116,13 @@ class WLDA(NeuralTopicModel):
             the other priors.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is the paper's product of
             experts, softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=80, n_words=50, n_topics=3).corpus
+        >>> model = tl.WLDA(n_topics=3, epochs=3, random_state=0).fit(corpus)
+        >>> model.transform(corpus).shape
+        (80, 3)
     """
 
     published: ClassVar[dict[str, Any]] = PLAIN | {
