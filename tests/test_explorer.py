@@ -16,9 +16,9 @@ import torch
 import topicloom as tl
 from command_line import call, refused
 from topicloom.errors import InputError
+from topicloom.models import REGISTRY
 from topicloom.models.gsm import GSMNetwork
 from topicloom.models.portable import portable_inference
-from topicloom.models.registry import REGISTRY
 from topicloom.nn.posteriors import GaussianPosterior
 from topicloom.reports import run
 from topicloom.reports.explorer import PageOptions, explorer_page, write_page

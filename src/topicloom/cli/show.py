@@ -125,7 +125,7 @@ def models(
     as_json: AsJson = False,
 ) -> None:
     """List the models, or the settings of one: what each may be, its default, and what it means."""
-    from ..models.registry import REGISTRY
+    from ..models import REGISTRY
 
     if name is None:
         summaries = {kind: entry.summary for kind, entry in REGISTRY.items()}

@@ -24,9 +24,9 @@ from ..display import html_table
 from ..errors import InputError, MissingExtraError, SettingError
 from ..files import atomic_file, lock_directory, read_json, write_json
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
+from ..models import REGISTRY
 from ..models.base import TopicModel
 from ..models.loading import load
-from ..models.registry import REGISTRY
 from ..processes import Job, Row, connected, described
 from ..settings import check_settings, describe_value, refuse_unknown, require_seed, settings_as_text
 from . import jobs as resumable

@@ -8,7 +8,7 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -65,7 +65,6 @@ from .inference import (
     latent_codes,
     log_likelihood,
 )
-from .remedies import settings_to_try
 from .saving import (
     COUNTS,
     check_tensors,
@@ -86,6 +85,11 @@ _WORDS_IN_NOTEBOOKS = 10  # of each topic
 _KEPT_BY_EDITS = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
     "feature_names_in_", "fields_", "settings_",
+)  # fmt: skip
+# Settings with which training has failed, in the order in which they are named.
+_SUSPECTS = (
+    "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
+    "kl_weight", "mmd_weight", "critic_weight", "learning_rate", "min_diversity",
 )  # fmt: skip
 # The words and their columns, by network. They are not in the model, which inference does not change.
 _columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
@@ -888,7 +892,7 @@ class TopicModel(
         if sign.kind == "few documents":
             fewer = f"`n_topics={sign.fewer_topics}` or " if sign.fewer_topics < self.n_topics else ""
             return f"try {fewer}more documents"
-        return settings_to_try(self, self.helpful_settings(sign))
+        return _settings_to_try(self, self.helpful_settings(sign))
 
     def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
         """Return settings with values that help against a sign of collapse, in the order in which they are named.
@@ -1020,6 +1024,36 @@ class TopicModel(
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _settings_to_try(model: Any, helpful: Mapping[str, Any]) -> str:
+    """Return a clause such as "try `a=1` or `b=2`".
+
+    Suspects that differ from the model's defaults come first, with the default as the value to try, because defaults
+    are known to work.
+
+    Args:
+        model: the estimator.
+        helpful: settings with values that help. Those that the model does not have are left out.
+    """
+    known = dict(helpful)
+    now = model.get_params(deep=False)
+    default = {field.name: field.default for field in fields(model) if field.init}
+    if now.get("kl_weight") is not None and default["kl_weight"] is None:  # the usual one depends on other settings
+        default["kl_weight"] = replace(model, kl_weight=None).divergence_weight
+    changed = {name: default[name] for name in _SUSPECTS if name in now and now[name] != default[name] is not None}
+    if changed:
+        known.pop("n_topics", None)  # the number of topics was asked for, and is probably not the cause
+    if "patience" not in known and default.get("epochs") is not None and now["epochs"] < default["epochs"]:
+        known["epochs"] = default["epochs"]
+    others = {
+        name: value for name, value in known.items() if name in now and now[name] != value and name not in changed
+    }
+    settings = changed | others
+    if not settings:
+        return "try more documents"
+    *first, last = [f"`{name}={value!r}`" for name, value in settings.items()]
+    return f"try {', '.join(first)} or {last}" if first else f"try {last}"
 
 
 def published_settings(kind: type[Any]) -> dict[str, Any]:

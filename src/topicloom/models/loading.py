@@ -23,9 +23,9 @@ from ..text import CustomTokenizer
 from ..text.tokenizing import with_allowed
 from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS, find_model, read_config, read_vocabulary
 from ..training.batches import choose_device
+from . import REGISTRY, load_model
 from .base import TopicModel
 from .editing import restored_edits, trained_part
-from .registry import REGISTRY, load_model
 from .saving import COUNTS
 
 
