@@ -1,4 +1,9 @@
-"""The bases of variational autoencoders, and the networks that several models share."""
+"""The autoencoders that several models share.
+
+- VariationalTopicModel is the base of the models whose loss is minus an evidence lower bound.
+- GaussianNetwork is the network of GSM, NVDM, ETM and GMNTM, whose documents have a Gaussian code.
+- DeterministicNetwork is the network of BATM and WLDA, whose encoder gives a document a single theta.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +26,6 @@ from ..training.signs import CollapseSign
 from ..training.state import Snapshot, TrainingPlan, TrainingState
 from .neural import NeuralTopicModel
 from .words import Words
-
-# VariationalTopicModel: the base of the neural models whose loss is minus an evidence lower bound.
 
 logger = logging.getLogger("topicloom")
 
@@ -103,9 +106,6 @@ class VariationalTopicModel(NeuralTopicModel):
                 plan.kl_weight * plan.epochs / plan.kl_warmup, plan.kl_weight, self.warmup_share * plan.epochs,
             )  # fmt: skip
         return super()._start(snapshot, for_fit=for_fit)
-
-
-# GaussianNetwork: the network of the models whose documents have a Gaussian code, GSM, NVDM, ETM and GMNTM.
 
 
 class GaussianNetwork(VariationalNetwork):

@@ -1,4 +1,4 @@
-"""ETM: the embedded topic model.
+"""ETM: the embedded topic model, and EmbeddedTopicModel, the base of models with word vectors.
 
 Dieng, Ruiz & Blei 2020, "Topic Modeling in Embedding Spaces". Words and topics are points of one space. The code of a
 document is z ~ N(mu(x), diag sigma^2(x)); theta = softmax(z) and p(w | theta) = theta beta, with
@@ -46,8 +46,6 @@ from ..settings import AtLeastOne, DirichletParameter, Positive
 from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL, NeuralTopicModel, UsedIf
 from .words import Words
-
-# EmbeddedTopicModel: what models share whose words and topics are in one space, such as ETM and Gaussian-BAT.
 
 _SMALLEST_VARIANCE = 1e-3  # relative to the mean; directions with a smaller variance count as if they had this one
 # Whitening removes what the vectors of few words have in common: up to L + 1 words become equally far from each other.

@@ -1,4 +1,14 @@
-"""LDA: latent Dirichlet allocation. `model.py` has the estimator, and each fitting method has its own file."""
+"""LDA: latent Dirichlet allocation, the classical baseline with the interface of the other models.
+
+Blei, Ng & Jordan 2003. method="variational" is the online variational Bayes of Hoffman, Blei & Bach 2010, as
+scikit-learn implements it (`OnlineRun`). method="gibbs" is the collapsed Gibbs sampler of Griffiths & Steyvers 2004, as
+tomotopy implements it (`GibbsRun`), which learns the Dirichlet parameter of theta by Minka's fixed point.
+
+One departure: after either method, theta is inferred by mean-field variational Bayes given the means beta of the
+topics (Blei et al. 2003, section 5.2), for training documents and new ones alike. This inference is not random.
+
+Seed words are pseudo-counts in the Dirichlet parameters of their topics, and learning starts from them.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +38,6 @@ from .base import TopicModel
 from .inference import Array
 from .online_lda import OnlineRun
 from .words import Words, seed_weights
-
-# Collapsed Gibbs sampling for LDA (Griffiths & Steyvers 2004), by tomotopy.
 
 _MOST_TOKENS = 1 << 29  # more take some 10 GiB, and many hours
 
@@ -134,17 +142,6 @@ class GibbsRun:
             self.sample(min(step, left))
         self.history = [dict(row) for row in snapshot.values["history"]]
 
-
-# LDA: latent Dirichlet allocation, the classical baseline with the interface of the other models.
-#
-# Blei, Ng & Jordan 2003. method="variational" is the online variational Bayes of Hoffman, Blei & Bach 2010, as
-# scikit-learn implements it. method="gibbs" is the collapsed Gibbs sampler of Griffiths & Steyvers 2004, as tomotopy
-# implements it, which learns the Dirichlet parameter of theta (by Minka's fixed point).
-#
-# One departure: after either method, theta is inferred by mean-field variational Bayes given the means beta of the
-# topics (Blei et al. 2003, section 5.2), for training documents and new ones alike. This inference is not random.
-#
-# Seed words are pseudo-counts in the Dirichlet parameters of their topics, and learning starts from them.
 
 _SAMPLER_STEP = 10  # iterations of the sampler from one row of history_ to the next
 _EPOCHS = {"variational": 20, "gibbs": 1000}

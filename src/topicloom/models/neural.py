@@ -34,8 +34,6 @@ from .spare_topics import SpareTopics, spare_at_start
 from .starting import STAGE, start_at_clusters
 from .words import Words, with_fields
 
-# Settings that have an effect only with certain values of others, and the warning where they have none.
-
 # Settings that no paper has at other values. `published` of a class begins with them; docs/published.md has sources.
 PLAIN: dict[str, Any] = {
     "start": "random",
@@ -59,73 +57,10 @@ logger = logging.getLogger("topicloom")
 UsedIf = Mapping[str, tuple[str, Callable[[Any], bool]]]
 
 
-def warn_of_unused_settings(model: Any) -> None:
-    """Warn of each setting that was changed and has no effect.
-
-    Args:
-        model: an estimator, whose class and its bases may each have a `used_if`.
-    """
-    if not current().is_first:
-        return
-    default, published = {field.name: field.default for field in fields(model)}, type(model).published
-    for kind in type(model).__mro__:
-        conditions: UsedIf = vars(kind).get("used_if", {})
-        for name, (where_unused, is_used) in conditions.items():
-            value = getattr(model, name)
-            if value not in (default[name], published.get(name, default[name])) and not is_used(model):
-                logger.warning("`%s=%r` has no effect %s", name, value, where_unused)
-
-
-# The documents of a fit: those that a network learns from, and those that are held out.
-
-_MANY = 100  # documents
-_LONG = 0.1  # of all tokens; with such a document, the perplexity of others was 3 to 13 % higher
-
-
-def training_readers(
-    model: NeuralTopicModel, corpus: Corpus, validation: Corpus | None, state: TrainingState
-) -> tuple[BatchReader, BatchReader | None]:
-    """Return readers of the training documents, and of the validation documents where training needs them.
-
-    Args:
-        model: the estimator.
-        corpus: the documents of `fit`.
-        validation: the validation documents. With None and a `patience`, some documents of `fit` are held out.
-        state: the state of the run, which draws them.
-
-    Raises:
-        InputError: there is a single document, so that none can be held out.
-    """
-    reader = model.build_reader(corpus, state)
-    _warn_of_a_long_document(corpus)
-    if validation is not None:
-        held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields)
-        return reader, held_out.without_empty()
-    if model.patience is None:
-        return reader, None
-    if reader.n_docs < 2:
-        raise InputError("`patience` needs at least two documents that are not empty")
-    others, held_out = reader.split(model.validation_fraction, state.shuffle)
-    state.keep_first_shuffle()
-    return others.shared(), held_out
-
-
-def _warn_of_a_long_document(corpus: Corpus) -> None:
-    """Warn if a single one of many documents has much of the corpus."""
-    if corpus.n_docs < _MANY or current().size > 1:  # a rank has only a part of the documents
-        return
-    lengths = np.asarray(corpus.counts.sum(axis=1)).ravel()  # (D,)
-    longest = int(lengths.argmax())
-    if (share := lengths[longest] / lengths.sum()) >= _LONG:
-        logger.warning(
-            "document %d has %.0f %% of all tokens, so the topics follow it more than other documents; divide it into "
-            "parts, such as its chapters",
-            longest, 100 * share,
-        )  # fmt: skip
-
-
 # A few hundred documents need small batches; otherwise 60 epochs have too few steps for topics to become different.
 _SMALLEST_BATCH, LARGEST_BATCH = 32, 256
+_MANY_DOCUMENTS = 100  # in which one long document is noticed
+_LONG_DOCUMENT = 0.1  # of all tokens; with such a document, the perplexity of others was 3 to 13 % higher
 _STREAM_ROWS = 1000  # of history_ that a stream keeps
 
 
@@ -363,7 +298,7 @@ class NeuralTopicModel(TopicModel):
         if snapshot is not None and (more := snapshot.continued) is not None:
             plan = replace(stages[-1].plan, epochs=more.end, first_epoch=more.after, cycle_end=None)
             stages[-1] = replace(stages[-1], plan=plan)
-        reader, held_out = training_readers(self, corpus, validation, state)
+        reader, held_out = self._training_readers(corpus, validation, state)
         state.fields = reader.digests()
         if validation is not None and held_out is not None:
             state.fields |= {f"{name} (validation)": digest for name, digest in held_out.digests().items()}
@@ -403,6 +338,32 @@ class NeuralTopicModel(TopicModel):
                     self.finish_training(state)
         self.warn_of_collapse(watch)
 
+    def _training_readers(
+        self, corpus: Corpus, validation: Corpus | None, state: TrainingState
+    ) -> tuple[BatchReader, BatchReader | None]:
+        """Return readers of the training documents, and of the validation documents where training needs them.
+
+        Args:
+            corpus: the documents of `fit`.
+            validation: the validation documents. With None and a `patience`, some documents of `fit` are held out.
+            state: the state of the run, which draws them.
+
+        Raises:
+            InputError: there is a single document, so that none can be held out.
+        """
+        reader = self.build_reader(corpus, state)
+        _warn_of_a_long_document(corpus)
+        if validation is not None:
+            held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields)
+            return reader, held_out.without_empty()
+        if self.patience is None:
+            return reader, None
+        if reader.n_docs < 2:
+            raise InputError("`patience` needs at least two documents that are not empty")
+        others, held_out = reader.split(self.validation_fraction, state.shuffle)
+        state.keep_first_shuffle()
+        return others.shared(), held_out
+
     @with_gradients()
     def partial_fit_corpus(self, corpus: Corpus) -> None:
         """Train for one epoch at a constant learning rate, as nobody knows when a stream will end."""
@@ -435,7 +396,7 @@ class NeuralTopicModel(TopicModel):
             snapshot: the state from which training will continue; its seed draws the same held-out documents.
             for_fit: whether it will be trained by `fit`, which sees all documents repeatedly, or on a stream.
         """
-        warn_of_unused_settings(self)
+        _warn_of_unused_settings(self)
         seed = current().value_of_first(self.draw_seed()) if snapshot is None else int(snapshot.values["seed"])
         device = choose_device(self.device)
         logger.info("training on %s", device)
@@ -492,3 +453,34 @@ class NeuralTopicModel(TopicModel):
         super().check_combinations()
         if self.target == "tfidf" and self.criterion == "bernoulli":
             raise SettingError("`criterion='bernoulli'` reads no weights of words, so `target` should be 'counts'")
+
+
+def _warn_of_unused_settings(model: Any) -> None:
+    """Warn of each setting that was changed and has no effect.
+
+    Args:
+        model: an estimator, whose class and its bases may each have a `used_if`.
+    """
+    if not current().is_first:
+        return
+    default, published = {field.name: field.default for field in fields(model)}, type(model).published
+    for kind in type(model).__mro__:
+        conditions: UsedIf = vars(kind).get("used_if", {})
+        for name, (where_unused, is_used) in conditions.items():
+            value = getattr(model, name)
+            if value not in (default[name], published.get(name, default[name])) and not is_used(model):
+                logger.warning("`%s=%r` has no effect %s", name, value, where_unused)
+
+
+def _warn_of_a_long_document(corpus: Corpus) -> None:
+    """Warn if a single one of many documents has much of the corpus."""
+    if corpus.n_docs < _MANY_DOCUMENTS or current().size > 1:  # a rank has only a part of the documents
+        return
+    lengths = np.asarray(corpus.counts.sum(axis=1)).ravel()  # (D,)
+    longest = int(lengths.argmax())
+    if (share := lengths[longest] / lengths.sum()) >= _LONG_DOCUMENT:
+        logger.warning(
+            "document %d has %.0f %% of all tokens, so the topics follow it more than other documents; divide it into "
+            "parts, such as its chapters",
+            longest, 100 * share,
+        )  # fmt: skip

@@ -3,9 +3,9 @@
 Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~ N(0, I), p(w | z) = softmax(R z + b).
 
 N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, varimax finds the
-simplex in which the documents' codes lie (`models/nvdm.py`), and topic k is what the decoder returns for a code in
+simplex in which the documents' codes lie (`topic_simplex`), and topic k is what the decoder returns for a code in
 corner k. theta is the softmax of a linear function of the code, fitted to the shares with which a mixture of these
-topics explains the training documents (`models/nvdm.py`). The decoder computes z from theta (`models/nvdm.py`), so that
+topics explains the training documents (`readout`). `LogRatioDecoder` computes z from theta, so that
 the distribution of words is that of the code before. Departures from the paper:
 - These topics and this theta (rotation="none"). Without them, theta = softmax(z), and topic k is the direction of
   dimension k.
@@ -186,8 +186,6 @@ def topic_simplex(codes: Tensor, variance: Tensor) -> TopicSimplex:
     length = torch.maximum(corner, y.amax(0))  # as documents have noise, some are beyond the corner
     return TopicSimplex(basis @ mixing[1:], mixing[0], length[:, None] * directions, weights)
 
-
-# LogRatioDecoder: the decoder of a Gaussian code, and the coordinates in which topics are read from the code.
 
 _LEAST_STRETCH = 0.01  # of log-odds to a code, so that a code can be computed from theta in single precision
 

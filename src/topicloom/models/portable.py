@@ -1,4 +1,11 @@
-"""The inference of a fitted model as arrays, for programs without PyTorch, such as the explorer's page."""
+"""The inference of a fitted model as arrays, for programs without PyTorch, such as the explorer's page.
+
+`PortableInference` computes theta from the arrays; the page has the same code in TypeScript. All encoders of the
+package are two layers over the counts, and all posteriors are a function of an affine map of the hidden vector. The map
+is found by applying the network's own code to the zero vector and to each unit vector, in double precision. So no model
+needs code of its own here, and a model of the user's with the package's encoder works too. Whether the result equals
+the network's is then checked on documents (`PortableInference.error`).
+"""
 
 from __future__ import annotations
 
@@ -24,8 +31,6 @@ from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
 from ..nn.sparse import Batch, SparseCounts
 from .gsm import GSMNetwork
-
-# The inference of a model as arrays, computed without PyTorch. The explorer's page has the same in TypeScript.
 
 TINY_TOTAL, TINY = 1e-12, 1e-10  # as in nn.encoders and nn.sparse
 
@@ -261,14 +266,6 @@ def _halved(step: PortableRegroup | PortableSplit) -> PortableRegroup | Portable
         return step
     parts = replace(step.parts, beta_t=step.parts.beta_t.astype(np.float16))
     return replace(step, beta_t=step.beta_t.astype(np.float16), parts=parts)
-
-
-# From a trained network to arrays.
-#
-# All encoders of the package are two layers over the counts, and all posteriors are a function of an affine map of the
-# hidden vector. The map is found by applying the network's own code to the zero vector and to each unit vector, in
-# double precision, so that no model needs code of its own here, and a model of the user's with the package's encoder
-# works too. Whether the result equals the network's is then checked on documents (`PortableInference.error`).
 
 
 def portable_inference(model: Any) -> PortableInference:

@@ -29,8 +29,6 @@ from ..training.batches import BatchReader, sum_of_ranks
 from ..training.loop import evaluated
 from ..training.state import Stage, TrainingState, select
 
-# Pruning: training starts with more topics than requested, and the spare ones are removed in the counting stage.
-
 Array = npt.NDArray[Any]
 # (topics (n, V), word counts (V,), how many to keep, protected topics (n,)) -> topics to keep, ascending
 Selector = Callable[[Tensor, Tensor, int, Tensor], Tensor]

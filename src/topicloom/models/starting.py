@@ -2,7 +2,9 @@
 
 From random weights, a network learns little in the first epochs: theta does not depend on the words yet, so that topics
 cannot form, and while topics are alike, theta has hardly any gradient. With titles, this takes a tenth of the training.
-So k-means clusters the documents first. Topics start at the words of the clusters, and the encoder learns to tell the
+So k-means clusters the documents first: vectors of log(1 + x) idf with unit length, by spherical k-means (Dhillon &
+Modha 2001, "Concept Decompositions for Large Sparse Text Data using Clustering"), which starts as k-means++ does
+(Arthur & Vassilvitskii 2007). Topics start at the words of the clusters, and the encoder learns to tell the
 clusters apart, before both are trained by the loss of the model. docs/start.md has the figures.
 """
 
@@ -23,10 +25,10 @@ from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .words import Words
 
-# Clusters of documents, at which the topics and the encoder of a network can start.
-#
-# Documents are vectors of log(1 + x) idf with unit length. Spherical k-means (Dhillon & Modha 2001, "Concept
-# Decompositions for Large Sparse Text Data using Clustering") starts as k-means++ does (Arthur & Vassilvitskii 2007).
+STAGE = "clusters"
+# Clusters are found from so many documents and non-zeros at most, but from sixteen documents for each cluster.
+_SAMPLED, _SAMPLED_NON_ZEROS = 1 << 14, 1 << 20
+_TINY = 1e-9
 
 _STEPS = 8  # of k-means; later ones move few documents
 _DRAWN_FROM = 4096  # documents, or four for each cluster, from which the first centres are drawn
@@ -138,12 +140,6 @@ def _unit(columns: Tensor) -> Tensor:
     """Return columns of unit length; columns of zeros stay as they are."""
     lengths: Tensor = columns.norm(dim=0)  # (K,)
     return columns / lengths.clamp_min(1e-12)
-
-
-STAGE = "clusters"
-# Clusters are found from so many documents and non-zeros at most, but from sixteen documents for each cluster.
-_SAMPLED, _SAMPLED_NON_ZEROS = 1 << 14, 1 << 20
-_TINY = 1e-9
 
 
 @torch.no_grad()
