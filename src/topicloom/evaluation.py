@@ -24,9 +24,12 @@ from .metrics.catalogue import CATALOGUE, TOP_WORDS, is_known, known_measures, m
 from .models.base import Perplexity, TopicModel
 from .topics.document_topics import DocumentTopics
 
-# The inputs of measures, from a fitted model and documents. Everything is computed when a measure first needs it.
-
 Array = npt.NDArray[Any]
+
+# Settings that are not shown, because they are the same for every measure or clear from its name.
+_NOT_SHOWN = {"measure", "reference", "epsilon", "counting", "method", "tokens", "unit", "vectors"}
+
+# The inputs of measures, which are computed when a measure first needs them.
 
 
 class Documents:
@@ -48,7 +51,7 @@ class Documents:
 
         Args:
             model: the fitted model.
-            X: as for `TopicModel.transform`.
+            X: documents in any form that `transform` of a model takes.
             labels: a class for each document, None or "" where it is unknown; a Corpus has its own.
             name: the name that results and messages give the documents.
 
@@ -89,7 +92,7 @@ class ModelInputs(MeasureInputs):
         training: the same for the training documents, whose labels a classifier learns from; None if there are none.
         word_vectors: a vector by word, or None.
         top_n: the number of words of a topic to use; None is each measure's own number.
-        relevance: how topics rank their words, as for `TopicModel.topics`.
+        relevance: how topics rank their words, from 0 (by lift) to 1 (by probability); None is the package's rule.
     """
 
     def __init__(
@@ -197,20 +200,24 @@ class ModelInputs(MeasureInputs):
         return self._latent[1]
 
 
-# The result of an evaluation: figures by name, as rows of a table, as text and for JSON.
-
-# Settings that are not shown, because they are the same for every measure or clear from its name.
-_NOT_SHOWN = {"measure", "reference", "epsilon", "counting", "method", "tokens", "unit", "vectors"}
+# The result.
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Mapping[str, Measured]):
-    """Figures by name. Each is a number with its `settings`.
+    """The result of an evaluation: figures by the name of the measure. Each is a number with its `settings`.
 
     Attributes:
         figures: what was measured.
         skipped: why a measure was not taken, by its name.
         about: the model, the documents, and how topics rank their words.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+        >>> found = tl.evaluate(tl.LDA(3, random_state=0).fit(texts), texts, measures=["topic_diversity"])
+        >>> list(found), found["topic_diversity"].settings
+        (['topic_diversity'], {'top_n': 25})
     """
 
     figures: dict[str, Measured]
@@ -301,7 +308,7 @@ def _settings_line(measured: Measured) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
-# `evaluate`: every measure of a fitted model.
+# The evaluation.
 
 
 def evaluate(
@@ -330,10 +337,20 @@ def evaluate(
         vectors: word vectors for the measures that need them: `WordVectors`, or a mapping from words to vectors.
         measures: names of measures. None takes all that can be taken; `Evaluation.skipped` says why others are missing.
         top_n: the number of words of a topic to use. None is each measure's own number, which is that of its paper.
-        relevance: how topics rank their words, as for `TopicModel.topics`.
+        relevance: how topics rank their words: 1 by probability, 0 by lift (p(w|k) / p(w)). None is the rule of the
+            package, a relevance of 0.5 with little effect of the lift of rare words.
 
     Raises:
         InputError: the model is not fitted, X cannot be read, or a measure that was asked for by name cannot be taken.
+        SettingError: `model` is not a topic model, or an argument cannot have its value.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+        >>> model = tl.LDA(3, random_state=0).fit(texts)
+        >>> found = tl.evaluate(model, texts, labels=["animals", "weather", "money"] * 8, measures=["purity", "nmi"])
+        >>> found["purity"]
+        1.0
     """
     _require_fitted(model)
     known = measures_of("evaluation")

@@ -104,6 +104,13 @@ def compare(
             cluster that cannot be reached.
         MissingExtraError: Ray is not installed.
         SettingError: a setting or an argument that cannot have its value.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+        >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=3, seeds=1)
+        >>> found
+        Comparison(1 model, 1 number of topics, 1 seed, 1 fit, 0 failed)
     """
     if not (isinstance(seeds, Integral) and seeds >= 1):
         raise SettingError(f"`seeds` should be the number of seeds, from 1; it is {seeds!r}")
@@ -147,9 +154,22 @@ def select_n_topics(
     Args:
         corpus: a Corpus, or anything else that `fit` takes.
         n_topics: numbers of topics.
-        model: a name, with settings after a colon as in `compare`, or an estimator.
+        model: a name such as "gsm", with settings after a colon, "lda:method=gibbs+epochs=500"; or an estimator.
         seeds: the number of fits with each number of topics.
         options: other arguments of `compare`.
+
+    Raises:
+        InputError: an unknown model, a corpus that is too small, or a directory `out` with another comparison.
+        SettingError: a setting or an argument that cannot have its value.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+        >>> found = tl.select_n_topics(texts, [2, 3], tl.LDA(epochs=5), seeds=1)
+        >>> found.n_topics
+        [2, 3]
+        >>> found.recommend().n_topics in (2, 3)
+        True
     """
     return compare(corpus, [model], n_topics, seeds, **options)
 

@@ -36,7 +36,7 @@ Array = npt.NDArray[Any]
 _CHOOSING_MEASURES = ("perplexity_completion", "document_npmi")  # of the number of topics
 _LONGEST_NAME = 60  # characters of a model's name in a file's name
 
-# A recommendation of the number of topics, with its reason in words.
+# The recommended number of topics.
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ class Recommendation:
     Attributes:
         n_topics: the recommended number of topics.
         reason: one or two sentences.
+
+    Examples:
+        >>> from topicloom.experiments.comparison import Recommendation
+        >>> print(Recommendation(20, "20 topics are recommended."))
+        20 topics are recommended.
     """
 
     n_topics: int
@@ -74,6 +79,13 @@ def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]], language: La
 
     Raises:
         InputError: no measure has a value.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.experiments.comparison import recommend
+        >>> npmi = {10: np.array([0.10, 0.12]), 20: np.array([0.20, 0.22]), 50: np.array([0.19, 0.23])}
+        >>> recommend({"document_npmi": npmi}).n_topics
+        20
     """
     scored: dict[str, dict[int, float]] = {}  # higher is better
     good: dict[str, set[int]] = {}
@@ -184,7 +196,16 @@ class Comparison:
         documents: the number of documents in each part.
         folder: the directory that keeps the comparison, if there is one.
         modules: the modules of the models' classes.
-        others: the finished fits that the directory keeps of an earlier call, and that were not compared in this one.
+        others: finished fits of earlier calls that the directory keeps and this comparison leaves out.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+        >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=1)
+        >>> [(row["model"], row["n_topics"], row["fits"]) for row in found.table()]
+        [('lda', 2, 1), ('lda', 3, 1)]
+        >>> found.values("topic_diversity", "lda", 3).shape
+        (1,)
     """
 
     rows: list[Row]
@@ -218,7 +239,7 @@ class Comparison:
 
     @property
     def left_out(self) -> str:
-        """What `others` have that this comparison has not, such as "gsm, lda and 50 topics"; "" if there is nothing."""
+        """What `others` would add to this comparison, such as "gsm, lda and 50 topics"; "" if there is nothing."""
         models = dict.fromkeys(row["model"] for row in self.others if row["model"] not in self.models)
         sizes = sorted({row["n_topics"] for row in self.others} - set(self.n_topics))
         seeds = sorted({row["seed"] for row in self.others if row["seed"] >= self.seeds})
@@ -241,7 +262,8 @@ class Comparison:
 
         Args:
             measure: its name.
-            model, n_topics: as in the comparison.
+            model: the name of a model of the comparison.
+            n_topics: one of its numbers of topics.
             on: "validation" or "test".
 
         Returns:
@@ -289,7 +311,7 @@ class Comparison:
 
         With few pairs, only large differences are significant. Of many tests, some have p below .05 by chance, so rely
         on p_holm. It is corrected for the tests of all pairs of models, because `against` is usually the best model,
-        and chosen by the same fits: the best of nine equal models is better than the others by chance.
+        and chosen by the same fits: of nine equal models, the best is better than the others by chance.
 
         Args:
             measure: its name.
@@ -374,8 +396,11 @@ class Comparison:
         """Load a fitted model of the comparison.
 
         Args:
-            model, n_topics, seed: as in the comparison.
-            device, tokenizer: as for `topicloom.load`.
+            model: the name of a model of the comparison.
+            n_topics: one of its numbers of topics.
+            seed: the number of the fit, from 0.
+            device: where the model runs: "cpu", "cuda" or "mps"; "auto" is a GPU if there is one.
+            tokenizer: the tokenizer that the model was trained with, if it is a function of your own.
 
         Raises:
             InputError: the comparison kept no models, or not this one.
@@ -393,7 +418,8 @@ class Comparison:
         """Recommend a number of topics, by completion perplexity on validation documents and coherence.
 
         It is the smallest number whose perplexity and NPMI are both within one standard error of the best. If none is,
-        the one that loses least is recommended as a compromise (see `recommendation.recommend`).
+        the one that loses least is recommended as a compromise: the largest of its losses, each a share of the
+        distance from the best to the worst mean of a measure, is the smallest.
 
         Args:
             model: by default the only model, or the first.

@@ -20,8 +20,6 @@ from .cooccurrence import Reference
 from .measured import Measured
 from .perplexity import Average, perplexity
 
-# The inputs of measures: what a measure can read from a model and from documents.
-
 Array = npt.NDArray[Any]
 
 
@@ -30,6 +28,13 @@ class MeasureInputs(Protocol):
 
     An implementation overrides what it can provide, and makes each attribute when it is first read. An attribute that
     it cannot provide raises InputError with a sentence that says why; that is what all attributes do here.
+
+    Examples:
+        >>> from topicloom.metrics import CATALOGUE, MeasureInputs
+        >>> class Words(MeasureInputs):
+        ...     topics = [["cat", "dog"], ["cat", "rain"]]
+        >>> CATALOGUE["topic_diversity"].function(Words())
+        0.75
     """
 
     @property
@@ -151,6 +156,11 @@ class Measure:
         digits: decimal places in the tables of comparisons.
         count_of: what it counts, such as "topics", if it is a count; else "".
         column: its heading in the table of a comparison in the terminal; "" if that table leaves it out.
+
+    Examples:
+        >>> from topicloom.metrics import CATALOGUE
+        >>> CATALOGUE["purity"].title, CATALOGUE["purity"].better, sorted(CATALOGUE["purity"].needs)
+        ('purity', 1, ['labels', 'theta'])
     """
 
     name: str

@@ -30,6 +30,11 @@ def purity(labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Measured:
         InputError: there are not as many labels as clusters, or a document has no class (None or NaN) or no cluster.
 
     Source: Manning, Raghavan & Schütze 2008, section 16.3.
+
+    Examples:
+        >>> from topicloom.metrics import purity
+        >>> purity(["sport", "sport", "art", "art"], [0, 0, 0, 1])
+        0.75
     """
     table = _contingency(labels, clusters)
     n_docs = int(table.sum())
@@ -40,11 +45,24 @@ def purity(labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Measured:
 def normalised_mutual_information(labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Measured:
     """Mutual information of classes and clusters, divided by the mean of their entropies; from 0 to 1.
 
-    It is 1 if there is a single class and a single cluster, as in scikit-learn.
+    It is 1 if there is a single class and a single cluster.
 
-    Args, Returns, Raises: as for `purity`.
+    Args:
+        labels: (D,) the class of each document.
+        clusters: (D,) the cluster of each document, such as its main topic, theta.argmax(axis=1).
 
-    Source: Strehl & Ghosh 2002, with the arithmetic mean, which is scikit-learn's default.
+    Returns:
+        Measured, with the numbers of documents, classes and clusters in its settings; 0 if there are no documents.
+
+    Raises:
+        InputError: there are not as many labels as clusters, or a document has no class (None or NaN) or no cluster.
+
+    Source: Strehl & Ghosh 2002, with the arithmetic mean. It is scikit-learn's `normalized_mutual_info_score`.
+
+    Examples:
+        >>> from topicloom.metrics import normalised_mutual_information
+        >>> normalised_mutual_information(["sport", "sport", "art", "art"], [1, 1, 0, 0])
+        1.0
     """
     from sklearn.metrics import normalized_mutual_info_score
 
@@ -54,9 +72,22 @@ def normalised_mutual_information(labels: npt.ArrayLike, clusters: npt.ArrayLike
 def adjusted_rand_index(labels: npt.ArrayLike, clusters: npt.ArrayLike) -> Measured:
     """Agreement of classes and clusters about pairs of documents, corrected for chance; at most 1.
 
-    Args, Returns, Raises: as for `purity`.
+    Args:
+        labels: (D,) the class of each document.
+        clusters: (D,) the cluster of each document, such as its main topic, theta.argmax(axis=1).
+
+    Returns:
+        Measured, with the numbers of documents, classes and clusters in its settings; 0 if there are no documents.
+
+    Raises:
+        InputError: there are not as many labels as clusters, or a document has no class (None or NaN) or no cluster.
 
     Source: Hubert & Arabie 1985.
+
+    Examples:
+        >>> from topicloom.metrics import adjusted_rand_index
+        >>> adjusted_rand_index(["sport", "sport", "art", "art"], [1, 1, 0, 0])
+        1.0
     """
     from sklearn.metrics import adjusted_rand_score
 
@@ -81,6 +112,12 @@ def classification_accuracy(
     Raises:
         InputError: there are not as many labels as rows of theta, a document has no class (None or NaN), or theta is
             not a matrix of finite numbers.
+
+    Examples:
+        >>> from topicloom.metrics import classification_accuracy
+        >>> theta = [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]]
+        >>> classification_accuracy(theta, ["art", "art", "sport", "sport"], [[0.7, 0.3]], ["art"])
+        1.0
     """
     theta_train, theta_test = _shares(theta_train, "theta_train"), _shares(theta_test, "theta_test")
     train = _one_for_each(labels_train, "labels_train", len(theta_train))
@@ -101,7 +138,9 @@ def classification_accuracy(
 def cross_validated_accuracy(
     theta: Array, labels: npt.ArrayLike, n_folds: int = 5, random_state: int = 0, c: float = 10.0
 ) -> Measured:
-    """`classification_accuracy` by cross-validation, in folds that have the same proportions of classes.
+    """Share of documents whose class a logistic regression on theta predicts correctly, by cross-validation.
+
+    The folds have the same proportions of classes.
 
     Args:
         theta: (D, K) topic shares.
@@ -114,7 +153,14 @@ def cross_validated_accuracy(
         Measured, with the number of folds in its settings; 0 if no class has two documents.
 
     Raises:
-        InputError: as for `classification_accuracy`.
+        InputError: there are not as many labels as rows of theta, a document has no class (None or NaN), or theta is
+            not a matrix of finite numbers.
+
+    Examples:
+        >>> from topicloom.metrics import cross_validated_accuracy
+        >>> theta = [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]]
+        >>> cross_validated_accuracy(theta, ["art", "art", "sport", "sport"], n_folds=2)
+        1.0
     """
     from sklearn.model_selection import StratifiedKFold
 

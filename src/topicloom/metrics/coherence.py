@@ -16,11 +16,9 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .cooccurrence import Counting
-from .measured import Floats, Ids, Measured, Topics, first_words, ids_of, joint_counts, measure, reference_from
+from .measured import Floats, Ids, Measured, TopicWords, first_words, ids_of, joint_counts, measure, reference_from
 
-# How strongly words confirm each other, given counts of windows: the formulas that coherence measures share.
-#
-# Source: Röder, Both & Hinneburg 2015, section 3.3.
+# Formulas of confirmation, which coherence measures share (Röder, Both & Hinneburg 2015, section 3.3).
 
 
 def pmi(together: Floats, n_windows: int, epsilon: float) -> Floats:
@@ -88,7 +86,7 @@ EPSILON = 1e-12
 
 
 def c_v(
-    topics: Topics,
+    topics: TopicWords,
     reference: Any,
     *,
     top_n: int = 10,
@@ -99,7 +97,7 @@ def c_v(
     """Mean cosine between a word's NPMI vector and the sum of the NPMI vectors of all words of its topic.
 
     A word's NPMI vector has its NPMI with each word of the topic, counted over windows. A topic of a single word has
-    the value 1, as in gensim.
+    the value 1, which is gensim's.
 
     Args:
         topics: each topic's words, best first; or word ids, if the reference is made of ids.
@@ -108,7 +106,8 @@ def c_v(
         top_n: the number of words of a topic that are used.
         window: tokens in a window; None is the whole document.
         epsilon: added to the share of windows that contain a pair, from 1e-15 to 1.
-        counting: "gensim" or "exact" (see `Reference.joint`).
+        counting: "gensim" takes a word to be gone when the first of its occurrences leaves the window, until it enters
+            again; "exact" counts every window that contains both words.
 
     Returns:
         Measured, with `per_topic`, `undefined` (topics without a known word) and `unseen`.
@@ -117,6 +116,13 @@ def c_v(
         InputError: a setting is impossible, the topics are not lists of words, or the reference cannot be used.
 
     Source: Röder, Both & Hinneburg 2015, sections 3.3 and 4.
+
+    Examples:
+        >>> from topicloom.metrics import c_v
+        >>> documents = [["cat", "dog"], ["cat", "dog"], ["rain", "sun"], ["rain", "sun", "cat"]]
+        >>> found = c_v([["cat", "dog"], ["cat", "sun"]], documents)
+        >>> bool(found.per_topic[0] > found.per_topic[1])
+        True
     """
 
     def confirm(together: Floats, ids: Ids, n_windows: int) -> float:
@@ -127,7 +133,7 @@ def c_v(
 
 
 def c_npmi(
-    topics: Topics,
+    topics: TopicWords,
     reference: Any,
     *,
     top_n: int = 10,
@@ -140,9 +146,29 @@ def c_npmi(
     log((p(i, j) + epsilon) / (p(i) p(j))) / -log(p(i, j) + epsilon), from about -1 to 1. A pair that is in every window
     has the value -1, because epsilon turns its 0 / 0 into that.
 
-    Args, Returns, Raises: as for `c_v`, but a topic needs two known words to have a value.
+    Args:
+        topics: each topic's words, best first; or word ids, if the reference is made of ids.
+        reference: a `topicloom.Corpus` that keeps its texts, documents as lists of tokens, or a `Reference`, which
+            remembers what it has counted. For whole documents (window=None), counts are enough.
+        top_n: the number of words of a topic that are used.
+        window: tokens in a window; None is the whole document.
+        epsilon: added to the share of windows that contain a pair, from 1e-15 to 1.
+        counting: "gensim" takes a word to be gone when the first of its occurrences leaves the window, until it enters
+            again; "exact" counts every window that contains both words.
+
+    Returns:
+        Measured, with `per_topic`, `undefined` (topics with fewer than two known words) and `unseen`.
+
+    Raises:
+        InputError: a setting is impossible, the topics are not lists of words, or the reference cannot be used.
 
     Source: Bouma 2009; Aletras & Stevenson 2013; Röder, Both & Hinneburg 2015.
+
+    Examples:
+        >>> from topicloom.metrics import c_npmi
+        >>> documents = [["cat", "dog"], ["cat", "dog"], ["rain", "sun"], ["rain", "sun", "cat"]]
+        >>> c_npmi([["cat", "dog"], ["cat", "sun"]], documents).per_topic.round(2).tolist()
+        [0.42, -0.29]
     """
 
     def confirm(together: Floats, ids: Ids, n_windows: int) -> float:
@@ -152,7 +178,7 @@ def c_npmi(
 
 
 def c_uci(
-    topics: Topics,
+    topics: TopicWords,
     reference: Any,
     *,
     top_n: int = 10,
@@ -164,9 +190,29 @@ def c_uci(
 
     log((p(i, j) + epsilon) / (p(i) p(j))), with the natural logarithm.
 
-    Args, Returns, Raises: as for `c_v`, but a topic needs two known words to have a value.
+    Args:
+        topics: each topic's words, best first; or word ids, if the reference is made of ids.
+        reference: a `topicloom.Corpus` that keeps its texts, documents as lists of tokens, or a `Reference`, which
+            remembers what it has counted. For whole documents (window=None), counts are enough.
+        top_n: the number of words of a topic that are used.
+        window: tokens in a window; None is the whole document.
+        epsilon: added to the share of windows that contain a pair, from 1e-15 to 1.
+        counting: "gensim" takes a word to be gone when the first of its occurrences leaves the window, until it enters
+            again; "exact" counts every window that contains both words.
+
+    Returns:
+        Measured, with `per_topic`, `undefined` (topics with fewer than two known words) and `unseen`.
+
+    Raises:
+        InputError: a setting is impossible, the topics are not lists of words, or the reference cannot be used.
 
     Source: Newman, Lau, Grieser & Baldwin 2010.
+
+    Examples:
+        >>> from topicloom.metrics import c_uci
+        >>> documents = [["cat", "dog"], ["cat", "dog"], ["rain", "sun"], ["rain", "sun", "cat"]]
+        >>> c_uci([["cat", "dog"], ["cat", "sun"]], documents).per_topic.round(2).tolist()
+        [0.29, -0.41]
     """
 
     def confirm(together: Floats, ids: Ids, n_windows: int) -> float:
@@ -176,7 +222,7 @@ def c_uci(
 
 
 def u_mass(
-    topics: Topics,
+    topics: TopicWords,
     reference: Any,
     vocabulary: Sequence[str] | None = None,
     *,
@@ -185,8 +231,8 @@ def u_mass(
 ) -> Measured:
     """Mean of log((p(i, j) + epsilon) / p(j)) over a topic's pairs in which j ranks before i, counted over documents.
 
-    A word of the vocabulary that no document contains stays in its topic, as in gensim: its pairs count 0 where it
-    ranks first, and log(epsilon / p(j)) otherwise. It is listed in `unseen` all the same.
+    A word of the vocabulary that no document contains stays in its topic: its pairs count 0 where it ranks first, and
+    log(epsilon / p(j)) otherwise. It is listed in `unseen` all the same.
 
     Args:
         topics: each topic's words, best first; or word ids.
@@ -195,9 +241,19 @@ def u_mass(
         top_n: the number of words of a topic that are used.
         epsilon: added to the share of documents that contain a pair, from 1e-15 to 1.
 
-    Returns, Raises: as for `c_v`, but a topic needs two known words to have a value.
+    Returns:
+        Measured, with `per_topic`, `undefined` (topics with fewer than two known words) and `unseen`.
+
+    Raises:
+        InputError: a setting is impossible, the topics are not lists of words, or the reference cannot be used.
 
     Source: Mimno, Wallach, Talley, Leenders & McCallum 2011, with gensim's epsilon in place of their 1 / D.
+
+    Examples:
+        >>> from topicloom.metrics import u_mass
+        >>> documents = [["cat", "dog"], ["cat", "dog"], ["rain", "sun"], ["rain", "sun", "cat"]]
+        >>> u_mass([["cat", "dog"], ["cat", "sun"]], documents).per_topic.round(2).tolist()
+        [-0.41, -1.1]
     """
 
     def confirm(together: Floats, ids: Ids, n_documents: int) -> float:
@@ -209,7 +265,7 @@ def u_mass(
 
 
 def document_npmi(
-    topics: Topics, reference: Any, top_n: int = 10, *, vocabulary: Sequence[str] | None = None
+    topics: TopicWords, reference: Any, top_n: int = 10, *, vocabulary: Sequence[str] | None = None
 ) -> Measured:
     """Mean normalised pointwise mutual information (NPMI) of a topic's word pairs, counted over whole documents.
 
@@ -228,9 +284,15 @@ def document_npmi(
         Measured, the mean over all topics, with `per_topic` (from -1 to 1) and `unseen`.
 
     Raises:
-        InputError: as for `c_v`.
+        InputError: `top_n` is below 1, the topics are not lists of words, or the reference cannot be used.
 
     Source: Bouma 2009; Lau, Newman & Baldwin 2014.
+
+    Examples:
+        >>> from topicloom.metrics import document_npmi
+        >>> documents = [["cat", "dog"], ["cat", "dog"], ["rain", "sun"], ["rain", "sun", "cat"]]
+        >>> document_npmi([["cat", "dog"], ["rain", "sun"], ["dog", "sun"]], documents).per_topic.round(2).tolist()
+        [0.42, 1.0, -1.0]
     """
     documents = reference_from(reference, vocabulary, ordered=False)
     words = first_words(topics, top_n)
@@ -245,7 +307,7 @@ def document_npmi(
 
 
 def c_w2v(
-    topics: Topics, vectors: Any, words: Sequence[str] | None = None, *, top_n: int = 10, name: str = ""
+    topics: TopicWords, vectors: Any, words: Sequence[str] | None = None, *, top_n: int = 10, name: str = ""
 ) -> Measured:
     """Mean cosine between the vector of each of a topic's words and the mean vector of all its words.
 
@@ -264,6 +326,13 @@ def c_w2v(
         InputError: words and rows differ in number, or the topics are not lists of words.
 
     Source: gensim's c_w2v; the idea is from Fang, Macdonald, Ounis & Habel 2016.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.metrics import c_w2v
+        >>> vectors = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
+        >>> c_w2v([["cat", "dog"], ["cat", "rain"]], vectors, ["cat", "dog", "rain"]).per_topic.round(2).tolist()
+        [1.0, 0.71]
     """
     find = _finder(vectors, words)
     values, undefined = [], []
@@ -299,7 +368,7 @@ def _finder(vectors: Any, words: Sequence[str] | None) -> Callable[[Hashable], F
 
 def _over_windows(
     name: str,
-    topics: Topics,
+    topics: TopicWords,
     reference: Any,
     confirm: Callable[[Floats, Ids, int], float],
     top_n: int,

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ..errors import InputError
 
-# Vocabularies in the forms that other libraries have: a list, or a mapping between words and their columns.
+# Vocabularies of other libraries.
 
 Vocabulary: TypeAlias = Iterable[str] | Mapping[int, str]  # the forms that `words_by_column` reads
 
@@ -45,7 +45,7 @@ def words_by_column(vocabulary: Iterable[Any]) -> list[Any]:
     )
 
 
-# Counts of documents that contain two words, from one bit for each word and document. Nothing is sorted.
+# Documents that contain two words, counted with one bit for each word and document.
 
 Groups = Sequence[npt.NDArray[np.integer[Any]]]
 
@@ -72,8 +72,10 @@ def bits_are_faster(tokens: npt.NDArray[np.int32], n_documents: int, groups: Gro
     Intervals are faster for rare words, which have few of them however many documents there are.
 
     Args:
-        tokens, groups, n_words: as for `joint_document_counts`.
+        tokens: (n_tokens,) the rank of each token among the words that are counted, -1 for all other tokens.
         n_documents: D.
+        groups: G arrays of word ranks.
+        n_words: ranks go from 0 to n_words - 1.
     """
     per_word = np.bincount(tokens[tokens >= 0], minlength=n_words)
     n_intervals = sum(int(per_word[group].sum()) for group in groups)
@@ -116,9 +118,7 @@ def joint_document_counts(
     return sums
 
 
-# Intervals of windows that contain a word, and how much the intervals of two words overlap.
-#
-# Everything is done by sorting and binary search; there is no loop over windows.
+# Windows that contain two words, counted by sorted intervals; there is no loop over windows.
 
 Longs = npt.NDArray[np.int64]
 
@@ -273,6 +273,14 @@ class Reference:
         n_tokens: the number of tokens in all documents; for counts, the number of entries above zero.
         n_words: known words have ids from 0 to n_words - 1.
         ordered: False if only counts are known, so that the only possible window is the whole document.
+
+    Examples:
+        >>> from topicloom.metrics import Reference, c_npmi
+        >>> reference = Reference.from_tokens([["cat", "dog"], ["cat", "dog"], ["rain"]], name="pets")
+        >>> reference.n_documents, reference.n_words
+        (3, 3)
+        >>> c_npmi([["cat", "dog"]], reference).settings["reference"]
+        'pets'
     """
 
     def __init__(

@@ -19,32 +19,49 @@ import scipy.sparse as sp
 from ..errors import InputError
 from .measured import Measured, first_words
 
-Topics: TypeAlias = "Sequence[Sequence[Hashable]] | npt.NDArray[Any]"  # (K, n) word ids
+TopicWords: TypeAlias = "Sequence[Sequence[Hashable]] | npt.NDArray[Any]"  # (K, n) word ids
 Floats = npt.NDArray[np.float64]
 
 
-def topic_diversity(topics: Topics, top_n: int = 25) -> Measured:
+def topic_diversity(topics: TopicWords, top_n: int = 25) -> Measured:
     """Share of distinct words among the top words of all topics: 1 if no two topics share a word.
 
     Args:
         topics: each topic's words or word ids, best first.
         top_n: the number of words of a topic that are used.
 
+    Raises:
+        InputError: `top_n` is below 1, or the topics are not lists of words.
+
     Source: Dieng, Ruiz & Blei 2020, section 5.
+
+    Examples:
+        >>> from topicloom.metrics import topic_diversity
+        >>> topic_diversity([["cat", "dog"], ["cat", "rain"]])
+        0.75
     """
     words = [word for topic in first_words(topics, top_n) for word in topic]
     return Measured(len(set(words)) / len(words) if words else 0.0, top_n=top_n)
 
 
-def topic_uniqueness(topics: Topics, top_n: int = 10) -> Measured:
+def topic_uniqueness(topics: TopicWords, top_n: int = 10) -> Measured:
     """Mean of 1 / (number of topics that have the word among their top words), over topics and their words.
 
     Topics without words are left out.
 
     Args:
-        topics, top_n: as for `topic_diversity`.
+        topics: each topic's words or word ids, best first.
+        top_n: the number of words of a topic that are used.
+
+    Raises:
+        InputError: `top_n` is below 1, or the topics are not lists of words.
 
     Source: Nan, Ding, Nallapati & Xiang 2019, section 4.1.
+
+    Examples:
+        >>> from topicloom.metrics import topic_uniqueness
+        >>> topic_uniqueness([["cat", "dog"], ["cat", "rain"]])
+        0.75
     """
     tops = first_words(topics, top_n)
     counts = Counter(word for topic in tops for word in topic)
@@ -52,39 +69,53 @@ def topic_uniqueness(topics: Topics, top_n: int = 10) -> Measured:
     return Measured(float(np.mean(shares)) if shares else 0.0, top_n=top_n)
 
 
-def inverted_rbo(topics: Topics, weight: float = 0.9, top_n: int = 10) -> Measured:
+def inverted_rbo(topics: TopicWords, weight: float = 0.9, top_n: int = 10) -> Measured:
     """1 - mean rank-biased overlap of all pairs of topics: 1 if no two share a word, 0 if all are the same.
 
     The overlap is extrapolated: beyond the last word, two topics are assumed to agree to the same degree as before it.
 
     Args:
-        topics, top_n: as for `topic_diversity`.
+        topics: each topic's words or word ids, best first.
         weight: p, above 0 and below 1. The smaller it is, the more the first words count.
+        top_n: the number of words of a topic that are used.
 
     Returns:
         Measured, with the number of pairs in its settings. Topics without words are in no pair.
 
     Raises:
-        InputError: the weight is not above 0 and below 1.
+        InputError: the weight is not above 0 and below 1, `top_n` is below 1, or the topics are not lists of words.
 
     Source: Webber, Moffat & Zobel 2010, equation 32; as a diversity, Bianchi, Terragni & Hovy 2021 (.9, 10 words).
+
+    Examples:
+        >>> from topicloom.metrics import inverted_rbo
+        >>> inverted_rbo([["cat", "dog"], ["rain", "sun"]])
+        1.0
     """
     overlaps = _pairs(rank_biased_overlap([topic for topic in first_words(topics, top_n) if topic], weight, top_n))
     settings: dict[str, Any] = {"top_n": top_n, "weight": weight, "overlap": "extrapolated", "pairs": len(overlaps)}
     return Measured(1.0 - float(overlaps.mean()) if len(overlaps) else 1.0, **settings)
 
 
-def rank_biased_overlap(topics: Topics, weight: float = 0.9, top_n: int = 10) -> Floats:
+def rank_biased_overlap(topics: TopicWords, weight: float = 0.9, top_n: int = 10) -> Floats:
     """(K, K) extrapolated rank-biased overlap of every two topics, 1 on the diagonal. Every topic must have words.
 
     Args:
-        topics, weight, top_n: as for `inverted_rbo`.
+        topics: each topic's words or word ids, best first.
+        weight: p, above 0 and below 1. The smaller it is, the more the first words count.
+        top_n: the number of words of a topic that are used.
 
     Raises:
-        InputError: a topic has no words, or the weight is not above 0 and below 1.
+        InputError: a topic has no words, the weight is not above 0 and below 1, `top_n` is below 1, or the topics are
+            not lists of words.
 
     Source: Webber, Moffat & Zobel 2010, equation 32. Its sums are computed as one sum here. The agreement at depth d is
     the share of common words up to d. Beyond the end of the shorter list, this share is assumed to stay the same.
+
+    Examples:
+        >>> from topicloom.metrics import rank_biased_overlap
+        >>> rank_biased_overlap([["cat", "dog"], ["cat", "rain"]]).round(2).tolist()
+        [[1.0, 0.55], [0.55, 1.0]]
     """
     if not 0 < weight < 1:
         raise InputError(f"`weight` should be above 0 and below 1; it is {weight!r}")
@@ -107,7 +138,7 @@ def rank_biased_overlap(topics: Topics, weight: float = 0.9, top_n: int = 10) ->
 
 
 def embedding_diversity(
-    topics: Topics, vectors: Mapping[Any, npt.NDArray[Any]] | npt.NDArray[Any], top_n: int = 10
+    topics: TopicWords, vectors: Mapping[Any, npt.NDArray[Any]] | npt.NDArray[Any], top_n: int = 10
 ) -> Measured:
     """Mean of 1 - cosine between the centroids of two topics, over all pairs. A centroid is the mean of word vectors.
 
@@ -115,8 +146,9 @@ def embedding_diversity(
     "cars" are the same subject.
 
     Args:
-        topics, top_n: as for `topic_diversity`.
+        topics: each topic's words or word ids, best first.
         vectors: a mapping from words to vectors, or an array with a row for each word id.
+        top_n: the number of words of a topic that are used.
 
     Returns:
         Measured. Its settings have the number of pairs, the number of words without a vector (which their topic's mean
@@ -126,6 +158,11 @@ def embedding_diversity(
         InputError: the vectors are an array, and a word is not the number of one of its rows.
 
     Source: 1 - the word embedding-based centroid similarity (WECS) of Terragni, Fersini & Messina 2021.
+
+    Examples:
+        >>> from topicloom.metrics import embedding_diversity
+        >>> embedding_diversity([["cat"], ["rain"]], {"cat": [1.0, 0.0], "rain": [0.0, 1.0]})
+        1.0
     """
     tops = first_words(topics, top_n)
     known = _known(tops, vectors)
@@ -142,15 +179,24 @@ def embedding_diversity(
     return Measured(float(distances.mean()) if len(distances) else 1.0, **settings)
 
 
-def redundancy(topics: Topics, top_n: int = 10, shared: int = 8) -> Measured:
+def redundancy(topics: TopicWords, top_n: int = 10, shared: int = 8) -> Measured:
     """Share of the pairs of topics that have at least `shared` of their `top_n` words in common.
 
     Args:
-        topics, top_n: as for `topic_diversity`.
+        topics: each topic's words or word ids, best first.
+        top_n: the number of words of a topic that are used.
         shared: the number of common words that makes two topics duplicates.
 
     Returns:
         Measured, with the number of pairs in its settings.
+
+    Raises:
+        InputError: `top_n` is below 1, or the topics are not lists of words.
+
+    Examples:
+        >>> from topicloom.metrics import redundancy
+        >>> redundancy([["cat", "dog"], ["dog", "cat"], ["rain", "sun"]], top_n=2, shared=2).settings["pairs"]
+        3
     """
     tops = first_words(topics, top_n)
     pairs = len(tops) * (len(tops) - 1) // 2
@@ -158,13 +204,23 @@ def redundancy(topics: Topics, top_n: int = 10, shared: int = 8) -> Measured:
     return Measured(duplicates / pairs if pairs else 0.0, top_n=top_n, shared=shared, pairs=pairs)
 
 
-def duplicate_topics(topics: Topics, top_n: int = 10, shared: int = 8) -> Measured:
+def duplicate_topics(topics: TopicWords, top_n: int = 10, shared: int = 8) -> Measured:
     """Number of pairs of topics that have at least `shared` of their `top_n` words in common.
 
     Of topics with fewer words, the same proportion must be common.
 
     Args:
-        topics, top_n, shared: as for `redundancy`.
+        topics: each topic's words or word ids, best first.
+        top_n: the number of words of a topic that are used.
+        shared: the number of common words that makes two topics duplicates.
+
+    Raises:
+        InputError: `top_n` is below 1, or the topics are not lists of words.
+
+    Examples:
+        >>> from topicloom.metrics import duplicate_topics
+        >>> duplicate_topics([["cat", "dog"], ["dog", "cat"], ["rain", "sun"]], top_n=2, shared=2)
+        1.0
     """
     member = np.isfinite(_ranks(topics, top_n))  # (K, W)
     lengths = member.sum(axis=1)
@@ -183,7 +239,7 @@ def _known(tops: list[list[Hashable]], vectors: Any) -> list[list[Any]]:
     return [[word for word in top if word in vectors] for top in tops]
 
 
-def _ranks(topics: Topics, top_n: int) -> Floats:
+def _ranks(topics: TopicWords, top_n: int) -> Floats:
     """(K, W) the rank of each of the W words in each topic, from 1; infinite if it is absent. Repeats do not count."""
     lists = [list(dict.fromkeys(top)) for top in first_words(topics, top_n)]
     places = {word: place for place, word in enumerate(dict.fromkeys(word for words in lists for word in words))}

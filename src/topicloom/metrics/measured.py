@@ -26,6 +26,12 @@ class Measured(float):
         per_dimension: (L,) float64, the value of each latent dimension, or None.
         undefined: indices of topics that have no value. Their entry in `per_topic` is 0, and the mean leaves them out.
         unseen: words of the topics that the reference corpus or the word vectors do not contain, each once.
+
+    Examples:
+        >>> from topicloom.metrics import Measured
+        >>> found = Measured(0.5, top_n=10)
+        >>> found, found.settings, found + 1
+        (0.5, {'top_n': 10}, 1.5)
     """
 
     settings: dict[str, Any]
@@ -78,18 +84,17 @@ class Measured(float):
         return found
 
 
-# The steps that all coherence measures share: cut topics to their first words, count them together, score each topic.
-#
-# Source: the four stages of Röder, Both & Hinneburg 2015, section 3.
+# The steps of every coherence measure (Röder, Both & Hinneburg 2015, section 3): cut topics to their first words, count
+# the words together, and score each topic.
 
-Topics: TypeAlias = Iterable[Iterable[Hashable]]
+TopicWords: TypeAlias = Iterable[Iterable[Hashable]]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ids: TypeAlias = npt.NDArray[np.int64]
 
 
 def measure(
     name: str,
-    topics: Topics,
+    topics: TopicWords,
     reference: Reference,
     confirm: Callable[[Floats, Ids, int], float],
     settings: dict[str, Any],
@@ -175,7 +180,7 @@ def check_top_n(top_n: int) -> None:
         raise InputError(f"`top_n={top_n}` leaves no word; give 1 or more")
 
 
-def first_words(topics: Topics, top_n: int) -> list[list[Hashable]]:
+def first_words(topics: TopicWords, top_n: int) -> list[list[Hashable]]:
     """Return the first `top_n` words of each topic.
 
     Raises:

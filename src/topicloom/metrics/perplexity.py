@@ -32,6 +32,13 @@ def completion_split(counts: Any, random_state: int = 0) -> tuple[sp.csr_array, 
         observed, scored: (n_docs, n_words) CSR arrays of 32-bit numbers that add up to `counts`.
 
     Source: Wallach, Murray, Salakhutdinov & Mimno 2009, section 5.
+
+    Examples:
+        >>> import scipy.sparse as sp
+        >>> from topicloom.metrics import completion_split
+        >>> observed, scored = completion_split(sp.csr_array([[4, 0, 2], [1, 3, 0]]))
+        >>> (observed + scored).toarray().tolist()
+        [[4.0, 0.0, 2.0], [1.0, 3.0, 0.0]]
     """
     generator, whole = np.random.default_rng(random_state), np.floor(counts.data)
     can_draw = whole < _MANY  # more tokens than that cannot be drawn, and divide into halves that hardly differ
@@ -67,6 +74,12 @@ def perplexity(log_likelihood: npt.ArrayLike, n_tokens: npt.ArrayLike, average: 
 
     Raises:
         InputError: another `average`, or there are not as many log likelihoods as numbers of tokens.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.metrics import perplexity
+        >>> round(perplexity([2 * np.log(1 / 100), 8 * np.log(1 / 100)], [2, 8]))
+        100
     """
     logs, tokens = np.asarray(log_likelihood, np.float64), np.asarray(n_tokens, np.float64)
     if logs.shape != tokens.shape:

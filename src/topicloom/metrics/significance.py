@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Corrections for many tests.
+_CONFIDENCE = 0.95  # of the interval of a difference
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -22,6 +22,11 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
     Returns:
         the adjusted values in the same order, at most 1.
+
+    Examples:
+        >>> from topicloom.metrics.significance import holm
+        >>> holm([0.01, 0.5, None])
+        [0.02, 0.5, None]
     """
     tested = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
@@ -30,9 +35,6 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         highest = max(highest, min(1.0, (len(tested) - rank) * p))
         adjusted[place] = highest
     return adjusted
-
-
-_CONFIDENCE = 0.95
 
 
 def paired_difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> dict[str, Any]:
@@ -45,6 +47,13 @@ def paired_difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> dict[
         difference (the mean of ours minus theirs), low and high (its 95 % confidence interval by Student's t), pairs
         (their number), and p (two-sided, of the paired t-test). What cannot be computed is None: interval and p need at
         least two pairs, and differences that are not all the same.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.metrics.significance import paired_difference
+        >>> found = paired_difference(np.array([0.5, 0.75, np.nan]), np.array([0.25, 0.25, 0.1]))
+        >>> found["difference"], found["pairs"]
+        (0.375, 2)
     """
     from scipy.stats import t, ttest_rel
 

@@ -64,11 +64,11 @@ def label_language(language: Language, font: str | PathLike[str] | None = None, 
 
     Args:
         language: "en" or "zh".
-        font: as for `fonts_for`.
+        font: a family name or the path of a font file, which comes before all other fonts.
         quiet: whether there is no warning of English labels in place of Chinese ones.
 
     Raises:
-        InputError: as for `fonts_for`.
+        InputError: `font` is not installed, or not a file that can be read as a font.
         SettingError: there is no such language.
     """
     language = chosen_language(language)
@@ -84,10 +84,10 @@ def file_for(texts: Iterable[str], font: str | PathLike[str] | None = None) -> s
 
     Args:
         texts: the texts.
-        font: as for `fonts_for`; it is used whatever characters it has.
+        font: a family name or the path of a font file, which is used whatever characters it has.
 
     Raises:
-        InputError: as for `fonts_for`.
+        InputError: `font` is not installed, or not a file that can be read as a font.
     """
     texts = list(texts)
     families = fonts_for(texts, font)

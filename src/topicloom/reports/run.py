@@ -95,9 +95,10 @@ def fit(
     """Train a model, write log.jsonl in `folder` meanwhile, and return the seconds that training took.
 
     Args:
-        monitor, monitor_every: what to measure while training, as for `TopicModel.fit`.
+        monitor: the names of measures that are taken while training.
+        monitor_every: the number of epochs between two measurements.
         checkpoints: writes the state of training, and goes on from it. The seconds include those before it.
-        validation: held-out documents, as for `TopicModel.fit`.
+        validation: held-out documents, whose loss is measured after each epoch.
 
     Raises:
         InputError: the settings or the corpus cannot be used; the folder is as it was.
@@ -415,7 +416,7 @@ def _log_of(run: Path, out: Path) -> Iterator[None]:
 
 
 def options_of(run: Path) -> RunOptions:
-    """Return options by which the files of a new run are those of an earlier one."""
+    """Return the options that write the same files as an earlier run has."""
     kinds: list[DocTopics] = ["csv", "parquet"]
     table = next((kind for kind in kinds if (run / f"doc_topics.{kind}").is_file()), None)
     excel = (run / "topics.csv").is_file() and (run / "topics.csv").read_bytes().startswith(b"\xef\xbb\xbf")
@@ -437,7 +438,9 @@ class Request:
         labels: a file with a class on each line, blank where it is not known.
         reference: a file of documents, or a corpus, to measure coherence against.
         vectors: a file of word vectors.
-        measures, top_n, relevance: as for `topicloom.evaluate`.
+        measures: names of measures; None takes all that can be taken.
+        top_n: the number of words of a topic to use; None is each measure's own number.
+        relevance: how topics rank their words, from 0 (by lift) to 1 (by probability); None is the package's rule.
         device: where the model runs.
         allow: modules that may be imported for the model's class (see `topicloom.load`).
         force: whether to go on even if most of the new documents contain no word that the model knows.

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-# The colours of a document's largest topics, which colour-blind people can tell apart (Okabe & Ito); others are grey.
+# Colours of the largest topics of a document, which colour-blind people can distinguish (Okabe & Ito). Others are grey.
 _COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#0072B2")
 _GREY = "#999999"
-_SMALLEST = 0.05  # share of a topic that the line above a document names
+_SMALLEST_NAMED = 0.05  # share of a topic that stands in the line above a document
 
 
 class Token(NamedTuple):
@@ -119,7 +119,7 @@ class ColouredText:
         return f'<span style="{_css(self.colour(token.topic), token.weight)}" title="{title}">{as_markup(piece)}</span>'
 
     def _shown(self) -> Sequence[tuple[int, str, float]]:
-        return [each for each in self.topics[: len(_COLOURS)] if each[2] >= _SMALLEST] or self.topics[:1]
+        return [each for each in self.topics[: len(_COLOURS)] if each[2] >= _SMALLEST_NAMED] or self.topics[:1]
 
 
 def coloured_text(

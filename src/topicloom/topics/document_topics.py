@@ -17,11 +17,11 @@ from ..messages import counted
 from ..text import AnyTokenizer, detect_language
 from ..text.languages import language_name
 
-_SHOWN, _CHARACTERS = 10, 200  # documents, and characters of each, in a notebook
+_DOCUMENTS_SHOWN, _CHARACTERS_SHOWN = 10, 200  # in a notebook; the second of each document
 # If more than this share of documents has no known word, the user probably made a mistake.
 _MOST_EMPTY = 0.5
-_FEWEST = 20  # documents; with fewer, there is no such check
-_SAMPLE = 200  # documents by which their language is recognised
+_FEWEST_CHECKED = 20  # documents; fewer are not checked
+_LANGUAGE_SAMPLE = 200  # documents by which the language is recognised
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +32,17 @@ class DocumentTopics(WithFields):
         theta: (n_docs, K) float32, rows sum to 1. A document without a known word has the model's average shares.
         empty: (n_docs,) True for a document without a known word. A model that needs no words has none.
         fields: what is known of the documents; `ids`, `labels`, `times` and `texts` are its parts.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+        >>> found = tl.LDA(3, random_state=0).fit(texts).infer(["the cat and the dog", "xyz"])
+        >>> found
+        DocumentTopics(2 documents, 3 topics)
+        >>> found.empty.tolist()
+        [False, True]
+        >>> found[:1].theta.shape
+        (1, 3)
     """
 
     theta: npt.NDArray[Any]
@@ -45,14 +56,14 @@ class DocumentTopics(WithFields):
         return f"DocumentTopics({counted(len(self), 'document')}, {counted(self.theta.shape[1], 'topic')})"
 
     def _repr_html_(self) -> str:
-        part = self[:_SHOWN]
+        part = self[:_DOCUMENTS_SHOWN]
         columns: dict[str, Any] = {"id": part.ids}
         if part.labels is not None:
             columns["class"] = part.labels
         columns["topic"] = part.main_topics
         columns["share"] = [float(row.max()) for row in part.theta]
         if part.texts is not None:
-            columns["text"] = [text[:_CHARACTERS] for text in part.texts]
+            columns["text"] = [text[:_CHARACTERS_SHOWN] for text in part.texts]
         rows = list(zip(*columns.values(), strict=True))
         more = f"and {len(self) - len(part):,} more documents" if len(self) > len(part) else ""
         return html_table(list(columns), rows, repr(self), more)
@@ -109,12 +120,12 @@ def require_known(
     Raises:
         InputError: most of the documents have no word of the model.
     """
-    if n_docs < _FEWEST or n_empty <= _MOST_EMPTY * n_docs:
+    if n_docs < _FEWEST_CHECKED or n_empty <= _MOST_EMPTY * n_docs:
         return
     trained = getattr(tokenizer, "language", None)
     why = ""
     if trained is not None and texts is not None:
-        found = detect_language(islice(texts, _SAMPLE))
+        found = detect_language(islice(texts, _LANGUAGE_SAMPLE))
         if found != trained:
             why = f": the texts look {language_name(found)}, and the model was trained on {language_name(trained)}"
     raise InputError(

@@ -36,10 +36,10 @@ from ..settings import require_seed
 from ..text.strings import replace_surrogates
 
 Edit = dict[str, Any]
-FEWEST = 2  # topics that a model can have
+FEWEST = 2  # topics of a model
 _LONGEST_NAME = 200  # characters
 _MOST_DIGITS = 19  # of a topic's number, as 64 bits can hold
-_FURTHER = {"reduce_to": {"groups"}, "split": {"into", "random_state"}}  # entries beside the edit itself
+_FURTHER_ENTRIES = {"reduce_to": {"groups"}, "split": {"into", "random_state"}}
 KINDS = ("merge", "drop", "rename", "reduce_to", "split")
 
 
@@ -67,9 +67,9 @@ def _checked(number: int, edit: Any) -> Edit:
         names = reprlib.repr(list(edit)).strip("[]")
         raise SettingError(f"edit {number} has the entries {names}; give each edit one of {', '.join(KINDS)}")
     kind = kinds[0]
-    unknown = [f"{name!s:.60}" for name in edit if name != kind and name not in _FURTHER.get(kind, ())]
+    unknown = [f"{name!s:.60}" for name in edit if name != kind and name not in _FURTHER_ENTRIES.get(kind, ())]
     if unknown:
-        known = [kind, *_FURTHER.get(kind, ())]
+        known = [kind, *_FURTHER_ENTRIES.get(kind, ())]
         raise SettingError(f"edit {number} ({kind}) has no entry {unknown[0]!r}; {nearest(unknown[0], known)}")
     value = edit[kind]
     if kind == "rename":
@@ -279,7 +279,7 @@ def renamed(names: Mapping[int, str], new: Mapping[int, str | None], numbering: 
     return result
 
 
-# Edits in a YAML file, with the fingerprint of the model that they belong to.
+# Edits in a YAML file, with the fingerprint of their model.
 
 _HEAD = """\
 # Edits of topics, for `topicloom edit RUN --edits FILE --out RUN2`. Numbers are those of the topics before all edits.
@@ -292,7 +292,7 @@ class EditsFile:
 
     Attributes:
         edits: the edits.
-        fingerprint: that of the model which they belong to; None in a file that does not say so.
+        fingerprint: the fingerprint of their model; None if the file has none.
     """
 
     edits: list[Edit]
@@ -374,7 +374,7 @@ def read_edits(path: str | Path) -> EditsFile:
         raise InputError(f"{path}: {error}") from None
 
 
-# Edits of one model translated for another, in which topics have other numbers.
+# Edits for another model, in which the topics have other numbers.
 
 
 def numbers_in(edits: Iterable[Edit]) -> set[int]:

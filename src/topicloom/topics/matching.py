@@ -25,9 +25,9 @@ Array = npt.NDArray[Any]
 # with three such words or more, 90 % were above .17 to .43, depending on the model and the texts. That was measured
 # over the words that both runs know. Over all words, they are lower by .01 to .02 (documentation; Loom and ProdLDA).
 DEFAULT_THRESHOLD = 0.2
-WEAK_MATCH = 0.35  # many partners below it are about something else, many others are right
-_LEAST_SHARED = 0.5  # of the probability of the topics, that the shared words should have
-_HARDLY_SHARED = 0.1  # below it, the runs are about different things, or in different languages
+WEAK_MATCH = 0.35  # below it, many partners are right, and many others are wrong
+_LEAST_SHARED = 0.5  # the probability that the shared words should have in the topics of each run
+_HARDLY_SHARED = 0.1  # below it, the runs have different subjects or languages
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ Rule = Literal["words", "phrase"]
 Namer: TypeAlias = Callable[[list[str], list[str]], str]
 Phrase: TypeAlias = tuple[tuple[str, ...], str]  # its tokens, and how it is written
 
-_TOP = 30  # words of a topic from which a name is made
-_IN_A_NAME = 3  # words of a name
-_FEWEST = 3  # documents that a phrase has to be in
-_LONGEST = 3  # tokens of a phrase
+_CANDIDATE_WORDS = 30  # of a topic, for its name
+_WORDS_IN_A_NAME = 3
+_FEWEST_DOCUMENTS = 3  # that contain a phrase
+_LONGEST_PHRASE = 3  # tokens
 # What may stand between the tokens of a phrase.
 _GAP = re.compile(r"[\s\-·'’]{0,3}(?:(?:of|de|del|du|des|da|do|di|von|van|für)\s)?", re.IGNORECASE)
 _QUOTES = "\"'`*“”‘’«»「」《》 \t\r\n"
@@ -33,7 +33,7 @@ _QUOTES = "\"'`*“”‘’«»「」《》 \t\r\n"
 def names_by_words(
     components: npt.NDArray[Any], ranked: Sequence[Sequence[int]], vocabulary: Sequence[str]
 ) -> list[str]:
-    """Return a name of three words for each topic: words that it has much of, and the other topics little.
+    """Return a name of three words for each topic: words that are frequent in it and rare in the other topics.
 
     Args:
         components: (K, V), rows sum to 1.
@@ -43,10 +43,10 @@ def names_by_words(
     totals = components.sum(axis=0, dtype=np.float64)
     names = []
     for k, words in enumerate(ranked):
-        ids = np.asarray(words[:_TOP], np.intp)
+        ids = np.asarray(words[:_CANDIDATE_WORDS], np.intp)
         own = components[k, ids].astype(np.float64)
         score = np.sqrt(own / max(float(own.max(initial=0)), 1e-300)) * own / np.maximum(totals[ids], 1e-300)
-        best = ids[np.argsort(-score, kind="stable")[:_IN_A_NAME]]
+        best = ids[np.argsort(-score, kind="stable")[:_WORDS_IN_A_NAME]]
         names.append(", ".join(vocabulary[word] for word in best))
     return names
 
@@ -63,7 +63,9 @@ def phrases_of(text: str, tokens: Sequence[str], known: frozenset[str]) -> list[
     found: list[Phrase] = []
     for first in range(len(tokens)):
         last = first
-        while last < len(tokens) and tokens[last] in known and spans[last] is not None and last - first < _LONGEST:
+        while (
+            last < len(tokens) and tokens[last] in known and spans[last] is not None and last - first < _LONGEST_PHRASE
+        ):
             begin, end = spans[first], spans[last]
             assert begin is not None
             assert end is not None
@@ -79,7 +81,7 @@ def phrases_of(text: str, tokens: Sequence[str], known: frozenset[str]) -> list[
 
 
 def names_by_phrase(documents: Sequence[Sequence[list[Phrase]]], fallback: Sequence[str]) -> list[str]:
-    """Return the phrase of each topic that is in many of its documents, and in few of those of other topics.
+    """Return a phrase for each topic: one in many of its documents and in few documents of other topics.
 
     Args:
         documents: for each topic, the phrases of its typical documents.
@@ -97,7 +99,7 @@ def names_by_phrase(documents: Sequence[Sequence[list[Phrase]]], fallback: Seque
         for tokens, count in sorted(counts[k].items()):
             lift = np.log(count / len(topic)) - np.log(total[tokens] / n_all)
             score = count * lift * len(tokens) ** 0.5
-            if spread[k][tokens] >= _FEWEST and score > best_score:
+            if spread[k][tokens] >= _FEWEST_DOCUMENTS and score > best_score:
                 best, best_score = tokens, score
         written = Counter(form for phrases in topic for tokens, form in phrases if tokens == best)
         names.append(fallback[k] if best is None else max(sorted(written), key=written.__getitem__))

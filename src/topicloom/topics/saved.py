@@ -40,7 +40,7 @@ CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.tx
 MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
 EDITS = "edits.yaml"  # what the service stores in a run
 COMPONENTS = "components_"
-FORMAT_VERSION = 3  # the first knows no edits, and the first two no checksum of config.json
+FORMAT_VERSION = 3  # version 1 has no edits; versions 1 and 2 have no checksum of config.json
 
 # The entries of config.json and their types.
 _ENTRIES = {
@@ -186,7 +186,7 @@ def read_topics(directory: str | Path) -> SavedTopics:
 
 
 def load_model(run: Path, device: str, allow: Iterable[str]) -> Any:
-    """Do what `topicloom.load` does, which is looked up when a model is needed.
+    """Load a model as `topicloom.load` does; the function is looked up when a model is needed.
 
     Models are above this package, and need PyTorch.
     """
@@ -198,7 +198,9 @@ def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[s
 
     Args:
         topics: the topics.
-        run, device, allow: as for `topicloom.load`.
+        run: the run directory.
+        device: where the model runs: "cpu", "cuda" or "mps"; "auto" is a GPU if there is one.
+        allow: the names of modules outside the package that may be imported for the model.
 
     Raises:
         InputError: the run has been replaced by one with other topics since then.
@@ -216,7 +218,7 @@ def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[s
 
 DOCUMENTS, THETA = "documents", "theta.npy"
 _MODEL = "model"  # the entry of corpus.json with the checksum of the model's weights
-_MOST_BYTES = 1 << 30  # of counts and theta, that a run keeps without being asked to
+_MOST_BYTES_BY_DEFAULT = 1 << 30  # of the counts and theta that a run keeps
 _CORPUS_FILE = re.compile(
     r"corpus\.json|vocabulary\.txt|(data|indices|indptr|times|vectors|theta|covariate-\d+)\.npy"
     r"|(ids|labels|texts)\.(utf8|offsets\.npy)"
@@ -226,7 +228,7 @@ _CORPUS_FILE = re.compile(
 def is_too_large(corpus: Corpus, n_topics: int) -> bool:
     """Return whether the documents of a run are so large that it keeps them only if it is asked to."""
     counts = corpus.counts
-    return bool(corpus.n_docs * n_topics * 4 + counts.data.nbytes + counts.indices.nbytes > _MOST_BYTES)
+    return bool(corpus.n_docs * n_topics * 4 + counts.data.nbytes + counts.indices.nbytes > _MOST_BYTES_BY_DEFAULT)
 
 
 def holds_only_documents(folder: Path) -> bool:
@@ -306,12 +308,12 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
 # metrics.json of a run: what was measured, and the topics' shares of the documents, with a checksum of its content.
 
 METRICS, TOPICS = "metrics.json", "topics.csv"
-_FORMAT_VERSION = 1  # runs without it have no checksum, and the shares are in topics.csv alone
+_METRICS_VERSION = 1  # older runs have no version and no checksum, and only topics.csv has their shares
 
 
 def write_metrics(run: Path, content: Mapping[str, Any]) -> None:
     """Write metrics.json of a run."""
-    write_manifest(run / METRICS, {**content, "format_version": _FORMAT_VERSION})
+    write_manifest(run / METRICS, {**content, "format_version": _METRICS_VERSION})
 
 
 def read_metrics(run: Path) -> dict[str, Any]:
@@ -322,7 +324,7 @@ def read_metrics(run: Path) -> dict[str, Any]:
     """
     if not (run / METRICS).exists() and not (run / TOPICS).exists():
         return {}
-    return read_manifest(run / METRICS, ModelFileError, _FORMAT_VERSION, sealed=1)
+    return read_manifest(run / METRICS, ModelFileError, _METRICS_VERSION, sealed=1)
 
 
 def read_shares(run: Path, n_topics: int) -> list[float] | None:

@@ -52,11 +52,11 @@ def group_shares(
     """Return the shares of topics in groups of documents.
 
     Documents are drawn with replacement from each group `n_samples` times. The bootstrap interval contains the middle
-    part of the means. Deviations from the mean of n documents are multiplied by sqrt(n / (n - 1)), without which the
-    intervals of small groups would be narrower (Hesterberg 2015).
+    part of the means. Deviations from the mean of n documents are multiplied by sqrt(n / (n - 1)), because the
+    intervals of small groups would otherwise be too narrow (Hesterberg 2015).
 
-    Most documents have little of a topic and a few have much, so that a small group often has none of the latter and a
-    bootstrap interval that is far too narrow. The interval is therefore the smallest one that contains the bootstrap
+    Most documents have little of a topic and a few have much. A small group often has none of the few, and its
+    bootstrap interval is then far too narrow. The interval is therefore the smallest one that contains the bootstrap
     interval and the score interval (Wilson 1927) of n / phi documents. The dispersion phi of a topic is the variance of
     its theta within groups, as a share of m (1 - m), where m is the mean. All groups together estimate it.
 
@@ -109,7 +109,7 @@ def share_cells(shares: GroupShares, group: int, topic: int, names: Sequence[str
 
 
 def _score_interval(mean: Array, scale: Array, level: float) -> tuple[Array, Array]:
-    """Return the m for which the variance scale * m (1 - m) makes a mean of a group probable enough (Wilson 1927)."""
+    """Return the ends of the score interval (Wilson 1927) of a mean m whose variance is scale * m (1 - m)."""
     from scipy.special import ndtri
 
     square = float(ndtri((1 + level) / 2)) ** 2 * scale
@@ -354,8 +354,8 @@ def by_group(
     """Return the shares of topics by group, and how topics differ between groups.
 
     The Kruskal-Wallis test compares the ranks of all documents by their theta, and takes documents to be independent of
-    each other. It also finds groups of equal means whose theta is spread differently, such as that of short documents,
-    which is nearer to the average. The p-values of all topics are corrected after Holm.
+    each other. It also detects groups with equal means and different spreads: the theta of short documents, for
+    example, is closer to the average. The p-values of all topics are corrected after Holm.
 
     Args:
         theta: (n_docs, K) topic shares.
@@ -364,7 +364,9 @@ def by_group(
         by: what the documents are grouped by.
         empty: (n_docs,) True for documents without a known word, which are left out.
         names: the K names of the topics.
-        level, n_samples, random_state: as for `group_shares`.
+        level: the probability that an interval should contain the share.
+        n_samples: the number of bootstrap samples.
+        random_state: a seed.
 
     Raises:
         SettingError: an argument cannot have its value.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .document_topics import DocumentTopics
 
 
-# What spreadsheets need of tables: how Excel recognises UTF-8, and that no text is run as a formula.
+# Spreadsheets: Excel recognises UTF-8 by a mark, and no text may be run as a formula.
 
 BOM = "\ufeff"  # at the beginning of a file
 # Spreadsheets take a field that begins so for a formula, and some of its functions send data or start programs. The
@@ -57,6 +57,21 @@ class Table:
     Attributes:
         columns: name -> values, each a text, a number, a date, a list of words, or None where there is none.
         title: a sentence about the table.
+
+    Examples:
+        >>> from topicloom.topics.table import Table
+        >>> table = Table({"topic": [0, 1], "words": [["cat", "dog"], ["rain", "sun"]]})
+        >>> table
+        topic  words
+        0      cat dog
+        1      rain sun
+        >>> table["topic"], len(table)
+        ([0, 1], 2)
+        >>> print(table.to_markdown(), end="")
+        | topic | words |
+        | ---: | --- |
+        | 0 | cat dog |
+        | 1 | rain sun |
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -271,9 +286,9 @@ def _escaped(text: str, escapes: Mapping[str, str]) -> str:
     return "".join(escapes.get(character, character) for character in text)
 
 
-# Tables of topics and of documents, and the files that they are written to.
+# Tables of topics and of documents.
 
-_WORDS_OF_MAIN_TOPIC = 5
+_WORDS_OF_MAIN_TOPIC = 5  # in the table of documents
 
 
 class HasTopics(Protocol):
@@ -346,7 +361,7 @@ def describe(
     Args:
         shares: (K,) the part of the corpus that each topic has, if it is known.
         top_n: how many words a topic has.
-        relevance: as for `TopicModel.topics`.
+        relevance: how words are ranked, from 0 (by lift) to 1 (by probability); None is the package's rule.
     """
     words = topics.topics(top_n, relevance)
     known = [None] * len(words) if shares is None else [round(float(share), 6) for share in shares]
@@ -391,7 +406,8 @@ def write_documents(
         target: a file, .parquet or else CSV; or an open stream, for CSV.
         topics: whose words stand for the main topics.
         texts: whether the texts are written.
-        excel: for CSV, as in `write_topics`.
+        excel: makes a CSV file safe to open in Excel: it begins with a byte order mark, and a text that would be a
+            formula gets a "'".
 
     Raises:
         MissingExtraError: a .parquet file without pyarrow.

@@ -16,13 +16,17 @@ from ..ranking import chosen_topics, names_or_numbers
 from .shares import GroupShares, group_shares, share_cells
 from .table import Table
 
-# Calendar periods of documents.
-
+Array = npt.NDArray[Any]
+Direction = Literal["rising", "falling", "steady"]
 Period = Literal["auto", "day", "week", "month", "quarter", "year"]
-_LENGTHS: tuple[Period, ...] = ("day", "week", "month", "quarter", "year")
-_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_PERIODS_BY_LENGTH: tuple[Period, ...] = ("day", "week", "month", "quarter", "year")
+_MONTHS_OF_PERIOD = {"month": 1, "quarter": 3, "year": 12}
 _MOST_PERIODS = 20_000
-_MOST_BY_DEFAULT = 40  # periods, where the period is chosen by the time that the documents span
+_ALL_PAIRS = 300  # periods up to which the slopes of all pairs are computed
+FEWEST_PERIODS = 5  # with documents; with four, no p-value is below 1/12
+_MOST_BY_DEFAULT = 40  # periods, where the length of a period is chosen automatically
+
+# Calendar periods.
 
 
 def check_period(period: str) -> None:
@@ -58,7 +62,8 @@ def periods_of(
         )
     if period == "auto":
         period = next(
-            (each for each in _LENGTHS if np.ptp(_numbers(times[known], each)) < _MOST_BY_DEFAULT), _LENGTHS[-1]
+            (each for each in _PERIODS_BY_LENGTH if np.ptp(_numbers(times[known], each)) < _MOST_BY_DEFAULT),
+            _PERIODS_BY_LENGTH[-1],
         )
     numbers = _numbers(times[known], period)
     first, last = int(numbers.min()), int(numbers.max())
@@ -89,7 +94,7 @@ def _numbers(times: Any, period: str) -> npt.NDArray[np.int64]:
         days: npt.NDArray[np.int64] = times.astype("datetime64[D]").astype(np.int64)
         return days if period == "day" else (days + 3) // 7  # 1970 began on a Thursday
     months = times.astype("datetime64[M]").astype(np.int64)
-    found: npt.NDArray[np.int64] = months // _MONTHS[period]
+    found: npt.NDArray[np.int64] = months // _MONTHS_OF_PERIOD[period]
     return found
 
 
@@ -98,15 +103,11 @@ def _starts(numbers: npt.NDArray[np.int64], period: str) -> npt.NDArray[np.datet
         return numbers.astype("datetime64[D]")
     if period == "week":
         return (numbers * 7 - 3).astype("datetime64[D]")
-    months = numbers * _MONTHS[period]
+    months = numbers * _MONTHS_OF_PERIOD[period]
     return months.astype("datetime64[M]").astype("datetime64[D]")
 
 
-Array = npt.NDArray[Any]
-Direction = Literal["rising", "falling", "steady"]
-
-_ALL_PAIRS = 300  # periods; in longer series, the slopes of all pairs would take long
-FEWEST_PERIODS = 5  # with documents; among four, no order is rarer by chance than one in twelve
+# Topics over time.
 
 
 @dataclass(frozen=True)
@@ -235,11 +236,13 @@ def over_time(
     Args:
         theta: (n_docs, K) topic shares.
         times: (n_docs,) the times of the documents, NaT where unknown.
-        period: as for `periods_of`.
+        period: "day", "week", "month", "quarter" or "year". "auto" is the shortest of them of which there are at most
+            40 from the first document to the last.
         empty: (n_docs,) True for documents without a known word, which are left out.
         names: the K names of the topics.
         level: the probability of the intervals; the tests have the level 1 - `level`.
-        n_samples, random_state: as for `group_shares`.
+        n_samples: the number of bootstrap samples.
+        random_state: a seed.
 
     Raises:
         InputError: no document has a time.

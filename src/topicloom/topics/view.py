@@ -938,8 +938,8 @@ class Topics:
         """Return the topics with names for those that have none.
 
         Args:
-            rule: "words" takes the three words that a topic has much of, and other topics little. "phrase" takes the
-                phrase that is in many typical documents of a topic and in few of others; without one, words. A function
+            rule: "words" takes three words that are frequent in a topic and rare in other topics. "phrase" takes a
+                phrase in many typical documents of the topic and in few of others; without one, words. A function
                 receives a list of words and a list of documents, which is empty if the texts were not kept, and returns
                 a name. If it fails on a topic, that topic keeps its name, and a warning says so.
             topics: the topics to name, by number or name; None is those that were not given a name before.
@@ -1095,6 +1095,13 @@ class Topics:
 
         Raises:
             InputError: there is only one topic, or no document has a known word.
+
+        Examples:
+            >>> import tempfile, topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     topics.save_pyldavis(f"{folder}/topics.json")
         """
         from .export import write_json
 
@@ -1105,6 +1112,13 @@ class Topics:
 
         Args:
             path: the file, which is replaced. It is a pickle of joblib.
+
+        Examples:
+            >>> import tempfile, topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     topics.save_topicwizard(f"{folder}/topics.joblib")
         """
         from .export import write_topicwizard
 
@@ -1119,6 +1133,13 @@ class Topics:
 
         Raises:
             SettingError: the coordinates have another shape, or the layout does not exist.
+
+        Examples:
+            >>> import tempfile, topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     topics.save_datamapplot(f"{folder}/map.npz", layout="pca")
         """
         from .export import write_datamapplot
 

@@ -108,6 +108,14 @@ def explorer_page(topics: Topics, options: PageOptions | None = None, metrics: M
         topics: the topics of a model together with documents.
         options: what the page contains.
         metrics: the contents of metrics.json, for the measures of a run.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+        >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+        >>> from topicloom.reports.explorer import explorer_page
+        >>> explorer_page(topics)[:15]
+        '<!doctype html>'
     """
     options = options or PageOptions()
     return _html(page_parts(topics, options, metrics), options)
@@ -120,7 +128,9 @@ def write_page(
 
     Args:
         path: an .html file.
-        topics, options, metrics: as for `explorer_page`.
+        topics: the topics of a model together with documents.
+        options: what the page contains.
+        metrics: the contents of metrics.json, for the measures of a run.
     """
     whole = explorer_page(topics, options, metrics).encode("utf-8", "replace")
     with atomic_file(Path(path)) as temporary:

@@ -37,19 +37,19 @@ _NOT_LOSSES = {
     "epoch", "stage", "learning_rate", "divergence_weight", "separation_weight", "concentration", "mmd",
     "topics_per_document", "topics_per_document_deviation", *CATALOGUE,
 }  # fmt: skip
-_TOGETHER = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
+_SHARING_A_PANEL = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
 _UP_TO_ONE = {"coherence, C_v", "diversity"}  # axes that always reach 1, by their English labels
 _LEAST_DIVERGENCE = 0.1  # nats, which the axis of the divergence always reaches
-_REPEATED = {"critic_gap"}  # the only term of critic_loss, and therefore equal to it
+_REPEATED_TERMS = {"critic_gap"}  # the only term of critic_loss, and therefore equal to it
 
-_INACTIVE = 0.01  # nats; as for the measure active_units_by_divergence
-
-_HIGHEST = 1e4  # nats, beyond which the band of a panel is cut, but not the line
+_INACTIVE = 0.01  # nats; the threshold of the measure active_units_by_divergence
+_HIGHEST_BAND = 1e4  # nats; higher values are cut from the band of a panel, but not from its line
 _MOST_TICKS = 8  # powers of ten beside a logarithmic axis
 _WIDTH = 7.5  # inches
 _CHARACTERS, _NOTE_CHARACTERS = 110, 125  # in a line above a panel, and in a line of the note below all panels
-_LABEL: dict[Language, int] = {"en": 24, "zh": 28}  # characters in a line of an axis label; a Chinese one counts as two
-_STAGE_NAME = 0.1  # share of a panel's width that the name of a stage takes
+# Characters in a line of an axis label; a Chinese one counts as two.
+_LABEL_CHARACTERS: dict[Language, int] = {"en": 24, "zh": 28}
+_STAGE_NAME_WIDTH = 0.1  # as a share of the width of a panel
 _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line of text, and of what surrounds them
 
 
@@ -69,16 +69,23 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
 
     Args:
         history: one row per epoch, with "epoch", "loss" and any other terms; a term may be missing in some rows.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: `font` is not installed.
         SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> figure = tl.figures.loss_curve([{"epoch": 1, "loss": 7.2}, {"epoch": 2, "loss": 6.9}])
+        >>> len(figure.axes)
+        1
     """
     language = label_language(language, font)
-    found = dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES | _REPEATED)
+    found = dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES | _REPEATED_TERMS)
     names = [name for name in found if name == "loss" or any(row.get(name) for row in history)]
-    first = [name for name in _TOGETHER if name in names]
+    first = [name for name in _SHARING_A_PANEL if name in names]
     others = [name for name in names if name not in first and (len(history) <= 2 or _n_values(history, name) > 2)]
 
     def panel(shown: list[str]) -> _Panel:
@@ -107,11 +114,18 @@ def collapse_curve(
     Args:
         history: one row per epoch. A line joins those that have the measure, which need not be all.
         n_topics: the number of topics that was asked for.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: `font` is not installed.
         SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> rows = [{"epoch": 1, "active_topics": 5}, {"epoch": 2, "active_topics": 4}]
+        >>> len(tl.figures.collapse_curve(rows, 5).axes)
+        1
     """
     language = label_language(language, font)
     watched = [measure for measure in CATALOGUE.values() if measure.group == "collapse" and "watch" in measure.uses]
@@ -142,11 +156,18 @@ def quality_curve(
 
     Args:
         history: one row per epoch; a measure may be missing in some rows, such as those between two measurements.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: `font` is not installed.
         SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> rows = [{"epoch": 1, "c_v": 0.4, "topic_diversity": 0.8}, {"epoch": 2, "c_v": 0.5, "topic_diversity": 0.9}]
+        >>> len(tl.figures.quality_curve(rows).axes)
+        2
     """
     language = label_language(language, font)
     groups: dict[str, list[Measure]] = {}
@@ -194,7 +215,7 @@ def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[f
     top = max(end, *(row[-1] for row in values))
     if measure.name == "kl_per_dimension":  # a single dimension may have hundreds of times the others' for a while
         # A document that is far too long gives values up to 1e38, beside which nothing else would be seen.
-        top = min(top, max(_HIGHEST, *(row[len(row) // 2] for row in values)))
+        top = min(top, max(_HIGHEST_BAND, *(row[len(row) // 2] for row in values)))
         highest = math.ceil(math.log10(top))
         every = 1 + (highest + 2) // _MOST_TICKS
         ticks = [0.0, *(10.0**power for power in range(-2, 1 + highest, every))]
@@ -234,7 +255,7 @@ def _by_epoch(
         panel.draw(axes)
         axes.grid(alpha=0.3)
         axes.set_title(title, loc="left", fontsize=8)
-        axes.set_ylabel(wrapped(panel.label, _LABEL[language]), color=GREY, fontsize=8)
+        axes.set_ylabel(wrapped(panel.label, _LABEL_CHARACTERS[language]), color=GREY, fontsize=8)
     epochs = _epochs(history)
     all_axes[-1].set_xlabel(words.EPOCH(language))
     all_axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -261,7 +282,7 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Lan
             axes.axvline(place, color=GREY, linestyle="--", linewidth=1)
         left, right = all_axes[0].get_xlim()
         names = [(f"{before} ", "right"), (f" {after}", "left")]
-        if place - left < _STAGE_NAME * (right - left):
+        if place - left < _STAGE_NAME_WIDTH * (right - left):
             names = [(" " + words.STAGE_AFTER(language, after=after, before=before), "left")]
         for name, side in names:
             all_axes[0].text(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...topics.export import Projection
 
 _MOST_DOCUMENTS = 5_000  # in a map
-_SEARCHED, _OFFERED = 10_000, 5  # ids of documents, for a message
+_IDS_SEARCHED, _IDS_OFFERED = 10_000, 5  # for a message about an unknown id
 _WORDS_OF_MAP = 240  # in all topics together
 _BAR_WORDS, _CLOUD_WORDS = 10, 40  # of a topic
 
@@ -49,6 +49,14 @@ class Options:
         font: a font family or file; None chooses one that has the characters.
         language: "en" or "zh", the language of titles, labels, legends and notes; "auto" is Chinese if the texts are
             Chinese, and otherwise English. They are English if no font has Chinese characters.
+
+    Raises:
+        SettingError: an attribute cannot have its value.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.figures.Options(colour="label").projection
+        'tsne'
     """
 
     colour: Literal["topic", "label"] = "topic"
@@ -106,6 +114,13 @@ def draw(topics: Topics, kind: str, **options: Any) -> list[Figure]:
         InputError: there is no such kind, or the picture cannot be drawn of these documents or of this model.
         SettingError: there is no such option, it cannot have its value, or `topics` are none.
         MissingExtraError: the picture needs a package that is not installed.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+        >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+        >>> len(tl.figures.draw(topics, "topics"))
+        1
     """
     if not isinstance(topics, Topics):
         raise SettingError(
@@ -124,6 +139,11 @@ def kind_named(name: str) -> PictureKind:
 
     Raises:
         InputError: there is none of this name.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.figures.kind_named("sparsity").summary
+        'how many topics documents have'
     """
     if name not in KINDS:
         raise InputError(f"there is no figure {name!r}; {nearest(name, KINDS)}")
@@ -268,7 +288,7 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
     for name in chosen:
         if isinstance(name, str):
             if name not in documents.ids:
-                advice = nearest(name, documents.ids[:_SEARCHED], most=_OFFERED)
+                advice = nearest(name, documents.ids[:_IDS_SEARCHED], most=_IDS_OFFERED)
                 raise InputError(f"there is no document with the id {name!r}; {advice}")
             rows.append(documents.ids.index(name))
         elif 0 <= name < len(documents):

@@ -173,10 +173,16 @@ def document_map(
         title: stands above the map.
         note: stands below it.
         order: the groups in an order in which similar ones are neighbours, which get similar colours.
-        font: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
 
     Raises:
         InputError: the sizes do not match, or `font` is not installed.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> figure = tl.figures.document_map([[0, 0], [1, 1], [2, 0]], [0, 1, -1], ["art", "sport"])
+        >>> len(figure.axes)
+        1
     """
     places, members = np.asarray(points, np.float64).reshape(-1, 2), np.asarray(groups, np.intp)
     if len(places) != len(members):
@@ -223,10 +229,20 @@ def word_map(
         words: the n words.
         word_topics: (n,) the topic that each word stands for, whose colour it has.
         names: the K names of the topics.
-        title, note, order, font: as for `document_map`.
+        title: stands above the map.
+        note: stands below it.
+        order: the topics in an order in which similar ones are neighbours, which get similar colours.
+        font: a family name or the path of a font file; by default, a font that has the characters.
 
     Raises:
         InputError: the sizes do not match, or `font` is not installed.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> words, topics = [[0, 1], [2, 1]], [[0, 0], [2, 0]]
+        >>> figure = tl.figures.word_map(words, topics, ["cat", "rain"], [0, 1], ["pets", "weather"])
+        >>> len(figure.axes)
+        1
     """
     places, centres = (np.asarray(each, np.float64).reshape(-1, 2) for each in (word_points, topic_points))
     topics = np.asarray(word_topics, np.intp)

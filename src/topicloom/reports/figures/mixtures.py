@@ -50,10 +50,18 @@ def sparsity(
     Args:
         theta: (n, K), rows sum to 1; without documents that have no known word.
         thresholds: the shares from which topics are counted.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: there is no document, or `font` is not installed.
+        SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> figure = tl.figures.sparsity([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])
+        >>> len(figure.axes)
+        3
     """
     shares = np.asarray(theta, np.float64)
     if shares.ndim != 2 or not shares.size:
@@ -154,11 +162,18 @@ def simplex(
         alphas: the parameters, a panel for each: a number for all topics, or three numbers.
         n_documents: the points in a panel.
         random_state: the seed.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: `font` is not installed.
         SettingError: a parameter is not positive, or does not have one or three numbers; or there is none.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> figure = tl.figures.simplex([0.1, 1], n_documents=50)
+        >>> len(figure.axes)
+        2
     """
     parameters = [_three(alpha) for alpha in alphas]
     if not parameters:
@@ -224,10 +239,21 @@ def interpolation_strip(
         path: what `interpolate` of a model returned.
         names: the K names of the topics.
         titles: what the two documents are called; their texts, or else their ids, by default.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: there are more or fewer names than topics, or `font` is not installed.
+        SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+        >>> model = tl.GSM(3, epochs=1, random_state=0, device="cpu").fit(texts)
+        >>> path = model.interpolate(["cat dog"], ["rain sun"], steps=3)
+        >>> figure = tl.figures.interpolation_strip(path, ["0", "1", "2"])
+        >>> len(figure.axes)
+        2
     """
     if len(names) != path.theta.shape[1]:
         raise InputError(f"there are {len(names)} names for {path.theta.shape[1]} topics; give one for each topic")

@@ -30,10 +30,16 @@ def dot_panels(
 
     Args:
         panels: title -> series -> name -> values, which may be NaN; every panel has the same series and names.
-        font: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
 
     Raises:
         InputError: `font` is not installed, or not a font.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> figure = tl.figures.dot_panels({"NMI": {"20 topics": {"gsm": [0.4, 0.5], "lda": [0.3, 0.4]}}})
+        >>> len(figure.axes)
+        1
     """
     columns = min(_MOST_COLUMNS, max(1, len(panels)))
     rows = math.ceil(len(panels) / columns)
@@ -97,7 +103,8 @@ def n_topics_curve(
         values: by measure and by model, (n_sizes, n_seeds) values, which may be NaN.
         n_topics: the numbers of topics, one for each row of the values.
         recommended: the recommended number of topics of each model, drawn as a vertical line.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
     """
     language = label_language(language, font)
     order = np.argsort(n_topics)

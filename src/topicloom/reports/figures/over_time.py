@@ -53,10 +53,18 @@ def trend_lines(
         names: the K names of the topics.
         low, high: (T, K) the ends of intervals of the shares.
         note: stands below the panels.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: there is no period, the sizes do not match, or `font` is not installed.
+        SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> pages = tl.figures.trend_lines([2020, 2021, 2022], [[0.2, 0.8], [0.4, 0.6], [0.5, 0.5]], ["art", "sport"])
+        >>> len(pages)
+        1
     """
     times, values = _checked(periods, shares, names)
     band = None if low is None or high is None else (np.asarray(low, np.float64), np.asarray(high, np.float64))
@@ -104,10 +112,22 @@ def trend_stream(
     Where the others have most of the shares, they are left out, and the note says so.
 
     Args:
-        periods, shares, names, note, font: as for `trend_lines`.
+        periods: (T,) the start of each period, as datetime64 or numbers, in ascending order.
+        shares: (T, K) the share of each topic in the documents of each period; NaN where there are none.
+        names: the K names of the topics.
+        note: stands below the stream.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: there are less than two periods, the sizes do not match, or `font` is not installed.
+        SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> figure = tl.figures.trend_stream([2020, 2021], [[0.2, 0.8], [0.4, 0.6]], ["art", "sport"])
+        >>> len(figure.axes)
+        1
     """
     language = label_language(language, font)
     times, values = _checked(periods, shares, names)

@@ -24,7 +24,7 @@ from ..fonts import LATIN_FONT
 from ..wording import PAGE, SHARES, Language, joined
 
 BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
-LIGHT = "#d0d0d0"  # of what has no group
+LIGHT = "#d0d0d0"  # documents and topics without a group
 MARGIN, LINE = 0.12, 0.15  # inches: beside the panels, and the height of a line of the note
 _NOTE_CHARACTERS_PER_INCH = 16.5  # as many fit even in the widest line; a Chinese one counts as two
 _WIDE_CHARACTERS = "\u1100-\uffff"
@@ -143,7 +143,21 @@ def sampled(n_rows: int, most: int, random_state: int) -> npt.NDArray[np.intp]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture, completely or not at all, in the format that the suffix of `path` names."""
+    """Write a picture, completely or not at all, in the format that the suffix of `path` names.
+
+    Args:
+        figure: the picture.
+        path: a file such as topics.png, topics.svg or topics.pdf, which is replaced.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import topicloom as tl
+        >>> with TemporaryDirectory() as folder:
+        ...     tl.figures.save(tl.figures.simplex([1], 10), Path(folder, "simplex.svg"))
+        ...     [file.name for file in Path(folder).iterdir()]
+        ['simplex.svg']
+    """
     dpi = min(_DPI, _LONGEST_SIDE / max(figure.get_size_inches()))
     # Type 3 fonts, matplotlib's default, are refused by some publishers; 42 embeds TrueType fonts.
     with atomic_file(path) as temporary, warnings.catch_warnings(), rc_context({"pdf.fonttype": 42}):
@@ -154,8 +168,21 @@ def save(figure: Figure, path: Path) -> None:
 def save_pages(pages: Sequence[Figure], path: Path) -> list[Path]:
     """Write the first picture to `path`, and the others beside it: topics.png, topics-2.png, topics-3.png, ...
 
+    Args:
+        pages: the pictures.
+        path: the file of the first one. Files are replaced.
+
     Returns:
         the paths of the files.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import topicloom as tl
+        >>> pages = [tl.figures.simplex([1], 10), tl.figures.simplex([2], 10)]
+        >>> with TemporaryDirectory() as folder:
+        ...     [file.name for file in tl.figures.save_pages(pages, Path(folder, "simplex.svg"))]
+        ['simplex.svg', 'simplex-2.svg']
     """
     paths = [path, *(path.with_stem(f"{path.stem}-{number}") for number in range(2, len(pages) + 1))]
     for figure, target in zip(pages, paths, strict=True):
@@ -164,7 +191,13 @@ def save_pages(pages: Sequence[Figure], path: Path) -> list[Path]:
 
 
 def svg(figure: Figure) -> str:
-    """Return the picture as an <svg> element for a page."""
+    """Return the picture as an <svg> element for a page.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.figures.svg(tl.figures.simplex([1], 10))[:5]
+        '<svg '
+    """
     out = io.StringIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
@@ -186,7 +219,7 @@ def panel_pages(
         shares: (K,) the mean share of each topic in the documents, which is added to its title; None for none.
         note: stands at the bottom of each page.
         language: of the sentences that follow the note.
-        fonts: the font families of the note, as for `noted`.
+        fonts: the font families of a note that is not in English; by default matplotlib's own.
 
     Returns:
         the pages, and an empty panel with its title for each topic.

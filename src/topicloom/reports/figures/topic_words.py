@@ -53,6 +53,12 @@ def topic_pages(
     Raises:
         InputError: `font` is not installed, or not a font.
         SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> pages = tl.figures.topic_pages([["cat", "dog"], ["rain", "sun"]], [[0.0, -1.0], [0.0, -0.5]], [0.6, 0.4])
+        >>> len(pages)
+        1
     """
     language = label_language(language, font)
     names = list(titles or [TOPIC(language, topic=topic) for topic in range(len(words))])
@@ -88,13 +94,25 @@ def word_clouds(
     """Draw a cloud of words for every topic, on pages of at most 40 topics.
 
     Args:
-        words, scores, shares, titles, font, language: as for `topic_pages`. A word is as large as its bar is long
-            there. The font of a cloud is the one that has the most characters of all words.
+        words: the words of each topic, best first.
+        scores: (K, n) the score that ranks each of these words, as `topicloom.ranking.word_scores` computes it. Scores
+            are logarithms: the size of a word grows with exp(score).
+        shares: (K,) the mean share of each topic in the documents, which is shown in its title.
+        titles: the name of each topic; "topic 0", "topic 1", ... by default.
         random_state: the seed of the places.
+        font: a family name or the path of a font file; by default, the font that has the most characters of all words.
+        language: "en" or "zh", of the titles and the note; English if no font has Chinese characters.
 
     Raises:
         MissingExtraError: the package wordcloud is not installed.
         InputError: a topic has no word, or `font` is not installed.
+        SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> pages = tl.figures.word_clouds([["cat", "dog"]], [[0.0, -1.0]])
+        >>> len(pages)
+        1
     """
     try:
         from wordcloud import WordCloud
@@ -143,10 +161,18 @@ def similarity_map(
         tree: (K - 1, 4) the tree, as scipy's `linkage` returns it; None makes one of the mean distances
             (average linkage).
         note: stands below the map.
-        font, language: as for `topic_pages`.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
 
     Raises:
         InputError: the sizes do not match, or `font` is not installed.
+        SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> figure = tl.figures.similarity_map([[1, 0.2], [0.2, 1]], ["art", "sport"])
+        >>> len(figure.axes)
+        3
     """
     from scipy.cluster.hierarchy import leaves_list
 
