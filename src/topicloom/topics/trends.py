@@ -61,10 +61,8 @@ def periods_of(
             "(`timestamps`)"
         )
     if period == "auto":
-        period = next(
-            (each for each in _PERIODS_BY_LENGTH if np.ptp(_numbers(times[known], each)) < _MOST_BY_DEFAULT),
-            _PERIODS_BY_LENGTH[-1],
-        )
+        few = (each for each in _PERIODS_BY_LENGTH if np.ptp(_numbers(times[known], each)) < _MOST_BY_DEFAULT)
+        period = next(few, _PERIODS_BY_LENGTH[-1])
     numbers = _numbers(times[known], period)
     first, last = int(numbers.min()), int(numbers.max())
     if last - first >= _MOST_PERIODS:
