@@ -4,6 +4,7 @@ import errno
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -93,6 +94,15 @@ def test_the_help_of_the_program_says_what_the_help_of_a_command_says(name, entr
     function = getattr(import_module(f"topicloom.cli.{entry.module}"), name.replace("-", "_"))
     assert " ".join(inspect.getdoc(function).split("\n\n")[0].split()) == entry.summary
     assert load_command(name).name == name
+
+
+def test_options_stand_under_headings_those_used_most_first():
+    shown = call("train", "--help").stdout
+    assert re.findall("╭─ ([A-Z][a-z ]+) ─", shown) == [
+        "Arguments", "Options", "The file", "The words", "Documents", "Model", "Training", "Output"
+    ]  # fmt: skip
+    first = shown.partition("╭─ Options")[2].partition("╭─ The file")[0]
+    assert re.findall("│ (--[a-z]+)", first) == ["--model", "--topics", "--out", "--epochs", "--seed", "--help"]
 
 
 def test_a_command_is_loaded_without_the_others(trained):

@@ -17,7 +17,7 @@ from ..processes import limit_spinning
 from .shell import PlainCommand, spare_narrow_stdout
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command in the help of the program."""
 
     module: str  # of this package; its function has the name of the command
@@ -26,58 +26,58 @@ class Entry(NamedTuple):
 
 # From texts to a run, then what people do with a run.
 COMMANDS = {
-    "demo": Entry("train", "Train on the documentation of this Python's standard library, and show the topics."),
-    "prepare": Entry("train", "Turn text into a corpus of word counts, to train on it more than once."),
-    "train": Entry("train", "Train a model, write its run directory, and show the topics."),
-    "topics": Entry("show", "Show the topics of a run."),
-    "infer": Entry(
+    "demo": CommandEntry("train", "Train on the documentation of this Python's standard library, and show the topics."),
+    "prepare": CommandEntry("train", "Turn text into a corpus of word counts, to train on it more than once."),
+    "train": CommandEntry("train", "Train a model, write its run directory, and show the topics."),
+    "topics": CommandEntry("show", "Show the topics of a run."),
+    "infer": CommandEntry(
         "apply", "Find the topics of new documents: a row for each, in their order, with the share of every topic."
     ),
-    "evaluate": Entry(
+    "evaluate": CommandEntry(
         "apply",
         "Measure a run (coherence, diversity, completion perplexity, ...); print a table and add it to metrics.json.",
     ),
-    "documents": Entry("show", "Show documents of a topic, with the words in them that are most typical of it."),
-    "tokens": Entry("show", "Show a document with its tokens in the colours of their topics."),
-    "find": Entry("show", "Find the topics of a word or of a text."),
-    "nearest": Entry("exporting", "Show the words and the topics that are nearest to a word or a topic."),
-    "name": Entry(
+    "documents": CommandEntry("show", "Show documents of a topic, with the words in them that are most typical of it."),
+    "tokens": CommandEntry("show", "Show a document with its tokens in the colours of their topics."),
+    "find": CommandEntry("show", "Find the topics of a word or of a text."),
+    "nearest": CommandEntry("exporting", "Show the words and the topics that are nearest to a word or a topic."),
+    "name": CommandEntry(
         "edit", "Name the topics of a run by a rule, or by a function of your own that gets words and documents."
     ),
-    "edit": Entry(
+    "edit": CommandEntry(
         "edit",
         "Merge, drop, split and name topics, and write a new run. All numbers are those that `topics RUN` shows.",
     ),
-    "hierarchy": Entry(
+    "hierarchy": CommandEntry(
         "analyses", "Show which topics belong together, as a tree. Each join has its distance, from 0 to 1."
     ),
-    "trends": Entry("analyses", "Show the shares of topics over time, and which topics rise or fall."),
-    "by": Entry(
+    "trends": CommandEntry("analyses", "Show the shares of topics over time, and which topics rise or fall."),
+    "by": CommandEntry(
         "analyses", "Show the shares of topics by class or by another covariate, those that differ most first."
     ),
-    "match": Entry(
+    "match": CommandEntry(
         "analyses", "Match the topics of a run with those of an older run, and show which ones are new or gone."
     ),
-    "explore": Entry("views", "Write the topics of a run as one HTML page, to look at, to edit and to send."),
-    "figures": Entry(
+    "explore": CommandEntry("views", "Write the topics of a run as one HTML page, to look at, to edit and to send."),
+    "figures": CommandEntry(
         "views",
         "Draw the pictures of a run: maps, word clouds, interpolation, sparsity, similarity and topics over time.",
     ),
-    "serve": Entry(
+    "serve": CommandEntry(
         "views",
         "Serve a run until it is interrupted: the explorer, its documents with full-text search, and inference.",
     ),
-    "export": Entry("exporting", "Write the topics of a run for people or for another program."),
-    "compare": Entry(
+    "export": CommandEntry("exporting", "Write the topics of a run for people or for another program."),
+    "compare": CommandEntry(
         "searches",
         "Fit several models and measure them in the same way; write tables, a CSV file and a page with plots.",
     ),
-    "select-topics": Entry("searches", "Fit a model with several numbers of topics, and recommend one of them."),
-    "tune": Entry(
+    "select-topics": CommandEntry("searches", "Fit a model with several numbers of topics, and recommend one of them."),
+    "tune": CommandEntry(
         "searches", "Search for a model's best settings with Optuna, on documents that are not used for training."
     ),
-    "vectors": Entry("exporting", "Train word vectors (CBOW or skip-gram) on texts, for example for an ETM."),
-    "models": Entry(
+    "vectors": CommandEntry("exporting", "Train word vectors (CBOW or skip-gram) on texts, for example for an ETM."),
+    "models": CommandEntry(
         "show", "List the models, or the settings of one: what each may be, its default, and what it means."
     ),
 }

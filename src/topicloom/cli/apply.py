@@ -52,7 +52,12 @@ Force = Annotated[
 ]
 
 
-@command
+@command(
+    panels={
+        "Model": ("device", "allow"),
+        "Output": ("texts", "excel", "overwrite", "quiet"),
+    }
+)
 def infer(
     run: Run,
     file: Annotated[
@@ -94,7 +99,13 @@ def infer(
         logger.info("wrote %s", out)
 
 
-@command
+@command(
+    panels={
+        "Measures": ("measures", "words", "relevance", "labels", "reference", "vectors"),
+        "Model": ("device", "allow"),
+        "Output": ("quiet", "as_json"),
+    }
+)
 def evaluate(
     run: Run,
     options: Reading,

@@ -36,7 +36,12 @@ logger = logging.getLogger("topicloom")
 _MANY = "; repeatable"
 
 
-@command
+@command(
+    panels={
+        "Model": ("device", "allow"),
+        "Output": ("font", "figure_language", "words", "overwrite", "quiet", "as_json"),
+    }
+)
 def edit(
     run: Run,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the run of the edited topics is written.")],

@@ -121,7 +121,12 @@ def nearest(
     print_table(["topic", "name", "similarity"], topics, n_numbers=1)
 
 
-@command
+@command(
+    panels={
+        "Training": ("method", "size", "window", "epochs", "seed", "threads"),
+        "Output": ("overwrite", "quiet"),
+    }
+)
 def vectors(
     source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .txt file, or .txt.gz to compress it.")],

@@ -57,7 +57,7 @@ class FigureLanguages(StrEnum):
     zh = "zh"
 
 
-class Sampler(StrEnum):
+class SearchMethod(StrEnum):
     """How tuning proposes settings."""
 
     tpe = "tpe"
@@ -196,7 +196,7 @@ Config = Annotated[
     ),
 ]
 Model = Annotated[str, typer.Option(help="The model's name, such as gsm or lda, or module:Class for one of your own.")]
-NTopics = Annotated[int, typer.Option(help="Number of topics.")]
+TopicCount = Annotated[int, typer.Option(help="Number of topics.")]
 Epochs = Annotated[
     int | None,
     typer.Option(

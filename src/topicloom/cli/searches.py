@@ -21,14 +21,14 @@ from .options import (
     Model,
     Preparing,
     Quiet,
-    Sampler,
+    SearchMethod,
     Seed,
+    TopicCount,
     need_order,
     read_names,
     read_numbers,
     read_weights,
 )
-from .options import NTopics as Topics
 from .shell import command, muted, print_json, print_table
 
 if TYPE_CHECKING:
@@ -56,7 +56,11 @@ _KeepModels = Annotated[
 ]
 
 
-@command
+@command(
+    panels={
+        "Output": ("keep_models", "font", "figure_language", "quiet", "as_json"),
+    }
+)
 def compare(
     options: Preparing,
     source: _Source,
@@ -99,7 +103,11 @@ def compare(
     logger.info("tables and plots are in %s", out / "index.html")
 
 
-@command
+@command(
+    panels={
+        "Output": ("keep_models", "font", "figure_language", "quiet", "as_json"),
+    }
+)
 def select_topics(
     options: Preparing,
     source: _Source,
@@ -141,12 +149,17 @@ def select_topics(
     logger.info("tables and plots are in %s", out / "index.html")
 
 
-@command
+@command(
+    panels={
+        "Search": ("objective", "sampler", "at_once", "split"),
+        "Output": ("quiet", "as_json"),
+    }
+)
 def tune(
     options: Preparing,
     source: _Source,
     model: Model = "loom",
-    topics: Topics = 20,
+    topics: TopicCount = 20,
     trials: Annotated[int, typer.Option(min=1, help="Fits in all, including those of an earlier call.")] = 30,
     objective: Annotated[
         str | None,
@@ -156,11 +169,11 @@ def tune(
         ),
     ] = None,
     sampler: Annotated[
-        Sampler,
+        SearchMethod,
         typer.Option(
             help="How settings are proposed: by those of earlier trials (tpe), or at random.",
         ),
-    ] = Sampler.tpe,
+    ] = SearchMethod.tpe,
     seed: Seed = 0,
     at_once: Annotated[
         int, typer.Option(min=1, help="Trials that are proposed together, and fitted in as many processes or tasks.")

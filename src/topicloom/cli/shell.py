@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import copy
 import errno
 import functools
 import inspect
@@ -140,12 +141,21 @@ def _filled(hint: Any, given: dict[str, Any]) -> Any:
     return _kind(hint)(**values)
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
+def command(
+    function: Callable[..., None] | None = None, *, panels: Mapping[str, Sequence[str]] | None = None
+) -> Callable[..., Any]:
     """Make a function a command of typer.
 
     A parameter that is a dataclass becomes one option for each of its fields, so that commands can share them. A
     mistake of the user becomes one line and an exit code.
+
+    Args:
+        function: the function; without it, a decorator is returned.
+        panels: the headings of a long help, each with the names of its parameters. The other parameters stand before
+            them, first those of the function.
     """
+    if function is None:
+        return functools.partial(command, panels=panels)
     groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     shared: list[inspect.Parameter] = []
@@ -185,8 +195,24 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             stop(reason_of(error), 2)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    run.__signature__ = inspect.Signature([context, *parameters, *shared])  # type: ignore[attr-defined]
+    ordered = _under_headings(parameters, shared, panels or {})
+    run.__signature__ = inspect.Signature([context, *ordered])  # type: ignore[attr-defined]
     return run
+
+
+def _under_headings(
+    own: Sequence[inspect.Parameter], shared: Sequence[inspect.Parameter], panels: Mapping[str, Sequence[str]]
+) -> list[inspect.Parameter]:
+    """Return the parameters of a command in the order of its help, those of panels with their headings."""
+    by_name = {parameter.name: parameter for parameter in own}
+    below = []
+    for heading, names in panels.items():
+        for parameter in map(by_name.pop, names):
+            kind, option = get_args(parameter.annotation)[:2]
+            option = copy.copy(option)  # it may be shared by commands
+            option.rich_help_panel = heading
+            below.append(parameter.replace(annotation=Annotated[kind, option]))
+    return [*by_name.values(), *shared, *below]
 
 
 def on_command_line(message: str, options: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from .shell import command, print_json, print_table, show_topics
 Topic = Annotated[str, typer.Argument(help="The number or the name of a topic.")]
 
 
-class Kind(StrEnum):
+class DocumentChoice(StrEnum):
     """Which documents of a topic are shown."""
 
     typical = "typical"
@@ -33,9 +33,9 @@ def documents(
     topic: Topic,
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
     kind: Annotated[
-        Kind,
+        DocumentChoice,
         typer.Option(help="typical: the largest shares; diverse: typical, but unlike one another; recent: the latest."),
-    ] = Kind.typical,
+    ] = DocumentChoice.typical,
     length: Annotated[
         int,
         typer.Option(

@@ -42,12 +42,12 @@ from .options import (
     Recipe,
     Seed,
     Source,
+    TopicCount,
     Words,
     need_order,
     read_names,
     read_setting,
 )
-from .options import NTopics as Topics
 from .shell import command, print_json, reason_of, show_topics
 
 if TYPE_CHECKING:
@@ -462,7 +462,7 @@ _MODEL, _TOPICS = "loom", 20  # by default
 
 @command
 def demo(
-    topics: Topics = _TOPICS,
+    topics: TopicCount = _TOPICS,
     model: Model = _MODEL,
     epochs: Epochs = None,
     seed: Seed = 0,
@@ -487,7 +487,12 @@ def demo(
         train_run(chosen, corpus, outcome)
 
 
-@command
+@command(
+    panels={
+        "Documents": ("covariate", "document_vectors"),
+        "Output": ("texts", "overwrite", "quiet", "as_json"),
+    }
+)
 def prepare(
     source: Source,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the corpus is written.")],
@@ -520,7 +525,17 @@ def prepare(
         )
 
 
-@command
+@command(
+    panels={
+        "Documents": ("covariate", "document_vectors", "split", "validation"),
+        "Model": ("recipe", "settings", "config", "allow"),
+        "Training": ("device", "monitor", "monitor_every", "resume", "continued", "checkpoint_every"),
+        "Output": (
+            "doc_topics", "texts", "documents", "excel", "explorer", "font", "figure_language", "words", "overwrite",
+            "quiet", "as_json",
+        ),
+    }
+)  # fmt: skip
 def train(
     options: Preparing,
     source: Annotated[
@@ -528,7 +543,7 @@ def train(
     ] = None,
     config: Config = None,
     model: Model = _MODEL,
-    topics: Topics = _TOPICS,
+    topics: TopicCount = _TOPICS,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the run is written; runs/NAME by default.")
     ] = None,

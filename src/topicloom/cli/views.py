@@ -109,7 +109,14 @@ class Format(StrEnum):
     pdf = "pdf"
 
 
-@command
+@command(
+    panels={
+        "Maps": ("colour", "space", "projection"),
+        "Other pictures": ("documents", "steps", "period", "stream", "alphas"),
+        "Model": ("device", "allow"),
+        "Output": ("format", "font", "figure_language", "overwrite", "quiet", "as_json"),
+    }
+)
 def figures(
     run: Run,
     kind: Annotated[
