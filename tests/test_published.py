@@ -32,7 +32,8 @@ from topicloom.models import (
     Loom,
     ProdLDA,
 )
-from topicloom.models.base import PLAIN_VARIATIONAL, published_settings
+from topicloom.models.base import published_settings
+from topicloom.models.neural import PLAIN_VARIATIONAL
 from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, ProductDecoder
 from topicloom.nn.dirichlet_posteriors import InverseDirichlet
 from topicloom.nn.encoders import BagEncoder, DirichletHead, GaussianHead
