@@ -151,6 +151,7 @@ class TopicModel(
     published: ClassVar[dict[str, Any]] = {}  # the settings of the model's paper, which `as_published` uses
     uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
     uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
+    settings_without_effect: ClassVar[tuple[str, ...]] = ("device", "verbose")  # on what is learned
 
     n_topics: Annotated[int, Field(ge=2)] = 20
     _: KW_ONLY

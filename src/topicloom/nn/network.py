@@ -17,142 +17,16 @@ from .encoders import BagEncoder, Target, tfidf_counts
 from .posteriors import Posterior, SampledPosterior, TopicShares, topic_information
 from .sparse import Batch, SparseCounts
 
-# The separation term of a loss: it moves topics apart, as strongly as the requested topic diversity needs.
-
 TOP_N = 25  # top words of a topic in topic diversity (Dieng et al. 2020)
-_MAX_VOCABULARY = 0.6  # good topics cannot have more of the vocabulary than this among their top words
-# How the weight is controlled. These values were chosen on held-out training documents of five corpora. A weight that
-# changes faster costs coherence: a word that is pushed into a topic before the topic has its documents stays there.
-_START, _MIN_WEIGHT, _MAX_WEIGHT = 0.03, 1e-3, 0.3
+_MAX_SHARE_OF_VOCABULARY = 0.6  # good topics cannot have more of the vocabulary than this among their top words
+# How the weight of the separation term is controlled. These values were chosen on held-out training documents of five
+# corpora. A weight that changes faster costs coherence: a word that is pushed into a topic before the topic has its
+# documents stays there.
+_FIRST_WEIGHT, _MIN_WEIGHT, _MAX_WEIGHT = 0.03, 1e-3, 0.3
 _STEP, _MAX_ERROR = 3.0, 0.1  # a diversity that is too low by .1 or more raises the weight by 35 % after an epoch
 _LOOKAHEAD = 5  # epochs for which diversity is assumed to rise as it did in the last one
-_SETTLED, _PATIENCE = 0.5, 20  # the weight is constant until half of the topics are active, or this many epochs
-
-
-class SeparationTerm(nn.Module):
-    """A term of the loss, -weight * I(topic; word) for each token, whose weight follows the diversity of the topics.
-
-    The likelihood alone allows all topics to share the corpus's common words. Topic diversity of at least `target` is a
-    constraint, and the weight is its multiplier: it rises while the constraint is violated and falls while it is met,
-    as in Rezende & Viola 2018, "Taming VAEs". A corpus whose topics are diverse anyway is hardly affected.
-
-    Args:
-        diversity: the required share of different words among the 25 top words of all topics; 0 turns the term off.
-        n_topics: the number of topics K.
-        n_words: the size of the vocabulary V. A small vocabulary lowers the target: at most .6 of its words are
-            expected to be top words.
-    """
-
-    step: float = _STEP  # after an epoch, the weight is multiplied by exp(step * error)
-    weight: Tensor  # () the multiplier, saved with the network
-    last_diversity: Tensor  # () the diversity after the previous epoch
-
-    def __init__(self, diversity: float, n_topics: int, n_words: int) -> None:
-        super().__init__()
-        self.n_topics = n_topics
-        self.target = min(diversity, _MAX_VOCABULARY * n_words / (TOP_N * n_topics))
-        self.register_buffer("weight", torch.tensor(_START))
-        self.register_buffer("last_diversity", torch.ones(()))
-
-    def forward(self, beta_t: Tensor, shares: Tensor, totals: Tensor) -> Tensor:
-        """Return -weight * I(topic; word) times the tokens of each document: (B,).
-
-        Args:
-            beta_t: (V, K) topics, columns sum to 1.
-            shares: (K,) the weight of each topic, as in `topic_information`.
-            totals: (B,) tokens of each document.
-        """
-        return -self.weight * topic_information(beta_t, shares) * totals
-
-    def adapt(self, diversity: float, active: int, epoch: int) -> dict[str, float]:
-        """Set the weight for the next epoch, and return it as a column of the history.
-
-        Args:
-            diversity: topic diversity at the end of the epoch.
-            active: the number of topics that are the main topic of some document.
-            epoch: the number of the epoch; the first is 1.
-        """
-        if not self.target:
-            return {}
-        expected = diversity + _LOOKAHEAD * max(0.0, diversity - float(self.last_diversity))
-        self.last_diversity.fill_(diversity)
-        if active > _SETTLED * self.n_topics or epoch > _PATIENCE:
-            error = min(_MAX_ERROR, max(-_MAX_ERROR, self.target - expected))
-            self.weight.mul_(math.exp(self.step * error)).clamp_(_MIN_WEIGHT, _MAX_WEIGHT)
-        return {"separation_weight": float(self.weight)}
-
-
-@dataclass(frozen=True)
-class Loss:
-    """The terms of a loss that is minimised, each with one value for each document, (B,).
-
-    Attributes:
-        reconstruction: the negative log likelihood.
-        divergence: the divergence of the posterior from the prior. Its weight is that of the training plan.
-        extras: further terms by name, which include their weights.
-    """
-
-    reconstruction: Tensor
-    divergence: Tensor
-    extras: Mapping[str, Tensor] = field(default_factory=dict)
-
-    def terms(self) -> dict[str, Tensor]:
-        """Return all terms by the names that they have in history_."""
-        return {"reconstruction": self.reconstruction, "divergence": self.divergence, **self.extras}
-
-    def without_extras(self, divergence_weight: float = 1.0) -> Tensor:
-        """Return the sum without the extra terms, (B,).
-
-        The weights of the extra terms can change during training, so epochs are compared without them.
-        """
-        return self.reconstruction + divergence_weight * self.divergence
-
-    def total(self, divergence_weight: float = 1.0) -> Tensor:
-        """Return the sum of all terms, (B,). With weight 1 and no extras it is minus the evidence lower bound."""
-        total = self.without_extras(divergence_weight)
-        for extra in self.extras.values():
-            total = total + extra
-        return total
-
-
-@dataclass(frozen=True)
-class Player:
-    """Weights that are trained with a loss of their own. Most networks have one player; adversaries are two.
-
-    Attributes:
-        parameters: the weights.
-        loss: a function from a batch to the loss, or to None if the batch has no gradients for this player.
-        name: the prefix of the player's terms in history_.
-        every: the player moves at every such step.
-        after: a function that is called after each move.
-    """
-
-    parameters: Sequence[nn.Parameter]
-    loss: Callable[[Batch], Loss | None]
-    name: str = ""
-    every: int = 1
-    after: Callable[[], None] | None = None
-
-
-@dataclass(frozen=True)
-class EpochOptions:
-    """How the training loop treats a network in its next epoch.
-
-    Attributes:
-        min_batch_size: the least number of documents in a batch, whatever `batch_size` is.
-        divergence_weight: the weight of the divergence in the loss; None for that of the training plan.
-        watch_every: the collapse watch measures the network after every such epoch. A network that changes little in an
-            epoch need not be measured after each.
-        may_end: whether training may end if the loss no longer falls. A network whose training has several parts
-            returns False until the last part has begun.
-        uses_helpers: whether most of a step is jobs for several threads (see `nn.execution`), whatever its size.
-    """
-
-    min_batch_size: int = 1
-    divergence_weight: float | None = None
-    watch_every: int = 1
-    may_end: bool = True
-    uses_helpers: bool = False
+# The weight is constant until this share of the topics is active, or until this epoch.
+_SETTLED_SHARE, _LAST_UNSETTLED_EPOCH = 0.5, 20
 
 
 class TopicNetwork(nn.Module, ABC):
@@ -261,6 +135,79 @@ class TopicNetwork(nn.Module, ABC):
     def noise(self) -> torch.Generator | None:
         """The generator during training, and None outside it, when dropout is off."""
         return self.generator if self.training else None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The terms of a loss that is minimised, each with one value for each document, (B,).
+
+    Attributes:
+        reconstruction: the negative log likelihood.
+        divergence: the divergence of the posterior from the prior. Its weight is that of the training plan.
+        extras: further terms by name, which include their weights.
+    """
+
+    reconstruction: Tensor
+    divergence: Tensor
+    extras: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def terms(self) -> dict[str, Tensor]:
+        """Return all terms by the names that they have in history_."""
+        return {"reconstruction": self.reconstruction, "divergence": self.divergence, **self.extras}
+
+    def without_extras(self, divergence_weight: float = 1.0) -> Tensor:
+        """Return the sum without the extra terms, (B,).
+
+        The weights of the extra terms can change during training, so epochs are compared without them.
+        """
+        return self.reconstruction + divergence_weight * self.divergence
+
+    def total(self, divergence_weight: float = 1.0) -> Tensor:
+        """Return the sum of all terms, (B,). With weight 1 and no extras it is minus the evidence lower bound."""
+        total = self.without_extras(divergence_weight)
+        for extra in self.extras.values():
+            total = total + extra
+        return total
+
+
+@dataclass(frozen=True)
+class Player:
+    """Weights that are trained with a loss of their own. Most networks have one player; adversaries are two.
+
+    Attributes:
+        parameters: the weights.
+        loss: a function from a batch to the loss, or to None if the batch has no gradients for this player.
+        name: the prefix of the player's terms in history_.
+        every: the player moves at every such step.
+        after: a function that is called after each move.
+    """
+
+    parameters: Sequence[nn.Parameter]
+    loss: Callable[[Batch], Loss | None]
+    name: str = ""
+    every: int = 1
+    after: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True)
+class EpochOptions:
+    """How the training loop treats a network in its next epoch.
+
+    Attributes:
+        min_batch_size: the least number of documents in a batch, whatever `batch_size` is.
+        divergence_weight: the weight of the divergence in the loss; None for that of the training plan.
+        watch_every: the collapse watch measures the network after every such epoch. A network that changes little in an
+            epoch need not be measured after each.
+        may_end: whether training may end if the loss no longer falls. A network whose training has several parts
+            returns False until the last part has begun.
+        uses_helpers: whether most of a step is jobs for several threads (see `nn.execution`), whatever its size.
+    """
+
+    min_batch_size: int = 1
+    divergence_weight: float | None = None
+    watch_every: int = 1
+    may_end: bool = True
+    uses_helpers: bool = False
 
 
 class AutoencoderNetwork(TopicNetwork):
@@ -382,3 +329,56 @@ class VariationalNetwork(AutoencoderNetwork):
             draw.surrogate(self.decoder.score(draw.theta, counts, self.criterion), counts.totals) for draw in draws
         ]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta
+
+
+class SeparationTerm(nn.Module):
+    """A term of the loss, -weight * I(topic; word) for each token, whose weight follows the diversity of the topics.
+
+    The likelihood alone allows all topics to share the corpus's common words. Topic diversity of at least `target` is a
+    constraint, and the weight is its multiplier: it rises while the constraint is violated and falls while it is met,
+    as in Rezende & Viola 2018, "Taming VAEs". A corpus whose topics are diverse anyway is hardly affected.
+
+    Args:
+        diversity: the required share of different words among the 25 top words of all topics; 0 turns the term off.
+        n_topics: the number of topics K.
+        n_words: the size of the vocabulary V. A small vocabulary lowers the target: at most .6 of its words are
+            expected to be top words.
+    """
+
+    step: float = _STEP  # after an epoch, the weight is multiplied by exp(step * error)
+    weight: Tensor  # () the multiplier, saved with the network
+    last_diversity: Tensor  # () the diversity after the previous epoch
+
+    def __init__(self, diversity: float, n_topics: int, n_words: int) -> None:
+        super().__init__()
+        self.n_topics = n_topics
+        self.target = min(diversity, _MAX_SHARE_OF_VOCABULARY * n_words / (TOP_N * n_topics))
+        self.register_buffer("weight", torch.tensor(_FIRST_WEIGHT))
+        self.register_buffer("last_diversity", torch.ones(()))
+
+    def forward(self, beta_t: Tensor, shares: Tensor, totals: Tensor) -> Tensor:
+        """Return -weight * I(topic; word) times the tokens of each document: (B,).
+
+        Args:
+            beta_t: (V, K) topics, columns sum to 1.
+            shares: (K,) the weight of each topic, as in `topic_information`.
+            totals: (B,) tokens of each document.
+        """
+        return -self.weight * topic_information(beta_t, shares) * totals
+
+    def adapt(self, diversity: float, active: int, epoch: int) -> dict[str, float]:
+        """Set the weight for the next epoch, and return it as a column of the history.
+
+        Args:
+            diversity: topic diversity at the end of the epoch.
+            active: the number of topics that are the main topic of some document.
+            epoch: the number of the epoch; the first is 1.
+        """
+        if not self.target:
+            return {}
+        expected = diversity + _LOOKAHEAD * max(0.0, diversity - float(self.last_diversity))
+        self.last_diversity.fill_(diversity)
+        if active > _SETTLED_SHARE * self.n_topics or epoch > _LAST_UNSETTLED_EPOCH:
+            error = min(_MAX_ERROR, max(-_MAX_ERROR, self.target - expected))
+            self.weight.mul_(math.exp(self.step * error)).clamp_(_MIN_WEIGHT, _MAX_WEIGHT)
+        return {"separation_weight": float(self.weight)}

@@ -1,4 +1,10 @@
-"""Batches of documents: from counts in CSR form to sparse tensors on a device."""
+"""Batches of documents: from counts in CSR form to sparse tensors on a device.
+
+The counts of a small corpus fit in memory, and every order of its documents is equally likely. A large corpus may be
+memory-mapped and larger than the memory. A random order would read each of its documents from another place of the
+file. So the file is divided into blocks of documents. The blocks are read in random order, many of them at a time, and
+the documents of these blocks are shuffled together, as in a shuffle buffer. Every document is still read once.
+"""
 
 from __future__ import annotations
 
@@ -24,113 +30,10 @@ from ..metrics.cooccurrence import Total
 from ..nn.sparse import Batch, SparseCounts
 from ..text.strings import release
 
-# The order in which an epoch reads the documents.
-#
-# The counts of a small corpus fit in memory, and every order of its documents is equally likely. A large corpus may be
-# memory-mapped and larger than the memory. A random order would read each of its documents from another place of the
-# file. So the file is divided into blocks of documents. The blocks are read in random order, many of them at a time,
-# and the documents of these blocks are shuffled together, as in a shuffle buffer. Every document is still read once.
-
 LARGE = 1 << 25  # non-zeros of a corpus that is read by blocks: 256 MiB of counts
 BLOCK = 1 << 14  # non-zeros of a block, about
 BUFFER = 1 << 23  # non-zeros of the blocks whose documents are shuffled together: 64 MiB
-
-
-def draw_order(n_docs: int, non_zeros: int, generator: torch.Generator) -> Tensor:
-    """Return a random order of documents, (n_docs,) int64.
-
-    It depends on these arguments alone, and not on whether the counts are memory-mapped.
-
-    Args:
-        n_docs: the number of documents.
-        non_zeros: the number of non-zeros in all documents. With `LARGE` or more, the order is one of blocks.
-        generator: draws the order, on the CPU.
-    """
-    if non_zeros < LARGE:
-        return torch.randperm(n_docs, generator=generator)
-    size = max(1, round(BLOCK * n_docs / non_zeros))  # documents of a block
-    blocks = torch.randperm(-(-n_docs // size), generator=generator)
-    n_parts = -(-non_zeros // BUFFER)
-    parts = []
-    for chosen in blocks.tensor_split(n_parts):
-        places = (chosen[:, None] * size + torch.arange(size)).flatten()
-        places = places[places < n_docs]  # the last block may be smaller
-        parts.append(places[torch.randperm(len(places), generator=generator)])
-    return torch.cat(parts)
-
-
-# Counts that stay on a GPU, where batches are gathered without the processor.
-
-_SHARE = 0.25  # of the free memory of the device that counts may take
-
-
-class ResidentCounts:
-    """The counts of all documents on a GPU, if they fit. They are copied when the first batch is read.
-
-    Args:
-        counts: (D, V), a CSR matrix with sorted, unique indices.
-        device: the device.
-    """
-
-    def __init__(self, counts: sp.csr_array, device: torch.device) -> None:
-        self.counts, self.device = counts, device
-
-    @cached_property
-    def _arrays(self) -> tuple[Tensor, Tensor, Tensor] | None:
-        """The CSR arrays: where documents start (D + 1,), words (nnz,) and counts (nnz,)."""
-        counts = self.counts
-        if counts.nnz * 8 + len(counts.indptr) * 8 > room(self.device):
-            return None
-        parts = ((counts.indptr, torch.int64), (counts.indices, torch.int32), (counts.data, torch.float32))
-        starts, words, values = (torch.tensor(np.asarray(part), dtype=dtype).to(self.device) for part, dtype in parts)
-        return starts, words, values
-
-    def batch(self, rows: np.ndarray[Any, Any], on_device: Tensor) -> SparseCounts | None:
-        """Return the counts of some documents, or None if the counts are not on the device.
-
-        Args:
-            rows: (B,) the documents.
-            on_device: the same, on the device.
-        """
-        if self._arrays is None:
-            return None
-        indptr, indices, data = self._arrays
-        # The device does not tell the processor how many non-zeros there are, which would wait for it.
-        n = int((self.counts.indptr[rows + 1].astype(np.int64) - self.counts.indptr[rows]).sum())
-        starts = indptr[on_device]  # (B,)
-        lengths = indptr[on_device + 1] - starts
-        offsets = F.pad(lengths.cumsum(0), (1, 0))  # (B + 1,)
-        shift = torch.repeat_interleave(starts - offsets[:-1], lengths, output_size=n)
-        where = torch.arange(n, device=self.device) + shift  # (N,) positions in the CSR arrays
-        return SparseCounts(indices[where].long(), data[where], offsets, int(self.counts.shape[1]))
-
-
-def room(device: torch.device) -> float:
-    """Return how many bytes counts may take on a device: none on a CPU, which has them in memory already."""
-    return _SHARE * torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0.0
-
-
-def choose_device(name: str) -> torch.device:
-    """Return a device by its name.
-
-    Args:
-        name: "cpu", "cuda", "cuda:1" and so on, or "mps". "auto" is CUDA if it is available, and the CPU otherwise.
-
-    Raises:
-        InputError: the name is unknown, or this machine has no such device.
-    """
-    if name == "auto":
-        gpu = f"cuda:{current().local_rank}" if current().size > 1 else "cuda"
-        return torch.device(gpu if torch.cuda.is_available() else "cpu")
-    if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
-        raise InputError(f"device {name!r} is not known; give auto, cpu, cuda, cuda:1 and so on, or mps")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"device {name!r} cannot be used here ({reason}); try `device='auto'`") from None
-    return device
+_SHARE_OF_DEVICE = 0.25  # of the free memory of a GPU that counts may take
 
 
 class BatchReader:
@@ -373,6 +276,29 @@ class BatchReader:
         return replace(batch, fields={name: _sent(field[rows], self.device) for name, field in self.fields.items()})
 
 
+def draw_order(n_docs: int, non_zeros: int, generator: torch.Generator) -> Tensor:
+    """Return a random order of documents, (n_docs,) int64.
+
+    It depends on these arguments alone, and not on whether the counts are memory-mapped.
+
+    Args:
+        n_docs: the number of documents.
+        non_zeros: the number of non-zeros in all documents. With `LARGE` or more, the order is one of blocks.
+        generator: draws the order, on the CPU.
+    """
+    if non_zeros < LARGE:
+        return torch.randperm(n_docs, generator=generator)
+    size = max(1, round(BLOCK * n_docs / non_zeros))  # documents of a block
+    blocks = torch.randperm(-(-n_docs // size), generator=generator)
+    n_parts = -(-non_zeros // BUFFER)
+    parts = []
+    for chosen in blocks.tensor_split(n_parts):
+        places = (chosen[:, None] * size + torch.arange(size)).flatten()
+        places = places[places < n_docs]  # the last block may be smaller
+        parts.append(places[torch.randperm(len(places), generator=generator)])
+    return torch.cat(parts)
+
+
 def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> Batch:
     """Return a batch of some documents.
 
@@ -413,6 +339,78 @@ def _sent(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
     """Return an array on a device. From pinned memory, it is copied to a GPU while the processor goes on."""
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
+# Devices.
+
+
+class ResidentCounts:
+    """The counts of all documents on a GPU, if they fit. They are copied when the first batch is read.
+
+    Args:
+        counts: (D, V), a CSR matrix with sorted, unique indices.
+        device: the device.
+    """
+
+    def __init__(self, counts: sp.csr_array, device: torch.device) -> None:
+        self.counts, self.device = counts, device
+
+    @cached_property
+    def _arrays(self) -> tuple[Tensor, Tensor, Tensor] | None:
+        """The CSR arrays: where documents start (D + 1,), words (nnz,) and counts (nnz,)."""
+        counts = self.counts
+        if counts.nnz * 8 + len(counts.indptr) * 8 > room(self.device):
+            return None
+        parts = ((counts.indptr, torch.int64), (counts.indices, torch.int32), (counts.data, torch.float32))
+        starts, words, values = (torch.tensor(np.asarray(part), dtype=dtype).to(self.device) for part, dtype in parts)
+        return starts, words, values
+
+    def batch(self, rows: np.ndarray[Any, Any], on_device: Tensor) -> SparseCounts | None:
+        """Return the counts of some documents, or None if the counts are not on the device.
+
+        Args:
+            rows: (B,) the documents.
+            on_device: the same, on the device.
+        """
+        if self._arrays is None:
+            return None
+        indptr, indices, data = self._arrays
+        # The device does not tell the processor how many non-zeros there are, which would wait for it.
+        n = int((self.counts.indptr[rows + 1].astype(np.int64) - self.counts.indptr[rows]).sum())
+        starts = indptr[on_device]  # (B,)
+        lengths = indptr[on_device + 1] - starts
+        offsets = F.pad(lengths.cumsum(0), (1, 0))  # (B + 1,)
+        shift = torch.repeat_interleave(starts - offsets[:-1], lengths, output_size=n)
+        where = torch.arange(n, device=self.device) + shift  # (N,) positions in the CSR arrays
+        return SparseCounts(indices[where].long(), data[where], offsets, int(self.counts.shape[1]))
+
+
+def room(device: torch.device) -> float:
+    """Return how many bytes counts may take on a device: none on a CPU, which has them in memory already."""
+    return _SHARE_OF_DEVICE * torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0.0
+
+
+def choose_device(name: str) -> torch.device:
+    """Return a device by its name.
+
+    Args:
+        name: "cpu", "cuda", "cuda:1" and so on, or "mps". "auto" is CUDA if it is available, and the CPU otherwise.
+
+    Raises:
+        InputError: the name is unknown, or this machine has no such device.
+    """
+    if name == "auto":
+        gpu = f"cuda:{current().local_rank}" if current().size > 1 else "cuda"
+        return torch.device(gpu if torch.cuda.is_available() else "cpu")
+    if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
+        raise InputError(f"device {name!r} is not known; give auto, cpu, cuda, cuda:1 and so on, or mps")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"device {name!r} cannot be used here ({reason}); try `device='auto'`") from None
+    return device
 
 
 # The part of a corpus that one of several processes learns from, and what is counted over all parts.

@@ -1,4 +1,9 @@
-"""Measures that are taken while a model trains: the quality of its topics, and signs of collapse."""
+"""Measures that are taken while a model trains: the quality of its topics, and signs of collapse.
+
+A topic model can fail without any sign in its loss. The latent code may carry no information, because its divergence
+from the prior vanishes; topics may repeat each other; or all topics may consist of the most frequent words. No single
+measure shows all of this, so the collapse watch takes several.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +27,13 @@ from ..ranking import top_words, word_scores
 from .batches import BatchReader
 from .signs import Advised, CollapseKind, CollapseSign
 
+Array = npt.NDArray[Any]
 
-def check_monitors(names: Iterable[str], every: int) -> list[str]:
-    """Check the arguments `monitor` and `monitor_every` of `fit`.
-
-    Args:
-        names: names of measures.
-        every: the number of epochs from one measurement to the next.
-
-    Returns:
-        the names, each once.
-
-    Raises:
-        SettingError: a name is unknown, or `every` is not a whole number above 0.
-    """
-    chosen = known_measures(names, measures_of("monitor"), "`monitor`")
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise SettingError(f"`monitor_every={every!r}` should be a whole number from 1")
-    return chosen
+_WATCHED_DOCUMENTS, _WATCHED_PER_TOPIC = 1024, 20  # whichever is more
+_TOLERATED_SHARE = 0.2  # of topics or latent dimensions that may be inactive without a warning
+# Below these, some topics must be unused or alike, so there is no warning.
+_FEWEST_DOCUMENTS_PER_TOPIC, _FEWEST_WORDS = 5, 200
+_N_FREQUENT = 50  # words
 
 
 class TopicMonitor:
@@ -95,6 +89,25 @@ class TopicMonitor:
         return {name: float(CATALOGUE[name].function(inputs)) for name in self.names}
 
 
+def check_monitors(names: Iterable[str], every: int) -> list[str]:
+    """Check the arguments `monitor` and `monitor_every` of `fit`.
+
+    Args:
+        names: names of measures.
+        every: the number of epochs from one measurement to the next.
+
+    Returns:
+        the names, each once.
+
+    Raises:
+        SettingError: a name is unknown, or `every` is not a whole number above 0.
+    """
+    chosen = known_measures(names, measures_of("monitor"), "`monitor`")
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise SettingError(f"`monitor_every={every!r}` should be a whole number from 1")
+    return chosen
+
+
 class _TopicInputs(MeasureInputs):
     """The inputs of the measures: the topics, and the corpus on which coherence is measured."""
 
@@ -112,20 +125,6 @@ class _TopicInputs(MeasureInputs):
     @property
     def ordered_documents(self) -> Reference:
         return self._reference.ordered_documents
-
-
-# The collapse watch: measures that show while a model trains whether the topics are in use and distinct.
-#
-# A topic model can fail without any sign in its loss. The latent code may carry no information, because its divergence
-# from the prior vanishes; topics may repeat each other; or all topics may consist of the most frequent words. No single
-# measure shows all of this, so several are taken.
-
-Array = npt.NDArray[Any]
-
-_SAMPLE = 1024  # documents, or 20 for each topic
-_TOLERATED = 0.2  # share of topics or latent dimensions that may be inactive without a warning
-_DOCS_PER_TOPIC, _WORDS = 5, 200  # below these, some topics must be unused or alike, so there is no warning
-_FREQUENT = 50  # words
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class CollapseWatch:
             word_counts: (V,) tokens of each word.
             n_topics: the number of topics; the sample has at least 20 documents for each.
         """
-        return cls(reader.sample_of_all(max(_SAMPLE, 20 * n_topics)), word_counts)
+        return cls(reader.sample_of_all(max(_WATCHED_DOCUMENTS, _WATCHED_PER_TOPIC * n_topics)), word_counts)
 
     def __call__(self, network: TopicNetwork) -> dict[str, Any]:
         """Measure a network.
@@ -194,13 +193,13 @@ class CollapseWatch:
             return model.remedies(CollapseSign(kind, int(row["epoch"]), fewer_topics))
 
         if n_docs < n_topics:
-            advice = remedies("few documents", max(2, n_docs // _DOCS_PER_TOPIC))
+            advice = remedies("few documents", max(2, n_docs // _FEWEST_DOCUMENTS_PER_TOPIC))
             yield f"there are more topics ({n_topics}) than documents ({n_docs}); {advice}"
-        if n_docs < _DOCS_PER_TOPIC * n_topics:
+        if n_docs < _FEWEST_DOCUMENTS_PER_TOPIC * n_topics:
             return
 
-        n_used, n_pairs = row["active_topics"], row["duplicate_topics"] if n_words >= _WORDS else 0
-        are_unused = n_used < (1 - _TOLERATED) * n_topics
+        n_used, n_pairs = row["active_topics"], row["duplicate_topics"] if n_words >= _FEWEST_WORDS else 0
+        are_unused = n_used < (1 - _TOLERATED_SHARE) * n_topics
         useful = [n_used] if are_unused else []
         if n_pairs:
             alike = (1 + (1 + 8 * n_pairs) ** 0.5) / 2  # n topics that are all alike make n * (n - 1) / 2 pairs
@@ -208,7 +207,7 @@ class CollapseWatch:
         fewer = max(2, min(useful, default=n_topics // 2))  # the same number in all sentences
 
         n_dimensions = len(row.get("kl_per_dimension", ()))
-        if n_dimensions and row["active_units_by_divergence"] < (1 - _TOLERATED) * n_dimensions:
+        if n_dimensions and row["active_units_by_divergence"] < (1 - _TOLERATED_SHARE) * n_dimensions:
             yield (
                 f"posterior collapse: only {row['active_units_by_divergence']} of {n_dimensions} latent dimensions "
                 f"carry information about the documents; {remedies('idle dimensions', fewer)}"
@@ -222,16 +221,16 @@ class CollapseWatch:
         if n_pairs:
             pairs = "1 pair of topics shares" if n_pairs == 1 else f"{n_pairs} pairs of topics share"
             yield f"{pairs} at least 8 of their 10 top words; {remedies('duplicate topics', fewer)}"
-        if n_words >= _WORDS and row["frequent_mass"] > (1 + (usual := self._frequent_share())) / 2:
+        if n_words >= _FEWEST_WORDS and row["frequent_mass"] > (1 + (usual := self._frequent_share())) / 2:
             yield (
-                f"the {_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
-                f"up {usual:.0%} of the corpus; leave out common words with `remove_top={_FREQUENT}`, or "
+                f"the {_N_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
+                f"up {usual:.0%} of the corpus; leave out common words with `remove_top={_N_FREQUENT}`, or "
                 f"{remedies('frequent words', fewer)}"
             )
 
     def _frequent_share(self) -> float:
         """Return the share of the most frequent words in the tokens of the corpus."""
-        frequent = np.argsort(-self.word_counts, kind="stable")[:_FREQUENT]
+        frequent = np.argsort(-self.word_counts, kind="stable")[:_N_FREQUENT]
         return float(self.word_counts[frequent].sum() / self.word_counts.sum())
 
 
