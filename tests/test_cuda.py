@@ -16,7 +16,7 @@ from torch import Tensor
 import topicloom as tl
 from histories import Keeper
 from topicloom.models.loom.cvb0 import CountedTopics
-from topicloom.models.loom.sampling import Draws, sample
+from topicloom.models.loom.sampling import Draws, sample_plain
 from topicloom.nn.network import VariationalNetwork
 from topicloom.nn.sparse import bag_product, mixture_log_likelihood
 from topicloom.training import loop as epoch
@@ -100,7 +100,7 @@ def test_topics_of_tokens_are_those_of_the_cpu(corpus: tl.Corpus) -> None:
         topics = CountedTopics.from_counts(word_topics.to(device), 0.1)
         own, sums = assigned.clone().to(device), torch.zeros_like(word_topics, device=device)
         alpha = torch.full((n_topics,), 0.1, device=device)
-        documents = sample(counts, draws, own, topics, alpha, sums)
+        documents = sample_plain(counts, draws, own, topics, alpha, sums)
         found.append((own.cpu(), documents.cpu(), sums.cpu()))
     (on_cpu, _, _), (on_gpu, documents, words) = found
     assert (on_cpu != on_gpu).double().mean() < 1e-3  # where rounding decides

@@ -133,7 +133,7 @@ def test_the_compiled_iteration_is_that_of_tensors(n_topics, alpha, monkeypatch)
     expected = network.gamma_of(batch)
     monkeypatch.setattr(mean_field, "FEWEST_DOCUMENTS_TO_COMPILE", 1)
     called = []
-    iterate = mean_field.compiled(mean_field._iterate, mean_field._one_document)
+    iterate = mean_field.compiled(mean_field._gamma_loop, mean_field._gamma_example)
     monkeypatch.setattr(mean_field, "compiled", lambda *_: lambda *given: called.append(1) or iterate(*given))
     found = network.gamma_of(batch)
     assert called == [1]

@@ -18,7 +18,7 @@ from topicloom.errors import SettingError, TrainingDivergedError
 from topicloom.models import Loom
 from topicloom.models.loading import load
 from topicloom.models.loom import cvb0
-from topicloom.models.loom import model as network_module
+from topicloom.models.loom import model as loom_model
 from topicloom.models.loom.collapsed import _FIXED_ALPHA_PASSES, PRIOR_TOKENS, CollapsedCounts
 from topicloom.models.loom.model import LoomNetwork
 from topicloom.models.words import Words
@@ -120,7 +120,7 @@ def test_an_epoch_of_a_small_corpus_has_sixteen_steps(monkeypatch):
 
 def test_tokens_are_reassigned_by_the_compiled_loop(monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.setattr(cvb0, "reassign", None)  # the slower version
+    monkeypatch.setattr(cvb0, "reassign_plain", None)
     assert finite(small(epochs=12, spare_topics=2.0).fit(CORPUS), CORPUS)
 
 
@@ -167,8 +167,8 @@ def spoil(patch: pytest.MonkeyPatch, last_good: int) -> None:
 
 
 def test_counting_that_diverged_keeps_its_last_whole_pass(monkeypatch, interrupted_after):
-    for name in ("_COUNTED_AT_ONCE", "_SAMPLED_AT_ONCE"):
-        monkeypatch.setattr(network_module, name, 1)
+    for name in ("_COUNTING_BATCH", "_SAMPLING_BATCH"):
+        monkeypatch.setattr(loom_model, name, 1)
     model, whole = small(batch_size=50), small(batch_size=50)  # eight steps per epoch, one of which trains the encoder
     with pytest.raises(KeyboardInterrupt):
         whole.fit(CORPUS, callbacks=[interrupted_after(12)])
@@ -285,7 +285,7 @@ STREAM = synthetic_lda(3000, N_TOPICS, N_WORDS, 40, topics=TOPICS, random_state=
 
 
 def test_a_stream_reaches_the_counting_stage(monkeypatch):
-    monkeypatch.setattr(network_module, "_STREAM_STEPS", 100)
+    monkeypatch.setattr(loom_model, "_PRETRAINING_STEPS_OF_STREAM", 100)
     model = small(batch_size=20, **AS_LDA)
     started = streamed(model, STREAM, 200)  # ten steps each
     assert started == [False] * 10 + [True] * 5
@@ -297,7 +297,7 @@ def test_a_stream_reaches_the_counting_stage(monkeypatch):
 
 
 def test_a_stream_with_the_usual_settings(monkeypatch):
-    monkeypatch.setattr(network_module, "_STREAM_STEPS", 100)
+    monkeypatch.setattr(loom_model, "_PRETRAINING_STEPS_OF_STREAM", 100)
     model = small(batch_size=20)
     streamed(model, STREAM, 200)
     counting = network_of(model).counting
@@ -435,7 +435,7 @@ def test_the_refinement_of_a_call_is_checked():
 
 
 def test_a_stream_gets_no_worse_where_counting_starts(monkeypatch):
-    monkeypatch.setattr(network_module, "_STREAM_STEPS", 100)
+    monkeypatch.setattr(loom_model, "_PRETRAINING_STEPS_OF_STREAM", 100)
     model, found = small(batch_size=20), []
     for start in range(0, 3000, 200):
         model.partial_fit(STREAM[start : start + 200])

@@ -16,8 +16,8 @@ from planted import found_shares
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
-from topicloom.models.loom import collapsed as background
-from topicloom.models.loom.collapsed import BackgroundDivision
+from topicloom.models.loom import background
+from topicloom.models.loom.background import BackgroundDivision
 from topicloom.models.loom.model import LoomNetwork
 from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback
@@ -98,7 +98,7 @@ def test_probabilities_of_words_are_the_same_where_documents_have_the_share(divi
     share[3] = 0.2
     reader = BatchReader.of(COMMON, 64, CPU)
     with torch.inference_mode():
-        topics = BackgroundDivision(network, reader.sample(20))
+        topics = network.background_division(reader.sample(20))
         beta_t, alpha = topics._divided(share)
     theta = torch.softmax(torch.randn(5, N_TOPICS, generator=torch.Generator().manual_seed(0)), 1)
     whole = 0.8 * theta + share
@@ -111,7 +111,7 @@ def test_the_most_common_word_is_given_in_half_of_the_documents(divided):
     """It is the first word of the vocabulary, and would always be given if the words of a document took turns."""
     batch = BatchReader.of(COMMON, 64, CPU).sample(300)
     with torch.inference_mode():
-        given = BackgroundDivision(divided.network_, batch).given.counts
+        given = divided.network_.background_division(batch).given
     has_word, is_given = (counts.to_dense()[:, 0] > 0 for counts in (batch.counts, given))
     assert has_word.sum() > 250
     assert 0.35 < is_given.sum() / has_word.sum() < 0.65
@@ -188,7 +188,7 @@ def test_higher_shares_are_tried_only_while_words_are_clearly_predicted_better(m
 
 
 def test_without_background_topics_nothing_is_computed(monkeypatch):
-    def fail(self, network, documents):
+    def fail(self, *_, **__):
         raise AssertionError("there are no background topics")
 
     monkeypatch.setattr(BackgroundDivision, "__init__", fail)

@@ -13,17 +13,16 @@ from scipy import integrate, sparse, special, stats
 
 from batches import double_batch_of, seeded
 from topicloom.datasets import synthetic_lda
-from topicloom.models.loom import collapsed as counting
-from topicloom.models.loom import compiled, cvb0
+from topicloom.models.loom import collapsed, cvb0
 from topicloom.models.loom.collapsed import (
-    _BACKGROUND_SHARE,
-    _STREAM_REFINE,
-    ENCODER_PRIOR,
+    _INITIAL_BACKGROUND_SHARE,
+    _STREAM_REFINEMENT_STEPS,
+    ENCODER_PRIOR_SHARE,
     PRIOR_TOKENS,
     CollapsedCounts,
 )
-from topicloom.models.loom.cvb0 import CountedTopics, dirichlet_step, draw_counts, expected_counts, sharpen
-from topicloom.nn import execution as compiling
+from topicloom.models.loom.cvb0 import CountedTopics, dirichlet_step_plain, draw_counts, expected_counts, sharpen
+from topicloom.nn import execution
 from topicloom.nn import sparse as nn_sparse
 from topicloom.nn.execution import helper_threads
 from topicloom.nn.posteriors import DirichletPosterior
@@ -71,11 +70,11 @@ def reassigned(values: np.ndarray, doc_topics: np.ndarray, word_topics: np.ndarr
 @pytest.mark.parametrize("way", ["whole", "in chunks", "one by one", "compiled"])
 @pytest.mark.parametrize("excluded", [True, False])
 def test_tokens_are_reassigned_by_the_formula(excluded, way, monkeypatch):
-    reassign = cvb0.reassign
+    reassign = cvb0.reassign_plain
     if way == "compiled":
         pytest.importorskip("numba")
-        reassign = compiled.reassign
-        monkeypatch.setattr(cvb0, "reassign", None)  # it must not be used instead
+        reassign = cvb0.reassign
+        monkeypatch.setattr(cvb0, "reassign_plain", None)  # it must not be used instead
     elif way != "whole":
         monkeypatch.setattr(nn_sparse, "_CPU_BLOCK", {"in chunks": 4 * N_TOPICS, "one by one": 1}[way])
     values = COUNTS**0.7
@@ -99,10 +98,10 @@ def test_tokens_are_reassigned_by_the_formula(excluded, way, monkeypatch):
 @pytest.fixture
 def uncompiled():
     """Forget the compiled function before and after a test."""
-    for function in (compiling.compiled, compiling._warn_that_loops_are_slower):
+    for function in (execution.compiled, execution._warn_that_loops_are_slower):
         function.cache_clear()
     yield
-    for function in (compiling.compiled, compiling._warn_that_loops_are_slower):
+    for function in (execution.compiled, execution._warn_that_loops_are_slower):
         function.cache_clear()
 
 
@@ -113,7 +112,7 @@ def test_tokens_are_reassigned_even_if_nothing_can_be_compiled(why, monkeypatch,
     docs, alpha, added = tensors(positive(N_DOCS, N_TOPICS), ALPHA, np.zeros((N_WORDS, N_TOPICS)))
     given = batch, batch.values, docs, topics, alpha
     calls, expected = [], torch.ones(1)
-    monkeypatch.setattr(cvb0, "reassign", lambda *_, **settings: calls.append(settings) or expected)
+    monkeypatch.setattr(cvb0, "reassign_plain", lambda *_, **settings: calls.append(settings) or expected)
     if why == "no numba":
         monkeypatch.setitem(sys.modules, "numba", None)
     elif why == "broken":
@@ -130,7 +129,7 @@ def test_tokens_are_reassigned_even_if_nothing_can_be_compiled(why, monkeypatch,
         added = torch.zeros(N_TOPICS, N_WORDS, dtype=torch.float64).mT
     else:
         given = batch, batch.values.to("meta"), docs, topics, alpha
-    assert compiled.reassign(*given, added, excluded=False) is expected
+    assert cvb0.reassign(*given, added, excluded=False) is expected
     assert calls == [{"excluded": False}]
     assert ("cannot be used" in caplog.text) == (why == "broken")  # a warning for those who installed it
 
@@ -145,7 +144,7 @@ def test_the_compiled_loop_does_not_need_a_cache_on_disk(monkeypatch, uncompiled
         return njit(**settings)
 
     monkeypatch.setattr(numba, "njit", nowhere)
-    assert compiling.compiled(compiled._reassign, compiled._one_word).signatures
+    assert execution.compiled(cvb0._reassign_loop, cvb0._reassign_example).signatures
 
 
 @pytest.mark.parametrize("counts", [COUNTS, COUNTS * 0, COUNTS[:0], np.eye(N_DOCS, N_WORDS, dtype=np.float32)])
@@ -158,9 +157,9 @@ def test_the_compiled_loop_agrees_in_single_precision(counts, n_topics, monkeypa
     topics = replace(topics, beta_t=topics.beta_t.index_fill(0, torch.tensor([2]), 0.0))
     docs, alpha = torch.from_numpy(positive(len(counts), n_topics)).float(), torch.full((n_topics,), 0.1)
     ours, theirs = torch.zeros(N_WORDS, n_topics), torch.zeros(N_WORDS, n_topics)
-    expected = cvb0.reassign(batch, batch.values, docs, topics, alpha, theirs)
-    monkeypatch.setattr(cvb0, "reassign", None)
-    torch.testing.assert_close(compiled.reassign(batch, batch.values, docs, topics, alpha, ours), expected)
+    expected = cvb0.reassign_plain(batch, batch.values, docs, topics, alpha, theirs)
+    monkeypatch.setattr(cvb0, "reassign_plain", None)
+    torch.testing.assert_close(cvb0.reassign(batch, batch.values, docs, topics, alpha, ours), expected)
     torch.testing.assert_close(ours, theirs)
 
 
@@ -171,11 +170,11 @@ def test_two_threads_reassign_what_one_reassigns(monkeypatch):
     topics = CountedTopics.from_counts(torch.from_numpy(positive(N_WORDS, N_TOPICS, seed=1)).float(), ETA)
     docs, alpha = torch.from_numpy(positive(N_DOCS, N_TOPICS)).float(), torch.from_numpy(ALPHA).float()
     found = []
-    for n_helpers, few in ((0, 10.0), (1, 10.0), (0, 0.0)):
-        monkeypatch.setattr(compiled, "_FEW_WORDS", few)
+    for n_helpers, most in ((0, 10.0), (1, 10.0), (0, 0.0)):
+        monkeypatch.setattr(cvb0, "_MOST_WORDS", most)
         word_topics = torch.ones(N_WORDS, N_TOPICS)
         with helper_threads(n_helpers):
-            of_docs = compiled.reassign(batch, batch.values, docs, topics, alpha, word_topics)
+            of_docs = cvb0.reassign(batch, batch.values, docs, topics, alpha, word_topics)
         found.append((of_docs, word_topics))
     for one, two, whole in zip(*found, strict=True):
         assert torch.equal(one, two)
@@ -189,7 +188,7 @@ def test_the_compiled_loop_passes_nan_on():
     docs = torch.from_numpy(positive(N_DOCS, N_TOPICS)).float()
     docs[2, 1] = torch.nan
     added = torch.zeros(N_WORDS, N_TOPICS)
-    counts = compiled.reassign(batch, batch.values, docs, topics, torch.from_numpy(ALPHA).float(), added)
+    counts = cvb0.reassign(batch, batch.values, docs, topics, torch.from_numpy(ALPHA).float(), added)
     assert counts.isnan().any(dim=1).tolist() == [False, False, True, False, False, False]
     assert added.isnan().any()
 
@@ -213,7 +212,7 @@ def test_dirichlet_steps_recover_the_parameters_of_drawn_counts():
     counts = torch.from_numpy(random.multinomial(80, random.dirichlet(planted, 8000)).astype(np.float64))
     alpha = torch.ones(3, dtype=torch.float64)
     for _ in range(60):
-        numerator, denominator = dirichlet_step(counts, alpha)
+        numerator, denominator = dirichlet_step_plain(counts, alpha)
         alpha = alpha * numerator / denominator
     np.testing.assert_allclose(alpha, planted, rtol=0.06)
 
@@ -221,7 +220,7 @@ def test_dirichlet_steps_recover_the_parameters_of_drawn_counts():
 def test_a_dirichlet_step_is_an_expectation_over_randomly_rounded_counts():
     counts = np.array([[0.3, 2.3], [1.4, 0.0], [1.0, 7.9], [0.0, 0.6]])
     alpha = np.array([0.2, 1.5])
-    numerator, denominator = dirichlet_step(*tensors(counts, alpha))
+    numerator, denominator = dirichlet_step_plain(*tensors(counts, alpha))
     expected = np.zeros(2)
     for row in counts:
         for k, count in enumerate(row):
@@ -238,13 +237,13 @@ def test_the_compiled_dirichlet_step_agrees(monkeypatch):
     random = np.random.default_rng(0)
     counts = random.choice([0, 0, 0.4, 1, 2, 2.75, 15.5, 16, 17, 300.5, 1e9], (60, 5)).astype(np.float32)
     alpha = torch.tensor([0.001, 0.05, 0.5, 2.0, 5.0])
-    numerator, denominator = cvb0.dirichlet_step(torch.from_numpy(counts).double(), alpha.double())
-    monkeypatch.setattr(cvb0, "dirichlet_step", None)
-    found = compiled.dirichlet_step(torch.from_numpy(counts), alpha)
+    numerator, denominator = cvb0.dirichlet_step_plain(torch.from_numpy(counts).double(), alpha.double())
+    monkeypatch.setattr(cvb0, "dirichlet_step_plain", None)
+    found = cvb0.dirichlet_step(torch.from_numpy(counts), alpha)
     torch.testing.assert_close(found[0].double(), numerator, rtol=1e-6, atol=0)
     torch.testing.assert_close(found[1].double(), denominator, rtol=1e-5, atol=0)
     counts[2, 1] = np.nan
-    numerator, _ = compiled.dirichlet_step(torch.from_numpy(counts), alpha)
+    numerator, _ = cvb0.dirichlet_step(torch.from_numpy(counts), alpha)
     assert numerator.isnan().tolist() == [False, True, False, False, False]
 
 
@@ -286,12 +285,12 @@ def inferred(x: np.ndarray, beta: np.ndarray, alpha: np.ndarray, theta: np.ndarr
 def test_steps_of_inference_agree_with_loops(way, monkeypatch):
     theta, beta = simplex(N_DOCS, N_TOPICS, seed=1), simplex(N_TOPICS, N_WORDS, seed=2)
     start, beta_t, alpha = tensors(theta, beta.T, ALPHA)
-    infer = expected_counts
+    infer = cvb0.expected_counts_plain
     if way == "compiled":
         pytest.importorskip("numba")
-        infer = compiled.expected_counts
-        monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS_TO_COMPILE", 1)
-        monkeypatch.setattr(cvb0, "expected_counts", None)  # it must not be used instead
+        infer = expected_counts
+        monkeypatch.setattr(cvb0, "FEWEST_DOCUMENTS_TO_COMPILE", 1)
+        monkeypatch.setattr(cvb0, "expected_counts_plain", None)  # it must not be used instead
     elif way != "whole":
         monkeypatch.setattr(nn_sparse, "_CPU_BLOCK", {"in pieces": 12 * N_TOPICS, "one by one": 1}[way])
     ours = infer(double_batch_of(COUNTS), beta_t, alpha, start, 3)
@@ -300,12 +299,12 @@ def test_steps_of_inference_agree_with_loops(way, monkeypatch):
 
 
 def test_documents_without_words_have_no_counts(monkeypatch):
-    monkeypatch.setattr(compiled, "FEWEST_DOCUMENTS_TO_COMPILE", 1)
+    monkeypatch.setattr(cvb0, "FEWEST_DOCUMENTS_TO_COMPILE", 1)
     counts = COUNTS * np.array([[0], [1], [0], [0], [1], [0]], dtype=np.float32)
     beta_t, alpha, start = (
         each.float() for each in tensors(simplex(N_TOPICS, N_WORDS).T, ALPHA, simplex(N_DOCS, N_TOPICS))
     )
-    for infer in (expected_counts, compiled.expected_counts):
+    for infer in (cvb0.expected_counts_plain, expected_counts):
         ours = infer(single(counts).counts, beta_t, alpha, start, 4)
         torch.testing.assert_close(ours.sum(1), torch.from_numpy(counts.sum(1)))
 
@@ -452,8 +451,8 @@ def test_documents_start_with_a_share_of_background_topics():
     new, theta = started(n_background=1), encoded()
     start = new._initial_counts(single(COUNTS), theta.clone(), torch.ones(N_DOCS, 1))
     for d in range(N_DOCS):
-        rest = 1 - _BACKGROUND_SHARE
-        shares = [_BACKGROUND_SHARE if k == 1 else rest * float(theta[d, k]) for k in range(N_TOPICS)]
+        rest = 1 - _INITIAL_BACKGROUND_SHARE
+        shares = [_INITIAL_BACKGROUND_SHARE if k == 1 else rest * float(theta[d, k]) for k in range(N_TOPICS)]
         np.testing.assert_allclose(start[d], np.array(shares) / sum(shares), rtol=1e-5)
 
 
@@ -465,7 +464,9 @@ def test_a_stream_after_a_fit_starts_from_inferred_counts():
     new.finish(torch.ones(3))
     assert new.background.tolist() == [False, True, False]
     start = new._initial_counts(batch, theta, torch.from_numpy(COUNTS.sum(1))[:, None])
-    torch.testing.assert_close(start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _STREAM_REFINE))
+    torch.testing.assert_close(
+        start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _STREAM_REFINEMENT_STEPS)
+    )
 
 
 @pytest.mark.parametrize("count_power", [1.0, 0.5])
@@ -483,7 +484,7 @@ def test_a_pass_counts_every_token_once(count_power):
 
 def test_all_batches_of_a_pass_use_the_same_topics(monkeypatch):
     """Without noise, the division of documents into batches makes no difference."""
-    monkeypatch.setattr(counting, "draw_counts", lambda counts, *_, **__: counts)
+    monkeypatch.setattr(collapsed, "draw_counts", lambda counts, *_, **__: counts)
     whole, divided = started(), started()
     theta = encoded()
     for _ in range(2):
@@ -504,7 +505,7 @@ def test_the_counts_of_documents_are_drawn_in_each_pass(monkeypatch):
         calls.append(means.clone())
         return draw_counts(means, generator)
 
-    monkeypatch.setattr(counting, "draw_counts", recorded)
+    monkeypatch.setattr(collapsed, "draw_counts", recorded)
     new, again, other = (started(counts=counts) for _ in range(3))
     for each, seed in ((new, 1), (again, 1), (other, 2)):
         each.count(single(counts), encoded(), seeded(seed))
@@ -518,7 +519,7 @@ def test_the_counts_of_documents_are_drawn_in_each_pass(monkeypatch):
     torch.testing.assert_close(calls[-1], kept)  # then around those of the previous pass
 
 
-def test_a_stream_does_not_exclude_a_tokens_own_count():
+def test_a_stream_does_not_exclude_a_tokens_own_count(monkeypatch):
     """Its counts do not contain the token yet."""
     found = []
 
@@ -526,8 +527,9 @@ def test_a_stream_does_not_exclude_a_tokens_own_count():
         found.append(excluded)
         return cvb0.reassign(*args, excluded=excluded)
 
+    monkeypatch.setattr(collapsed, "reassign", recorded)
     for kept in (True, False):
-        started(kept=kept, reassign=recorded).count(single(COUNTS), encoded(), seeded())
+        started(kept=kept).count(single(COUNTS), encoded(), seeded())
     assert found == [True, False]
 
 
@@ -663,7 +665,7 @@ def test_inference_counts_all_tokens():
 def test_part_of_a_documents_prior_follows_the_encoder(steps):
     new, batch, theta = started(), single(COUNTS), encoded()
     new.alpha = torch.tensor([0.2, 0.7, 0.1])
-    alpha = (1 - ENCODER_PRIOR) * new.alpha + ENCODER_PRIOR * theta  # alpha sums to 1
+    alpha = (1 - ENCODER_PRIOR_SHARE) * new.alpha + ENCODER_PRIOR_SHARE * theta  # alpha sums to 1
     alpha *= 1 + PRIOR_TOKENS / batch.counts.totals.clamp_min(1)[:, None]
     posterior = new.infer(batch, theta, steps)
     torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch.counts, new.beta_t, alpha, theta, steps))

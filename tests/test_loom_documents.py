@@ -9,9 +9,9 @@ import torch
 import topicloom as tl
 from batches import CPU
 from topicloom import Callback
-from topicloom.models.loom import cvb0 as documents
-from topicloom.models.loom import model as network
-from topicloom.models.loom.cvb0 import LargestCounts, from_tensors, select, tensors_of, zero_counts
+from topicloom.models.loom import collapsed
+from topicloom.models.loom import model as loom_model
+from topicloom.models.loom.collapsed import LargestCounts, from_tensors, select, tensors_of, zero_counts
 
 PLANTED = tl.datasets.synthetic_lda(n_docs=300, n_topics=4, n_words=80, doc_length=60, random_state=0)
 
@@ -19,13 +19,13 @@ PLANTED = tl.datasets.synthetic_lda(n_docs=300, n_topics=4, n_words=80, doc_leng
 @pytest.fixture
 def three_kept(monkeypatch):
     """Keep three counts of each document, in small corpora, too."""
-    monkeypatch.setattr(documents, "DENSE", 0)
-    monkeypatch.setattr(documents, "KEPT", 3)
+    monkeypatch.setattr(collapsed, "MAX_DENSE_COUNTS", 0)
+    monkeypatch.setattr(collapsed, "N_KEPT_COUNTS", 3)
 
 
 def test_an_array_that_is_too_large_is_replaced(monkeypatch):
     assert isinstance(zero_counts(10, 4, CPU), torch.Tensor)
-    monkeypatch.setattr(documents, "DENSE", 39)
+    monkeypatch.setattr(collapsed, "MAX_DENSE_COUNTS", 39)
     large = zero_counts(10, 4, CPU)
     assert isinstance(large, LargestCounts)
     assert (len(large), large.shape, large[torch.arange(10)].sum()) == (10, (10, 4), 0)
@@ -72,7 +72,7 @@ class Recorder(Callback):
 
 
 def test_a_fit_with_the_largest_counts_finds_the_topics_and_can_be_continued(three_kept, monkeypatch):
-    monkeypatch.setattr(network, "_COUNTED_AT_ONCE", 1)
+    monkeypatch.setattr(loom_model, "_COUNTING_BATCH", 1)
     settings = {"epochs": 10, "pretrain_share": 0.2, "sample_share": 0.6, "batch_size": 80, "random_state": 0}
     model, recorder = tl.Loom(4, **settings), Recorder()
     model.fit(PLANTED.corpus, callbacks=[recorder])

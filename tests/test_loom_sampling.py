@@ -15,16 +15,15 @@ from topicloom.datasets import synthetic_lda
 from topicloom.metrics.catalogue import measures_of
 from topicloom.models import Loom
 from topicloom.models.loom import cvb0, sampling
-from topicloom.models.loom import model as network_module
-from topicloom.models.loom import sampling as compiled_sampling
-from topicloom.models.loom.cvb0 import CountedTopics
-from topicloom.models.loom.sampling import Assignments, Draws, eta_step, token_starts, tokens_of, uniform
-from topicloom.models.spare_topics import Pruning
+from topicloom.models.loom import model as loom_model
+from topicloom.models.loom.cvb0 import CountedTopics, eta_step
+from topicloom.models.loom.pruning import Pruning
+from topicloom.models.loom.sampling import Assignments, Draws, token_starts, tokens_of, uniform
 from topicloom.nn.execution import helper_threads
 from topicloom.nn.sparse import SparseCounts
 from topicloom.training.callbacks import Callback
 
-WAYS = {"plain": sampling.sample, "compiled": compiled_sampling.sample}
+WAYS = {"plain": sampling.sample_plain, "compiled": sampling.sample}
 D, V, K = 30, 40, 7
 
 
@@ -100,7 +99,7 @@ def test_the_compiled_loop_draws_topics_that_the_document_does_not_have(n_topics
     seeds = torch.randint(2**62, (n,), generator=torch.Generator().manual_seed(1))
     for previous in {0, n_topics - 1}:
         drawn = torch.full((n,), previous, dtype=torch.int16)
-        compiled_sampling.sample(counts, draws_of(counts, seeds), drawn, topics, alpha, torch.zeros(1, n_topics))
+        sampling.sample(counts, draws_of(counts, seeds), drawn, topics, alpha, torch.zeros(1, n_topics))
         weights = alpha.clone()
         weights[previous] *= (9 - 1 + 0.1) / (9 + 0.1)  # without the token itself
         found = torch.bincount(drawn, minlength=n_topics) / n
@@ -158,11 +157,11 @@ def test_two_threads_draw_what_one_draws(monkeypatch):
     draws, _, topics, alpha = state(counts)
     previous = torch.randint(K, (int(draws.tokens.sum()),), generator=torch.Generator().manual_seed(5))
     found = []
-    for n_helpers, few in ((0, 8), (1, 8), (0, 0)):
-        monkeypatch.setattr(compiled_sampling, "_FEW_COUNTS", few)
+    for n_helpers, most in ((0, 8), (1, 8), (0, 0)):
+        monkeypatch.setattr(sampling, "_MOST_COUNTS", most)
         word_topics, drawn = torch.ones(V, K), previous.clone()
         with helper_threads(n_helpers):
-            of_docs = compiled_sampling.sample(counts, draws, drawn, topics, alpha, word_topics)
+            of_docs = sampling.sample(counts, draws, drawn, topics, alpha, word_topics)
         found.append((drawn, of_docs, word_topics))
     for one, two, whole in zip(*found, strict=True):
         assert torch.equal(one, two)
@@ -182,7 +181,7 @@ def test_random_numbers_are_uniform_and_independent():
 
 
 def test_tokens_of_documents_are_found_again(monkeypatch):
-    monkeypatch.setattr(sampling, "_PIECE", 17)
+    monkeypatch.setattr(sampling, "_NON_ZEROS_AT_ONCE", 17)
     counts = batch()
     arrays = (each.numpy() for each in (counts.values, counts.indices, counts.offsets))
     starts = token_starts(sparse.csr_array(tuple(arrays), (D, V)))
@@ -285,9 +284,9 @@ def test_passes_after_pretraining_have_large_batches():
 
 def test_all_batches_of_a_pass_are_of_one_size(monkeypatch):
     """A run that goes on in the middle of a pass reads the rest of its batches only if their size has not changed."""
-    for name, size in (("_COUNTED_AT_ONCE", 20), ("_SAMPLED_AT_ONCE", 40), ("_ENCODER_EVERY", 3)):
-        monkeypatch.setattr(network_module, name, size)
-    monkeypatch.setattr(network_module, "_SAMPLING_PASSES", 4)
+    for name, size in (("_COUNTING_BATCH", 20), ("_SAMPLING_BATCH", 40), ("_ENCODER_INTERVAL", 3)):
+        monkeypatch.setattr(loom_model, name, size)
+    monkeypatch.setattr(loom_model, "_ENCODER_SAMPLING_PASSES", 4)
     seen = []
 
     class Seen(Callback):

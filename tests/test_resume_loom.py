@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from histories import without_seconds
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
-from topicloom.models.loom import model as network
+from topicloom.models.loom import model as loom_model
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import Snapshot, TrainingState
 
@@ -31,8 +31,8 @@ PATIENT = {"patience": 1, "validation_fraction": 0.3, "count_power": 1.0, **STAG
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """The sampling stage has batches of `batch_size`, so that it can stop in the middle of a pass."""
-    for name in ("_COUNTED_AT_ONCE", "_SAMPLED_AT_ONCE"):
-        monkeypatch.setattr(network, name, 1)
+    for name in ("_COUNTING_BATCH", "_SAMPLING_BATCH"):
+        monkeypatch.setattr(loom_model, name, 1)
 
 
 def small(**settings: Any) -> Loom:

@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..messages import counted
 from ..nn.edited import EditedNetwork, Regroup, SplitTopic, topic_counts
 from ..nn.execution import full_precision
-from ..nn.mean_field import CompiledMeanFieldNetwork, MeanFieldNetwork, mean_field_network
+from ..nn.mean_field import MeanFieldNetwork, mean_field_network
 from ..nn.network import TopicNetwork
 from ..nn.sparse import Batch
 from ..topics.document_topics import DocumentTopics
@@ -382,7 +382,7 @@ def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | SplitTopic:
     if kind == "regroup":
         return Regroup(tensors["assign"], tensors["shares"])
     beta_t = tensors["network.beta_t"]
-    network = CompiledMeanFieldNetwork(*beta_t.shape)
+    network = MeanFieldNetwork(*beta_t.shape)
     if tensors["network.alpha"].shape != network.alpha.shape:
         raise ValueError(f"a split in {WEIGHTS} has tensors of different sizes")
     network.beta_t.copy_(beta_t)

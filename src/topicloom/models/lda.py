@@ -27,7 +27,7 @@ import torch
 from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, SettingError
 from ..nn.execution import without_gradients
-from ..nn.mean_field import CompiledMeanFieldNetwork, MeanFieldNetwork, mean_field_network
+from ..nn.mean_field import MeanFieldNetwork, mean_field_network
 from ..settings import AtLeastOne, DirichletParameter
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar, tell_epoch, watched
@@ -185,7 +185,7 @@ class LDA(TopicModel):
     n_jobs: AtLeastOne = 1
 
     def build_network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
-        return CompiledMeanFieldNetwork(len(words), self.n_topics)
+        return MeanFieldNetwork(len(words), self.n_topics)
 
     def fit_corpus(
         self,

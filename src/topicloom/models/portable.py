@@ -156,7 +156,7 @@ class PortableTopics:
         alpha = (1 - self.share) * alpha + self.share * alpha.sum() * theta
         alpha *= 1 + self.prior_tokens / (alpha.sum() * max(values.sum(), 1))
         counts, gamma = values.sum() * theta, np.zeros_like(beta)  # (K,), (N, K)
-        for step in range(self.steps):  # as in models/loom/cvb0.py: a token does not count for itself
+        for step in range(self.steps):  # as in models/loom/cvb0.py, a token does not count for itself
             weights = beta * (np.maximum(counts - gamma, 0) + alpha if step else theta)  # (N, K)
             gamma = weights / (weights.sum(axis=1, keepdims=True) + TINY)
             counts = values @ gamma
@@ -302,13 +302,13 @@ def _refined(network: TopicNetwork) -> PortableTopics | None:
     """Return the topics that refine theta, which only Loom has once it has counted."""
     if not hasattr(network, "counting"):
         return None
-    from .loom.collapsed import ENCODER_PRIOR, PRIOR_TOKENS  # here, as other models need not load Loom
+    from .loom.collapsed import ENCODER_PRIOR_SHARE, PRIOR_TOKENS  # here, as other models need not load Loom
     from .loom.model import LoomNetwork
 
     if not isinstance(network, LoomNetwork) or not network.counting.started:
         return None
     given = _scaled(network.counting.topics()), _numpy(network.counting.alpha), network.refine
-    return PortableTopics("refine", *given, share=ENCODER_PRIOR, prior_tokens=PRIOR_TOKENS)
+    return PortableTopics("refine", *given, share=ENCODER_PRIOR_SHARE, prior_tokens=PRIOR_TOKENS)
 
 
 def _mean_field(network: MeanFieldNetwork) -> PortableTopics:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import torch
 from threadpoolctl import ThreadpoolController
+from torch import Tensor
 
 T = TypeVar("T")
 
@@ -167,9 +168,10 @@ def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...
     """Return a function as compiled by numba, cached on disk if possible, or None if it cannot be compiled.
 
     Args:
-        function: a loop.
-        example: returns its arguments for a document of one word. The compiled function is called once with them,
-            because the first call reveals most problems of an installation.
+        function: a loop. Arrays that belong together are fields of one NamedTuple, which costs numba nothing: it
+            passes the fields as separate arguments.
+        example: a function without arguments that returns small arguments of the loop. The compiled loop is called once
+            with them, because the first call reveals most problems of an installation.
     """
     if importlib.util.find_spec("numba") is None:
         return None
@@ -187,6 +189,11 @@ def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...
             reason = error
     _warn_that_loops_are_slower(str(reason))
     return None
+
+
+def arrays_of(*tensors: Tensor) -> Iterator[Any]:
+    """Return tensors on the CPU as arrays that a compiled loop reads; those that are not contiguous are copied."""
+    return (tensor.contiguous().numpy() for tensor in tensors)
 
 
 @cache

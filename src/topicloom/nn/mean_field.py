@@ -1,46 +1,30 @@
-"""Mean-field inference of theta, given topics that were learned by another method."""
+"""Mean-field inference of theta, given topics that were learned by another method.
+
+The iteration for q(theta) has two forms, which give the same results up to rounding. The plain form consists of PyTorch
+operations and runs on every device. The compiled form is a loop over documents, which numba (the extra `fast`) compiles
+for the CPU; each document iterates by itself in the core's nearest cache.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .execution import FEWEST_DOCUMENTS_TO_COMPILE, compiled
+from .execution import FEWEST_DOCUMENTS_TO_COMPILE, arrays_of, compiled
 from .network import Loss, TopicNetwork
 from .posteriors import DirichletPosterior
 from .sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 
+Array = np.ndarray[Any, Any]
+
 MAX_STEPS = 100  # as in scikit-learn; 1 to 2 % of news articles would need more
-_WORTHWHILE = 0.8  # when fewer of the documents still change, the iteration goes on without the others
 TOLERANCE = 1e-3  # the inference of a document ends when the mean change of its gamma is below this
-
-
-def exp_digamma(x: Tensor) -> Tensor:
-    """Return exp(digamma(x)) of positive numbers, for which a series is much faster than PyTorch's digamma.
-
-    digamma(x) = digamma(x + 2) - 1/x - 1/(x + 1), and exp(digamma(z)) = z - 1/2 + 1/(24 z) + ... The terms after 1/2
-    are a polynomial of 1/z with the smallest greatest error for z >= 2. The relative error is below 3e-6.
-    """
-    r = (x + 2).reciprocal_()
-    leading = (r * -0.00195056).add_(0.02290901).mul_(r).add_(0.04144566).mul_(r).add_(x).add_(1.5)
-    return (x + 1).reciprocal_().add_(x.reciprocal()).neg_().exp_().mul_(leading)
-
-
-def lda_loss(posterior: DirichletPosterior, beta_t: Tensor, counts: SparseCounts) -> Loss:
-    """Return minus the variational bound of LDA given its topics, as its two terms.
-
-    The assignments of words to topics are summed out: sum_v x_dv log sum_k exp(E[log theta_dk]) beta_kv.
-
-    Args:
-        posterior: the posterior of the documents.
-        beta_t: (V, K) the topics, columns sum to 1.
-        counts: the word counts of the documents.
-    """
-    likelihood = mixture_log_likelihood(posterior.expected_log().exp(), beta_t, counts)  # (B,)
-    return Loss(-likelihood, posterior.divergence().sum(1))
+_MOVING_SHARE = 0.8  # if a smaller share of the documents still changes, the iteration goes on without the others
+_LOG2_E = np.float32(1.4426950408889634)
+_LOWEST_EXPONENT = np.float32(-125.0)  # smaller powers of 2 are as good as 0
 
 
 class MeanFieldNetwork(TopicNetwork):
@@ -77,6 +61,18 @@ class MeanFieldNetwork(TopicNetwork):
 
     def gamma_of(self, counts: SparseCounts) -> Tensor:
         """Return gamma (B, K) of documents."""
+        is_worth_it = counts.n_docs >= FEWEST_DOCUMENTS_TO_COMPILE and self.beta_t.device.type == "cpu"
+        loop = compiled(_gamma_loop, _gamma_example) if is_worth_it else None
+        if loop is None:
+            return self._gamma_plain(counts)
+        gamma = torch.empty(counts.n_docs, len(self.alpha))
+        documents = _BagArrays(*arrays_of(counts.offsets, counts.indices, counts.values))
+        topics = _LDAArrays(*arrays_of(self.beta_t, self.alpha))
+        loop(documents, topics, _StoppingRule(MAX_STEPS, np.float32(TOLERANCE)), np.float32(TINY), gamma.numpy())
+        return gamma
+
+    def _gamma_plain(self, counts: SparseCounts) -> Tensor:
+        """Return what `gamma_of` returns, by PyTorch operations."""
         found = gamma = self.alpha + (counts.totals / len(self.alpha))[:, None]  # (B, K)
         rows = torch.arange(counts.n_docs, device=gamma.device)  # (n,) the documents of `counts` and `gamma`
         moving = None  # (n,) those that have not converged yet; None if it is all of them
@@ -93,14 +89,14 @@ class MeanFieldNetwork(TopicNetwork):
                 break
             if n_moving == len(rows):
                 moving = None
-            elif n_moving < _WORTHWHILE * len(rows):
+            elif n_moving < _MOVING_SHARE * len(rows):
                 found = found.index_copy(0, rows, gamma)
                 (kept,) = moving.nonzero(as_tuple=True)
                 counts, gamma, rows, moving = counts.take(kept), gamma[kept], rows[kept], None
         return found.index_copy(0, rows, gamma)
 
     def _gamma_of_one(self, counts: SparseCounts) -> Tensor:
-        """Return gamma of one document, (K,), by few small operations, since calling them takes most of the time."""
+        """Return gamma of one document, (K,). Few operations do this, because calling them takes most of the time."""
         alpha, values = self.alpha.double(), counts.values.double()  # (K,), (N,)
         words = self.beta_t[counts.indices].double()  # (N, K)
         gamma = alpha + values.sum() / len(alpha)  # (K,)
@@ -130,13 +126,6 @@ class MeanFieldNetwork(TopicNetwork):
         return self.alpha / self.alpha.sum()
 
 
-# Mean-field inference of theta as a loop over documents, which numba compiles for the CPU if it is installed.
-
-Array = np.ndarray[Any, Any]
-_LOG2_E = np.float32(1.4426950408889634)
-_LOWEST = np.float32(-125.0)  # exponent of 2; smaller powers are as good as 0
-
-
 def mean_field_network(topics: Array, alpha: Array) -> MeanFieldNetwork:
     """Return a network that infers theta given topics.
 
@@ -145,36 +134,63 @@ def mean_field_network(topics: Array, alpha: Array) -> MeanFieldNetwork:
         alpha: (K,) the Dirichlet parameter of theta.
     """
     beta_t = (topics / topics.sum(axis=1, keepdims=True)).T  # (V, K)
-    return CompiledMeanFieldNetwork.of(*(torch.tensor(np.ascontiguousarray(x, np.float32)) for x in (beta_t, alpha)))
+    return MeanFieldNetwork.of(*(torch.tensor(np.ascontiguousarray(x, np.float32)) for x in (beta_t, alpha)))
 
 
-class CompiledMeanFieldNetwork(MeanFieldNetwork):
-    """`MeanFieldNetwork`, whose iteration is compiled where possible: each document iterates by itself in the cache."""
+def lda_loss(posterior: DirichletPosterior, beta_t: Tensor, counts: SparseCounts) -> Loss:
+    """Return minus the variational bound of LDA given its topics, as its two terms.
 
-    def gamma_of(self, counts: SparseCounts) -> Tensor:
-        is_worth_it = counts.n_docs >= FEWEST_DOCUMENTS_TO_COMPILE and self.beta_t.device.type == "cpu"
-        loop = compiled(_iterate, _one_document) if is_worth_it else None
-        if loop is None:
-            return super().gamma_of(counts)
-        gamma = torch.empty(counts.n_docs, len(self.alpha))
-        inputs = (counts.offsets, counts.indices, counts.values, self.beta_t, self.alpha)
-        arrays = (each.contiguous().numpy() for each in inputs)
-        loop(*arrays, MAX_STEPS, np.float32(TOLERANCE), np.float32(TINY), gamma.numpy())
-        return gamma
+    The assignments of words to topics are summed out: sum_v x_dv log sum_k exp(E[log theta_dk]) beta_kv.
+
+    Args:
+        posterior: the posterior of the documents.
+        beta_t: (V, K) the topics, columns sum to 1.
+        counts: the word counts of the documents.
+    """
+    likelihood = mixture_log_likelihood(posterior.expected_log().exp(), beta_t, counts)  # (B,)
+    return Loss(-likelihood, posterior.divergence().sum(1))
 
 
-def _iterate(
-    offsets: Array,
-    words: Array,
-    values: Array,
-    beta_t: Array,
-    alpha: Array,
-    steps: int,
-    tolerance: np.float32,
-    tiny: np.float32,
-    gammas: Array,
+def exp_digamma(x: Tensor) -> Tensor:
+    """Return exp(digamma(x)) of positive numbers, for which a series is much faster than PyTorch's digamma.
+
+    digamma(x) = digamma(x + 2) - 1/x - 1/(x + 1), and exp(digamma(z)) = z - 1/2 + 1/(24 z) + ... The terms after 1/2
+    are a polynomial of 1/z with the smallest greatest error for z >= 2. The relative error is below 3e-6.
+    """
+    r = (x + 2).reciprocal_()
+    leading = (r * -0.00195056).add_(0.02290901).mul_(r).add_(0.04144566).mul_(r).add_(x).add_(1.5)
+    return (x + 1).reciprocal_().add_(x.reciprocal()).neg_().exp_().mul_(leading)
+
+
+class _BagArrays(NamedTuple):
+    """The counts of B documents."""
+
+    offsets: Array  # (B + 1,) where each document starts
+    words: Array  # (N,)
+    values: Array  # (N,)
+
+
+class _LDAArrays(NamedTuple):
+    """A model of topics."""
+
+    beta_t: Array  # (V, K)
+    alpha: Array  # (K,)
+
+
+class _StoppingRule(NamedTuple):
+    """When the iteration for a document ends."""
+
+    max_steps: int
+    tolerance: np.float32
+
+
+def _gamma_loop(
+    documents: _BagArrays, topics: _LDAArrays, stop: _StoppingRule, tiny: np.float32, gammas: Array
 ) -> None:
     """Write the parameters of q(theta) of documents to `gammas` (B, K)."""
+    offsets, words, values = documents
+    beta_t, alpha = topics
+    steps, tolerance = stop
     n_topics = len(alpha)
     powers = np.empty(n_topics, np.int32)  # the bits of 32-bit powers of 2
     power = powers.view(np.float32)
@@ -187,9 +203,9 @@ def _iterate(
         for k in range(n_topics):
             gamma[k] = alpha[k] + n_tokens / np.float32(n_topics)
         for _ in range(steps):
-            for k in range(n_topics):  # exp(digamma(gamma)), by the series of nn.mean_field.exp_digamma
+            for k in range(n_topics):  # exp(digamma(gamma)), by the series of `exp_digamma`
                 x = gamma[k]
-                exponent = max(-(np.float32(1) / (x + np.float32(1)) + np.float32(1) / x) * _LOG2_E, _LOWEST)
+                exponent = max(-(np.float32(1) / (x + np.float32(1)) + np.float32(1) / x) * _LOG2_E, _LOWEST_EXPONENT)
                 whole = np.int32(exponent - np.float32(0.5))  # the nearest whole number, as `exponent` is negative
                 rest = exponent - np.float32(whole)
                 powers[k] = (whole + np.int32(127)) << np.int32(23)  # 2 ** whole
@@ -224,7 +240,8 @@ def _iterate(
                 break
 
 
-def _one_document() -> tuple[Any, ...]:
-    """Return arguments of `_iterate` for one document of one token and one topic."""
+def _gamma_example() -> tuple[Any, ...]:
+    """Return arguments of `_gamma_loop` for one document of one token and one topic."""
     offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
-    return offsets, words, table[0], table, table[0], 2, np.float32(1e-3), np.float32(TINY), table.copy()
+    stop = _StoppingRule(2, np.float32(1e-3))
+    return _BagArrays(offsets, words, table[0]), _LDAArrays(table, table[0]), stop, np.float32(TINY), table.copy()

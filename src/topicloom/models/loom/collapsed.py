@@ -1,10 +1,15 @@
-"""The counting and sampling stages of Loom: topics and Dirichlet parameters come from counts, not from gradients."""
+"""The counting and sampling stages of Loom, whose topics and Dirichlet parameters come from counts, not from gradients.
+
+`CollapsedCounts` has the counts and passes over the documents; `cvb0.py` and `sampling.py` have the formulas. N_dk, the
+counts of topics in documents, are kept from one pass to the next. For very many documents they are `LargestCounts`,
+because an array of all of them would be too large.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -14,169 +19,52 @@ from ...distributed import current
 from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
-from ...nn.sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
-from ..spare_topics import Pruning, Selector
+from ...nn.sparse import Batch, SparseCounts
 from .cvb0 import (
     MAX_ALPHA,
     MIN_ALPHA,
-    SMALLEST,
     CountedTopics,
-    CountingPass,
-    DocumentCounts,
     dirichlet_step,
     draw_counts,
+    eta_step,
     expected_counts,
     reassign,
-    select,
     sharpen,
-    zero_counts,
 )
+from .pruning import Pruning, Selector
 from .relocation import Relocation
-from .sampling import SamplingStage, eta_step
+from .sampling import SamplingStage
 
-if TYPE_CHECKING:
-    from .model import LoomNetwork
-
-
-# Background topics: how they begin, and how what all documents have of them is divided among all topics.
-#
-# A background topic takes up words that are common everywhere. What nearly every document has of it says nothing about
-# a document, but makes the shares of all other topics smaller, and it takes the place of a topic that says something.
-# At the end of training, this share is therefore given to all topics: each then has some of the common words, as in a
-# corpus in which each topic has them.
-
-_REMOVED_FREQUENCY = 0.9  # the corpus's word frequencies times this are subtracted from topics beside background topics
-_QUANTILES = (0.05, 0.1, 0.25, 0.5)  # of a background topic's shares of documents, which are tried as common shares
-_LEAST_SHARE = 0.03  # a smaller one is left as it is
-_LEAST_FACTOR = 1e-3  # what is left at least of the encoder's share of a background topic
-SAMPLED = 1 << 11  # documents in which the common share is estimated
-
-
-def with_background(beta_t: Tensor, tokens: Tensor, background: Tensor, generator: torch.Generator) -> Tensor:
-    """Return topics of which some are background topics: they have the common words, which all topics had before.
-
-    Args:
-        beta_t: (V, K) topics, columns sum to 1.
-        tokens: (V,) the frequency of each word.
-        background: (n,) the numbers of the topics that become background topics.
-        generator: draws the noise that makes them different.
-    """
-    corpus = (tokens / tokens.sum())[:, None]  # (V, 1)
-    beta_t = (beta_t - _REMOVED_FREQUENCY * corpus).clamp_min(1e-7)
-    noise = torch.rand(len(beta_t), len(background), generator=generator, device=beta_t.device)
-    beta_t[:, background] = corpus * noise**2
-    return beta_t / beta_t.sum(0)
-
-
-class BackgroundDivision:
-    """Divides what all documents have of the background topics among all topics, at the end of training.
-
-    Args:
-        network: the network, whose counting stage has ended.
-        documents: a sample of the training documents; half of their words are predicted from the others.
-    """
-
-    def __init__(self, network: LoomNetwork, documents: Batch) -> None:
-        self.network, self.counting = network, network.counting
-        # At random: words are often in the order of their frequency. If they took turns, the most common ones would be
-        # in the same half in all documents.
-        draws = torch.rand(len(documents.counts.values), generator=torch.Generator().manual_seed(0))  # (N,)
-        given, self.scored = documents.counts.divided((draws < 0.5).to(documents.device))
-        self.theta = network.posterior(documents).point()  # (D, K)
-        self.given = replace(documents, counts=given)
-        self.encoded = network.code(self.given).point()  # (D, K)
-
-    def divide(self) -> None:
-        """Divide the common share, if that predicts words better; otherwise change nothing."""
-        share = current().of_first(self._common_share())
-        if not share.any():
-            return
-        counting, sampling = self.counting, self.counting.sampling
-        kept = counting.pruning.kept
-        self.network.shares.logits[slice(None) if kept is None else kept] += self._factor(share).log()
-        beta_t, alpha = self._divided(share)
-        weights = beta_t * self._sizes(share)  # (V, K)
-        totals = counting.word_topics.sum(1, keepdim=True)
-        # In place, as this is inference mode, whose new tensors could not be changed by later training.
-        counting.word_topics.copy_(weights * (totals / weights.sum(1, keepdim=True).clamp_min(SMALLEST)))
-        if sampling is not None and sampling.mean_counts is not None:
-            sampling.mean_counts.copy_(counting.word_topics)
-        counting.beta_t.copy_(beta_t)
-        counting.alpha.copy_(alpha)
-
-    def _common_share(self) -> Tensor:
-        """Return the share that documents have in common of each topic: (K,), 0 for topics that are no background.
-
-        It is a quantile of the shares of documents. Higher quantiles are tried as long as words are predicted better,
-        by more than one standard error.
-        """
-        background = self.counting.background  # (K,)
-        best = torch.zeros_like(self.theta[0])  # (K,)
-        highest = self._log_likelihood(best)  # (D,)
-        for quantile in _QUANTILES:
-            share = torch.zeros_like(best)
-            share[background] = self.theta[:, background].quantile(quantile, dim=0)
-            share[share < _LEAST_SHARE] = 0
-            if not share.any():
-                continue
-            found = self._log_likelihood(share)
-            if (found - highest).sum() <= (found - highest).square().sum().sqrt():
-                break
-            best, highest = share, found
-        return best
-
-    def _log_likelihood(self, share: Tensor) -> Tensor:
-        """Return the log likelihood of words that documents' other words predict with topics after division, (D,)."""
-        beta_t, alpha = self._divided(share)
-        start = self.encoded * self._factor(share)
-        start = start / start.sum(1, keepdim=True)  # (D, K)
-        posterior = self.counting.infer_with(beta_t, alpha, self.given.counts, start, self.network.refine)
-        return mixture_log_likelihood(posterior.point(), beta_t, self.scored)
-
-    def _divided(self, share: Tensor) -> tuple[Tensor, Tensor]:
-        """Return topics (V, K), of which each has the words of the common share, and alpha (K,) without it.
-
-        With f_k for the share and f for its sum, theta_k = f_k + (1 - f) theta'_k, so that the topics
-        (1 - f) beta_k + sum_l f_l beta_l with the shares theta' give words the same probabilities.
-        """
-        beta_t, alpha = self.counting.topics(), self.counting.alpha
-        divided = (1 - share.sum()) * beta_t + (beta_t @ share)[:, None]
-        return divided, (alpha - alpha.sum() * share).clamp_min(MIN_ALPHA)
-
-    def _factor(self, share: Tensor) -> Tensor:
-        """Return what is left of the encoder's mean shares after division, as factors (K,)."""
-        mean = self.encoded.mean(0)
-        return (1 - share / mean.clamp_min(TINY)).clamp_min(_LEAST_FACTOR)
-
-    def _sizes(self, share: Tensor) -> Tensor:
-        """Return the topics' shares of all tokens after division, (K,)."""
-        left = (self.theta.mean(0) - share).clamp_min(TINY)
-        return left / left.sum()
-
-
-_ALPHA, _BACKGROUND_ALPHA = 0.05, 0.5  # initial Dirichlet parameters, of topics and of background topics
+_INITIAL_ALPHA, _INITIAL_BACKGROUND_ALPHA = 0.05, 0.5  # Dirichlet parameters of topics and of background topics
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
-_BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
-ENCODER_PRIOR = 0.5  # the share of a new document's Dirichlet parameter that is proportional to the encoder's theta
+_INITIAL_BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
+_REMOVED_FREQUENCY = 0.9  # beside background topics, topics lose this multiple of the corpus's word frequencies
+ENCODER_PRIOR_SHARE = 0.5  # the share of a new document's Dirichlet parameter that follows the encoder's theta
 PRIOR_TOKENS = 2.0  # this / n is added to the sum of the Dirichlet parameter of a new document of n tokens
-_STREAM_REFINE = 10  # steps of refinement of a streamed document's theta before its tokens are counted
+_STREAM_REFINEMENT_STEPS = 10  # for the theta of a streamed document, before its tokens are counted
+MAX_DENSE_COUNTS = 1 << 26  # up to 256 MiB, the counts of topics in documents are an array of 32-bit numbers
+N_KEPT_COUNTS = 32  # counts of each document that `LargestCounts` keeps, besides the mean of the others
+_MAX_FLOAT16 = 65504.0
+_DOCUMENTS_AT_ONCE = 1 << 16  # in `LargestCounts.select`
 
-RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
+_COUNTERS = ("n_passes", "passes_done", "batches_done")
+_RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
+_TOPICS = ("beta_t", "sizes", "smallest")  # fields of `CountedTopics`
+_SUMS = ("word_topics", "tokens", "alpha_numerator", "alpha_denominator")  # of `CountingPass`
 
 
 class CollapsedCounts(nn.Module):
-    """Latent Dirichlet allocation by counts: the counts so far, and passes over the documents that improve them.
+    """Latent Dirichlet allocation by counts, and passes over the documents that improve them.
 
     Args:
         n_words: the size of the vocabulary V.
         n_topics: the number of topics K in the end.
         eta: Dirichlet parameter of the topics at first.
         count_power: a word that occurs x times in a document counts x ** count_power times.
-        sharpness: as in `sharpen`.
-        n_background: topics that start with the words that all documents share.
-        n_spare: the number of topics beyond K at the start.
+        sharpness: p(topic | word) of top words is raised to this power in the topics.
+        n_background: the number of topics that start with the words that all documents share.
+        n_spare: the number of additional topics at the start.
         seed_counts: (V, K) counts that words have in topics from the start; None for none.
-        reassign, expected_counts, dirichlet_step: the functions of these names in `cvb0`, or ones equal to them.
     """
 
     started: Tensor  # () bool, whether the counting stage has started
@@ -187,18 +75,18 @@ class CollapsedCounts(nn.Module):
     beta_t: Tensor  # (V, K) the topics, columns sum to 1
     seed_counts: Tensor  # (V, K)
     background: Tensor  # (K,) bool, the topics that started as background topics
-    # The state of one run of training; see `run_state`.
+    # The state of one run of training, which `run_state` returns.
     document_topics: DocumentCounts | None  # of the training documents, (D, 0) before the start; None in a stream
-    word_totals: Tensor | None  # (V, 1) sum_k N_vk of the last pass, if topics have been removed since
+    word_totals: Tensor | None  # (V, 1) sum_k N_vk of the last pass; None if no topics have been removed since
     current_pass: CountingPass | None
-    sampling: SamplingStage | None  # the passes after these, in which the topics of tokens are drawn
-    n_passes: int  # that are planned
+    sampling: SamplingStage | None  # the passes after the counting stage, in which the topics of tokens are drawn
+    n_passes: int  # the planned passes of the counting stage
     passes_done: int
     batches_done: int  # of the current pass
-    selector: Selector | None  # which spare topics to remove; not part of the state
+    selector: Selector | None  # chooses the topics to keep; not part of the state
     relocation: Relocation | None  # of topics in the sampling stage; not part of the state
-    divided_alpha: Tensor | None  # (K,) alpha when the background topics were divided last
-    is_outdated: bool  # whether beta_t is that of an earlier pass
+    divided_alpha: Tensor | None  # (K,) alpha after the last division of the background topics
+    is_outdated: bool  # whether beta_t belongs to an earlier pass
 
     def __init__(
         self,
@@ -211,16 +99,12 @@ class CollapsedCounts(nn.Module):
         n_background: int,
         n_spare: int = 0,
         seed_counts: Tensor | None = None,
-        reassign: Callable[..., Tensor] = reassign,
-        expected_counts: Callable[..., Tensor] = expected_counts,
-        dirichlet_step: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = dirichlet_step,
     ) -> None:
         super().__init__()
         self.count_power, self.sharpness, self.n_background = count_power, sharpness, n_background
-        self.reassign, self.expected_counts, self.dirichlet_step = reassign, expected_counts, dirichlet_step
         zeros = torch.zeros(n_words, n_topics)
         self.register_buffer("started", torch.tensor(False))
-        self.register_buffer("alpha", torch.full((n_topics,), _ALPHA))
+        self.register_buffer("alpha", torch.full((n_topics,), _INITIAL_ALPHA))
         self.register_buffer("eta", torch.tensor(eta))
         self.register_buffer("word_topics", zeros)
         self.register_buffer("tokens", torch.zeros(n_words))
@@ -244,10 +128,10 @@ class CollapsedCounts(nn.Module):
         Args:
             n_docs: the number of documents D.
             tokens: (V,) frequency of each word in them.
-            n_passes: the number of passes that are planned.
-            selector: chooses the topics to keep, if there are spare ones.
-            sampling: the passes after these, in which the topics of tokens are drawn, if there are any.
-            relocation: joins topics that are nearly equal in these passes, so that they start again elsewhere.
+            n_passes: the planned passes of the counting stage.
+            selector: chooses the topics to keep; None if there are no spare topics.
+            sampling: the passes of the sampling stage, or None.
+            relocation: in the sampling stage, joins topics that are nearly equal and starts them again elsewhere.
         """
         self.document_topics = torch.zeros(n_docs, 0, device=self.alpha.device)
         self.tokens.copy_(tokens)
@@ -282,7 +166,7 @@ class CollapsedCounts(nn.Module):
     def topics(self) -> Tensor:
         """Return the topics (V, K) of the counts so far, columns sum to 1.
 
-        Few passes of the sampling stage need them, so that they are computed when they are read.
+        They are computed when they are read, because few passes of the sampling stage need them.
         """
         if self.is_outdated:
             assert self.sampling is not None
@@ -329,7 +213,7 @@ class CollapsedCounts(nn.Module):
         """
         n_spare, n_topics = self.pruning.n_spare, self.pruning.n_topics
         self.seed_counts = pad(self.seed_counts, (0, n_spare))
-        self.alpha = torch.full_like(usage, _ALPHA)
+        self.alpha = torch.full_like(usage, _INITIAL_ALPHA)
         self.background = torch.zeros_like(usage, dtype=torch.bool)
         free = (~self.protected).nonzero()[:, 0]  # a seeded topic keeps its index
         n_background = min(self.n_background, len(free) - n_spare, n_topics - 1)
@@ -338,7 +222,7 @@ class CollapsedCounts(nn.Module):
         if n_background and self.document_topics is not None:
             background = free[usage[free].argsort()[:n_background]]
             beta_t = with_background(beta_t, self.tokens, background, generator)
-            self.alpha[background] = _BACKGROUND_ALPHA
+            self.alpha[background] = _INITIAL_BACKGROUND_ALPHA
             self.background[background] = True
         weights = beta_t * usage  # (V, K')
         self.word_topics = weights / weights.sum(1, keepdim=True).clamp_min(1e-30) * self.tokens[:, None]
@@ -346,11 +230,11 @@ class CollapsedCounts(nn.Module):
         self.started.fill_(True)
 
     def _prune(self, which: Tensor) -> None:
-        """Remove all topics but these (n,). The next pass, or `finish`, reassigns the counts of the others."""
+        """Remove all topics but these (n,). The next pass, or `finish`, reassigns the counts of the removed ones."""
         if self.word_totals is None:
             self.word_totals = self.word_topics.sum(1, keepdim=True)
         which = self.pruning.keep(which, self.seed_counts.any(0))
-        for name in (*RESIZED, "seed_counts"):
+        for name in (*_RESIZED, "seed_counts"):
             setattr(self, name, getattr(self, name)[..., which])
         self.document_topics = None if self.document_topics is None else select(self.document_topics, which)
         if not self.has_spare:
@@ -359,7 +243,8 @@ class CollapsedCounts(nn.Module):
     def count(self, batch: Batch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
         """Reassign the tokens of a batch to topics, and add them to the sums of the pass.
 
-        The counts of documents are drawn first, nearly from Gamma(N_dk): as noisy as a Gibbs sampler's sums of draws.
+        In the counting stage, the counts of documents are first drawn, nearly from Gamma(N_dk). They are then as noisy
+        as the sums of a Gibbs sampler's draws.
 
         Args:
             batch: the documents.
@@ -367,7 +252,7 @@ class CollapsedCounts(nn.Module):
             generator: draws the counts.
 
         Returns:
-            Dirichlet(alpha + N_d), in which words count as `count_power` says.
+            Dirichlet(alpha + N_d), where a word that occurs x times counts x ** count_power times.
         """
         self.batches_done += 1
         if self.current_pass is None:
@@ -375,12 +260,14 @@ class CollapsedCounts(nn.Module):
             self.current_pass = CountingPass.start(topics)
         sums = self.current_pass
         if (stage := self.current_sampling) is not None:
-            counts = stage.draw(batch, self.document_topics, sums.topics, self.alpha, sums.word_topics, generator)
+            assert self.document_topics is not None
+            before = None if stage.passes_done else self.document_topics[batch.rows]  # (B, K)
+            counts = stage.draw(batch, before, sums.topics, self.alpha, sums.word_topics, generator)
             return self._end_batch(batch, counts, sums)
         values = batch.counts.values**self.count_power  # (N,)
         counts = self._initial_counts(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
         drawn = draw_counts(counts, generator)
-        counts = self.reassign(
+        counts = reassign(
             batch.counts, values, drawn, sums.topics, self.alpha, sums.word_topics, excluded=not self.is_stream
         )
         if self.document_topics is not None:
@@ -388,37 +275,39 @@ class CollapsedCounts(nn.Module):
         return self._end_batch(batch, counts, sums)
 
     def _end_batch(self, batch: Batch, counts: Tensor, sums: CountingPass) -> DirichletPosterior:
-        """Add what alpha and the frequencies of words depend on to the sums of the pass; return the posterior."""
+        """Add the frequencies of words and the terms of alpha's step to the sums of the pass; return the posterior."""
         sums.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
-        numerator, denominator = self.dirichlet_step(counts, self.alpha)
+        numerator, denominator = dirichlet_step(counts, self.alpha)
         sums.alpha_numerator.add_(numerator)
         sums.alpha_denominator.add_(denominator)
         return DirichletPosterior(counts + self.alpha, self.alpha)
 
     def _initial_counts(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
-        """Return N_dk (B, K) at the start of a pass: of the previous pass, or from the encoder's theta.
+        """Return N_dk (B, K) at the start of a pass, from the previous pass or from the encoder's theta.
 
         Args:
+            batch: the documents.
+            theta: (B, K) the encoder's theta, in a pass that `needs_encoder`.
             sizes: (B, 1) the weighted tokens of each document.
         """
         if self.document_topics is not None and self.passes_done:
             return self.document_topics[batch.rows]
         assert theta is not None
         if self.document_topics is not None and self.background.any():  # which the encoder does not know yet
-            theta = (1 - _BACKGROUND_SHARE) * theta
-            theta[:, self.background] = _BACKGROUND_SHARE / self.background.sum()
+            theta = (1 - _INITIAL_BACKGROUND_SHARE) * theta
+            theta[:, self.background] = _INITIAL_BACKGROUND_SHARE / self.background.sum()
             theta /= theta.sum(1, keepdim=True)
         elif self.document_topics is None:
-            counts = self.expected_counts(batch.counts, self.beta_t, self.alpha, theta, _STREAM_REFINE)
+            counts = expected_counts(batch.counts, self.beta_t, self.alpha, theta, _STREAM_REFINEMENT_STEPS)
             theta = counts / batch.counts.totals[:, None]
         return sizes * theta
 
     def end_pass(self) -> None:
-        """Replace the counts by the sums of the pass, or add these in a stream; then remove topics if it is time."""
+        """Replace the counts by the sums of the pass, or add the sums in a stream. Then remove topics if it is time."""
         assert self.current_pass is not None
         done, self.current_pass = self.current_pass.of_all_ranks(), None
         old = 1.0 if self.is_stream else 0.0  # the weight of the counts so far
-        new = done.tokens.sum() / (old * self.tokens.sum() + done.tokens.sum())  # () the share of new tokens
+        new = done.tokens.sum() / (old * self.tokens.sum() + done.tokens.sum())  # () the new share of all tokens
         self.word_topics.mul_(old).add_(done.word_topics)
         self.tokens.mul_(old).add_(done.tokens)
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.is_stream:
@@ -443,8 +332,9 @@ class CollapsedCounts(nn.Module):
     def infer(self, batch: Batch, theta: Tensor, steps: int) -> DirichletPosterior:
         """Return Dirichlet(alpha_d + N_d) of new documents, by refining the encoder's theta.
 
-        Half of alpha_d is proportional to the encoder's theta: the encoder has learned which topics occur together. The
-        sum of alpha_d is that of alpha plus 2 / n for n tokens: without it, theta of short documents is too certain.
+        Half of alpha_d is proportional to the encoder's theta, because the encoder has learned which topics occur
+        together. For n tokens, the sum of alpha_d is the sum of alpha plus 2 / n; without this term, theta of short
+        documents would be too certain.
 
         Args:
             batch: the documents.
@@ -456,12 +346,200 @@ class CollapsedCounts(nn.Module):
     def infer_with(
         self, beta_t: Tensor, alpha: Tensor, documents: SparseCounts, theta: Tensor, steps: int
     ) -> DirichletPosterior:
-        """Return what `infer` does, with other topics (V, K) and another Dirichlet parameter of theta (K,)."""
+        """Return what `infer` returns, with other topics (V, K) and another Dirichlet parameter of theta (K,)."""
         total = alpha.sum()
         larger = 1 + PRIOR_TOKENS / (total * documents.totals.clamp_min(1))[:, None]  # (B, 1)
-        own = larger * torch.lerp(alpha, total * theta, ENCODER_PRIOR)  # (B, K)
-        return DirichletPosterior(own + self.expected_counts(documents, beta_t, own, theta, steps), alpha)
+        own = larger * torch.lerp(alpha, total * theta, ENCODER_PRIOR_SHARE)  # (B, K)
+        return DirichletPosterior(own + expected_counts(documents, beta_t, own, theta, steps), alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
-        """Return the loss of latent Dirichlet allocation; see `lda_loss`."""
+        """Return minus the variational bound of latent Dirichlet allocation, as its two terms."""
         return lda_loss(posterior, self.topics(), batch.counts)
+
+    def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return what changes in a run of training and is not in `state_dict()`: tensors and JSON values."""
+        tensors = tensors_of(self.document_topics)
+        values: dict[str, Any] = {name: getattr(self, name) for name in _COUNTERS}
+        values |= {"started": bool(self.started), "n_topics": len(self.alpha), "is_outdated": self.is_outdated}
+        if self.word_totals is not None:
+            tensors["word_totals"] = self.word_totals
+        if self.divided_alpha is not None:
+            tensors["divided_alpha"] = self.divided_alpha
+        if self.sampling is not None:
+            sampled, values["sampling"] = self.sampling.state()
+            tensors |= sampled
+        if self.pruning.kept is not None:
+            tensors["kept"] = self.pruning.kept
+        if self.current_pass is not None:
+            tensors |= {f"pass.{name}": tensor for name, tensor in self.current_pass.state().items()}
+        return tensors, values
+
+    def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Take back what `run_state` returned, and give all buffers the shapes that `state_dict()` had then.
+
+        These counts are new. If the others were prepared by `keep_documents`, these are, too.
+        """
+        self.word_totals = tensors.get("word_totals")
+        self.divided_alpha = tensors.get("divided_alpha")
+        self.document_topics = from_tensors(tensors, values["n_topics"])
+        for name in _COUNTERS:
+            setattr(self, name, values[name])
+        self.is_outdated = values.get("is_outdated", False)
+        if self.sampling is not None:
+            self.sampling.load_state(tensors, values["sampling"])
+        self.pruning.kept = tensors.get("kept")
+        for name in _RESIZED:
+            buffer = getattr(self, name)
+            setattr(self, name, buffer.new_zeros(*buffer.shape[:-1], values["n_topics"]))
+        if values["started"]:
+            self.seed_counts = self.pruning.select(pad(self.seed_counts, (0, self.pruning.n_spare)))
+        sums = {name.removeprefix("pass."): tensor for name, tensor in tensors.items() if name.startswith("pass.")}
+        if sums:
+            self.current_pass = CountingPass.from_state(sums)
+        if values["started"] and not self.has_spare:
+            self.selector = None
+
+
+@dataclass(frozen=True)
+class CountingPass:
+    """One pass over the documents, with the topics that it uses and the sums that it collects."""
+
+    topics: CountedTopics
+    word_topics: Tensor  # (V, K) new N_vk
+    tokens: Tensor  # (V,) frequency of each word
+    alpha_numerator: Tensor  # (K,) of Minka's fixed point
+    alpha_denominator: Tensor  # ()
+
+    @classmethod
+    def start(cls, topics: CountedTopics) -> CountingPass:
+        """Return a pass whose sums are all 0."""
+        zeros = torch.zeros_like(topics.beta_t)
+        return cls(topics, zeros, zeros[:, 0].clone(), zeros[0].clone(), zeros.new_zeros(()))
+
+    def of_all_ranks(self) -> CountingPass:
+        """Add up the sums of all ranks, and return the pass. Call this once, at the end of the pass."""
+        current().sum_in_place([self.word_topics, self.tokens, self.alpha_numerator, self.alpha_denominator])
+        return self
+
+    def state(self) -> dict[str, Tensor]:
+        """Return tensors from which `from_state` makes the same pass."""
+        tensors = {name: getattr(self.topics, name) for name in _TOPICS}
+        return tensors | {name: getattr(self, name) for name in _SUMS}
+
+    @classmethod
+    def from_state(cls, tensors: Mapping[str, Tensor]) -> CountingPass:
+        """Return the pass that `state` describes."""
+        topics = CountedTopics(*(tensors[name] for name in _TOPICS))
+        return cls(topics, *(tensors[name] for name in _SUMS))
+
+
+def with_background(beta_t: Tensor, tokens: Tensor, background: Tensor, generator: torch.Generator) -> Tensor:
+    """Return topics of which some become background topics, which take the common words of all topics.
+
+    Args:
+        beta_t: (V, K) topics, columns sum to 1.
+        tokens: (V,) the frequency of each word.
+        background: (n,) the indices of the topics that become background topics.
+        generator: draws the noise that makes them different.
+    """
+    corpus = (tokens / tokens.sum())[:, None]  # (V, 1)
+    beta_t = (beta_t - _REMOVED_FREQUENCY * corpus).clamp_min(1e-7)
+    noise = torch.rand(len(beta_t), len(background), generator=generator, device=beta_t.device)
+    beta_t[:, background] = corpus * noise**2
+    return beta_t / beta_t.sum(0)
+
+
+class LargestCounts:
+    """An array of counts (D, K) that keeps the largest counts of each document, and the mean of the others.
+
+    Documents of a few hundred words have tokens of few topics, however many topics there are. Each of the other counts
+    is hardly above 0, but without them a document would never get tokens of another topic.
+
+    Rows are read and written as those of a tensor: `counts[rows]` is (B, K) float32.
+
+    Args:
+        topics: (D, n) the topics of the kept counts, of an integer type.
+        values: (D, n + 1) float16, the kept counts, and the mean of the other counts of the document.
+        n_topics: the number of topics K.
+    """
+
+    def __init__(self, topics: Tensor, values: Tensor, n_topics: int) -> None:
+        self.topics, self.values, self.n_topics = topics, values, n_topics
+
+    @classmethod
+    def zeros(cls, n_docs: int, n_topics: int, device: torch.device) -> LargestCounts:
+        """Return counts that are all 0."""
+        n_kept = min(N_KEPT_COUNTS, n_topics)
+        number = torch.int16 if n_topics < 1 << 15 else torch.int32
+        return cls(
+            torch.zeros(n_docs, n_kept, dtype=number, device=device),
+            torch.zeros(n_docs, n_kept + 1, dtype=torch.float16, device=device),
+            n_topics,
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(D, K)."""
+        return len(self), self.n_topics
+
+    def __getitem__(self, rows: Tensor | None) -> Tensor:
+        assert rows is not None  # only documents outside a corpus have no rows
+        values = self.values[rows].float()  # (B, n + 1)
+        others = values[:, -1:]
+        counts = others.expand(-1, self.n_topics).clone()  # (B, K)
+        return counts.scatter_add_(1, self.topics[rows].long(), values[:, :-1] - others).clamp_min_(0)
+
+    def __setitem__(self, rows: Tensor | None, counts: Tensor) -> None:
+        assert rows is not None
+        places = self.topics.shape[1]
+        values, topics = counts.topk(min(places, self.n_topics), dim=1, sorted=False)
+        n_others = self.n_topics - values.shape[1]
+        rest = (counts.sum(1, keepdim=True) - values.sum(1, keepdim=True)).clamp_min_(0)
+        unused = (0, places - values.shape[1])
+        stored = torch.cat([pad(values, unused), rest / max(1, n_others)], dim=1)  # (B, n + 1)
+        self.values[rows] = stored.clamp_max_(_MAX_FLOAT16).half()
+        self.topics[rows] = pad(topics.to(self.topics.dtype), unused)
+
+    def select(self, which: Tensor) -> LargestCounts:
+        """Return the counts of some topics (m,), in that order. They take over the memory of these counts."""
+        place = torch.full((self.n_topics,), -1, dtype=self.topics.dtype, device=which.device)
+        place[which] = torch.arange(len(which), dtype=place.dtype, device=which.device)
+        new = LargestCounts(self.topics, self.values, len(which))
+        for start in range(0, len(self), _DOCUMENTS_AT_ONCE):
+            part = slice(start, start + _DOCUMENTS_AT_ONCE)
+            topics, values = place[self.topics[part].int()], self.values[part]
+            values[:, :-1] = values[:, :-1].where(topics >= 0, values[:, -1:])  # the count of a topic that is not kept
+            self.topics[part] = topics.clamp_min_(0)
+        return new
+
+
+DocumentCounts: TypeAlias = Tensor | LargestCounts  # (D, K) N_dk
+
+
+def zero_counts(n_docs: int, n_topics: int, device: torch.device) -> DocumentCounts:
+    """Return counts (D, K) that are all 0, as a tensor if it is not too large, and as `LargestCounts` otherwise."""
+    if n_docs * n_topics > MAX_DENSE_COUNTS:
+        return LargestCounts.zeros(n_docs, n_topics, device)
+    return torch.zeros(n_docs, n_topics, device=device)
+
+
+def select(counts: DocumentCounts, which: Tensor) -> DocumentCounts:
+    """Return the counts of some topics (m,), (D, K) -> (D, m)."""
+    return counts.select(which) if isinstance(counts, LargestCounts) else counts[:, which]
+
+
+def tensors_of(counts: DocumentCounts | None) -> dict[str, Tensor]:
+    """Return tensors by name, from which `from_tensors` makes the same counts."""
+    if isinstance(counts, LargestCounts):
+        return {"document_topics": counts.topics, "document_counts": counts.values}
+    return {} if counts is None else {"document_topics": counts}
+
+
+def from_tensors(tensors: Mapping[str, Tensor], n_topics: int) -> DocumentCounts | None:
+    """Return the counts whose tensors `tensors_of` returned, None if there are none."""
+    if "document_counts" in tensors:
+        return LargestCounts(tensors["document_topics"], tensors["document_counts"], n_topics)
+    return tensors.get("document_topics")

@@ -1,27 +1,40 @@
-"""Collapsed variational inference for latent Dirichlet allocation: theta and beta are replaced by counts of topics.
+"""CVB0 for latent Dirichlet allocation: theta and the topics are integrated out, which leaves counts of topics.
 
-CVB0, the zero-order collapsed variational Bayes of Asuncion, Welling, Smyth & Teh 2009, "On Smoothing and Inference for
-Topic Models"; Dirichlet parameters by the fixed point of Minka 2000, "Estimating a Dirichlet distribution".
+CVB0 is the zero-order collapsed variational Bayes of Asuncion, Welling, Smyth & Teh 2009, "On Smoothing and Inference
+for Topic Models". Dirichlet parameters follow from the fixed point of Minka 2000, "Estimating a Dirichlet
+distribution".
+
+`reassign`, `dirichlet_step` and `expected_counts` have two forms, which give the same results up to rounding. The plain
+form consists of PyTorch operations and runs on every device. The compiled form is a loop over tokens, which numba (the
+extra `fast`) compiles for the CPU. Each PyTorch operation reads and writes memory; in the loop, the intermediate values
+of a token stay in the core's nearest cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from ...distributed import current, step
+from ...distributed import step
+from ...nn.execution import FEWEST_DOCUMENTS_TO_COMPILE, NUMBERS_BETWEEN_ARRAYS, arrays_of, compiled, run_jobs
 from ...nn.sparse import SparseCounts, document_pieces, rows_at_once
 
-MIN_ALPHA, MAX_ALPHA = 1e-3, 5.0  # the smallest and the largest Dirichlet parameter of a topic
+Array = np.ndarray[Any, Any]
+
+MIN_ALPHA, MAX_ALPHA = 1e-3, 5.0  # bounds of the Dirichlet parameter of a topic
 SMALLEST = 1e-30  # below any product of a count and a probability
+_SMALLEST = np.float32(SMALLEST)
 _N_TOP_WORDS = 30  # top words of a topic: a few more than most people read
-_TOPICS = ("beta_t", "sizes", "smallest")
-_SUMS = ("word_topics", "tokens", "alpha_numerator", "alpha_denominator")
+_DIGAMMA_TERMS = 16  # terms of a difference of digammas that are summed exactly
+# The halves of a batch are counted in parallel, each in a table (V, K) of its own. If there are more words than this
+# share of the non-zeros, the second table costs more time than the second thread saves.
+_MOST_WORDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -39,37 +52,7 @@ class CountedTopics:
         return cls((word_topics + eta) / sizes, sizes, eta / sizes)
 
 
-@dataclass(frozen=True)
-class CountingPass:
-    """One pass over the documents: the topics that it uses, and the sums that it collects."""
-
-    topics: CountedTopics  # used
-    word_topics: Tensor  # (V, K) new N_vk
-    tokens: Tensor  # (V,) frequency of each word
-    alpha_numerator: Tensor  # (K,) of Minka's fixed point
-    alpha_denominator: Tensor  # ()
-
-    @classmethod
-    def start(cls, topics: CountedTopics) -> CountingPass:
-        """Return a pass whose sums are all 0."""
-        zeros = torch.zeros_like(topics.beta_t)
-        return cls(topics, zeros, zeros[:, 0].clone(), zeros[0].clone(), zeros.new_zeros(()))
-
-    def of_all_ranks(self) -> CountingPass:
-        """Return the pass with the sums over the documents of all ranks. It is called once, at the end of the pass."""
-        current().sum_in_place([self.word_topics, self.tokens, self.alpha_numerator, self.alpha_denominator])
-        return self
-
-    def state(self) -> dict[str, Tensor]:
-        """Return tensors from which `from_state` makes the same pass."""
-        tensors = {name: getattr(self.topics, name) for name in _TOPICS}
-        return tensors | {name: getattr(self, name) for name in _SUMS}
-
-    @classmethod
-    def from_state(cls, tensors: Mapping[str, Tensor]) -> CountingPass:
-        """Return the pass that `state` describes."""
-        topics = CountedTopics(*(tensors[name] for name in _TOPICS))
-        return cls(topics, *(tensors[name] for name in _SUMS))
+# Reassignment of tokens.
 
 
 def reassign(
@@ -82,7 +65,7 @@ def reassign(
     *,
     excluded: bool = True,
 ) -> Tensor:
-    """Reassign each token to the topics in proportion to its posterior, given the assignments of all other tokens.
+    """Divide each token among the topics in proportion to its posterior, given the assignments of all other tokens.
 
     gamma_dvk is proportional to (N_dk - g_dvk + alpha_k) (N_vk - x_dv g_dvk + eta) / (N_k + V eta), where g is the
     token's own contribution to both counts. CVB0 stores g of every token. Here g is computed from the current counts,
@@ -95,11 +78,37 @@ def reassign(
         topics: the topics of the previous pass.
         alpha: (K,) Dirichlet parameter of theta.
         word_topics: (V, K), to which the words of the batch are added in place.
-        excluded: whether a token's own count is excluded from the counts of its word. A stream's do not contain it.
+        excluded: whether the count of a word excludes the token itself. In a stream, it does not contain it yet.
 
     Returns:
         (B, K) the new counts of the documents.
     """
+    loop = compiled(_reassign_loop, _reassign_example) if values.device.type == "cpu" else None
+    if loop is None or not word_topics.is_contiguous():
+        return reassign_plain(counts, values, doc_topics, topics, alpha, word_topics, excluded=excluded)
+    new, shares = doc_topics.new_zeros(doc_topics.shape), (doc_topics + alpha).contiguous()  # (B, K) each
+    per_size = -float(excluded) / topics.sizes  # (K,)
+    tables = _TopicArrays(*arrays_of(topics.beta_t, per_size, topics.smallest, alpha))
+
+    def count(first: int, last: int, changed: Tensor) -> None:
+        parts = counts.offsets[first : last + 1], counts.indices, values, shares[first:last]
+        loop(_DocumentArrays(*arrays_of(*parts)), tables, _CountArrays(new[first:last].numpy(), changed.numpy()))
+
+    in_halves(count, counts, word_topics, are_worth_it=len(word_topics) <= _MOST_WORDS * len(values))
+    return new
+
+
+def reassign_plain(
+    counts: SparseCounts,
+    values: Tensor,
+    doc_topics: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+    *,
+    excluded: bool = True,
+) -> Tensor:
+    """Return what `reassign` returns, by PyTorch operations."""
     shares = doc_topics + alpha  # (B, K)
     new, per_size, ones = torch.zeros_like(doc_topics), -float(excluded) / topics.sizes, torch.ones_like(alpha)[:, None]
     step = rows_at_once(len(alpha), alpha.device)
@@ -117,6 +126,96 @@ def reassign(
         new.index_add_(0, rows, gamma)
         word_topics.index_add_(0, words, gamma)
     return new
+
+
+class _DocumentArrays(NamedTuple):
+    """A batch of B documents whose tokens are reassigned."""
+
+    offsets: Array  # (B + 1,) where each document starts
+    words: Array  # (N,)
+    values: Array  # (N,) the weight of each non-zero
+    shares: Array  # (B, K) N_dk + alpha_k
+
+
+class _TopicArrays(NamedTuple):
+    """The topics among which tokens are divided."""
+
+    beta_t: Array  # (V, K)
+    per_size: Array  # (K,) -1 / (N_k + V eta), or 0 if a token's own count is not excluded
+    smallest: Array  # (K,) eta / (N_k + V eta)
+    alpha: Array  # (K,)
+
+
+class _CountArrays(NamedTuple):
+    """The counts to which tokens are added."""
+
+    of_docs: Array  # (B, K)
+    of_words: Array  # (V, K)
+
+
+def _reassign_loop(documents: _DocumentArrays, topics: _TopicArrays, out: _CountArrays) -> None:
+    offsets, words, values, shares = documents
+    beta_t, per_size, smallest, alpha = topics
+    of_docs, of_words = out
+    n_topics = len(alpha)
+    gamma = np.empty(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, alpha.dtype)[
+        NUMBERS_BETWEEN_ARRAYS : NUMBERS_BETWEEN_ARRAYS + n_topics
+    ]
+    for doc in range(len(offsets) - 1):
+        theta, of_doc = shares[doc], of_docs[doc]
+        for i in range(offsets[doc], offsets[doc + 1]):
+            x, beta, of_word = values[i], beta_t[words[i]], of_words[words[i]]
+            total = _SMALLEST
+            for k in range(n_topics):
+                gamma[k] = theta[k] * beta[k]
+                total += gamma[k]
+            scale, rest = np.float32(1) / total, _SMALLEST
+            for k in range(n_topics):
+                own = gamma[k] * scale
+                gamma[k] = max(theta[k] - own, alpha[k]) * max(beta[k] + own * x * per_size[k], smallest[k])
+                rest += gamma[k]
+            part = x / rest
+            for k in range(n_topics):
+                of_doc[k] += gamma[k] * part
+                of_word[k] += gamma[k] * part
+
+
+def _reassign_example() -> tuple[Any, ...]:
+    """Return arguments of `_reassign_loop` for one document of one word and one topic."""
+    offsets, words, one, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.float32), _one_number()
+    topics = _TopicArrays(table, one, one, one)
+    return _DocumentArrays(offsets, words, one, table), topics, _CountArrays(_one_number(), _one_number())
+
+
+def _one_number() -> Array:
+    return np.ones((1, 1), np.float32)
+
+
+def in_halves(
+    count: Callable[[int, int, Tensor], None], documents: SparseCounts, word_topics: Tensor, *, are_worth_it: bool
+) -> None:
+    """Count two halves of the documents in parallel.
+
+    Sums do not depend on the number of threads, because the documents are halved whatever that number is.
+
+    Args:
+        count: a function of the first document, the document after the last one, and a table (V, K). It adds what it
+            counts in these documents to the table.
+        documents: a batch.
+        word_topics: (V, K), to which both halves are added in place.
+        are_worth_it: whether there are two halves; otherwise all documents are counted together.
+    """
+    if not are_worth_it:
+        count(0, documents.n_docs, word_topics)
+        return
+    middle, others = _middle(documents), torch.zeros_like(word_topics)  # (V, K)
+    run_jobs([partial(count, 0, middle, word_topics), partial(count, middle, documents.n_docs, others)])
+    word_topics += others
+
+
+def _middle(counts: SparseCounts) -> int:
+    """Return the document before which half of the non-zeros are."""
+    return int(torch.searchsorted(counts.offsets, counts.offsets[-1] // 2))
 
 
 def draw_counts(means: Tensor, generator: torch.Generator) -> Tensor:
@@ -140,6 +239,9 @@ def draw_counts(means: Tensor, generator: torch.Generator) -> Tensor:
     return share.mul_(larger).mul_(root).mul_(root).mul_(root)
 
 
+# The Dirichlet parameters.
+
+
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     """Return the numerator (K,) and denominator () of Minka's fixed point, alpha <- alpha * numerator / denominator.
 
@@ -151,6 +253,17 @@ def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
         doc_topics: (B, K) counts.
         alpha: (K,) Dirichlet parameter of theta.
     """
+    loop = compiled(_dirichlet_loop, _dirichlet_example) if alpha.device.type == "cpu" else None
+    if loop is None:
+        return dirichlet_step_plain(doc_topics, alpha)
+    numerator, total = torch.zeros_like(alpha, dtype=torch.float64), alpha.sum()  # (K,), ()
+    loop(doc_topics.contiguous().numpy(), alpha.numpy(), numerator.numpy())
+    denominator = (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
+    return numerator.to(alpha.dtype), denominator
+
+
+def dirichlet_step_plain(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what `dirichlet_step` returns, by PyTorch operations."""
     where = doc_topics.nonzero(as_tuple=True)  # most counts are 0 after topics of tokens were drawn, and add nothing
     values, prior, total = doc_topics[where], alpha[where[1]], alpha.sum()  # (n,), (n,), ()
     whole = values.floor()
@@ -161,12 +274,58 @@ def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     return numerator, (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
 
 
+def _dirichlet_loop(doc_topics: Array, alpha: Array, numerator: Array) -> None:
+    """Add the numerator to `numerator` (K,).
+
+    psi(alpha + n) - psi(alpha) is the sum of 1 / (alpha + j) over the whole numbers j below n. Beyond the first terms,
+    it follows from the asymptotic series of psi.
+    """
+    for doc in range(len(doc_topics)):
+        for k in range(len(alpha)):
+            value = doc_topics[doc, k]
+            if value > 0:
+                whole, rise = int(value), 0.0
+                start, end = alpha[k] + min(whole, _DIGAMMA_TERMS), alpha[k] + whole
+                for j in range(min(whole, _DIGAMMA_TERMS)):
+                    rise += 1 / (alpha[k] + j)
+                if end > start:
+                    for x, sign in ((end, 1.0), (start, -1.0)):
+                        rise += sign * (np.log(x) - 1 / (2 * x) - 1 / (12 * x * x))
+                numerator[k] += rise + (value - whole) / end
+            elif value != 0:  # NaN
+                numerator[k] += value
+
+
+def _dirichlet_example() -> tuple[Any, ...]:
+    """Return arguments of `_dirichlet_loop` for one document and one topic."""
+    return _one_number(), np.ones(1, np.float32), np.zeros(1)
+
+
+def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
+    """Return eta after a step of Minka's fixed point for the symmetric Dirichlet parameter of the topics.
+
+    Args:
+        word_topics: (V, K) counts.
+        eta: (), the parameter so far.
+    """
+    n_words, n_topics = word_topics.shape
+    start, counts = eta.double(), word_topics[word_topics > 0]  # (), (n,); most counts are 0 and add nothing
+    rises = torch.digamma(counts + eta).sum(dtype=torch.float64) - len(counts) * torch.digamma(start)
+    total = n_words * start
+    sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(total)
+    factor = rises / (n_words * sizes)  # ()
+    return torch.where(factor.isfinite(), (start * factor).clamp(1e-6, 1.0), start).to(eta.dtype)
+
+
+# Inference of new documents.
+
+
 def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
     """Return the expected counts of topics in documents, given the topics: (B, K).
 
     A step of the fixed point is that of CVB0 with constant topics: gamma_dvk is proportional to
-    (N_dk - gamma_dvk + alpha_dk) beta_kv, and N_dk = sum_v x_dv gamma_dvk. In a short document, a token whose own count
-    were not excluded would confirm itself.
+    (N_dk - gamma_dvk + alpha_dk) beta_kv, and N_dk = sum_v x_dv gamma_dvk. Without the exclusion of its own count, a
+    token of a short document would confirm itself.
 
     Args:
         documents: a batch of B documents.
@@ -175,6 +334,24 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
         start: (B, K) theta to start from, rows sum to 1.
         steps: steps of the fixed point; the first one uses `start` in place of the shares.
     """
+    is_worth_it = steps > 0 and documents.n_docs >= FEWEST_DOCUMENTS_TO_COMPILE and start.device.type == "cpu"
+    loop = compiled(_expected_counts_loop, _expected_counts_example) if is_worth_it else None
+    if loop is None:
+        return expected_counts_plain(documents, beta_t, alpha, start, steps)
+    counts, prior, topics = torch.empty_like(start), alpha.expand_as(start), beta_t.contiguous().numpy()
+
+    def count(first: int, last: int) -> None:
+        of_documents = prior[first:last], start[first:last]
+        parts = documents.offsets[first : last + 1], documents.indices, documents.values, *of_documents
+        loop(_InferenceArrays(*arrays_of(*parts)), topics, steps, counts[first:last].numpy())
+
+    middle = _middle(documents)
+    run_jobs([partial(count, 0, middle), partial(count, middle, documents.n_docs)])
+    return counts
+
+
+def expected_counts_plain(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
+    """Return what `expected_counts` returns, by PyTorch operations."""
     counts = documents.totals[:, None] * start
     alpha, ones = alpha.expand_as(counts), torch.ones_like(start[0])[:, None]  # (B, K), (K, 1)
     offsets = documents.offsets.tolist()
@@ -191,6 +368,58 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
             new = torch.zeros_like(new).index_add_(0, docs, gamma * x)
         counts[rows] = new
     return counts
+
+
+class _InferenceArrays(NamedTuple):
+    """A batch of B documents whose topics are inferred."""
+
+    offsets: Array  # (B + 1,) where each document starts
+    words: Array  # (N,)
+    values: Array  # (N,)
+    alpha: Array  # (B, K)
+    start: Array  # (B, K)
+
+
+def _expected_counts_loop(documents: _InferenceArrays, beta_t: Array, steps: int, counts: Array) -> None:
+    """Write the expected counts of documents to `counts` (B, K)."""
+    offsets, words, values, alpha, start = documents
+    n_topics = counts.shape[1]
+    longest = 0
+    for doc in range(len(offsets) - 1):
+        longest = max(longest, offsets[doc + 1] - offsets[doc])
+    gamma = np.empty((longest, n_topics), counts.dtype)
+    share = np.empty(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, counts.dtype)[
+        NUMBERS_BETWEEN_ARRAYS : NUMBERS_BETWEEN_ARRAYS + n_topics
+    ]
+    for doc in range(len(offsets) - 1):
+        count, prior, first = counts[doc], alpha[doc], offsets[doc]
+        for number in range(steps):
+            for k in range(n_topics):
+                share[k] = count[k] + prior[k] if number else start[doc, k]
+                count[k] = 0
+            for i in range(first, offsets[doc + 1]):
+                of_word, own, total = beta_t[words[i]], gamma[i - first], np.float32(0)
+                if number:
+                    for k in range(n_topics):
+                        own[k] = max(share[k] - own[k], prior[k]) * of_word[k]
+                        total += own[k]
+                else:
+                    for k in range(n_topics):
+                        own[k] = share[k] * of_word[k]
+                        total += own[k]
+                part = np.float32(1) / (total + _SMALLEST)
+                for k in range(n_topics):
+                    own[k] *= part
+                    count[k] += values[i] * own[k]
+
+
+def _expected_counts_example() -> tuple[Any, ...]:
+    """Return arguments of `_expected_counts_loop` for one document of one token and one topic."""
+    offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), _one_number()
+    return _InferenceArrays(offsets, words, table[0], table, table), table, 2, _one_number()
+
+
+# Topics from counts.
 
 
 def sharpen(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: Tensor | float) -> Tensor:
@@ -232,107 +461,3 @@ def top_word_mask(weights: Tensor, frequency: Tensor) -> Tensor:
     is_top[weights.topk(top_n, dim=0, sorted=False).indices] = True
     is_top[weights.div_(frequency**0.4).topk(top_n, dim=0, sorted=False).indices] = True
     return is_top
-
-
-# The counts of topics in documents, N_dk, for so many documents that an array of all of them would be too large.
-
-DENSE = 1 << 26  # counts: up to 256 MiB, they are an array of 32-bit numbers
-KEPT = 32  # counts that are kept of each document otherwise, besides the mean of the others
-_LARGEST = 65504.0  # 16-bit number
-_AT_ONCE = 1 << 16  # documents
-
-
-class LargestCounts:
-    """An array of counts (D, K) that keeps the largest ones of each document, and the mean of the others.
-
-    Documents of a few hundred words have tokens of a few topics, however many there are. The many small counts are
-    hardly above 0 each, but without them a document would keep to the topics that it has.
-
-    Rows are read and written as those of a tensor: `counts[rows]` is (B, K) float32.
-
-    Args:
-        topics: (D, n) the topics of the kept counts, of a type of whole numbers.
-        values: (D, n + 1) float16, the counts, and the mean of the other counts of the document.
-        n_topics: the number of topics K.
-    """
-
-    def __init__(self, topics: Tensor, values: Tensor, n_topics: int) -> None:
-        self.topics, self.values, self.n_topics = topics, values, n_topics
-
-    @classmethod
-    def zeros(cls, n_docs: int, n_topics: int, device: torch.device) -> LargestCounts:
-        """Return counts that are all 0."""
-        n_kept = min(KEPT, n_topics)
-        number = torch.int16 if n_topics < 1 << 15 else torch.int32
-        return cls(
-            torch.zeros(n_docs, n_kept, dtype=number, device=device),
-            torch.zeros(n_docs, n_kept + 1, dtype=torch.float16, device=device),
-            n_topics,
-        )
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(D, K)."""
-        return len(self), self.n_topics
-
-    def __getitem__(self, rows: Tensor | None) -> Tensor:
-        assert rows is not None  # documents without rows are in no corpus
-        values = self.values[rows].float()  # (B, n + 1)
-        others = values[:, -1:]
-        counts = others.expand(-1, self.n_topics).clone()  # (B, K)
-        return counts.scatter_add_(1, self.topics[rows].long(), values[:, :-1] - others).clamp_min_(0)
-
-    def __setitem__(self, rows: Tensor | None, counts: Tensor) -> None:
-        assert rows is not None
-        places = self.topics.shape[1]
-        values, topics = counts.topk(min(places, self.n_topics), dim=1, sorted=False)
-        n_others = self.n_topics - values.shape[1]
-        rest = (counts.sum(1, keepdim=True) - values.sum(1, keepdim=True)).clamp_min_(0)
-        unused = (0, places - values.shape[1])
-        stored = torch.cat([pad(values, unused), rest / max(1, n_others)], dim=1)  # (B, n + 1)
-        self.values[rows] = stored.clamp_max_(_LARGEST).half()
-        self.topics[rows] = pad(topics.to(self.topics.dtype), unused)
-
-    def select(self, which: Tensor) -> LargestCounts:
-        """Return the counts of some topics (m,), in their order, which replace these. Those of the others are lost."""
-        place = torch.full((self.n_topics,), -1, dtype=self.topics.dtype, device=which.device)
-        place[which] = torch.arange(len(which), dtype=place.dtype, device=which.device)
-        new = LargestCounts(self.topics, self.values, len(which))
-        for start in range(0, len(self), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            topics, values = place[self.topics[part].int()], self.values[part]
-            values[:, :-1] = values[:, :-1].where(topics >= 0, values[:, -1:])  # as much as any other topic has
-            self.topics[part] = topics.clamp_min_(0)
-        return new
-
-
-DocumentCounts: TypeAlias = Tensor | LargestCounts  # (D, K) N_dk
-
-
-def zero_counts(n_docs: int, n_topics: int, device: torch.device) -> DocumentCounts:
-    """Return counts (D, K) that are all 0: a tensor if it is not too large, and `LargestCounts` otherwise."""
-    if n_docs * n_topics > DENSE:
-        return LargestCounts.zeros(n_docs, n_topics, device)
-    return torch.zeros(n_docs, n_topics, device=device)
-
-
-def select(counts: DocumentCounts, which: Tensor) -> DocumentCounts:
-    """Return the counts of some topics (m,), (D, K) -> (D, m)."""
-    return counts.select(which) if isinstance(counts, LargestCounts) else counts[:, which]
-
-
-def tensors_of(counts: DocumentCounts | None) -> dict[str, Tensor]:
-    """Return tensors by name, from which `from_tensors` makes the same counts."""
-    if isinstance(counts, LargestCounts):
-        return {"document_topics": counts.topics, "document_counts": counts.values}
-    return {} if counts is None else {"document_topics": counts}
-
-
-def from_tensors(tensors: Mapping[str, Tensor], n_topics: int) -> DocumentCounts | None:
-    """Return the counts of `tensors_of`, of so many topics."""
-    if "document_counts" in tensors:
-        return LargestCounts(tensors["document_topics"], tensors["document_counts"], n_topics)
-    return tensors.get("document_topics")

@@ -33,7 +33,7 @@ from torch.nn.functional import pad
 
 from ...distributed import current, step
 from ...errors import SettingError
-from ...nn.mean_field import CompiledMeanFieldNetwork
+from ...nn.mean_field import MeanFieldNetwork
 from ...nn.network import EpochOptions, Loss, Player, TopicNetwork
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
 from ...nn.sparse import Batch, mixture_log_likelihood
@@ -45,79 +45,34 @@ from ..base import theta_of
 from ..gsm import GSM, GSMNetwork
 from ..inference import Array
 from ..neural import LARGEST_BATCH
-from ..spare_topics import MAX_SPARE, CoherenceSelector, select_topics
+from ..spare_topics import MAX_SPARE, select_topics
 from ..words import Words
-from .collapsed import RESIZED, SAMPLED, BackgroundDivision, CollapsedCounts
-from .compiled import dirichlet_step, expected_counts, reassign
-from .cvb0 import CountingPass, from_tensors, tensors_of
+from .background import N_SAMPLED, BackgroundDivision, in_random_halves
+from .collapsed import CollapsedCounts
+from .pruning import CoherenceSelector
 from .relocation import Relocation
 from .sampling import SamplingStage, token_starts
-from .sampling import sample_compiled as sample
 
-# The state of the counting and sampling stages that a checkpoint needs besides `state_dict()`.
+logger = logging.getLogger("topicloom")
 
-_COUNTERS = ("n_passes", "passes_done", "batches_done")
-
-
-def run_state(counts: CollapsedCounts) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return what changes in a run of training and is not in `state_dict()`: tensors and JSON values."""
-    tensors = tensors_of(counts.document_topics)
-    values: dict[str, Any] = {name: getattr(counts, name) for name in _COUNTERS}
-    values |= {"started": bool(counts.started), "n_topics": len(counts.alpha), "is_outdated": counts.is_outdated}
-    if counts.word_totals is not None:
-        tensors["word_totals"] = counts.word_totals
-    if counts.divided_alpha is not None:
-        tensors["divided_alpha"] = counts.divided_alpha
-    if counts.sampling is not None:
-        sampled, values["sampling"] = counts.sampling.state()
-        tensors |= sampled
-    if counts.pruning.kept is not None:
-        tensors["kept"] = counts.pruning.kept
-    if counts.current_pass is not None:
-        tensors |= {f"pass.{name}": tensor for name, tensor in counts.current_pass.state().items()}
-    return tensors, values
-
-
-def load_run_state(counts: CollapsedCounts, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-    """Take back what `run_state` returned, and give all buffers the shapes that `state_dict()` had then.
-
-    Args:
-        counts: a new object, prepared by `keep_documents` if the other one was.
-        tensors, values: what `run_state` returned.
-    """
-    counts.word_totals = tensors.get("word_totals")
-    counts.divided_alpha = tensors.get("divided_alpha")
-    counts.document_topics = from_tensors(tensors, values["n_topics"])
-    for name in _COUNTERS:
-        setattr(counts, name, values[name])
-    counts.is_outdated = values.get("is_outdated", False)
-    if counts.sampling is not None:
-        counts.sampling.load_state(tensors, values["sampling"])
-    counts.pruning.kept = tensors.get("kept")
-    for name in RESIZED:
-        buffer = getattr(counts, name)
-        setattr(counts, name, buffer.new_zeros(*buffer.shape[:-1], values["n_topics"]))
-    if values["started"]:
-        counts.seed_counts = counts.pruning.select(pad(counts.seed_counts, (0, counts.pruning.n_spare)))
-    sums = {name.removeprefix("pass."): tensor for name, tensor in tensors.items() if name.startswith("pass.")}
-    if sums:
-        counts.current_pass = CountingPass.from_state(sums)
-    if values["started"] and not counts.has_spare:
-        counts.selector = None
-
-
-# LoomNetwork: the network of a pretrained topic model, whose topics are replaced by counts in the counting stage.
-
-_STREAM_STEPS = 500  # after this many steps of pretraining, a stream enters the counting stage
-_SEED_COUNT = 50.0  # tokens by which a seed word counts in its topic from the start
-_COUNTED_AT_ONCE = 2048  # documents; counts do not depend on the batches, of which each takes some time
-# A batch of the sampling stage has at most so many documents, tokens, and counts of topics in documents (B K), but not
-# fewer documents than one of the counting stage.
-_SAMPLED_AT_ONCE, _SAMPLED_TOKENS, _SAMPLED_COUNTS = 1 << 14, 1 << 19, 1 << 22
-_WATCH_EVERY = 32  # passes from one collapse watch to the next, once all spare topics are removed
-_ENCODER_EVERY = 20  # the encoder is trained at every such batch of a pass; training it more often overfits titles
-_COUNTING_PASSES, _SAMPLING_PASSES = 4, 32  # and at the first batch of the last of so many passes of a stage
-_SEPARATION_STEP = 1.5  # half of that of other models: Loom's other settings were chosen with it
+_PRETRAINING_STEPS_OF_STREAM = 500  # before a stream enters the counting stage
+_SEED_COUNT = 50.0  # tokens that a seed word has in its topic from the start
+# Documents in a batch of the counting stage. Counts do not depend on the size of batches, and few batches take less
+# time.
+_COUNTING_BATCH = 2048
+# Upper bounds of a batch of the sampling stage: documents, tokens, and counts of topics in documents (B K). A batch has
+# at least as many documents as in the counting stage.
+_SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 19, 1 << 22
+_WATCH_INTERVAL = 32  # passes from one collapse watch to the next, once all spare topics are removed
+# In the later stages, the encoder is trained at every twentieth batch of a pass, because more often would overfit
+# titles. In the last of every 4 (32) passes of the counting (sampling) stage, the first batch trains it, too.
+_ENCODER_INTERVAL = 20
+_ENCODER_COUNTING_PASSES, _ENCODER_SAMPLING_PASSES = 4, 32
+_SEPARATION_STEP = 1.5  # half of other models' step; Loom's other settings were chosen with it
+# The learning rate of pretraining grows as documents get shorter than this, up to the factor.
+_LONG_DOCUMENT, _MAX_RATE_FACTOR = 125, 2.5
+# Corpora of more tokens have counts with less noise, so they need fewer passes of sampling, down to this share.
+_SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
 
 
 class LoomNetwork(GSMNetwork):
@@ -150,9 +105,6 @@ class LoomNetwork(GSMNetwork):
             n_background=round(settings.background_topics * n_topics),
             n_spare=n_spare,
             seed_counts=None if seeds is None else (seeds > 0) * _SEED_COUNT,
-            reassign=reassign,
-            expected_counts=expected_counts,
-            dirichlet_step=dirichlet_step,
         )
         self.refine = settings.refine
         self.mean_length = words.mean_length
@@ -205,7 +157,7 @@ class LoomNetwork(GSMNetwork):
         if not self.counting.started:
             return super().bound(batch, generator)
         # The posterior that predicts words best is not the one with the highest bound, above all in titles.
-        mean_field = CompiledMeanFieldNetwork.of(self.beta_t(), self.counting.alpha)
+        mean_field = MeanFieldNetwork.of(self.beta_t(), self.counting.alpha)
         return mean_field.bound(batch, generator)
 
     def epoch_options(self) -> EpochOptions:
@@ -217,7 +169,7 @@ class LoomNetwork(GSMNetwork):
         return EpochOptions(
             min_batch_size=self._min_batch_size,
             divergence_weight=1.0,  # the loss of the later stages is a bound
-            watch_every=_WATCH_EVERY if self._changes_slowly else 1,
+            watch_every=_WATCH_INTERVAL if self._changes_slowly else 1,
             may_end=not counting.has_spare and is_averaged,
             uses_helpers=True,
         )
@@ -228,9 +180,10 @@ class LoomNetwork(GSMNetwork):
         if self.counting.is_stream:
             return 1
         if self.counting.current_sampling is None or self._begins_with_encoder:
-            return _COUNTED_AT_ONCE
-        limits = _SAMPLED_TOKENS / self.mean_length, _SAMPLED_COUNTS / len(self.counting.alpha), _SAMPLED_AT_ONCE
-        return max(_COUNTED_AT_ONCE, int(min(limits)))
+            return _COUNTING_BATCH
+        by_tokens = _SAMPLING_BATCH_TOKENS / self.mean_length
+        by_counts = _SAMPLING_BATCH_COUNTS / len(self.counting.alpha)
+        return max(_COUNTING_BATCH, int(min(by_tokens, by_counts, _SAMPLING_BATCH)))
 
     @property
     def _changes_slowly(self) -> bool:
@@ -272,7 +225,7 @@ class LoomNetwork(GSMNetwork):
     def _trains_encoder(self) -> bool:
         """Whether the encoder is trained at this batch of the counting or sampling stage."""
         n_done = self.counting.batches_done
-        return n_done % _ENCODER_EVERY == 0 and (n_done > 0 or self._begins_with_encoder)
+        return n_done % _ENCODER_INTERVAL == 0 and (n_done > 0 or self._begins_with_encoder)
 
     @property
     def _begins_with_encoder(self) -> bool:
@@ -281,8 +234,8 @@ class LoomNetwork(GSMNetwork):
         if counting.is_stream:
             return True
         if sampling := counting.current_sampling:
-            return (sampling.n_passes - sampling.passes_done) % _SAMPLING_PASSES == 1
-        return (counting.n_passes - counting.passes_done) % _COUNTING_PASSES == 1
+            return (sampling.n_passes - sampling.passes_done) % _ENCODER_SAMPLING_PASSES == 1
+        return (counting.n_passes - counting.passes_done) % _ENCODER_COUNTING_PASSES == 1
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         if self.training:
@@ -297,7 +250,7 @@ class LoomNetwork(GSMNetwork):
         if self.counting.started:
             n_batches = self.counting.batches_done
             self.counting.end_pass()
-            if self._begins_with_encoder or n_batches > _ENCODER_EVERY:
+            if self._begins_with_encoder or n_batches > _ENCODER_INTERVAL:
                 self.counting.topics()  # which the next pass reads, perhaps several times
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -305,7 +258,7 @@ class LoomNetwork(GSMNetwork):
             return {"concentration": float(self.counting.alpha.sum())}
         changes = super().adapt(row)
         if self.counting.is_stream:
-            is_pretrained = bool(self.steps >= _STREAM_STEPS)
+            is_pretrained = bool(self.steps >= _PRETRAINING_STEPS_OF_STREAM)
         else:
             is_pretrained = row["epoch"] >= self.pretrain_epochs and self.count_epochs > 0
         if is_pretrained:
@@ -314,29 +267,31 @@ class LoomNetwork(GSMNetwork):
         return changes
 
     def end_training(self, documents: Iterable[Batch]) -> None:
-        """Divide what all documents have of the background topics among all topics."""
+        """Divide what all documents have of the background topics among all topics, unless that was done already."""
         counting = self.counting
         if not counting.started or counting.is_stream or counting.has_spare or not counting.background.any():
             return
         if counting.divided_alpha is not None and counting.divided_alpha.equal(counting.alpha):
-            return  # it was done already, and counts have not changed since
+            return
         assert isinstance(documents, BatchReader)
-        BackgroundDivision(self, documents.sample_of_all(SAMPLED)).divide()
+        factors = self.background_division(documents.sample_of_all(N_SAMPLED)).divide()
+        if factors is not None:
+            kept = counting.pruning.kept
+            self.shares.logits[slice(None) if kept is None else kept] += factors.log()
         counting.divided_alpha = counting.alpha.clone()
 
+    def background_division(self, documents: Batch) -> BackgroundDivision:
+        """Return the division of background topics that a sample of the training documents decides."""
+        given, scored = in_random_halves(documents.counts)
+        theta = self.posterior(documents).point()
+        encoded = self.code(replace(documents, counts=given)).point()
+        return BackgroundDivision(self.counting, given, scored, theta=theta, encoded=encoded, refine=self.refine)
+
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        return run_state(self.counting)
+        return self.counting.run_state()
 
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        load_run_state(self.counting, tensors, values)
-
-
-logger = logging.getLogger("topicloom")
-
-# A step of pretraining learns less from short documents, so that it is larger: up to so many times as large. Corpora of
-# more tokens than a small one need fewer passes of sampling, as their counts have less noise.
-_LONG_DOCUMENT, _LARGEST_STEP = 125, 2.5
-_SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
+        self.counting.load_run_state(tensors, values)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -437,7 +392,7 @@ class Loom(VariationalTopicModel):
 
     def training_plan(self) -> TrainingPlan:
         of_length = math.sqrt(_LONG_DOCUMENT / max(self.word_statistics().mean_length, 1.0))
-        factor = self._step_of_batch() * min(max(of_length, 1.0), _LARGEST_STEP)
+        factor = self._step_of_batch() * min(max(of_length, 1.0), _MAX_RATE_FACTOR)
         return replace(super().training_plan(), rate_factor=factor)
 
     def stream_plan(self, epochs: int) -> TrainingPlan:
@@ -480,7 +435,7 @@ class Loom(VariationalTopicModel):
         sampling = None
         if network.sample_epochs:
             starts = token_starts(reader.counts).to(network.counting.alpha.device)
-            sampling = SamplingStage(network.sample_epochs, starts, count_power=self.count_power, sample=sample)
+            sampling = SamplingStage(network.sample_epochs, starts, count_power=self.count_power)
         n_docs = reader.counts.shape[0]
         relocation = Relocation(reader) if sampling else None
         network.counting.keep_documents(n_docs, tokens, network.count_epochs, selector, sampling, relocation)

@@ -20,8 +20,7 @@ from ...nn.execution import run_jobs
 from ...nn.posteriors import kl_dirichlet
 from ...nn.sparse import TINY, Batch, SparseCounts, members_of, rows_at_once
 from ...training.batches import BatchReader
-from .compiled import expected_counts
-from .cvb0 import MAX_ALPHA, CountedTopics
+from .cvb0 import MAX_ALPHA, CountedTopics, expected_counts
 from .sampling import Assignments, SamplingStage
 
 _ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are taken to be different

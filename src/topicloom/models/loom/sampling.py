@@ -1,17 +1,23 @@
-"""Sampling of topics of tokens, with which Loom's counting ends.
+"""The sampling stage of Loom, in which the topic of each token is drawn.
 
 A collapsed Gibbs sampler (Griffiths & Steyvers 2004) draws the topic of one token after the other, given the topics of
 all others. Here, the counts of words are those of the last pass, as in distributed samplers (Newman, Asuncion, Smyth &
 Welling 2009, "Distributed Algorithms for Topic Models"), and the tokens of a document are drawn in four groups: the
 tokens of a group are drawn at the same time. What is drawn does not depend on the order of the documents, on the number
 of threads, or on which process has which documents.
+
+`sample` has two forms, which draw with the same probabilities, but not the same topics. The plain form consists of
+PyTorch operations and runs on every device. The compiled form is a loop over tokens, which numba (the extra `fast`)
+compiles for the CPU. It draws as SparseLDA does (Yao, Mimno & McCallum 2009, "Efficient Methods for Topic Model
+Inference on Streaming Document Collections"): the probability of a topic has a part from the counts of the document, of
+which few are not 0, and a part from alpha, whose sum over the topics is the same for all tokens of a word in a pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,33 +25,105 @@ from scipy import sparse
 from torch import Tensor
 
 from ...distributed import step
-from ...nn.execution import compiled
+from ...nn.execution import arrays_of, compiled
 from ...nn.sparse import Batch, SparseCounts, document_pieces, members_of, rows_at_once
 from ...text.strings import release
-from .compiled import in_halves
-from .cvb0 import SMALLEST, CountedTopics, DocumentCounts
+from .cvb0 import SMALLEST, Array, CountedTopics, in_halves
 
-GROUPS = 4  # if all tokens of a document were drawn at once, its topics would be less certain, and alpha higher
-MOST_TOKENS = 64  # a word that occurs more often in a document is drawn this many times, with a higher weight
-_PIECE = 1 << 20  # non-zeros that are read at once
-GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of SplitMix64
+N_GROUPS = 4  # if all tokens of a document were drawn at once, its topics would be less certain, and alpha higher
+MAX_TOKENS = 64  # a word that occurs more often in a document is drawn this many times, with a higher weight
+_NON_ZEROS_AT_ONCE = 1 << 20  # in `token_starts`
+# The state of SplitMix64 grows by the first number from one draw to the next; the others mix its bits.
+_INCREMENT, _MULTIPLIER_1, _MULTIPLIER_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_TOPICS_AT_ONCE = 32  # in the search for a topic that the document does not have
+# The halves of a batch are sampled in parallel, each in a table (V, K) of its own. If the table has more elements than
+# this for each token, the second table costs more time than the second thread saves.
+_MOST_COUNTS = 8
 
 
-def tokens_of(values: Tensor) -> Tensor:
-    """Return how many tokens each non-zero stands for, (N,) int64; a fraction of a token is one, too."""
-    return values.ceil().clamp(1, MOST_TOKENS).long()
+class SamplingStage:
+    """The passes in which the topics of tokens are drawn, with these topics and the mean of the counts.
 
+    Args:
+        n_passes: the number of passes that are planned; the counts of the later half are averaged.
+        starts: (D + 1,) where the tokens of each document start, as `token_starts` returns it.
+        count_power: a word that occurs x times in a document counts x ** count_power times.
+    """
 
-def token_starts(counts: sparse.csr_array) -> Tensor:
-    """Return where the tokens of each document start among those of all documents, (D + 1,) int64."""
-    sums = np.zeros(counts.shape[0] + 1, np.int64)
-    for first, last in document_pieces(counts.indptr, _PIECE):
-        start, end = counts.indptr[first], counts.indptr[last]
-        tokens = np.clip(np.ceil(counts.data[start:end]), 1, MOST_TOKENS).astype(np.int64)
-        upto = np.concatenate([[0], tokens.cumsum()])[counts.indptr[first : last + 1] - start]
-        sums[first + 1 : last + 1] = sums[first] + upto[1:]
-        release(counts.data)
-    return torch.from_numpy(sums)
+    mean_counts: Tensor | None  # (V, K) the mean of N_vk over the passes that are averaged
+
+    def __init__(self, n_passes: int, starts: Tensor, *, count_power: float) -> None:
+        self.n_passes, self.count_power = n_passes, count_power
+        self.starts, self.passes_done, self.mean_counts = starts, 0, None
+        self.assignments: Assignments | None = None
+        self._last: tuple[SparseCounts, Tensor, Tensor] | None = None  # the last batch and its tokens
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """Return what changes in these passes: tensors and JSON values."""
+        tensors = {} if self.assignments is None else {"assignments": self.assignments.topics}
+        tensors |= {} if self.mean_counts is None else {"mean_counts": self.mean_counts}
+        return tensors, {"passes_done": self.passes_done}
+
+    def load_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Take back what `state` returned."""
+        if "assignments" in tensors:
+            self.assignments = Assignments(self.starts, tensors["assignments"])
+        self.mean_counts = tensors.get("mean_counts")
+        self.passes_done = values["passes_done"]
+
+    def draw(
+        self,
+        batch: Batch,
+        doc_topics: Tensor | None,
+        topics: CountedTopics,
+        alpha: Tensor,
+        word_topics: Tensor,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Draw the topics of the tokens of a batch, and return the counts of its documents, (B, K).
+
+        Args:
+            batch: the documents.
+            doc_topics: (B, K) N_dk in the first pass, and None in later ones.
+            topics: the topics of the last pass.
+            alpha: (K,) Dirichlet parameter of theta.
+            word_topics: (V, K), to which the tokens of the batch are added in place.
+            generator: draws the seed of each document.
+        """
+        assert batch.rows is not None
+        if self.assignments is None:
+            self.assignments = Assignments.empty(self.starts, len(alpha))
+
+        def seeds(n: int) -> Tensor:
+            return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
+
+        drawn = step().drawn(seeds, batch.n_docs)[:, 0].to(batch.device)
+        draws = Draws(*self._tokens(batch.counts), drawn, self.starts[batch.rows])
+        assigned = self.assignments.topics
+        if self.passes_done:
+            return sample(batch.counts, draws, assigned, topics, alpha, word_topics)
+        assert doc_topics is not None
+        return sample_first(batch.counts, draws, doc_topics, assigned, topics, alpha, word_topics)
+
+    def _tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
+        """Return what `tokens` returns. A small corpus has the same batch in every pass, whose tokens are kept."""
+        if self._last is None or self._last[0] is not counts:
+            self._last = (counts, *self.tokens(counts))
+        return self._last[1:]
+
+    def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
+        """Return the number of tokens of each non-zero and the weight of each of these tokens, (N,) each."""
+        tokens = tokens_of(counts.values)
+        return tokens, counts.values**self.count_power / tokens
+
+    def end_pass(self, word_topics: Tensor) -> None:
+        """Add a pass that has counted N_vk (V, K) to the mean, if it belongs to the later half."""
+        self.passes_done += 1
+        n_averaged = self.passes_done - self.n_passes // 2
+        if n_averaged > 0:
+            if self.mean_counts is None:
+                self.mean_counts = word_topics.clone()
+            self.mean_counts.lerp_(word_topics, 1 / n_averaged)
 
 
 class Assignments:
@@ -53,7 +131,7 @@ class Assignments:
 
     Args:
         starts: (D + 1,) int64, where the tokens of each document start.
-        topics: the topic of each token, a type of whole numbers.
+        topics: (T,) the topic of each token, of an integer type.
     """
 
     def __init__(self, starts: Tensor, topics: Tensor) -> None:
@@ -66,18 +144,35 @@ class Assignments:
         return cls(starts, torch.zeros(int(starts[-1]), dtype=dtype, device=starts.device))
 
     def places(self, rows: Tensor) -> Tensor:
-        """Return where the tokens of some documents (B,) are, one document after the other, (T,) int64."""
+        """Return the positions of the tokens of some documents (B,), one document after the other, (T,) int64."""
         return members_of(self.starts[rows], self.starts[rows + 1] - self.starts[rows])
+
+
+def token_starts(counts: sparse.csr_array) -> Tensor:
+    """Return where the tokens of each document start among those of all documents, (D + 1,) int64."""
+    sums = np.zeros(counts.shape[0] + 1, np.int64)
+    for first, last in document_pieces(counts.indptr, _NON_ZEROS_AT_ONCE):
+        start, end = counts.indptr[first], counts.indptr[last]
+        tokens = np.clip(np.ceil(counts.data[start:end]), 1, MAX_TOKENS).astype(np.int64)
+        upto = np.concatenate([[0], tokens.cumsum()])[counts.indptr[first : last + 1] - start]
+        sums[first + 1 : last + 1] = sums[first] + upto[1:]
+        release(counts.data)
+    return torch.from_numpy(sums)
+
+
+def tokens_of(values: Tensor) -> Tensor:
+    """Return the number of tokens of each non-zero, (N,) int64. A fraction of a token counts as one."""
+    return values.ceil().clamp(1, MAX_TOKENS).long()
 
 
 @dataclass(frozen=True)
 class Draws:
-    """What is drawn for a batch of B documents.
+    """The tokens of a batch of B documents, and the seeds with which their topics are drawn.
 
     Attributes:
-        tokens: (N,) int64, the tokens of each non-zero.
-        weights: (N,) how much each of these tokens counts.
-        seeds: (B,) int64, with which the random numbers of each document begin.
+        tokens: (N,) int64, the number of tokens of each non-zero.
+        weights: (N,) the weight of each of these tokens.
+        seeds: (B,) int64, the seed of each document.
         starts: (B,) int64, where the tokens of each document start among those of all documents.
     """
 
@@ -87,25 +182,119 @@ class Draws:
     starts: Tensor
 
 
-def uniform(seeds: Tensor, positions: Tensor) -> Tensor:
-    """Return random numbers from 0 to 1 for the tokens at these positions of documents with these seeds: (T,) float32.
+def sample_first(
+    counts: SparseCounts,
+    draws: Draws,
+    doc_topics: Tensor,
+    assigned: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+) -> Tensor:
+    """Draw the topic of each token in the first pass, given expected counts.
 
-    They are computed by SplitMix64 (Steele, Lea & Flood 2014, "Fast Splittable Pseudorandom Number Generators").
+    Nothing is excluded from these counts, because no topics of tokens have been drawn yet.
+
+    Args:
+        counts: a batch of B documents.
+        draws: the tokens of the batch.
+        doc_topics: (B, K) N_dk.
+        assigned: (T,) the topics of the tokens of all documents. Those of the batch are replaced in place.
+        topics: the topics of the last pass.
+        alpha: (K,) Dirichlet parameter of theta.
+        word_topics: (V, K), to which the tokens of the batch are added in place.
+
+    Returns:
+        the new counts of the documents, (B, K).
     """
-    x = seeds + (positions + 1) * _signed(GOLDEN)
-    x = (x ^ _shifted(x, 30)) * _signed(MIX_1)
-    x = (x ^ _shifted(x, 27)) * _signed(MIX_2)
-    x = x ^ _shifted(x, 31)
-    return _shifted(x, 40).float() * 2.0**-24
+    tokens = _Tokens.of(counts, draws)
+    found, new, shares = torch.empty_like(tokens.words), torch.zeros_like(doc_topics), doc_topics + alpha  # (B, K)
+    for some in torch.arange(len(found), device=found.device).split(rows_at_once(len(alpha), alpha.device)):
+        theta = shares.index_select(0, tokens.docs[some])  # (n, K)
+        found[some] = _draw(theta.mul_(topics.beta_t.index_select(0, tokens.words[some])), tokens.random[some])
+        tokens.add(some, found[some], new, word_topics)
+    assigned[tokens.places] = found.to(assigned)
+    return new
 
 
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
+def sample(
+    counts: SparseCounts,
+    draws: Draws,
+    assigned: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+) -> Tensor:
+    """Draw the topic of each token given the topics of the others.
+
+    The probability of topic k is proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta). N_dk and N_vk do not
+    contain the token; N_k, which is large, does. N_vk and N_k are those of the last pass.
+
+    Args:
+        counts: a batch of B documents.
+        draws: the tokens of the batch.
+        assigned: (T,) the topics of the tokens of all documents in the last pass, of any integer type. Those of the
+            batch are replaced in place.
+        topics: the topics of the last pass.
+        alpha: (K,) Dirichlet parameter of theta.
+        word_topics: (V, K), to which the tokens of the batch are added in place.
+
+    Returns:
+        the new counts of the documents, (B, K).
+    """
+    loop = compiled(_sample_loop, _sample_example) if alpha.device.type == "cpu" else None
+    if loop is None or not word_topics.is_contiguous():
+        return sample_plain(counts, draws, assigned, topics, alpha, word_topics)
+    new = alpha.new_zeros(counts.n_docs, len(alpha))
+    of_topics = topics.beta_t, 1 / topics.sizes, topics.smallest, alpha, topics.beta_t @ alpha
+    tables = _SamplerTopicArrays(*arrays_of(*of_topics))
+
+    def draw(first: int, last: int, of_words: Tensor) -> None:
+        of_tokens = counts.indices, draws.tokens, draws.weights
+        parts = counts.offsets[first : last + 1], *of_tokens, draws.seeds[first:last], draws.starts[first:last]
+        out = _SampleArrays(assigned.numpy(), new[first:last].numpy(), of_words.numpy())
+        loop(_TokenArrays(*arrays_of(*parts)), tables, out)
+
+    n_tokens = int(draws.tokens.sum())
+    in_halves(draw, counts, word_topics, are_worth_it=word_topics.numel() <= _MOST_COUNTS * n_tokens)
+    return new
 
 
-def _shifted(x: Tensor, bits: int) -> Tensor:
-    """Return x >> bits of numbers without a sign."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
+def sample_plain(
+    counts: SparseCounts,
+    draws: Draws,
+    assigned: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+) -> Tensor:
+    """Return what `sample` returns, by PyTorch operations."""
+    tokens, sizes = _Tokens.of(counts, draws), 1 / topics.sizes
+    previous = assigned[tokens.places].long()  # (T,)
+    found, new = torch.empty_like(previous), alpha.new_zeros(counts.n_docs, len(alpha))
+    shares = alpha.repeat(counts.n_docs, 1)  # (B, K) N_dk + alpha_k
+    shares.index_put_((tokens.docs, previous), tokens.weights, accumulate=True)
+    for number in range(N_GROUPS):
+        group = (tokens.positions % N_GROUPS == number).nonzero()[:, 0]
+        for some in group.split(rows_at_once(len(alpha), alpha.device)):
+            word, old, weight = tokens.words[some], previous[some, None], tokens.weights[some, None]  # (n,), (n, 1)
+            theta, beta = shares.index_select(0, tokens.docs[some]), topics.beta_t.index_select(0, word)  # (n, K)
+            theta.scatter_add_(1, old, -weight).clamp_min_(SMALLEST)
+            own = beta.gather(1, old) - weight * sizes[old]
+            beta.scatter_(1, old, torch.maximum(own, topics.smallest[old]))
+            found[some] = _draw(theta.mul_(beta), tokens.random[some])
+            tokens.add(some, found[some], new, word_topics)
+        docs, weights = tokens.docs[group], tokens.weights[group]
+        shares.index_put_((docs, previous[group]), -weights, accumulate=True)
+        shares.index_put_((docs, found[group]), weights, accumulate=True)
+    assigned[tokens.places] = found.to(assigned)
+    return new
+
+
+def _draw(weights: Tensor, random: Tensor) -> Tensor:
+    """Return a topic for each row of `weights` (n, K), in proportion to them, by random numbers (n,)."""
+    upto = weights.cumsum(1)
+    return torch.searchsorted(upto, (random * upto[:, -1])[:, None], right=True)[:, 0].clamp_max_(weights.shape[1] - 1)
 
 
 @dataclass(frozen=True)
@@ -137,255 +326,65 @@ class _Tokens:
         word_topics.index_put_((self.words[which], found), weights, accumulate=True)
 
 
-def sample_first(
-    counts: SparseCounts,
-    draws: Draws,
-    doc_topics: Tensor,
-    assigned: Tensor,
-    topics: CountedTopics,
-    alpha: Tensor,
-    word_topics: Tensor,
-) -> Tensor:
-    """Draw the topic of each token given expected counts, which contain no topics of tokens that could be excluded.
+def uniform(seeds: Tensor, positions: Tensor) -> Tensor:
+    """Return a random number from 0 to 1 for each token, (T,) float32.
+
+    The numbers are those of SplitMix64 (Steele, Lea & Flood 2014, "Fast Splittable Pseudorandom Number Generators").
 
     Args:
-        doc_topics: (B, K) N_dk.
-        counts, draws, assigned, topics, alpha, word_topics: as in `sample`.
-
-    Returns:
-        as `sample`.
+        seeds: (T,) the seed of the token's document.
+        positions: (T,) the position of the token in its document.
     """
-    tokens = _Tokens.of(counts, draws)
-    found, new, shares = torch.empty_like(tokens.words), torch.zeros_like(doc_topics), doc_topics + alpha  # (B, K)
-    for some in torch.arange(len(found), device=found.device).split(rows_at_once(len(alpha), alpha.device)):
-        theta = shares.index_select(0, tokens.docs[some])  # (n, K)
-        found[some] = _draw(theta.mul_(topics.beta_t.index_select(0, tokens.words[some])), tokens.random[some])
-        tokens.add(some, found[some], new, word_topics)
-    assigned[tokens.places] = found.to(assigned)
-    return new
+    x = seeds + (positions + 1) * _signed(_INCREMENT)
+    x = (x ^ _shifted(x, 30)) * _signed(_MULTIPLIER_1)
+    x = (x ^ _shifted(x, 27)) * _signed(_MULTIPLIER_2)
+    x = x ^ _shifted(x, 31)
+    return _shifted(x, 40).float() * 2.0**-24
 
 
-def sample(
-    counts: SparseCounts,
-    draws: Draws,
-    assigned: Tensor,
-    topics: CountedTopics,
-    alpha: Tensor,
-    word_topics: Tensor,
-) -> Tensor:
-    """Draw the topic of each token given the topics of the others.
-
-    The probability of topic k is proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta). N_dk and N_vk do not
-    contain the token; N_k, which is large, does. N_vk and N_k are those of the last pass.
-
-    Args:
-        counts: a batch of B documents.
-        draws: the tokens of the batch.
-        assigned: the topics of the tokens of all documents in the last pass, whole numbers of any type. Those of the
-            batch are replaced in place.
-        topics: the topics of the last pass.
-        alpha: (K,) Dirichlet parameter of theta.
-        word_topics: (V, K), to which the tokens of the batch are added in place.
-
-    Returns:
-        the new counts of the documents, (B, K).
-    """
-    tokens, sizes = _Tokens.of(counts, draws), 1 / topics.sizes
-    previous = assigned[tokens.places].long()  # (T,)
-    found, new = torch.empty_like(previous), alpha.new_zeros(counts.n_docs, len(alpha))
-    shares = alpha.repeat(counts.n_docs, 1)  # (B, K) N_dk + alpha_k
-    shares.index_put_((tokens.docs, previous), tokens.weights, accumulate=True)
-    for number in range(GROUPS):
-        group = (tokens.positions % GROUPS == number).nonzero()[:, 0]
-        for some in group.split(rows_at_once(len(alpha), alpha.device)):
-            word, old, weight = tokens.words[some], previous[some, None], tokens.weights[some, None]  # (n,), (n, 1)
-            theta, beta = shares.index_select(0, tokens.docs[some]), topics.beta_t.index_select(0, word)  # (n, K)
-            theta.scatter_add_(1, old, -weight).clamp_min_(SMALLEST)
-            own = beta.gather(1, old) - weight * sizes[old]
-            beta.scatter_(1, old, torch.maximum(own, topics.smallest[old]))
-            found[some] = _draw(theta.mul_(beta), tokens.random[some])
-            tokens.add(some, found[some], new, word_topics)
-        docs, weights = tokens.docs[group], tokens.weights[group]
-        shares.index_put_((docs, previous[group]), -weights, accumulate=True)
-        shares.index_put_((docs, found[group]), weights, accumulate=True)
-    assigned[tokens.places] = found.to(assigned)
-    return new
+def _signed(number: int) -> int:
+    """Return the signed 64-bit number that has the bits of an unsigned one."""
+    return number - (1 << 64) if number >> 63 else number
 
 
-def _draw(weights: Tensor, random: Tensor) -> Tensor:
-    """Return a topic for each row of `weights` (n, K), in proportion to them, by random numbers (n,)."""
-    upto = weights.cumsum(1)
-    return torch.searchsorted(upto, (random * upto[:, -1])[:, None], right=True)[:, 0].clamp_max_(weights.shape[1] - 1)
+def _shifted(x: Tensor, bits: int) -> Tensor:
+    """Return x >> bits of unsigned numbers, whose bits those of x are."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
-    """Return eta after a step of Minka's fixed point for the symmetric Dirichlet parameter of the topics.
+class _TokenArrays(NamedTuple):
+    """A batch of B documents whose tokens are drawn."""
 
-    Args:
-        word_topics: (V, K) counts.
-        eta: (), the parameter so far.
-    """
-    n_words, n_topics = word_topics.shape
-    start, counts = eta.double(), word_topics[word_topics > 0]  # (), (n,); most counts are 0 and add nothing
-    rises = torch.digamma(counts + eta).sum(dtype=torch.float64) - len(counts) * torch.digamma(start)
-    total = n_words * start
-    sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(total)
-    factor = rises / (n_words * sizes)  # ()
-    return torch.where(factor.isfinite(), (start * factor).clamp(1e-6, 1.0), start).to(eta.dtype)
+    offsets: Array  # (B + 1,) where the non-zeros of each document start
+    words: Array  # (N,)
+    tokens: Array  # (N,) the number of tokens of each non-zero
+    weights: Array  # (N,) the weight of each of these tokens
+    seeds: Array  # (B,)
+    starts: Array  # (B,) where the tokens of each document start among those of all documents
 
 
-class SamplingStage:
-    """The passes in which the topics of tokens are drawn: these topics, and the mean of the counts.
+class _SamplerTopicArrays(NamedTuple):
+    """The topics from which tokens are drawn."""
 
-    Args:
-        n_passes: the number of passes that are planned; the counts of the later half are averaged.
-        starts: (D + 1,) where the tokens of each document start, as `token_starts` returns it.
-        count_power: a word that occurs x times in a document counts x ** count_power times.
-        sample: the function of this name, or one that draws with the same probabilities.
-    """
-
-    mean_counts: Tensor | None  # (V, K) the mean of N_vk over the passes that are averaged
-
-    def __init__(
-        self,
-        n_passes: int,
-        starts: Tensor,
-        *,
-        count_power: float,
-        sample: Callable[..., Tensor] = sample,
-    ) -> None:
-        self.n_passes, self.count_power, self.sample = n_passes, count_power, sample
-        self.starts, self.passes_done, self.mean_counts = starts, 0, None
-        self.assignments: Assignments | None = None
-        self._last: tuple[SparseCounts, Tensor, Tensor] | None = None  # the last batch of `_tokens`
-
-    def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
-        """Return what changes in these passes: tensors and JSON values."""
-        tensors = {} if self.assignments is None else {"assignments": self.assignments.topics}
-        tensors |= {} if self.mean_counts is None else {"mean_counts": self.mean_counts}
-        return tensors, {"passes_done": self.passes_done}
-
-    def load_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Take back what `state` returned."""
-        if "assignments" in tensors:
-            self.assignments = Assignments(self.starts, tensors["assignments"])
-        self.mean_counts = tensors.get("mean_counts")
-        self.passes_done = values["passes_done"]
-
-    def draw(
-        self,
-        batch: Batch,
-        doc_topics: DocumentCounts | None,
-        topics: CountedTopics,
-        alpha: Tensor,
-        word_topics: Tensor,
-        generator: torch.Generator,
-    ) -> Tensor:
-        """Draw the topics of the tokens of a batch, and return the counts of its documents, (B, K).
-
-        Args:
-            batch: the documents.
-            doc_topics: (D, K) the counts of all documents, from which the first pass starts.
-            topics: the topics of the last pass.
-            alpha: (K,) Dirichlet parameter of theta.
-            word_topics: (V, K), to which the tokens of the batch are added in place.
-            generator: draws the seed of each document.
-        """
-        assert batch.rows is not None
-        assert doc_topics is not None
-        if self.assignments is None:
-            self.assignments = Assignments.empty(self.starts, len(alpha))
-
-        def seeds(n: int) -> Tensor:
-            return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
-
-        drawn = step().drawn(seeds, batch.n_docs)[:, 0].to(batch.device)
-        draws = Draws(*self._tokens(batch.counts), drawn, self.starts[batch.rows])
-        assigned = self.assignments.topics
-        if self.passes_done:
-            return self.sample(batch.counts, draws, assigned, topics, alpha, word_topics)
-        return sample_first(batch.counts, draws, doc_topics[batch.rows], assigned, topics, alpha, word_topics)
-
-    def _tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
-        """Return what `tokens` returns. On a small corpus, the same batch comes in every pass, so that it is kept."""
-        if self._last is None or self._last[0] is not counts:
-            self._last = (counts, *self.tokens(counts))
-        return self._last[1:]
-
-    def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
-        """Return the tokens of each non-zero, and how much each of these tokens counts, (N,) each."""
-        tokens = tokens_of(counts.values)
-        return tokens, counts.values**self.count_power / tokens
-
-    def end_pass(self, word_topics: Tensor) -> None:
-        """Add a pass that has counted N_vk (V, K) to the mean, if it belongs to the later half."""
-        self.passes_done += 1
-        n_averaged = self.passes_done - self.n_passes // 2
-        if n_averaged > 0:
-            if self.mean_counts is None:
-                self.mean_counts = word_topics.clone()
-            self.mean_counts.lerp_(word_topics, 1 / n_averaged)
+    beta_t: Array  # (V, K)
+    per_size: Array  # (K,) 1 / (N_k + V eta)
+    smallest: Array  # (K,) eta / (N_k + V eta)
+    alpha: Array  # (K,)
+    of_alpha: Array  # (V,) sum_k alpha_k beta_kv
 
 
-# `sampling.sample` as a loop over tokens that numba compiles for the CPU, if it is installed (the extra `fast`).
+class _SampleArrays(NamedTuple):
+    """The topics of tokens, which are replaced, and the counts to which tokens are added."""
 
-Array = np.ndarray[Any, Any]
-_BLOCK = 32  # topics
-# A batch is sampled in two halves unless the table of words and topics has more elements than this for each token: then
-# a second table takes longer than a second thread saves.
-_FEW_COUNTS = 8
-_GROUPS, _GOLDEN, _MIX_1, _MIX_2 = GROUPS, GOLDEN, MIX_1, MIX_2
+    found: Array  # (T,)
+    of_docs: Array  # (B, K)
+    of_words: Array  # (V, K)
 
 
-def sample_compiled(
-    counts: SparseCounts,
-    draws: Draws,
-    assigned: Tensor,
-    topics: CountedTopics,
-    alpha: Tensor,
-    word_topics: Tensor,
-) -> Tensor:
-    """`sampling.sample` with other random draws: compiled where possible, and otherwise that function itself.
-
-    As in SparseLDA (Yao, Mimno & McCallum 2009, "Efficient Methods for Topic Model Inference on Streaming Document
-    Collections"), the probabilities are those of the document's counts, of which few are not 0, and those of alpha,
-    whose sum over the topics is the same for all tokens of a word in a pass.
-    """
-    loop = compiled(_sample, _one_token) if alpha.device.type == "cpu" else None
-    if loop is None or not word_topics.is_contiguous():
-        return sample(counts, draws, assigned, topics, alpha, word_topics)
-    new = alpha.new_zeros(counts.n_docs, len(alpha))
-    of_tokens = [each.numpy() for each in (counts.indices, draws.tokens, draws.weights)]
-    of_topics = topics.beta_t, 1 / topics.sizes, topics.smallest, alpha, topics.beta_t @ alpha
-    tables = [each.contiguous().numpy() for each in of_topics]
-
-    def draw(first: int, last: int, of_words: Tensor) -> None:
-        offsets, of_docs = counts.offsets[first : last + 1], (draws.seeds[first:last], draws.starts[first:last])
-        changed = assigned, new[first:last], of_words
-        loop(offsets.numpy(), *of_tokens, *(each.numpy() for each in of_docs), *tables, *(e.numpy() for e in changed))
-
-    n_tokens = int(draws.tokens.sum())
-    in_halves(draw, counts, word_topics, are_worth_it=word_topics.numel() <= _FEW_COUNTS * n_tokens)
-    return new
-
-
-def _sample(
-    offsets: Array,
-    words: Array,
-    tokens: Array,
-    weights: Array,
-    seeds: Array,
-    starts: Array,
-    beta_t: Array,
-    per_size: Array,
-    smallest: Array,
-    alpha: Array,
-    of_alpha: Array,
-    found: Array,
-    of_docs: Array,
-    of_words: Array,
-) -> None:
-    """Replace the topics of tokens in `found`, and add the new counts to of_docs (B, K) and of_words (V, K)."""
+def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _SampleArrays) -> None:
+    offsets, words, tokens, weights, seeds, starts = documents
+    beta_t, per_size, smallest, alpha, of_alpha = topics
+    found, of_docs, of_words = out
     n_topics, most, token = of_docs.shape[1], 0, 0
     for doc in range(len(offsets) - 1):
         before = token
@@ -407,8 +406,8 @@ def _sample(
                 if not is_used[topic]:
                     is_used[topic], used[n_used] = True, topic
                     n_used += 1
-        for group in range(_GROUPS):
-            for n in range(group, n_tokens, _GROUPS):
+        for group in range(N_GROUPS):
+            for n in range(group, n_tokens, N_GROUPS):
                 word, weight, old = word_of[n], weight_of[n], found[start + n]
                 beta, own = beta_t[word], beta_t[word, old]
                 less = max(own - weight * per_size[old], smallest[old])  # without the token itself
@@ -419,9 +418,9 @@ def _sample(
                     of_used += share[used[j]] * beta[used[j]]
                     parts[j] = of_used
                 share[old] = own_share
-                x = np.uint64(seeds[doc]) + np.uint64(n + 1) * np.uint64(_GOLDEN)
-                x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
-                x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
+                x = np.uint64(seeds[doc]) + np.uint64(n + 1) * np.uint64(_INCREMENT)
+                x = (x ^ (x >> np.uint64(30))) * np.uint64(_MULTIPLIER_1)
+                x = (x ^ (x >> np.uint64(27))) * np.uint64(_MULTIPLIER_2)
                 x = x ^ (x >> np.uint64(31))
                 rest = np.float32(x >> np.uint64(40)) * np.float32(2.0**-24) * (of_used + of_others)
                 if rest < of_used:
@@ -433,7 +432,7 @@ def _sample(
                     rest -= of_used
                     topic = first = 0
                     while True:  # a block of topics after the other
-                        last = min(first + _BLOCK, n_topics)
+                        last = min(first + _TOPICS_AT_ONCE, n_topics)
                         part = np.float32(0)
                         for k in range(first, last):
                             part += alpha[k] * beta[k]
@@ -450,7 +449,7 @@ def _sample(
                 drawn[n] = topic
                 of_doc[topic] += weight
                 of_words[word, topic] += weight
-            for n in range(group, n_tokens, _GROUPS):  # which have been drawn at the same time
+            for n in range(group, n_tokens, N_GROUPS):  # which have been drawn at the same time
                 old, topic = found[start + n], drawn[n]
                 found[start + n] = topic
                 share[old] -= weight_of[n]
@@ -462,8 +461,9 @@ def _sample(
             share[used[j]], is_used[used[j]] = 0, False
 
 
-def _one_token() -> tuple[Any, ...]:
-    """Return arguments of `_sample` for one document of one token and one topic."""
+def _sample_example() -> tuple[Any, ...]:
+    """Return arguments of `_sample_loop` for one document of one token and one topic."""
     offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
-    inputs = offsets, words, words + 1, table[0], words, words, table, table[0], table[0], table[0], table[0]
-    return *inputs, np.zeros(1, np.uint8), table.copy(), table.copy()
+    documents = _TokenArrays(offsets, words, words + 1, table[0], words, words)
+    topics = _SamplerTopicArrays(table, table[0], table[0], table[0], table[0])
+    return documents, topics, _SampleArrays(np.zeros(1, np.uint8), table.copy(), table.copy())
