@@ -33,11 +33,10 @@ from scipy import sparse
 import shared
 import topicloom as tl
 from large_page import COUNTS, MODELS, ORDERS, SIZES, page
-from topicloom.models.loom import collapsed as counting
-from topicloom.models.loom import cvb0 as documents
+from topicloom.models.loom import collapsed
 from topicloom.nn.sparse import Batch
-from topicloom.text import strings as mapped
-from topicloom.training import batches as order
+from topicloom.text.strings import release
+from topicloom.training import batches
 from topicloom.training.batches import BatchReader
 
 FOLDER = Path(__file__).parent / "results" / "large"
@@ -162,9 +161,9 @@ def measure_read(kind: str, size: int, n_batches: int) -> dict[str, Any]:
     """Read batches of documents from files that are not in the page cache."""
     corpus = tl.Corpus.load(FOLDER / str(size))
     reader = BatchReader.of(corpus, 256, torch.device("cpu"))
-    order.LARGE = corpus.counts.nnz if kind == "blocks" else corpus.counts.nnz + 1
+    batches.LARGE = corpus.counts.nnz if kind == "blocks" else corpus.counts.nnz + 1
     drawn = reader.draw_order(torch.Generator().manual_seed(0))
-    mapped.release(corpus.counts.data, corpus.counts.indices)
+    release(corpus.counts.data, corpus.counts.indices)
     for name in ("data", "indices"):
         with (FOLDER / str(size) / f"{name}.npy").open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -180,8 +179,8 @@ def measure_order(model: str, kind: str, seed: int, folder: Path) -> dict[str, A
         by_class = np.argsort(data["train_labels"], kind="stable")
         data = data | {"train": data["train"][by_class], "train_labels": data["train_labels"][by_class]}
     if parts := ORDERS[kind]:
-        order.LARGE, order.BUFFER = 0, data["train"].nnz // parts
-        order.BLOCK = order.BUFFER // 512
+        batches.LARGE, batches.BUFFER = 0, data["train"].nnz // parts
+        batches.BLOCK = batches.BUFFER // 512
     settings = {} if model == "Loom" else {"epochs": ORDER_EPOCHS}  # few of Loom's epochs are shortened stages
     fitted, seconds = shared.fit(getattr(tl, model)(50, random_state=seed, **settings), data)
     independent, tops = shared.independent_metrics(folder), fitted.topic_ids(25, relevance=0.6).tolist()
@@ -201,15 +200,15 @@ def measure_counts(kind: str, corpus: str, n_topics: int, seed: int, folder: Pat
         "16-bit array": lambda n_docs, n_topics, device: Half(torch.zeros(n_docs, n_topics, dtype=torch.half)),
     }
     if kind not in made:
-        documents.KEPT = int(kind.split()[0])
-    counting.zero_counts = made.get(kind, documents.LargestCounts.zeros)  # type: ignore[assignment]
+        collapsed.N_KEPT_COUNTS = int(kind.split()[0])
+    collapsed.zero_counts = made.get(kind, collapsed.LargestCounts.zeros)  # type: ignore[assignment]
     data = shared.load(folder, corpus)
     fitted, seconds = shared.fit(tl.Loom(n_topics, random_state=seed), data)
     counted = [row["seconds"] for row in fitted.history_[-10:]]
     return shared.evaluate(folder, data, fitted) | {"seconds": seconds, "pass": median(counted)}
 
 
-class Half(documents.LargestCounts):
+class Half(collapsed.LargestCounts):
     """An array of 16-bit numbers."""
 
     def __init__(self, array: torch.Tensor) -> None:

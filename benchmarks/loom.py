@@ -25,12 +25,8 @@ import torch
 import jobs
 import shared
 import topicloom as tl
-from topicloom.models import spare_topics as pruning
-from topicloom.models.loom import collapsed as counting
-from topicloom.models.loom import compiled, cvb0, relocation, sampling
-from topicloom.models.loom import model as model_module
-from topicloom.models.loom import model as network_module
-from topicloom.models.loom import sampling as compiled_sampling
+from topicloom.models.loom import collapsed, cvb0, pruning, relocation, sampling
+from topicloom.models.loom import model as loom_model
 from topicloom.models.loom.collapsed import CollapsedCounts
 from topicloom.models.loom.cvb0 import SMALLEST, CountedTopics, draw_counts
 from topicloom.models.loom.sampling import SamplingStage
@@ -139,7 +135,7 @@ def noise_of_theta() -> Iterator[None]:
         def other(means: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
             return (draw_counts(means + counts.alpha, generator) - counts.alpha).clamp_min(0)
 
-        with patch.object(counting, "draw_counts", other):
+        with patch.object(collapsed, "draw_counts", other):
             return count(counts, batch, theta, generator)
 
     with replaced(CollapsedCounts, "count", count_drawn):
@@ -175,7 +171,7 @@ def kept_in_documents() -> AbstractContextManager[None]:
             word_topics.index_add_(0, ids, gamma)
         return of_docs
 
-    return replaced(network_module, "reassign", reassigned)
+    return replaced(collapsed, "reassign", reassigned)
 
 
 @contextmanager
@@ -183,20 +179,22 @@ def kept_in_words() -> Iterator[None]:
     """A token's own count is not excluded from the counts of its word, in counting and in sampling."""
 
     def reassigned(*args: Any, excluded: bool) -> torch.Tensor:
-        return compiled.reassign(*args, excluded=False)
+        return cvb0.reassign(*args, excluded=False)
+
+    sample = sampling.sample
 
     def sampled(counts: Any, draws: Any, previous: torch.Tensor, topics: CountedTopics, *args: Any) -> Any:
         endless = replace(topics, sizes=torch.full_like(topics.sizes, torch.inf))  # one token changes no probability
-        return compiled_sampling.sample(counts, draws, previous, endless, *args)
+        return sample(counts, draws, previous, endless, *args)
 
-    with replaced(network_module, "reassign", reassigned), replaced(model_module, "sample", sampled):
+    with replaced(collapsed, "reassign", reassigned), replaced(sampling, "sample", sampled):
         yield
 
 
 @contextmanager
 def drawn_at_once() -> Iterator[None]:
     """All tokens of a document are drawn at the same time, given the topics of the last pass."""
-    with patch.object(sampling, "GROUPS", 1), replaced(model_module, "sample", sampling.sample):
+    with patch.object(sampling, "N_GROUPS", 1), replaced(sampling, "sample", sampling.sample_plain):
         yield
 
 
@@ -211,7 +209,7 @@ def not_averaged() -> AbstractContextManager[None]:
 
 
 def eta_fixed() -> AbstractContextManager[None]:
-    return replaced(counting, "eta_step", lambda word_topics, eta: eta)
+    return replaced(collapsed, "eta_step", lambda word_topics, eta: eta)
 
 
 def not_excluded_in_new_documents() -> AbstractContextManager[None]:
@@ -227,7 +225,7 @@ def not_excluded_in_new_documents() -> AbstractContextManager[None]:
             counts = theta * documents.times(ratio, beta_t)
         return counts
 
-    return replaced(network_module, "expected_counts", expected)
+    return replaced(collapsed, "expected_counts", expected)
 
 
 @contextmanager
@@ -311,7 +309,7 @@ EXPERIMENTS = {
         Experiment(
             "spare topics removed at once",
             "The kept topics have no passes in between to take over documents.",
-            during=partial(patch.object, pruning, "_STAGES", 1),
+            during=partial(patch.object, pruning, "_N_STEPS", 1),
         ),
         Experiment("largest topics kept", "Pruning by size is no better than no spare topics.", during=most_words_kept),
         Experiment(
@@ -327,7 +325,7 @@ EXPERIMENTS = {
         Experiment(
             "one learning rate for all lengths",
             "Topics of titles are not yet formed when counting starts; longer texts stay as they are.",
-            during=partial(patch.object, model_module, "_LARGEST_STEP", 1.0),
+            during=partial(patch.object, loom_model, "_MAX_RATE_FACTOR", 1.0),
         ),
         Experiment(
             "copies not relocated",
@@ -337,7 +335,7 @@ EXPERIMENTS = {
         Experiment(
             "encoder trained at every batch",
             "The encoder is trained twenty times as often, and overfits titles.",
-            during=partial(patch.object, network_module, "_ENCODER_EVERY", 1),
+            during=partial(patch.object, loom_model, "_ENCODER_INTERVAL", 1),
         ),
         Experiment("count power 1", "As in LDA: a better fit, topics of single long documents.", {"count_power": 1.0}),
         Experiment("count power .5", "More coherent topics, a worse fit.", {"count_power": 0.5}),
@@ -351,12 +349,12 @@ EXPERIMENTS = {
         Experiment(
             "no noise",
             "Counting reaches the nearest optimum, which the sampling passes improve.",
-            during=partial(replaced, counting, "draw_counts", not_drawn),
+            during=partial(replaced, collapsed, "draw_counts", not_drawn),
         ),
         Experiment(
             "Poisson noise",
             "Whole counts instead of gamma variables while counting: little changes.",
-            during=partial(replaced, counting, "draw_counts", poisson),
+            during=partial(replaced, collapsed, "draw_counts", poisson),
         ),
         Experiment(
             "noise of theta",
@@ -395,7 +393,7 @@ EXPERIMENTS = {
         Experiment(
             "same prior for all documents",
             "The same topics; the encoder's theta is only the start of the refinement.",
-            during=partial(patch.object, counting, "ENCODER_PRIOR", 0.0),
+            during=partial(patch.object, collapsed, "ENCODER_PRIOR_SHARE", 0.0),
         ),
     )
 }

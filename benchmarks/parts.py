@@ -22,7 +22,7 @@ import best
 import jobs
 import shared
 from topicloom import Corpus
-from topicloom.models.loom.cvb0 import expected_counts
+from topicloom.models.loom.cvb0 import expected_counts_plain
 from topicloom.training.batches import BatchReader
 
 OUT, PAGE = shared.RESULTS / "parts.jsonl", Path(__file__).with_name("parts.md")
@@ -80,7 +80,7 @@ def refined(counts: Any, beta: Any, alpha: Any) -> Any:
     found = []
     for batch in BatchReader(Corpus.from_counts(counts).counts, 1024, torch.device("cpu")):
         start = (prior / prior.sum()).repeat(batch.n_docs, 1)  # (B, K)
-        theta = expected_counts(batch.counts, beta_t, prior, start, STEPS) + prior
+        theta = expected_counts_plain(batch.counts, beta_t, prior, start, STEPS) + prior
         found.append((theta / theta.sum(1, keepdim=True)).numpy())
     return np.concatenate(found)
 

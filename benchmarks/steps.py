@@ -30,20 +30,12 @@ import jobs
 import peers
 import shared
 import topicloom as tl
-from topicloom.models.loom import collapsed as counting
-from topicloom.models.loom import model as network
+from topicloom.models.loom import collapsed
+from topicloom.models.loom import model as loom_model
 from topicloom.models.loom.sampling import SamplingStage
 from topicloom.models.spare_topics import SpareTopics
-from topicloom.nn import decoders, encoders, sparse
-from topicloom.nn import decoders as softmax
-from topicloom.nn import network as networks
-from topicloom.nn import network as separation
-from topicloom.nn import sparse as product
-from topicloom.training import batches
-from topicloom.training import loop as epoch
-from topicloom.training import loop as finite
-from topicloom.training import monitors as collapse
-from topicloom.training import state as adam
+from topicloom.nn import decoders, encoders, network, sparse
+from topicloom.training import batches, loop, monitors, state
 from topicloom.training.callbacks import Callback
 
 PAGE = Path(__file__).with_name("profile.md")
@@ -52,26 +44,26 @@ STEP = "the step itself"
 PARTS: dict[str, list[tuple[Any, str]]] = {
     "gather the batch": [(batches.BatchReader, "_batch"), (sparse.SparseCounts, "by_word")],
     "encoder": [(encoders.BagEncoder, "forward")],
-    "posterior and draw": [(networks.VariationalNetwork, "_free_energy")],
+    "posterior and draw": [(network.VariationalNetwork, "_free_energy")],
     "topics": [(decoders.MixtureDecoder, "beta_t")],
     "decoder": [(decoders.Decoder, "score")],
-    "separation": [(separation.SeparationTerm, "forward")],
+    "separation": [(network.SeparationTerm, "forward")],
     "backward: first layer": [(sparse._BagProduct, "backward")],
-    "backward: decoder": [(sparse._MixtureLogLikelihood, "backward"), (product._ProductLogLikelihood, "backward")],
-    "backward: softmax": [(softmax._ColumnSoftmax, "backward")],
+    "backward: decoder": [(sparse._MixtureLogLikelihood, "backward"), (sparse._ProductLogLikelihood, "backward")],
+    "backward: softmax": [(decoders._ColumnSoftmax, "backward")],
     "backward: the rest": [(torch.Tensor, "backward")],
-    "check of the gradient": [(finite.FiniteCheck, "allows")],
-    "optimizer": [(adam.Adam, "step")],
-    "counting: reassign": [(network, "reassign")],
-    "counting: draw": [(counting, "draw_counts")],
+    "check of the gradient": [(loop.FiniteCheck, "allows")],
+    "optimizer": [(state.Adam, "step")],
+    "counting: reassign": [(collapsed, "reassign")],
+    "counting: draw": [(collapsed, "draw_counts")],
     "sampling: draw topics": [(SamplingStage, "draw")],
-    "counts: Dirichlet": [(counting, "dirichlet_step")],
-    STEP: [(epoch, "_take_step")],
+    "counts: Dirichlet": [(collapsed, "dirichlet_step")],
+    STEP: [(loop, "_take_step")],
 }
 OUTSIDE: dict[str, list[tuple[Any, str]]] = {
-    "monitors": [(collapse.CollapseWatch, "__call__")],
-    "spare topics": [(SpareTopics, "remove"), (counting.CollapsedCounts, "_prune")],
-    "end of a pass": [(counting.CollapsedCounts, "end_pass")],
+    "monitors": [(monitors.CollapseWatch, "__call__")],
+    "spare topics": [(SpareTopics, "remove"), (collapsed.CollapsedCounts, "_prune")],
+    "end of a pass": [(collapsed.CollapsedCounts, "end_pass")],
 }
 
 
@@ -258,7 +250,7 @@ def profiled(corpus: tl.Corpus, epochs: int, rates: dict[str, float]) -> Iterato
         ["part", *(f"`{name}`" for name in parts)],
         [[part, *(f"{row[part]:.2f}" if part in row else "" for row in parts.values())] for part in names],
     )
-    sizes = {"batch": min(256, corpus.n_docs), "sampled": network._COUNTED_AT_ONCE}
+    sizes = {"batch": min(256, corpus.n_docs), "sampled": loom_model._COUNTING_BATCH}
     yield "\n" + OUTER.format(epochs=epochs, loom=MODELS["Loom"]["epochs"], **sizes)
     yield jobs.markdown(["model", *OUTSIDE, "set-up and all else"], outside)
     yield floors(corpus, rates, {name: row["sum"] for name, row in parts.items()})

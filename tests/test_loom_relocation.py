@@ -119,7 +119,7 @@ def test_new_topics_get_exactly_the_words_of_which_they_are_the_most_probable_to
     relocated = Relocation(BatchReader(counts, 64, CPU))
     expected = []
     for batch in relocated.documents:
-        theta = relocated._theta(batch.counts, TOPICS, relocation._GIVING_STEPS)
+        theta = relocated._theta(batch.counts, TOPICS, relocation._ALL_TOPICS_STEPS)
         best = (theta[batch.counts.documents] * TOPICS[batch.counts.indices]).argmax(1)
         tokens, _ = stage.tokens(batch.counts)
         expected.append(torch.where(torch.isin(best, new), best, 0).repeat_interleave(tokens))

@@ -1,8 +1,8 @@
 """Loom: variational pretraining of a topic model, then collapsed counting (CVB0) and sampling.
 
-`model.py` has the estimator, `network.py` its network, `counting.py` the counting stage with the formulas of `cvb0.py`,
-`sampling.py` the sampling stage, `compiled.py` faster versions of their functions, and `../pruning.py` the removal of
-spare topics.
+`model.py` has the estimator and its network, and `collapsed.py` the counts, which the formulas of `cvb0.py` (counting
+stage) and `sampling.py` (sampling stage) improve. `pruning.py`, `relocation.py` and `background.py` change which topics
+there are.
 """
 
 from .model import Loom

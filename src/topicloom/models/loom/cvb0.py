@@ -158,9 +158,7 @@ def _reassign_loop(documents: _DocumentArrays, topics: _TopicArrays, out: _Count
     beta_t, per_size, smallest, alpha = topics
     of_docs, of_words = out
     n_topics = len(alpha)
-    gamma = np.empty(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, alpha.dtype)[
-        NUMBERS_BETWEEN_ARRAYS : NUMBERS_BETWEEN_ARRAYS + n_topics
-    ]
+    gamma = np.empty(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, alpha.dtype)[NUMBERS_BETWEEN_ARRAYS:-NUMBERS_BETWEEN_ARRAYS]
     for doc in range(len(offsets) - 1):
         theta, of_doc = shares[doc], of_docs[doc]
         for i in range(offsets[doc], offsets[doc + 1]):
@@ -389,7 +387,7 @@ def _expected_counts_loop(documents: _InferenceArrays, beta_t: Array, steps: int
         longest = max(longest, offsets[doc + 1] - offsets[doc])
     gamma = np.empty((longest, n_topics), counts.dtype)
     share = np.empty(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, counts.dtype)[
-        NUMBERS_BETWEEN_ARRAYS : NUMBERS_BETWEEN_ARRAYS + n_topics
+        NUMBERS_BETWEEN_ARRAYS:-NUMBERS_BETWEEN_ARRAYS
     ]
     for doc in range(len(offsets) - 1):
         count, prior, first = counts[doc], alpha[doc], offsets[doc]

@@ -1,18 +1,18 @@
-"""Loom: variational pretraining of a topic model, then collapsed counting and sampling. This project's own model.
+"""Loom, this project's own model: variational pretraining of a topic model, then collapsed counting and sampling.
 
 Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in three stages of one run:
 
 - Pretraining: an encoder and free topics start at clusters of documents, and maximise the evidence lower bound by
   gradient descent, as in GSM with a Laplace prior. The weight of the divergence rises in the first quarter of the
-  epochs of this stage and the next one (kl_warmup). A few epochs find topics of words that occur together in documents,
-  for which a Gibbs sampler with a random start needs hundreds of passes.
-- Counting: tokens are reassigned to topics as in CVB0 (Asuncion et al. 2009), with counts that are kept for each
-  document and drawn again in every pass. The topics have no gradients; the encoder learns to predict the counts.
+  epochs of this stage and the next one (kl_warmup). A few epochs find words that occur together in documents; a Gibbs
+  sampler with a random start needs hundreds of passes for this.
+- Counting: CVB0 reassigns tokens to topics (Asuncion et al. 2009). The counts of each document are kept, and drawn
+  again in every pass. The topics have no gradients; the encoder learns to predict the counts.
 - Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004), with the
   counts of words of the last pass (Newman et al. 2009). The topics are means over the later half of these passes.
 
-Training starts with more topics than requested. Those whose words do not occur together, or which resemble other
-topics, are removed early in the counting stage. docs/models/loom.md has the mathematics.
+Training starts with more topics than requested. Early in the counting stage, topics are removed whose words do not
+occur together, or which resemble other topics. docs/models/loom.md has the mathematics.
 """
 
 from __future__ import annotations
@@ -57,39 +57,39 @@ logger = logging.getLogger("topicloom")
 
 _PRETRAINING_STEPS_OF_STREAM = 500  # before a stream enters the counting stage
 _SEED_COUNT = 50.0  # tokens that a seed word has in its topic from the start
-# Documents in a batch of the counting stage. Counts do not depend on the size of batches, and few batches take less
-# time.
+_SEPARATION_STEP = 1.5  # half of other models' step; Loom's other settings were chosen with it
+_USAGE_RATE = 0.02  # of the running mean of the topics' shares
+# For documents that are shorter than this on average, pretraining has a higher learning rate, up to the factor.
+_LONG_DOCUMENT, _MAX_RATE_FACTOR = 125, 2.5
+# The counts of a corpus of more tokens have less noise. It needs a smaller share of the sampling passes, down to this.
+_SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
+# Documents in a batch of the counting stage. Counts do not depend on the size of a batch, and large batches are faster.
 _COUNTING_BATCH = 2048
 # Upper bounds of a batch of the sampling stage: documents, tokens, and counts of topics in documents (B K). A batch has
 # at least as many documents as in the counting stage.
 _SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 19, 1 << 22
-_WATCH_INTERVAL = 32  # passes from one collapse watch to the next, once all spare topics are removed
-# In the later stages, the encoder is trained at every twentieth batch of a pass, because more often would overfit
-# titles. In the last of every 4 (32) passes of the counting (sampling) stage, the first batch trains it, too.
+# After pretraining, every twentieth batch of a pass trains the encoder; with more, it would overfit titles. The first
+# batch also trains it in the last of every 4 passes of the counting stage, and of every 32 of the sampling stage.
 _ENCODER_INTERVAL = 20
 _ENCODER_COUNTING_PASSES, _ENCODER_SAMPLING_PASSES = 4, 32
-_SEPARATION_STEP = 1.5  # half of other models' step; Loom's other settings were chosen with it
-# The learning rate of pretraining grows as documents get shorter than this, up to the factor.
-_LONG_DOCUMENT, _MAX_RATE_FACTOR = 125, 2.5
-# Corpora of more tokens have counts with less noise, so they need fewer passes of sampling, down to this share.
-_SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
+_WATCH_INTERVAL = 32  # passes from one collapse watch to the next, once all spare topics are removed
 
 
 class LoomNetwork(GSMNetwork):
-    """A network with two stages.
+    """A network of GSM whose topics are replaced by counts after pretraining.
 
-    In the pretraining stage it is GSM with K' topics, z ~ N(mu(x), diag sigma^2(x)). In the counting stage the
-    posterior is theta ~ Dirichlet(alpha_d + N_d), with the topics and alpha of `counting`.
+    In the pretraining stage, the network is GSM with K' topics, z ~ N(mu(x), diag sigma^2(x)). In the counting and
+    sampling stages, the posterior is theta ~ Dirichlet(alpha_d + N_d), with the topics and alpha of `counting`.
 
     Args:
         settings: the estimator.
         words: the vocabulary.
-        n_spare: K' - K, the number of topics that are removed while training.
+        n_spare: K' - K, the number of spare topics, which are removed during training.
         generator: draws the initial weights.
     """
 
     steps: Tensor  # () steps of pretraining
-    usage: Tensor  # (K',) the share of the documents that each topic has, a running mean of pretraining
+    usage: Tensor  # (K',) a running mean of each topic's share of the documents during pretraining
 
     def __init__(self, settings: Loom, words: Words, n_spare: int, generator: torch.Generator) -> None:
         n_topics, seeds = settings.n_topics, words.seeds
@@ -205,8 +205,9 @@ class LoomNetwork(GSMNetwork):
     def training_loss(self, batch: Batch) -> Loss | None:
         """Return the loss whose gradient is taken, and count the batch in the counting stage.
 
-        In the counting stage it is the divergence of the encoder's theta from that of the counts, and None at batches
-        where the encoder is not trained. A batch whose counts are not finite has a loss too, so that training stops.
+        In the later stages, this loss is the divergence of the encoder's theta from the theta of the counts. It is None
+        at batches where the encoder is not trained. A batch whose counts are not finite has a loss, so that training
+        stops.
         """
         if not self.counting.started:
             return self.loss(batch)
@@ -240,7 +241,7 @@ class LoomNetwork(GSMNetwork):
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         if self.training:
             self.steps += 1
-            self.usage.lerp_(step().mean(theta.detach()), 0.02)
+            self.usage.lerp_(step().mean(theta.detach()), _USAGE_RATE)
             if self.counting.is_stream:
                 self.counting.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
         return super().extras(posterior, theta, batch)
@@ -296,38 +297,45 @@ class LoomNetwork(GSMNetwork):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Loom(VariationalTopicModel):
-    """This project's own topic model: an autoencoder, then a counting algorithm, then a Gibbs sampler.
+    """Loom, this project's own topic model: an autoencoder, then a counting algorithm, then a Gibbs sampler.
 
-    It is trained in these three stages, of which the first two are short. An encoder, which is trained along with them,
-    infers the topics of new documents. docs/models/loom.md describes the model.
+    Training has these three stages, of which the first two are short. An encoder is trained in all of them, and infers
+    the topics of new documents. docs/models/loom.md describes the model.
 
-    The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
+    `help(topicloom.VariationalTopicModel)` describes the settings that the variational models share.
 
     Args:
-        batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has 16
-            steps.
+        refine: the number of steps that improve the encoder's theta of a new document; 0 for none.
+        alpha: the symmetric Dirichlet parameter of theta in pretraining. The later stages learn one for each topic.
+        eta: the symmetric Dirichlet parameter of the topics in the counting stage. The sampling stage learns it,
+            starting from this value.
+        count_power: after pretraining, a word that occurs x times in a document counts x ** count_power times; 1 as in
+            LDA. A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
+        kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
+            form late, because codes carry more nats than such texts have.
+        epochs: the maximum number of passes over the documents in all three stages, by default 4 of pretraining, 28 of
+            counting and 254 of sampling. Most corpora need fewer (see `sample_share`).
+        pretrain_share: the share of the epochs in which gradient descent learns the encoder and the topics.
+        sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
+            Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens.
+            The epochs between pretraining and sampling belong to the counting stage.
+        batch_size: the number of documents in a step of pretraining. None is 256, or fewer on a small corpus, so that
+            an epoch has 16 steps.
         learning_rate: the highest learning rate of the optimizer Adam for batches of up to 256 documents. For larger
             batches it grows with the square root of their size. For documents of less than 125 tokens on average it is
             higher, up to 2.5 times at 20 tokens.
-        kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
-            form late, because codes carry more nats than such texts have.
-        epochs: the most passes over the documents in all three stages, by default 4 of pretraining, 28 of counting and
-            254 of sampling. Training is shorter for most corpora, as `sample_share` says.
-        pretrain_share: the share of the epochs in which the encoder and the topics are learned by gradient descent.
-        sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
-            Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens.
-            The epochs that are neither pretraining nor sampling count.
+        target: "counts" alone, because the stages after pretraining assign tokens to topics.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. They are
             removed in the counting stage.
         background_topics: the share of the topics that start as topics of common words; 0 for none, as in LDA.
-        count_power: a word that occurs x times in a document counts x ** count_power times after pretraining; 1 as in
-            LDA. A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
-        sharpness: p(topic | word) of top words is raised to this power in the topics; 1 as in LDA.
-        alpha: the symmetric Dirichlet parameter of theta in pretraining; the later stages learn their own.
-        eta: the symmetric Dirichlet parameter of the topics in the counting stage; the sampling stage learns it,
-            starting from this value.
-        refine: the number of steps that improve the encoder's theta of a new document; 0 for none.
-        target: "counts" alone, as the stages after pretraining assign tokens to topics.
+        sharpness: the power to which p(topic | word) of top words is raised in the topics; 1 as in LDA.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> corpus = tl.datasets.synthetic_lda(n_docs=200, n_topics=3, n_words=50, random_state=0).corpus
+        >>> model = tl.Loom(3, epochs=20, random_state=0).fit(corpus)
+        >>> model.transform(corpus).shape
+        (200, 3)
     """
 
     steps_per_epoch: ClassVar[int] = 16
@@ -346,14 +354,14 @@ class Loom(VariationalTopicModel):
     refine: Annotated[int, Field(ge=0)] = 10
 
     def transform(self, X: Any, refine: int | None = None) -> Array:
-        """Return the topics of documents.
+        """Return the topic shares of documents.
 
         Args:
-            X: as for `fit`.
-            refine: the number of refinement steps instead of the setting's; 0 returns the encoder's theta at once.
+            X: a corpus, texts, lists of words, or counts (n_docs, V) over the model's vocabulary.
+            refine: the number of refinement steps, instead of the setting `refine`; 0 returns the encoder's theta.
 
         Returns:
-            (n_docs, K) float32, as for every model.
+            (n_docs, K) float32, rows sum to 1. A document without a known word gets the average shares.
 
         Raises:
             SettingError: `refine` is not a whole number from 0.
@@ -381,7 +389,7 @@ class Loom(VariationalTopicModel):
         return pretraining, counting, math.ceil(of_size * sampling)
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
-        """Say that there will be fewer epochs than were asked for, unless a finished training goes on."""
+        """Log that there will be fewer epochs than the setting allows, unless a finished training goes on."""
         planned = self.n_history_rows
         if for_fit and planned < self.epochs and (snapshot is None or snapshot.continued is None):
             logger.info(
@@ -392,14 +400,14 @@ class Loom(VariationalTopicModel):
 
     def training_plan(self) -> TrainingPlan:
         of_length = math.sqrt(_LONG_DOCUMENT / max(self.word_statistics().mean_length, 1.0))
-        factor = self._step_of_batch() * min(max(of_length, 1.0), _MAX_RATE_FACTOR)
+        factor = self._batch_rate_factor() * min(max(of_length, 1.0), _MAX_RATE_FACTOR)
         return replace(super().training_plan(), rate_factor=factor)
 
     def stream_plan(self, epochs: int) -> TrainingPlan:
-        return replace(super().stream_plan(epochs), rate_factor=self._step_of_batch())
+        return replace(super().stream_plan(epochs), rate_factor=self._batch_rate_factor())
 
-    def _step_of_batch(self) -> float:
-        """Return how many times as large a step is as one of a batch of 256 documents."""
+    def _batch_rate_factor(self) -> float:
+        """Return the factor of the learning rate for batches of more than 256 documents."""
         batch = min(self.batch_size or 0, self.word_statistics().n_docs)
         return math.sqrt(max(1.0, batch / LARGEST_BATCH))
 
@@ -427,7 +435,7 @@ class Loom(VariationalTopicModel):
         return LoomNetwork(self, words, max(0, n_spare), generator)
 
     def build_spare_topics(self, reader: BatchReader) -> None:
-        """Return None, as the counting stage removes the spare topics."""
+        """Return None, because the counting stage removes the spare topics."""
 
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         assert isinstance(network, LoomNetwork)

@@ -1,9 +1,10 @@
 """Relocation of topics: of two topics that are nearly equal, one is given to words that no topic explains.
 
-A sampler seldom leaves a state in which a large topic is divided among several of the model's, while rare topics have
-none: no single token gains by another topic. Here, nearly equal topics are joined. Each topic that becomes free starts
-again from the component whose addition to the mixture raises the likelihood most, as in greedy learning of mixtures
-(Verbeek, Vlassis & Krose 2003, "Efficient Greedy Learning of Gaussian Mixture Models").
+Sometimes a large topic of the texts is divided among several topics of the model, and rare topics have none. A sampler
+seldom leaves such a state, because moving a single token to another topic makes nothing more likely. Here, nearly equal
+topics are joined. Each topic that becomes free starts again from the component whose addition to the mixture raises the
+likelihood most, as in greedy learning of mixtures (Verbeek, Vlassis & Krose 2003, "Efficient Greedy Learning of
+Gaussian Mixture Models").
 """
 
 from __future__ import annotations
@@ -23,53 +24,59 @@ from ...training.batches import BatchReader
 from .cvb0 import MAX_ALPHA, CountedTopics, expected_counts
 from .sampling import Assignments, SamplingStage
 
-_ALIKE = 0.65  # the sum of sqrt(beta_kv beta_lv), below which topics are taken to be different
-_PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
-_PREDICTED, _PREDICTED_SHARE = 1 << 11, 0.2  # the most documents, and share of them, whose words are predicted
-_FEWEST_PREDICTED = 20  # documents
-_PREDICTION_STEPS = 10  # of the shares of topics in these
-_NATS_PER_TOKEN = 0.02  # copies gain less by being two topics, and topics that share 70 % of their words .07 or more
-_LEAST_CHANGE = -1 + 1e-6  # of the probability of a word, as a share of it
+# When topics are relocated.
 _MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
-_FEWEST_PASSES = 24  # of the sampling stage; a topic that starts again needs some passes
-_SAMPLED = 1 << 14  # documents in which new topics are sought
-_UNLIKELY = 10  # a new topic is fitted to one document in so many
-_CANDIDATES = 8  # documents with which a new topic may begin
-_FIRST_SHARE = 0.1  # share of the new topic in each document before the first step
-_STEPS = 20  # in which a new topic is fitted
-_INFERENCE_STEPS = 20  # of the shares of the other topics in the documents to which a new topic is fitted
-_GIVING_STEPS = 5  # of the shares of all topics when tokens are given to new ones
-_ROUNDED = 0.999  # a rounded sum of products is at most this much too large
-_BATCH = 2048  # documents; large batches are inferred faster
-_BLOCK = 1 << 20  # tokens
+_MIN_PASSES = 24  # sampling passes; a topic that starts again needs some
+
+# Which topics are copies.
+_MIN_SIMILARITY = 0.65  # the sum of sqrt(beta_kv beta_lv); topics below it are different
+_N_PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
+_N_PREDICTED, _PREDICTED_SHARE = 1 << 11, 0.2  # upper bounds of the documents whose words are predicted
+_MIN_PREDICTED = 20  # documents
+_PREDICTION_STEPS = 10  # in which the topics of these documents are inferred
+_NATS_PER_TOKEN = 0.02  # copies gain less by being two topics, and topics that share 70 % of their words .07 or more
+_MIN_CHANGE = -1 + 1e-6  # the least relative change of the probability of a word
+
+# Where a free topic starts.
+_N_SEARCHED = 1 << 14  # documents in which new topics are sought
+_DOCUMENTS_PER_UNLIKELY = 10  # a new topic is fitted to the least likely one in so many
+_N_CANDIDATES = 8  # documents from which a new topic may start
+_INITIAL_SHARE = 0.1  # the new topic's share of each document before the first step
+_FIT_STEPS = 20  # in which a new topic is fitted
+_KNOWN_TOPICS_STEPS = 20  # in which the other topics of these documents are inferred
+_ALL_TOPICS_STEPS = 5  # in which all topics are inferred before tokens are given to new ones
+_ROUNDING = 0.999  # a rounded sum of products is too large by at most this factor
 _ALPHA = 0.05  # Dirichlet parameter: documents have much of a topic or none
-_SMOOTHING = 0.01  # tokens of a new topic, for each word of the vocabulary, that have the frequencies of the corpus
+_SMOOTHING = 0.01  # tokens of each word of the vocabulary, in the frequencies of the corpus, that a new topic gets
+
+_DOCUMENTS_AT_ONCE = 2048  # large batches are inferred faster
+_TOKENS_AT_ONCE = 1 << 20
 
 
 class Relocation:
-    """Joins topics that are nearly equal, and gives those that become free to words that no topic explains.
+    """Joins topics that are nearly equal, and starts those that become free again elsewhere.
 
     Args:
         documents: the training documents.
     """
 
     def __init__(self, documents: BatchReader) -> None:
-        self.documents = documents.with_batches_of(_BATCH * current().size)
+        self.documents = documents.with_batches_of(_DOCUMENTS_AT_ONCE * current().size)
 
     def is_due(self, stage: SamplingStage) -> bool:
         """Return whether topics are relocated after the pass that a sampling stage has ended."""
         moments = [round(share * stage.n_passes) for share in _MOMENTS]
-        return stage.n_passes >= _FEWEST_PASSES and stage.passes_done in moments and stage.mean_counts is None
+        return stage.n_passes >= _MIN_PASSES and stage.passes_done in moments and stage.mean_counts is None
 
     def apply(self, word_topics: Tensor, alpha: Tensor, eta: Tensor, seed_counts: Tensor, stage: SamplingStage) -> None:
         """Relocate topics, if some are nearly equal.
 
         Args:
-            word_topics: (V, K) N_vk, which changes.
-            alpha: (K,) Dirichlet parameter of theta, which changes.
-            eta: (), that of the topics.
-            seed_counts: (V, K) counts that words have in topics from the start; topics that have any stay.
-            stage: the sampling stage, whose topics of tokens change.
+            word_topics: (V, K) N_vk. It is changed in place.
+            alpha: (K,) Dirichlet parameter of theta. It is changed in place.
+            eta: () Dirichlet parameter of the topics.
+            seed_counts: (V, K) counts that words have in topics from the start. A topic with such counts stays.
+            stage: the sampling stage. Its topics of tokens are changed in place.
         """
         assert stage.assignments is not None
         counts = word_topics + seed_counts
@@ -80,7 +87,7 @@ class Relocation:
         if len(left) == len(joined):
             return
         free = numbers[joined != numbers]  # (n,)
-        for part in stage.assignments.topics.split(_BLOCK):
+        for part in stage.assignments.topics.split(_TOKENS_AT_ONCE):
             part.copy_(joined[part.long()])
         del counts
         word_topics.copy_(torch.zeros_like(word_topics).index_add_(1, joined, word_topics))
@@ -93,14 +100,14 @@ class Relocation:
     def _are_copies(
         self, pairs: Tensor, counts: Tensor, alpha: Tensor, eta: Tensor, stage: SamplingStage, assignments: Assignments
     ) -> Tensor:
-        """Return whether the two topics of each pair (n, 2) predict words no better than one topic does, (n,) bool.
+        """Return whether one topic predicts words as well as the two topics of each pair (n, 2): (n,) bool.
 
         The words are those of some documents, and the topics are those of all other documents. Half of the words are
-        given; the log likelihood of the others may fall by one standard error, or by .02 nats for each token of the
+        given. The log likelihood of the other half may fall by one standard error, or by .02 nats for each token of the
         smaller topic.
         """
-        n_docs = min(_PREDICTED, int(_PREDICTED_SHARE * self.documents.n_docs_of_all))
-        if n_docs < _FEWEST_PREDICTED or not len(pairs):
+        n_docs = min(_N_PREDICTED, int(_PREDICTED_SHARE * self.documents.n_docs_of_all))
+        if n_docs < _MIN_PREDICTED or not len(pairs):
             return torch.zeros(len(pairs), dtype=torch.bool, device=pairs.device)
         batch = self.documents.own_sample(n_docs)
         left = self._counts_without(batch, counts, stage, assignments)  # (V, K)
@@ -116,14 +123,14 @@ class Relocation:
                 joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t[:, 0]  # (V,)
                 shares, separate = theta[:, pair][scored.documents], beta_t[:, pair][scored.indices]  # (N, 2) each
                 change = (shares * (joint[scored.indices, None] - separate)).sum(1) / likely  # (N,)
-                changes = scored.sum_by_document(scored.values * change.clamp_min(_LEAST_CHANGE).log1p())  # (B,)
+                changes = scored.sum_by_document(scored.values * change.clamp_min(_MIN_CHANGE).log1p())  # (B,)
                 sums[number] = torch.stack([changes.sum(), changes.square().sum()])
         (total, squares), sizes = current().sum(sums).unbind(1), current().sum(sizes)  # (n,) each, (K,)
         return total >= -torch.maximum(squares.sqrt(), _NATS_PER_TOKEN * sizes[pairs].amin(1))
 
     @staticmethod
     def _counts_without(batch: Batch, counts: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
-        """Return counts (V, K) without those of the documents of a batch, of all ranks."""
+        """Return counts (V, K) without those of a batch of documents, on all ranks."""
         assert batch.rows is not None
         tokens, weights = stage.tokens(batch.counts)  # (N,) each
         words, weights = (each.repeat_interleave(tokens) for each in (batch.counts.indices, weights))  # (T,) each
@@ -134,11 +141,11 @@ class Relocation:
 
     def _new_topics(self, known: Tensor, n_topics: int) -> Tensor:
         """Return new topics (V, n_topics) beside those that are known (V, K)."""
-        documents = self.documents.sample_of_all(_SAMPLED).counts
-        return find_topics(documents, self._theta(documents, known, _INFERENCE_STEPS), known, n_topics)
+        documents = self.documents.sample_of_all(_N_SEARCHED).counts
+        return find_topics(documents, self._theta(documents, known, _KNOWN_TOPICS_STEPS), known, n_topics)
 
     def _theta(self, documents: SparseCounts, beta_t: Tensor, steps: int) -> Tensor:
-        """Return the shares of topics (V, K) that explain documents best, with few topics for each: (B, K)."""
+        """Return the shares of topics (V, K) that explain documents best, where a document has few topics: (B, K)."""
         start = torch.full((documents.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1], device=beta_t.device)
         alpha = start.new_full((beta_t.shape[1],), _ALPHA)
         counts = expected_counts(documents, beta_t, alpha, start, steps)
@@ -151,13 +158,13 @@ class Relocation:
         return posterior / posterior.sum(1, keepdim=True)
 
     def _give_tokens(self, topics: Tensor, new: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
-        """Give tokens to new topics where these are their most probable ones, and return the change of N_vk, (V, K).
+        """Give tokens to new topics where these are most probable, and return the change of N_vk, (V, K).
 
         Args:
             topics: (V, K) the topics, columns sum to 1.
-            new: (n,) the numbers of the new ones.
+            new: (n,) the indices of the new topics.
             stage: the sampling stage.
-            assignments: the topics of tokens, which change.
+            assignments: the topics of tokens. They are changed in place.
         """
         change, step = topics.new_zeros(topics.shape), rows_at_once(topics.shape[1], topics.device)
         new_topics = topics[:, new]  # (V, n)
@@ -165,14 +172,14 @@ class Relocation:
             if not batch.n_docs:  # a rank may have fewer documents than there are batches
                 continue
             assert batch.rows is not None
-            counts, theta = batch.counts, self._theta(batch.counts, topics, _GIVING_STEPS)  # (B, K)
+            counts, theta = batch.counts, self._theta(batch.counts, topics, _ALL_TOPICS_STEPS)  # (B, K)
             docs, words = counts.documents, counts.indices  # (N,) each
             parts = zip(docs.split(step), words.split(step), strict=True)
             shares = theta[:, new]  # (B, n)
             found = [(shares[rows] * new_topics[columns]).max(1) for rows, columns in parts]
             own, which = (torch.cat(each) for each in zip(*found, strict=True))  # (N,) each
             # The most probable topic has at least the mean of all; few words have so much of a new one.
-            is_new = own * topics.shape[1] >= _ROUNDED * counts.sampled_product(theta, topics)  # (N,)
+            is_new = own * topics.shape[1] >= _ROUNDING * counts.sampled_product(theta, topics)  # (N,)
             for some in is_new.nonzero()[:, 0].split(step):
                 is_new[some] = own[some] >= (theta[docs[some]] * topics[words[some]]).amax(1)  # (n, K) -> (n,)
             tokens, weights = stage.tokens(counts)  # (N,) each
@@ -194,8 +201,8 @@ def alike(word_topics: Tensor) -> Tensor:
     """
     roots = (word_topics / word_topics.sum(0).clamp_min(TINY)).sqrt()
     similarity = (roots.mT @ roots).fill_diagonal_(0)
-    best = similarity.topk(min(_PARTNERS, len(similarity)), dim=1)
-    pairs = torch.zeros_like(similarity, dtype=torch.bool).scatter_(1, best.indices, best.values > _ALIKE)
+    best = similarity.topk(min(_N_PARTNERS, len(similarity)), dim=1)
+    pairs = torch.zeros_like(similarity, dtype=torch.bool).scatter_(1, best.indices, best.values > _MIN_SIMILARITY)
     return (pairs | pairs.mT).triu(1)
 
 
@@ -217,35 +224,36 @@ def joined_topics(pairs: Tensor, sizes: Tensor, protected: Tensor) -> Tensor:
 
 
 def find_topics(documents: SparseCounts, theta: Tensor, beta_t: Tensor, n_topics: int) -> Tensor:
-    """Return topics that explain documents which the others explain badly, (V, n_topics), columns sum to 1.
+    """Return new topics for documents that the known topics explain badly: (V, n_topics), columns sum to 1.
 
-    They are added one after the other. Each begins with one of the documents that are less likely than others with such
-    topics, and ends as the component whose addition to the mixture raises the bound most for each of its tokens. Only
-    the least likely tenth of the documents may have it, as it would otherwise become a copy of a large topic.
+    Topics are added one after the other. Candidates start from the documents that are least likely by comparison with
+    others of the same topics. The chosen one raises the bound most for each of its tokens when it is added to the
+    mixture. Only the least likely tenth of the documents may have the new topic, which would otherwise become a copy of
+    a large topic.
 
     Args:
         documents: the counts of B documents.
         theta: (B, K) their topics.
-        beta_t: (V, K) the topics so far, columns sum to 1.
-        n_topics: how many new topics to return.
+        beta_t: (V, K) the known topics, columns sum to 1.
+        n_topics: the number of new topics.
     """
     explained = documents.sampled_product(theta, beta_t) + TINY  # (N,) p(w | d)
     frequency = torch.zeros_like(beta_t[:, 0]).index_add_(0, documents.indices, documents.values)
     found = []
     for _ in range(n_topics):
         surprise = _surprise(documents, theta, explained)  # (B,)
-        rows = surprise.topk(max(1, documents.n_docs // _UNLIKELY)).indices
+        rows = surprise.topk(max(1, documents.n_docs // _DOCUMENTS_PER_UNLIKELY)).indices
         places = members_of(documents.offsets[rows], documents.offsets.diff()[rows])
         some = documents.take(rows)
         fit = partial(_Addition.fitted, some, explained[places], frequency / frequency.sum())
-        best = max(_all_of(fit, min(_CANDIDATES, len(rows))), key=lambda addition: addition.rise)
+        best = max(_all_of(fit, min(_N_CANDIDATES, len(rows))), key=lambda addition: addition.rise)
         found.append(best.topic)
         explained[places] = best.explained
     return torch.stack(found, 1)
 
 
 def _all_of(function: Callable[[int], _Addition], n: int) -> list[_Addition]:
-    """Return what a function returns for 0 to n - 1, with the threads that are free."""
+    """Return the results of a function for 0 to n - 1, computed in parallel."""
     found: dict[int, _Addition] = {}
 
     def store(number: int) -> None:
@@ -256,7 +264,7 @@ def _all_of(function: Callable[[int], _Addition], n: int) -> list[_Addition]:
 
 
 def _surprise(documents: SparseCounts, theta: Tensor, explained: Tensor) -> Tensor:
-    """Return how much less likely documents are than others with such topics, in nats by the root of tokens: (B,).
+    """Return how much less likely documents are than others of the same topics: (B,) nats / sqrt(tokens).
 
     Args:
         documents: the counts of B documents.
@@ -284,7 +292,7 @@ class _Addition:
 
     @classmethod
     def fitted(cls, documents: SparseCounts, explained: Tensor, frequency: Tensor, first: int) -> _Addition:
-        """Return a topic that begins with the words of one document.
+        """Return a topic that is fitted to documents, starting from the words of one of them.
 
         The share of the topic in a document has the prior Beta(_ALPHA, 1).
 
@@ -296,8 +304,8 @@ class _Addition:
         """
         values, words, docs = documents.values, documents.indices, documents.documents
         topic = _distribution(values * (docs == first), words, frequency)
-        own = _FIRST_SHARE * documents.totals  # (B,) tokens of the topic
-        for _ in range(_STEPS):
+        own = _INITIAL_SHARE * documents.totals  # (B,) tokens of the topic
+        for _ in range(_FIT_STEPS):
             shares = torch.stack([own + _ALPHA, documents.totals - own + 1], 1)  # (B, 2) of the posterior
             new, old = (torch.digamma(shares) - torch.digamma(shares.sum(1, keepdim=True))).exp()[docs].unbind(1)
             new, old = new * topic[words], old * explained  # (N,) each
