@@ -271,6 +271,13 @@ class Comparison:
 
         Raises:
             SettingError: an unknown measure, model or part.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=3, seeds=2)
+            >>> found.values("topic_diversity", "lda", 3).shape
+            (2,)
         """
         _check_part(on)
         if measure not in (known := measures_of("comparison")):
@@ -292,6 +299,14 @@ class Comparison:
 
         Raises:
             SettingError: an unknown part.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=3, seeds=2)
+            >>> row = found.table()[0]
+            >>> row["model"], row["n_topics"], row["fits"], row["topic_diversity_sd"] is None
+            ('lda', 3, 2, False)
         """
         _check_part(on)
         lines = []
@@ -327,6 +342,14 @@ class Comparison:
 
         Raises:
             SettingError: an unknown measure, model or part.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> models = {"lda": tl.LDA(epochs=5), "gsm": tl.GSM(epochs=1, device="cpu")}
+            >>> found = tl.compare(texts, models, n_topics=3, seeds=2)
+            >>> [row["pairs"] for row in found.paired("topic_diversity", "lda")]
+            [2]
         """
         if against not in self.models:
             raise SettingError(f"`against` should be one of {', '.join(self.models)}; it is {against!r}")
@@ -349,8 +372,20 @@ class Comparison:
 
         If all fits of a model with some number of topics failed, that number is left out for every model.
 
+        Args:
+            measure: its name.
+            on: the part that is chosen by, "validation" or "test".
+
         Raises:
             SettingError: an unknown measure or part.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> models = {"lda": tl.LDA(epochs=5), "gsm": tl.GSM(epochs=1, device="cpu")}
+            >>> found = tl.compare(texts, models, n_topics=3, seeds=2)
+            >>> found.best("topic_diversity") in ("lda", "gsm")
+            True
         """
         fits = {(model, k): self.values(measure, model, k, on) for model in self.models for k in self.n_topics}
         known = {fit: values for fit, values in fits.items() if np.isfinite(values).any()}
@@ -431,6 +466,13 @@ class Comparison:
         Raises:
             InputError: no fit has either measure.
             SettingError: an unknown model.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=1)
+            >>> found.recommend().n_topics in (2, 3)
+            True
         """
         model = model or self.models[0]
         values = {
@@ -445,6 +487,16 @@ class Comparison:
 
         Args:
             model: by default the only model, or the first.
+
+        Returns:
+            by measure, the numbers of topics.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=1)
+            >>> sorted({k for sizes in found.candidates().values() for k in sizes})
+            [2, 3]
         """
         model = model or self.models[0]
         found = {}

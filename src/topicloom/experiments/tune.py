@@ -251,7 +251,8 @@ class Search:
         Args:
             n_trials: how many there should be.
             propose: returns a new trial, given how many others have been proposed with it.
-            on_result: as for `tune`.
+            on_result: a function that is called after each trial with the number of finished trials, the number of all
+                trials, and the row of the trial; None calls none.
             at_once: how many trials are proposed together.
             work: fits them in other processes; None fits them in this one.
             cluster: the address of a Ray cluster, whose nodes fit them.
@@ -402,6 +403,14 @@ class Tuning:
         objective: weights by measure.
         model, n_topics, sampler, random_state: the arguments of the search.
         best_model: the fitted model of the best trial.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+        >>> model, space = tl.GSM(epochs=1, device="cpu"), {"learning_rate": [0.002, 0.005]}
+        >>> found = tl.tune(texts, model, 3, trials=1, space=space, objective={"topic_diversity": 1})
+        >>> found.model, len(found.trials), len(found.best_model.topics())
+        ('GSM', 1, 3)
     """
 
     best: dict[str, Any]
@@ -452,8 +461,8 @@ def tune(
 
     Args:
         corpus: a Corpus, or anything else that `fit` takes.
-        model: a name, with settings after a colon as in `compare`; or an estimator, whose other settings stay as they
-            are.
+        model: a name such as "gsm", with settings after a colon, "lda:method=gibbs+epochs=500"; or an estimator, whose
+            other settings stay as they are.
         n_topics: the number of topics.
         trials: the number of fits, including those of an earlier call with the same `out`. A trial that failed or was
             interrupted in an earlier call does not count.
@@ -467,7 +476,9 @@ def tune(
         at_once: the number of trials that are proposed together, before the result of any of them is known, and fitted
             in as many worker processes of one thread each. The search depends on it.
         cluster: "auto" or the address of a Ray cluster, whose nodes then fit in place of processes of this machine.
-        split: the division into training, validation and test documents, as for `compare`.
+        split: the division into training, validation and test documents. None draws them at random with a fixed seed.
+            It may also be three corpora in this order (`corpus` is not read then), or the name of a covariate whose
+            values are train, validation and test.
         validation, test: the shares of held-out documents, if they are drawn.
         out: a directory that keeps the study and the best model; None keeps nothing.
         on_result: a function that is called after each trial with the number of finished trials, the number of all
@@ -479,6 +490,14 @@ def tune(
             all alike.
         InputError: the corpus does not allow a measure of the objective, `out` has another search, every trial
             failed, or the cluster cannot be reached.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+        >>> model, space = tl.GSM(epochs=1, device="cpu"), {"learning_rate": [0.002, 0.005]}
+        >>> found = tl.tune(texts, model, 3, trials=1, space=space, objective={"topic_diversity": 1})
+        >>> found.best["learning_rate"] in (0.002, 0.005)
+        True
     """
     weights = _objective(OBJECTIVE if objective is None else objective)
     base = clone(estimator(model)).set_params(n_topics=n_topics, random_state=random_state)
