@@ -447,7 +447,8 @@ def require_rows(vectors: npt.NDArray[Any], path: Path | None, n_docs: int, sour
 def check_source(source: str, reading: ReadOptions) -> None:
     """Read the first document of a file, so that a wrong name or column is found before PyTorch is loaded.
 
-    Commands that apply a model open the file again later, because only the model says which covariates to read.
+    The file is opened again later, because the covariates to read are known only when the model is loaded or, for
+    validation documents, when the training documents are counted.
     """
     if holds_corpus(source):
         _refuse_options(source, vars(reading))
