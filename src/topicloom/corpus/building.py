@@ -301,7 +301,7 @@ def build(
     progress: bool,
     folder: Path | None = None,
 ) -> Built:
-    """Count the words of all documents, and collect what else is known of them.
+    """Count the words of all documents, and collect their texts, ids, labels, times and covariates.
 
     Args:
         documents: the documents, which are read once.

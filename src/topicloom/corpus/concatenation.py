@@ -154,7 +154,7 @@ def joined_fields(parts: Sequence[Fields], sizes: Sequence[int]) -> Fields:
 def _filled(
     columns: Sequence[Any], sizes: Sequence[int], unknown: Callable[[int], Any], join: Callable[[list[Any]], Any]
 ) -> Any:
-    """Join a column of all corpora, with unknown values of those that do not have it; None if none of them has it."""
+    """Join a column of all corpora. Those that lack it get unknown values; None if all lack it."""
     if all(column is None for column in columns):
         return None
     pairs = zip(columns, sizes, strict=True)
@@ -179,7 +179,7 @@ def _stored(columns: Sequence[Sequence[str]]) -> Sequence[str]:
 
 
 def _texts_of_all(parts: Sequence[Fields]) -> Sequence[str] | None:
-    """Return the texts; without those of some documents, the order of the words would be known of the others alone."""
+    """Return the texts, or None if a corpus has none: the order of words is known for all documents or for none."""
     known = [part.texts for part in parts if part.texts is not None]
     if len(known) == len(parts):
         return _stored(known)

@@ -452,7 +452,7 @@ class Corpus(WithFields):
         its documents are counted again. If only its counts are known, these words have no counts in it; a warning says
         so if its filters may have left some out.
 
-        A field that only some of the corpora have is unknown of the documents of the others: labels are "", times NaT,
+        A field that only some of the corpora have is unknown for the documents of the others: labels are "", times NaT,
         numbers NaN, and categories have the code -1. The texts (and lists of tokens) are kept if all corpora have them.
         Ids stay as they are; if no corpus has ids of its own, the documents are numbered anew.
 

@@ -1,4 +1,4 @@
-"""The fields of documents: what is known of each document besides its counts, such as its label and its time."""
+"""The fields of documents besides their counts: ids, labels, times, texts, vectors and covariates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_missing(value: Any) -> bool:
 
 
 def values_of(name: str, column: Any) -> Iterable[Any]:
-    """Return a column; of a tensor of PyTorch, its numbers, as its elements are written tensor(3).
+    """Return a column. That of a PyTorch tensor has numbers, because str() of its elements is tensor(3).
 
     Args:
         name: what the column is, for messages.
@@ -85,7 +85,7 @@ def as_number(value: Any) -> float | None:
 
 
 def are_marked_numbers(values: Iterable[Any]) -> bool:
-    """Return whether values are numbers, or strings that spell numbers, but for marks of missing values among them."""
+    """Return whether all values are numbers, spelled numbers or missing, with at least one number and one mark."""
     n_marks = n_numbers = 0
     for value in values:
         number = as_number(value)
@@ -521,7 +521,7 @@ class WithFields:
 
     @property
     def ids(self) -> Sequence[str]:
-        """A name for each document: "0", "1", ... unless given. Of 65,536 documents or fewer, a list.
+        """A name for each document: "0", "1", ... unless given. For up to 65,536 documents, it is a list.
 
         For more documents, it is a sequence that equals a list of the same strings and takes less memory. The same
         holds for `labels`.

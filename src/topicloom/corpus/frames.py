@@ -109,7 +109,7 @@ def column_names(frame: Any) -> list[str]:
 
 
 def named_columns(frame: Any) -> list[str]:
-    """Return the names of the columns that are texts; the columns of an array that became a frame have numbers."""
+    """Return the names of the columns that are strings. A frame made of an array may have numbers as names."""
     return [name for name in _narwhals(frame).columns if isinstance(name, str)]
 
 

@@ -1,4 +1,8 @@
-"""Reading documents from files, one at a time, so that a file may be larger than memory."""
+"""Reading documents from files, one at a time, so that a file may be larger than memory.
+
+`read` chooses the reader of a format. Plain text, folders, CSV, TSV and Excel are read here, JSON Lines and Parquet in
+records.py.
+"""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ class Columns(NamedTuple):
     covariates: Mapping[str, str | None] = MappingProxyType({})
 
     def roles(self) -> dict[str, str | None]:
-        """Return the column of each role of which a file has one column at most."""
+        """Return the columns of the text, id, label and timestamp, by these roles."""
         return {role: name for role, name in self._asdict().items() if role != "covariates"}
 
     def asked(self) -> dict[str, str]:

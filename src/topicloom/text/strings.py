@@ -1,4 +1,4 @@
-"""Strings: the normal form that words are compared in, and sequences of many strings in memory and on disk."""
+"""Strings and arrays: the normal form of words, and many strings or numbers in memory and on disk."""
 
 from __future__ import annotations
 

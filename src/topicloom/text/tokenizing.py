@@ -1,4 +1,8 @@
-"""Tokenizers by language. A tokenizer consists of settings that are saved with each model."""
+"""From a text to its tokens: addresses and HTML are removed, and a tokenizer splits the rest into words.
+
+There is a tokenizer for each language, and others for a user's own function and for documents that are lists of tokens.
+A tokenizer consists of settings that are saved with each model.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +184,7 @@ def inner_characters(joiners: str) -> bytes:
 
 
 def joined(texts: Sequence[str]) -> str:
-    """All texts as one, with a boundary after each."""
+    """Return all texts as one, with a boundary after each."""
     whole = "".join(f"{text} {BOUNDARY} " for text in texts)
     if whole.count(BOUNDARY) == len(texts):
         return whole
@@ -188,7 +192,7 @@ def joined(texts: Sequence[str]) -> str:
 
 
 def in_blocks(texts: Sequence[str]) -> Iterator[str]:
-    """Texts that are joined to blocks of some thousand characters, for segmenters, each call of which takes time."""
+    """Yield texts joined to blocks of some thousand characters, because each call of a segmenter takes time."""
     block: list[str] = []
     length = 0
     for text in texts:
@@ -451,7 +455,7 @@ def _checked(tokens: Iterable[str], dropped: frozenset[str]) -> list[str]:
     return [token for token in tokens if token.strip() and token not in dropped]
 
 
-# Tokenizers by language. A tokenizer consists of settings that are saved with each model.
+# Tokenizers by language.
 #
 # Text that is written with spaces is split by one regular expression. Chinese is segmented by rjieba, or by jieba where
 # a user dictionary is given; the other unspaced scripts are segmented by ICU's word breaker. English words inside such
@@ -769,7 +773,7 @@ def token_spans(text: str, tokens: Iterable[str]) -> list[Span | None]:
 
 
 def excerpt(text: str, words: Iterable[str], length: int) -> str:
-    """Return the part of a text, at most `length` characters and two ellipses, that has the most of some words."""
+    """Return the part of a text that has the most of some words: at most `length` characters and two ellipses."""
     text = " ".join(text.split())
     if len(text) <= length:
         return text
