@@ -138,7 +138,7 @@ def test_a_critic_within_its_bounds_is_left_alone():
 # The network.
 
 
-def test_the_gradient_passes_drawn_words_as_if_they_were_their_expectation():
+def test_the_gradient_of_drawn_words_is_that_of_their_expectation():
     """With a critic that is linear in the document, that is the gradient of the expected score itself."""
     model = small(reconstruction_weight=0.0, min_diversity=0.0).fit(CORPUS)
     network = model.network_.train()

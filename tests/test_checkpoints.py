@@ -187,7 +187,7 @@ def test_a_damaged_checkpoint_leaves_the_one_before_it(tmp_path, caplog):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
 
 
-def test_a_checkpoint_that_may_not_be_read_is_no_damaged_one(tmp_path, monkeypatch):
+def test_an_unreadable_checkpoint_is_not_called_damaged(tmp_path, monkeypatch):
     stopped(tmp_path)
     newest = tmp_path / "checkpoint-2.safetensors"
     there = newest.rename(tmp_path / "whole")

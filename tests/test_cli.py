@@ -90,7 +90,7 @@ def test_the_help_lists_commands_in_the_order_of_their_use():
 
 
 @pytest.mark.parametrize(("name", "entry"), COMMANDS.items())
-def test_the_help_of_the_program_says_what_the_help_of_a_command_says(name, entry):
+def test_the_program_and_its_commands_give_the_same_summary(name, entry):
     function = getattr(import_module(f"topicloom.cli.{entry.module}"), name.replace("-", "_"))
     assert " ".join(inspect.getdoc(function).split("\n\n")[0].split()) == entry.summary
     assert load_command(name).name == name
@@ -237,7 +237,7 @@ def test_an_earlier_run_stays_whole_until_the_new_one_is(data, tmp_path, monkeyp
     assert call("topics", out).exit_code == 0
 
 
-def test_a_run_that_was_cut_off_does_not_block_the_next(data, tmp_path):
+def test_an_interrupted_run_does_not_block_the_next(data, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "log.jsonl").write_text('{"epoch": 1}\n')
     arguments = ("train", data / "pets.txt", "--topics", 2, "--epochs", 2, "--out", tmp_path / "run", "--quiet")
@@ -245,7 +245,7 @@ def test_a_run_that_was_cut_off_does_not_block_the_next(data, tmp_path):
     assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 2
 
 
-def test_a_setting_is_given_once_and_a_run_is_no_text(data, trained, tmp_path):
+def test_repeated_settings_and_runs_in_place_of_texts_are_refused(data, trained, tmp_path):
     refused("train", data / "pets.txt", "--out", tmp_path / "r", "--set", "epochs=2", says=["--epochs"])
     wrong = ("--model", "LDA:method=gibbs+epochs=5")
     refused(
@@ -296,7 +296,7 @@ CONFIG = {
 
 
 @pytest.mark.parametrize("name", CONFIG)
-def test_a_file_says_how_to_train_and_the_command_line_has_the_last_word(data, tmp_path, name):
+def test_options_override_the_settings_of_a_file(data, tmp_path, name):
     config = tmp_path / name
     config.write_text("\n".join(line.removeprefix(" " * 8) for line in CONFIG[name].splitlines()))
     out = tmp_path / "run"

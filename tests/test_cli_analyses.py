@@ -96,7 +96,7 @@ def test_the_bars_of_a_topic_are_on_one_line(folder, monkeypatch, width, n_bars)
     assert [len(line) for line in re.findall("[▁-█]+", shown)] == [n_bars] * 3
 
 
-def test_a_bar_of_several_periods_is_the_mean_of_their_documents():
+def test_a_bar_of_periods_is_the_mean_of_their_documents():
     nan = float("nan")
     assert bars([0.5, nan, 1.0], [1, 0, 1]) == "▅ █"
     assert bars([0.2, nan, nan, nan, 0.2, 1.0], [9, 0, 0, 0, 3, 1], 2) == "▅ █"  # 0.2 and 0.4
@@ -183,7 +183,7 @@ def test_covariates_of_new_documents(folder, tmp_path, monkeypatch, at_once):
     assert found["author"] == ["author 1", "author 9", "", "author 2"]
 
 
-def test_columns_that_a_file_or_a_run_lacks_are_left_out(folder, tmp_path):
+def test_missing_columns_are_left_out(folder, tmp_path):
     (tmp_path / "new.jsonl").write_text('{"text": "cat", "price": null, "shelf": 3}\n{"text": "dog"}\n', "utf-8")
     rows = table(shown("infer", folder / "run", tmp_path / "new.jsonl"))
     assert {"price", "author", "shelf"} & {*rows[0]} == {"price"}

@@ -90,7 +90,7 @@ def shares(text: str) -> np.ndarray:
     return np.array([[float(row["topic_0"]), float(row["topic_1"])] for row in table(text)])
 
 
-def test_new_documents_of_a_file_have_the_covariates_that_a_network_reads(place):
+def test_new_documents_bring_the_covariates_the_network_reads(place):
     train = ("train", "news.jsonl", "--model", "reads_fields:AuthorTM", "--covariate", "author", *FAST)
     assert call(*train, "--no-documents", "--out", "run").exit_code == 0
     new = [{"text": PETS, "author": author} for author in ("a0", "a1", None)]

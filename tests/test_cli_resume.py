@@ -156,7 +156,7 @@ def test_a_run_with_given_word_vectors_is_continued(fixed, texts, tmp_path):
     assert np.array_equal(before, after.word_embeddings_) == fixed
 
 
-def test_a_continued_run_that_was_killed_before_its_first_checkpoint_gets_all_epochs(texts, tmp_path, monkeypatch):
+def test_continuing_after_a_kill_before_any_checkpoint_trains_all_epochs(texts, tmp_path, monkeypatch):
     whole, run = tmp_path / "whole", tmp_path / "run"
     for out in (whole, run):
         assert call("train", texts, *FAST, *EVERY, "--out", out).exit_code == 0

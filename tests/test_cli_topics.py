@@ -134,7 +134,7 @@ def test_an_edited_run_is_a_run(run, tmp_path):
     assert len(tl.load(out).edits) == 4
 
 
-def test_an_edited_run_has_pictures_with_a_font_and_language_of_choice(run, tmp_path, monkeypatch):
+def test_pictures_of_edited_runs_take_font_and_language(run, tmp_path, monkeypatch):
     styles = []
     monkeypatch.setattr(
         "topicloom.reports.run._draw",

@@ -146,7 +146,7 @@ def test_a_comparison_over_a_cluster_is_that_of_this_process(
     assert compared(tmp_path / "nodes", cluster="auto")[2] == 0
 
 
-def test_a_fit_that_is_lost_three_times_is_named_and_tried_again_by_the_next_call(ray, tmp_path):
+def test_a_fit_lost_three_times_is_named_and_retried_later(ray, tmp_path):
     ray(lost=[4, 5, 6])
     files, failed, _ = compared(tmp_path, cluster="auto")
     assert [(row["model"], row["seed"], row["error"]) for row in failed] == [("lda:epochs=1", 1, "its node was lost")]
@@ -168,7 +168,7 @@ def test_a_search_over_a_cluster_is_that_of_this_process(ray, tmp_path):
     assert found == search(tmp_path / "here")
 
 
-def test_a_search_that_is_killed_goes_on_with_the_trials_that_were_proposed_together(ray, tmp_path, monkeypatch):
+def test_a_killed_search_resumes_the_trials_proposed_together(ray, tmp_path, monkeypatch):
     ray()
     whole = tuned(tmp_path / "whole", at_once=2, cluster="auto")
     told = []

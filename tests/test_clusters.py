@@ -159,7 +159,7 @@ class FirstPass(tl.Callback):
             self.first = self.first or self.last
 
 
-def test_topics_and_the_critic_rest_while_the_encoder_learns_the_clusters():
+def test_only_the_encoder_trains_while_it_learns_the_clusters():
     seen = FirstPass()
     tl.BATM(4, epochs=1, random_state=0, device="cpu").fit(PLANTED.corpus, callbacks=[seen])
     same = {name for name, weights in seen.first.items() if weights.equal(seen.last[name])}

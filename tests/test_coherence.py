@@ -80,7 +80,7 @@ def test_exact_counts_by_brute_force(window):
 
 @pytest.mark.parametrize("window", [10, None])
 @pytest.mark.parametrize("counting", ["gensim", "exact"])
-def test_counts_do_not_depend_on_the_pieces_they_are_made_in(monkeypatch, counting, window):
+def test_counts_do_not_depend_on_the_block_size(monkeypatch, counting, window):
     texts = made_texts(1, n_docs=40)
     groups = [np.array([0, 1, 2]), np.array([2, 5, 6, 7]), np.array([3, 1]), np.array([4])]
     whole = Reference.from_tokens(texts).joint(groups, window, counting)
@@ -266,7 +266,7 @@ def test_a_corpus_is_a_reference(measure):
 
 
 @pytest.mark.parametrize("measure", WINDOWED, ids=lambda measure: measure.__name__)
-def test_a_corpus_without_texts_does_not_know_the_order_of_words(measure):
+def test_windows_need_texts_for_the_order_of_words(measure):
     corpus = tl.Corpus.from_texts(ENGLISH, language="en", min_df=2, max_df=1.0, keep_texts=False)
     with pytest.raises(
         InputError, match="the order of words is not known, because the corpus has counts without texts"

@@ -61,7 +61,7 @@ def watch(n_docs=4, n_words=60, n_topics=3, word_counts=None):
     return CollapseWatch.of(BatchReader(counts, n_docs, torch.device("cpu")), word_counts, n_topics)
 
 
-def test_a_divergence_that_is_too_large_for_its_numbers_can_be_stored():
+def test_an_infinite_divergence_can_be_stored():
     theta, topics = np.full((2, 3), 1 / 3), np.full((3, 60), 1 / 60)
     found = watch(n_docs=2)(Given(theta, topics, [[np.inf, 0.5, np.nan], [1.0, 0.5, 0.02]]))
     json.dumps(found, allow_nan=False)
@@ -232,7 +232,7 @@ def test_a_document_that_outweighs_many_others_gives_a_warning(n_docs, length, w
     assert [expected in message for message in caplog.messages if "of all tokens" in message] == [True] * warns
 
 
-def test_a_weight_whose_usual_value_depends_on_the_estimator_is_set_back_to_it():
+def test_the_advised_weight_is_the_default_of_the_estimator():
     (said,) = advice(DirichletVAE(5, kl_weight=10.0), active_topics=1)
     assert said.endswith("; try `kl_weight=0.1` or `epochs=120`")
     (said,) = advice(DirichletVAE(5, kl_weight=10.0, estimator="laplace"), active_topics=1)
@@ -247,7 +247,7 @@ def test_the_advice_does_not_make_a_warm_up_shorter():
     assert "try `kl_warmup=30`" in advice(GSM(5, kl_warmup=0.0), **idle)[0]
 
 
-def test_after_patience_has_ended_training_more_patience_is_advised_and_not_more_epochs():
+def test_early_stopping_leads_to_advice_on_patience_not_epochs():
     (said,) = advice(GSM(5, patience=4, epochs=60), duplicate_topics=1, epoch=30)
     assert "`patience=8`" in said
     assert "epochs" not in said
@@ -256,7 +256,7 @@ def test_after_patience_has_ended_training_more_patience_is_advised_and_not_more
 
 
 @pytest.mark.parametrize("kind", [NVDM, ProdLDA])
-def test_sentences_agree_and_offer_no_separation_term_to_models_that_are_better_without(kind):
+def test_advice_agrees_in_number_and_offers_separation_only_where_useful(kind):
     row = HEALTHY | {"active_topics": 14, "duplicate_topics": 3, "frequent_mass": 0.9}
     sentences = list(watch(n_docs=100, n_words=250, n_topics=20).advice(kind(20), row))
     assert [re.findall("`n_topics=.*?`", said) for said in sentences] == [["`n_topics=14`"]] * 3
@@ -275,7 +275,7 @@ def test_one_pair_more_is_one_topic_less():
 
 
 @pytest.mark.parametrize(("mass", "warns"), [(0.67, False), (0.69, True)])
-def test_frequent_words_are_too_many_half_way_between_the_corpus_and_all(mass, warns):
+def test_too_many_frequent_words_means_halfway_from_corpus_to_all(mass, warns):
     usual = sum(range(201, 251)) / sum(range(1, 251))  # of the 50 most frequent words: .359
     assert (1 + usual) / 2 == pytest.approx(0.68, abs=0.001)
     assert bool(advice(GSM(5), frequent_mass=mass)) == warns

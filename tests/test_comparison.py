@@ -282,7 +282,7 @@ def test_a_misspelt_measure_is_refused():
     assert found.best("nmi") is None
 
 
-def test_the_best_is_chosen_on_validation_documents_and_tested_on_others():
+def test_selection_uses_validation_documents_and_testing_uses_others():
     found = made({("a", 5): [1.0, 2.0, 2.1], ("b", 5): [3.0, 4.0, 5.0], ("c", 5): [9.0, 9.0, 9.1]})
     for row in found.rows:  # on test documents, b is the best
         value = {"a": 7.0, "b": 6.0, "c": 8.0}[row["model"]] + row["seed"] ** 2
@@ -365,7 +365,7 @@ def test_values_that_share_seeds_have_no_test():
     assert (row["low"], row["high"], row["p"], row["p_holm"], row["pairs"]) == (None, None, None, None, 3)
 
 
-def test_standard_errors_of_values_that_share_seeds_are_those_of_the_jackknife():
+def test_standard_errors_of_shared_seeds_equal_the_jackknife():
     from topicloom.reports.figures.model_comparison import _means_and_errors
 
     n = 5

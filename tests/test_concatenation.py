@@ -36,7 +36,7 @@ def split_at_spaces(text: str) -> list[str]:
     return text.split()
 
 
-def test_the_union_has_the_words_in_the_order_of_the_corpora():
+def test_the_union_keeps_the_order_of_the_corpora():
     both = Corpus.concatenate([may(), june()])
     new = [word for word in june().vocabulary if word not in may().vocabulary]
     assert new  # or nothing is tested
@@ -63,7 +63,7 @@ def test_the_first_vocabulary_stays():
 
 
 @pytest.mark.parametrize("vocabulary", ["union", "first"])
-def test_words_that_the_filters_of_one_corpus_left_out_are_counted_again(vocabulary, tmp_path):
+def test_words_that_one_corpus_filtered_out_are_counted_again(vocabulary, tmp_path):
     two = {"min_df": 2}
     assert "cat" not in june(**two).vocabulary
     assert "fox" not in may(**two).vocabulary
@@ -122,7 +122,7 @@ def test_fields_that_only_some_have_are_unknown_of_the_others(tmp_path):
             assert list(found.texts) == MAY + JUNE
 
 
-def test_an_empty_column_is_one_of_categories_where_the_others_are():
+def test_an_empty_column_takes_the_type_of_the_others():
     one, other = may(covariates={"kind": [None] * 4}), june(covariates={"kind": list("abc")})
     joined = Corpus.concatenate([one, other]).covariates["kind"]
     assert isinstance(joined, Categories)
@@ -154,7 +154,7 @@ def test_many_ids_take_little_memory(monkeypatch):
     assert both.ids == list("abcdxyz")
 
 
-def test_a_loaded_tokenizer_of_ones_own_is_the_one_that_has_its_function(tmp_path, caplog):
+def test_of_equal_custom_tokenizers_the_callable_one_is_kept(tmp_path, caplog):
     own = {"tokenizer": split_at_spaces, "language": "auto"}
     one, other = may(**own), june(**own)
     one.save(tmp_path / "may")

@@ -809,7 +809,7 @@ def test_variational_lda_has_a_limit_of_its_own(name):
 
 
 @pytest.mark.parametrize("kind", [BATM, WLDA])
-def test_a_model_that_draws_no_theta_has_no_number_of_samples(kind):
+def test_models_that_draw_no_theta_refuse_a_sample_count(kind):
     with pytest.raises(SettingError, match=f"{kind.__name__} has no setting 'n_samples'"):
         kind(n_samples=2)
 
@@ -882,7 +882,7 @@ def test_the_bound_is_by_the_criterion_of_training(kind) -> None:
             method(CORPUS, method="bound")
 
 
-def test_the_bound_of_loom_is_of_the_counts_once_it_counts() -> None:
+def test_the_bound_of_loom_follows_its_stage() -> None:
     model = Loom(3, epochs=6, random_state=0, criterion="bernoulli").fit(CORPUS)
     assert 1 < model.perplexity(CORPUS, method="bound") < 100
 
@@ -930,7 +930,7 @@ NEURAL = [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)]
 
 
 @pytest.mark.parametrize("kind", NEURAL)
-def test_partial_fit_of_a_loaded_model_goes_on_with_its_own_network(kind, tmp_path):
+def test_partial_fit_continues_the_network_of_a_loaded_model(kind, tmp_path):
     model = small(kind).fit(CORPUS)
     model.save(tmp_path / "model")
     loaded = load(tmp_path / "model", device="cpu").set_params(hidden_size=5, learning_rate=1e-12)

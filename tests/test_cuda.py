@@ -239,7 +239,7 @@ def test_too_little_memory_is_one_sentence(corpus: tl.Corpus) -> None:
 
 
 @pytest.mark.parametrize("resident", [True, False])
-def test_batches_are_read_without_waiting_whether_counts_fit_on_the_gpu_or_not(
+def test_reading_batches_never_waits_for_the_gpu(
     resident: bool, corpus: tl.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not resident:

@@ -108,7 +108,7 @@ def test_a_setting_that_names_a_file_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_or_a_directory_in_the_place_of_a_file_does_not_hang(gsm, tmp_path):
+def test_pipes_and_directories_in_place_of_files_do_not_hang(gsm, tmp_path):
     (gsm / "vocabulary.txt").unlink()
     os.mkfifo(gsm / "vocabulary.txt")
     refused(gsm, r"vocabulary\.txt is not a file")
@@ -123,7 +123,7 @@ def test_a_pipe_or_a_directory_in_the_place_of_a_file_does_not_hang(gsm, tmp_pat
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "ids.offsets.npy"])
-def test_a_file_that_the_system_does_not_open_is_not_called_damaged(gsm, tmp_path, monkeypatch, file):
+def test_an_unreadable_file_is_not_called_damaged(gsm, tmp_path, monkeypatch, file):
     corpus().save(tmp_path / "corpus")
 
     def fails(*_: object, **__: object) -> None:

@@ -205,13 +205,13 @@ def test_an_error_of_the_device_is_not_called_damage(saved, monkeypatch):
         tl.load(saved)
 
 
-def test_a_device_that_is_not_there_is_not_a_damaged_file(saved):
+def test_a_missing_device_is_not_called_damage(saved):
     with pytest.raises(InputError, match="device 'abacus' is not known") as caught:
         tl.load(saved, device="abacus")
     assert CONFIG not in str(caught.value)
 
 
-def test_a_setting_that_json_cannot_express_has_its_default_after_loading(tmp_path, caplog):
+def test_settings_without_a_json_form_load_as_defaults(tmp_path, caplog):
     model = tl.GSM(3, epochs=1, hidden_size=4, random_state=np.random.RandomState(0), device="cpu").fit(CORPUS)
     caplog.clear()
     with caplog.at_level(logging.WARNING, "topicloom"):

@@ -288,7 +288,7 @@ def test_kl_weibull_gamma(shape):
     assert draws.log().mean().item() == pytest.approx(math.log(0.7) - 0.5772156649 / shape, abs=0.02)
 
 
-def test_the_rate_of_the_gammas_is_the_one_that_makes_the_divergence_least():
+def test_the_rate_of_the_gammas_minimizes_the_divergence():
     """theta does not see the scale that the weights share, so neither does what it costs."""
     prior = torch.tensor([0.1, 0.4, 0.2], dtype=torch.float64)
     k = torch.tensor([[0.5, 1.0, 3.0]], dtype=torch.float64)
@@ -315,7 +315,7 @@ def test_kl_weibull(shape):
     assert found.item() == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
-def test_the_factor_of_weibulls_is_the_one_that_makes_the_divergence_least():
+def test_the_factor_of_the_weibulls_minimizes_the_divergence():
     prior, k0 = torch.tensor([0.1, 0.4, 0.2], dtype=torch.float64), torch.tensor(0.3, dtype=torch.float64)
     k = torch.tensor([[0.5, 1.0, 3.0]], dtype=torch.float64)
     log_scale = torch.tensor([[0.0, 1.0, -2.0]], dtype=torch.float64)

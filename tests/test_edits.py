@@ -135,7 +135,7 @@ def test_the_parts_of_a_topic_add_up_to_it(model):
     assert sorted(shares[places], reverse=True) == shares[places].tolist()  # the largest part comes first
 
 
-def test_what_a_topic_has_of_a_count_is_that_of_a_loop():
+def test_the_division_of_counts_among_topics_equals_a_loop():
     random = np.random.default_rng(0)
     counts = CORPUS.counts[:7]
     theta, beta = random.dirichlet(np.ones(4), 7), random.dirichlet(np.ones(counts.shape[1]), 4)
@@ -242,7 +242,7 @@ def test_one_list_has_the_numbers_before_its_edits(model):
 
 
 @pytest.mark.parametrize("name", ["GSM", "ProdLDA", "LDA", "Loom"])
-def test_an_edited_model_is_saved_used_and_copied_as_any_model(name, tmp_path):
+def test_edited_models_are_saved_used_and_copied_like_others(name, tmp_path):
     kind = getattr(tl, name)
     trained = kind(n_topics=4, epochs=2, random_state=0, device="cpu").fit(CORPUS)
     edited = trained.merge([0, 1]).split(2, 2, CORPUS).rename({0: "a"})
@@ -272,7 +272,7 @@ def test_an_edited_model_is_saved_used_and_copied_as_any_model(name, tmp_path):
     close([first, last], expected[[0, 1]], 1e-4)
 
 
-def test_edits_of_a_loaded_model_keep_the_tokenizer_that_it_was_given(tmp_path):
+def test_edits_of_a_loaded_model_keep_its_tokenizer(tmp_path):
     def split(text):
         return text.split()
 
@@ -373,7 +373,7 @@ def test_mistakes_are_one_sentence(model, edit, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_name_given_twice_is_reported_with_the_numbers_of_the_edits(model):
+def test_duplicate_names_are_reported_with_their_edits(model):
     edits = [{"merge": [0, 1]}, {"drop": 2}, {"rename": {4: "x", 5: "x"}}]
     with pytest.raises(tl.InputError, match="the name 'x' would be that of topics 4 and 5"):
         model.apply(edits)
@@ -491,7 +491,7 @@ def test_edits_of_another_model_follow_their_topics(model, caplog):
     assert "the old topic 2, which has no counterpart, is not dropped" in caplog.text
 
 
-def test_a_merged_topic_keeps_the_name_of_a_part_without_a_counterpart():
+def test_merging_with_a_vanished_topic_keeps_the_name():
     later = translated([{"merge": [1, 3]}, {"rename": {1: "a"}}, {"drop": [1]}], {3: 0, 2: 1}, 4, 4)
     assert later.edits == [{"rename": {0: "a"}}, {"drop": [0]}]
     assert later.left_out == ["the old topic 1, which has no counterpart, is not merged"]

@@ -164,7 +164,7 @@ def test_a_file_is_as_good_as_the_object(path, caplog):
     np.testing.assert_array_equal(from_file.components_, etm(word_vectors=str(path)).fit(CORPUS).components_)
 
 
-def test_a_dictionary_and_gensims_vectors_are_as_good_as_the_object(tmp_path):
+def test_dictionaries_and_gensim_vectors_serve_as_word_vectors(tmp_path):
     expected = etm(word_vectors=VECTORS).fit(CORPUS)
     by_word = dict(zip(VECTORS.words, VECTORS.vectors, strict=True))
     lists = {word: vector.tolist() for word, vector in by_word.items()}
@@ -215,7 +215,7 @@ def test_words_without_a_vector_are_drawn():
 
 
 @pytest.mark.parametrize("whiten", ["none", "length", "full"])
-def test_vectors_of_one_dimension_or_of_one_place_do_no_harm(whiten):
+def test_one_dimensional_and_equal_vectors_do_no_harm(whiten):
     for vectors in (VECTORS.vectors[:, :1], np.ones((40, 5)), np.zeros((40, 5))):
         given = WordVectors(VECTORS.words, vectors)
         assert np.isfinite(etm(word_vectors=given, whiten=whiten).fit(CORPUS).components_).all()

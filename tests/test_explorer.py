@@ -103,7 +103,7 @@ def test_packed_values_and_arrays_are_unpacked():
         pack({}, {"a": np.arange(3)})
 
 
-def test_the_policy_allows_the_one_script_and_the_one_style_alone(page):
+def test_the_policy_allows_only_its_own_script_and_style(page):
     elements = _Elements()
     elements.feed(page)
     tags = [tag for tag, _ in elements.found]
@@ -257,13 +257,13 @@ def of_network(kind: type[GSMNetwork], corpus: tl.Corpus) -> tl.GSM:
     return Own(n_topics=3, epochs=2, hidden_size=8, random_state=0).fit(corpus)
 
 
-def test_the_network_of_a_user_with_weights_in_no_module_is_portable(corpus):
+def test_custom_networks_with_bare_parameters_are_portable(corpus):
     model = of_network(TurningNetwork, corpus)
     assert portable_inference(model).error(corpus.counts, model.transform(corpus)) < 1e-4
 
 
 @pytest.mark.parametrize("kind", [NeedsWordsNetwork, UsesLengthNetwork])
-def test_a_network_that_is_not_portable_has_a_page_without_inference(corpus, kind):
+def test_networks_that_are_not_portable_get_no_inference(corpus, kind):
     model = of_network(kind, corpus)
     parts = parts_of(explorer_page(Topics(model, corpus)))
     assert "inference" not in parts
@@ -287,7 +287,7 @@ def test_portable_inference_of_an_edited_model(topics, corpus):
     assert "x" in parts["core"][0]["names"]
 
 
-def test_weights_that_cannot_be_half_as_precise_stay_as_they_are(topics, monkeypatch):
+def test_weights_beyond_half_precision_stay_single(topics, monkeypatch):
     monkeypatch.setattr("topicloom.reports.explorer.page._LARGEST_ERROR", 1e-6)
     parts = parts_of(explorer_page(topics))
     assert parts["core"][0]["precision"] == "single"

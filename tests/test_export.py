@@ -136,7 +136,7 @@ def test_files_that_cannot_be_written(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
-def test_an_excel_file_on_a_full_disk_is_one_error_alone(monkeypatch):
+def test_excel_on_a_full_disk_raises_one_error(monkeypatch):
     unheard = []  # errors that Python prints while it removes an object
     monkeypatch.setattr(sys, "unraisablehook", unheard.append)
     with pytest.raises(OSError, match="No space left"):

@@ -72,7 +72,7 @@ def test_collapse_curve_takes_what_there_is(tmp_path):
     figures.save(figures.collapse_curve(rows("loss"), 5), tmp_path / "empty.png")
 
 
-def test_pictures_draw_measured_epochs_alone_and_the_stages_where_they_change():
+def test_curves_show_measured_epochs_and_changes_of_stage():
     history = rows("loss", epochs=50)
     for number in (0, 1, 31, 49):
         history[number] |= WATCHED | {"topic_diversity": 0.9}
@@ -147,7 +147,7 @@ def test_loss_curve_leaves_out_what_says_nothing():
     assert panels(figures.loss_curve(history)) == [["loss"], ["critic loss"]]
 
 
-def test_loss_curve_has_no_panel_of_one_or_two_values_in_a_longer_training():
+def test_loss_curves_leave_out_panels_of_few_values():
     history = rows("loss", "reconstruction", epochs=4)
     for number, row in enumerate(history):
         row |= {"divergence": 2.0, "separation": 1.0} if number < 2 else {"divergence": 1.0, "balance": 1.0}
@@ -190,7 +190,7 @@ def test_a_line_separates_pretraining_from_counting():
     assert "cannot be compared" in said(figures.loss_curve(history))[1]
 
 
-def test_the_name_of_a_short_first_stage_is_in_the_panel():
+def test_the_name_of_a_short_stage_fits_the_panel():
     history = [row | ({"concentration": 1.0} if row["epoch"] > 2 else {}) for row in rows("loss", epochs=100)]
     assert [text.get_text().strip() for text in figures.loss_curve(history).axes[0].texts] == [
         "counting, after pretraining"
@@ -221,7 +221,7 @@ def test_every_topic_is_drawn_with_the_best_word_on_top(n_topics):
         assert heights == sorted(heights, reverse=True)
 
 
-def test_bars_are_as_long_as_the_score_that_ranks_the_words():
+def test_bars_show_the_score_that_ranks_the_words():
     (page,) = figures.topic_pages([WORDS], [SCORES], [0.25])
     lengths = [bar.get_width() for bar in page.axes[0].patches]
     assert lengths == pytest.approx(np.exp(np.subtract(SCORES, max(SCORES))).tolist())

@@ -106,7 +106,7 @@ def test_a_link_to_a_file_stays_a_link(tmp_path):
     assert names(tmp_path / "disk") == ["b.txt"]
 
 
-def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path):
+def test_a_full_disk_is_an_error_naming_the_file(tmp_path):
     full = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(OSError, match=r"a\.txt") as caught, atomic_file(tmp_path / "a.txt"):
         raise full
@@ -254,7 +254,7 @@ with atomic_directory(Path("model"), "mark", overwrite=True) as folder, atomic_f
 """
 
 
-def test_leftovers_of_a_killed_process_are_removed_by_the_next_write(ours):
+def test_the_next_write_removes_leftovers_of_a_killed_process(ours):
     folder = ours.parent
     (folder / ".model.backup").mkdir()  # not ours
     in_another_process(KILLED, folder).wait()
@@ -278,7 +278,7 @@ def test_leftovers_of_another_machine_are_given_a_day(ours):
             assert leftover.exists() == stays
 
 
-def test_leftovers_of_an_earlier_process_with_the_same_number_are_removed(ours):
+def test_leftovers_are_removed_though_their_process_id_is_reused(ours):
     # In containers the first process has the number 1, also after a new start.
     path = ours.parent / "a.txt"
     with atomic_file(path) as temporary:
@@ -306,7 +306,7 @@ with atomic_directory(Path("model"), "mark", overwrite=True) as folder:
 """
 
 
-def test_a_directory_that_was_moved_aside_and_never_replaced_is_put_back(ours):
+def test_a_directory_moved_aside_by_a_kill_is_put_back(ours):
     in_another_process(CUT_BETWEEN_TWO_RENAMES, ours.parent).wait()
     assert not ours.exists()
     with pytest.raises(InputError, match="already holds files"), atomic_directory(ours, "mark"):
@@ -499,7 +499,7 @@ def test_what_remains_of_a_saved_model_is_overwritten(model, saved):
     assert load(saved).vocabulary_ == model.vocabulary_
 
 
-def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(model, tmp_path, monkeypatch):
+def test_a_model_too_large_for_the_disk_is_one_sentence(model, tmp_path, monkeypatch):
     def fail(*_):
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
@@ -525,7 +525,7 @@ def test_models_by_name():
     assert model_class("gsm") is model_class("GSM") is GSM
 
 
-def test_a_model_and_a_corpus_that_are_replaced_while_they_are_read_are_read_again(tmp_path, monkeypatch):
+def test_what_is_replaced_during_reading_is_read_again(tmp_path, monkeypatch):
     corpora = [tl.Corpus.from_counts([[1, 2, 3], [3, 2, 1]] * n, ["a", "b", "c"]) for n in (5, 7)]
     models = [tl.GSM(k, epochs=1, hidden_size=8, random_state=0).fit(corpora[0]) for k in (2, 3)]
     models[0].save(tmp_path / "model")
@@ -548,7 +548,7 @@ def test_a_model_and_a_corpus_that_are_replaced_while_they_are_read_are_read_aga
     assert tl.Corpus.load(tmp_path / "corpus").n_docs == 14
 
 
-def test_what_is_replaced_again_and_again_is_not_read_for_ever(tmp_path):
+def test_reading_gives_up_on_what_is_replaced_endlessly(tmp_path):
     manifest, numbers = tmp_path / "config.json", count()
 
     def read():

@@ -117,7 +117,7 @@ def test_binary_numbers_that_look_like_text():
     np.testing.assert_array_equal(found["cat"], np.frombuffer(b"AAAABBBB", "<f4"))
 
 
-def test_a_message_is_one_line_even_if_a_column_has_a_line_break_in_its_name():
+def test_messages_are_one_line_whatever_the_columns_name():
     with pytest.raises(InputError, match="its columns are id, b c, d; name the column by `text`"):
         list(read(SEEDS / "line_break_in_header.csv"))
 
@@ -167,7 +167,7 @@ def test_damaged_matrices_of_every_format(matrix):
         Corpus.from_counts(matrix)
 
 
-def test_entries_that_occur_twice_are_summed_in_a_type_that_is_large_enough():
+def test_sums_of_duplicate_entries_do_not_overflow():
     entries = (np.full(3, 100, np.int8), ([0, 0, 0], [1, 1, 1]))
     found = Corpus.from_counts(sparse.coo_array(entries, shape=(1, 2)))
     np.testing.assert_array_equal(found.counts.toarray(), [[0, 300]])

@@ -67,7 +67,7 @@ def test_a_map_shows_the_documents_that_have_topics(topics):
     assert "1 document without a known word is left out" in note_of(figure)
 
 
-def test_a_map_of_labels_says_that_documents_without_one_are_grey(topics):
+def test_a_map_of_labels_explains_its_grey_documents(topics):
     documents = topics.documents
     fields = replace(documents.fields, labels=["", "", *documents.labels[2:]])
     some = replace(documents, fields=fields)

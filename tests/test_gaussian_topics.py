@@ -25,7 +25,7 @@ def test_topics_are_densities_over_the_vocabulary():
         np.testing.assert_allclose(topics().detach().numpy()[:, k], density / density.sum(), rtol=1e-3)
 
 
-def test_at_the_start_a_topic_follows_the_inner_product_with_its_mean():
+def test_initial_topics_follow_the_inner_product_with_their_mean():
     topics = GaussianTopics(torch.zeros(12), 3, 4, torch.Generator().manual_seed(0), word_vectors=torch.eye(12)[:, :4])
     inner = topics.word_vectors @ topics.topic_vectors.mT - (topics.word_vectors**2).sum(1, keepdim=True) / 2  # (V, K)
     torch.testing.assert_close(topics(), inner.softmax(0))
@@ -65,7 +65,7 @@ def test_a_loaded_model_has_its_gaussians(tmp_path):
     assert (model.topic_scales_ > 0).all()
 
 
-def test_vectors_have_fewer_dimensions_by_default_and_keep_those_of_saved_models(tmp_path):
+def test_default_vectors_are_smaller_and_saved_models_keep_theirs(tmp_path):
     documents = [["cat", "dog", "cat"], ["bank", "rate", "rate"]] * 20
     for settings, size in (({}, 100), ({"embedding_size": 300}, 300)):
         model = GaussianBATM(2, epochs=1, random_state=0, device="cpu", **settings).fit(documents)

@@ -27,7 +27,7 @@ def test_a_component_is_that_of_a_topic(fitted):
     assert np.mean(components == fitted.transform(DRAWN.corpus).argmax(1)) > 0.9
 
 
-def test_a_document_without_a_known_word_gets_the_most_probable_component(fitted):
+def test_documents_without_known_words_get_the_likeliest_component(fitted):
     torch.testing.assert_close(fitted.network_.prior.log_pi.exp().sum(), torch.tensor(1.0))
     for shift in (0, 1):  # so that it is not merely the first one
         model = deepcopy(fitted)

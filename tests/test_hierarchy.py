@@ -75,7 +75,7 @@ def test_families_are_found_and_named():
     assert sorted(rows[-1]["topics"]) == list(range(6))
 
 
-def test_a_node_has_the_words_of_its_topics_by_their_shares():
+def test_a_node_weighs_the_words_of_its_topics_by_share():
     components = np.array([[0.6, 0.4, 0.0], [0.0, 0.35, 0.65]])
     tree = hierarchy(components, np.tile([0.9, 0.1], (4, 1)), np.full(3, 100.0), ["a", "b", "c"])
     assert tree.words[2] == ["a", "b", "c"]  # .54, .395 and .065

@@ -86,7 +86,7 @@ def test_sums_of_rows_are_products_with_the_counts():
     torch.testing.assert_close(counts.transposed_times(counts.values, documents), dense.mT @ documents)
 
 
-def test_columns_are_those_of_the_words_that_the_model_has_now():
+def test_columns_follow_the_current_words_of_the_model():
     texts = ["red green blue", "green blue", "sea sand sun", "sun sea"] * 5
     model = tl.GSM(2, epochs=1, hidden_size=4, random_state=0).fit(tl.Corpus.from_texts(texts, "en", max_df=1.0))
     first = model.encode(["sea"]).toarray()

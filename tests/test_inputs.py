@@ -131,7 +131,7 @@ def test_a_column_is_read_as_its_data_frame_is(model, library, caplog):
         model.transform(["cat", None])  # in a list, it is a mistake
 
 
-def test_columns_of_arrow_that_are_no_texts_and_lazy_frames_are_refused(model, recwarn):
+def test_arrow_columns_without_texts_and_lazy_frames_are_refused(model, recwarn):
     arrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     with pytest.raises(InputError, match="document 0 is 1, which is neither"):
         model.transform(arrow.array([1, 2]))

@@ -51,7 +51,7 @@ def test_the_ends_are_the_two_documents(name, settings):
     assert repr(path) == "Interpolation(5 steps, 3 topics)"
 
 
-def test_the_middle_of_a_gaussian_path_is_the_theta_of_the_mean_code(gsm):
+def test_the_midpoint_of_a_gaussian_path_decodes_the_mean(gsm):
     path = gsm.interpolate(CORPUS[3], CORPUS[7], steps=3)
     middle = gsm.latent(CORPUS[[3, 7]])[0].mean(0, keepdims=True)
     with torch.inference_mode():

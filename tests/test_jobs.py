@@ -124,7 +124,7 @@ def test_processes_that_are_killed_before_their_first_job_are_replaced(work, tmp
     assert len(killed) == 2
 
 
-def test_processes_have_one_thread_each_and_this_one_keeps_its_environment(work, tmp_path, monkeypatch):
+def test_workers_have_one_thread_and_the_environment_stays(work, tmp_path, monkeypatch):
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "7")

@@ -19,7 +19,7 @@ SMALLER = {
 
 @pytest.mark.skipif(not hasattr(os, "fork") or not os.path.isdir("/proc"), reason="forks, and reads /proc")
 @pytest.mark.parametrize("name", SMALLER)  # test_runs.py kills the writing of a run
-def test_what_was_finished_before_a_kill_is_kept_and_the_result_is_the_same(name, tmp_path, monkeypatch):
+def test_a_kill_loses_no_finished_work_and_changes_no_result(name, tmp_path, monkeypatch):
     pytest.importorskip("optuna")
     command = kills.COMMANDS[name]
     arguments = [each for each in command.arguments if each not in LESS]

@@ -69,7 +69,7 @@ class Recorder(Callback):
             self.taken = state.snapshot()
 
 
-def test_a_fit_that_reads_by_blocks_goes_on_from_the_middle_of_an_epoch(by_blocks):
+def test_a_fit_by_blocks_resumes_in_the_middle_of_epochs(by_blocks):
     settings = {"n_topics": 3, "epochs": 3, "batch_size": 64, "hidden_size": 8, "spare_topics": 0, "random_state": 0}
     recorder = Recorder(step=10)  # seven batches in an epoch
     whole = tl.GSM(**settings).fit(CORPUS, callbacks=[recorder])

@@ -174,3 +174,14 @@ def test_scripts_import_what_the_package_has():
         if f"{module}.{name}" not in MODULES and not hasattr(importlib.import_module(module), name)
     }
     assert missing == set()
+
+
+def test_names_of_tests_have_at_most_ten_words():
+    """A name says what is promised; a comment or a docstring has room for the rest."""
+    names = {
+        node.name
+        for file in Path(__file__).parent.rglob("test_*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+    assert {name for name in names if name.count("_") > 10} == set()

@@ -53,7 +53,7 @@ def undivided() -> Loom:
         return Loom(**SETTINGS).fit(COMMON)
 
 
-def test_common_words_of_all_topics_do_not_become_a_topic_of_their_own(divided, undivided):
+def test_words_common_to_all_topics_form_no_topic(divided, undivided):
     shares, distance = found_shares(TOPICS, divided, COMMON)
     other_shares, other_distance = found_shares(TOPICS, undivided, COMMON)
     planted = THETA.mean(0)
@@ -91,7 +91,7 @@ def test_a_background_topic_stays_if_documents_differ_in_it(monkeypatch):
     assert not found[0].any()
 
 
-def test_probabilities_of_words_are_the_same_where_documents_have_the_share(divided):
+def test_word_probabilities_stay_where_documents_have_the_share(divided):
     network = divided.network_
     assert isinstance(network, LoomNetwork)
     share = torch.zeros(N_TOPICS)
@@ -107,7 +107,7 @@ def test_probabilities_of_words_are_the_same_where_documents_have_the_share(divi
     assert alpha[3] == pytest.approx(max(float(network.counting.alpha[3] - 0.2 * network.counting.alpha.sum()), 1e-3))
 
 
-def test_the_most_common_word_is_given_in_half_of_the_documents(divided):
+def test_the_commonest_word_is_given_in_half_the_documents(divided):
     """It is the first word of the vocabulary, and would always be given if the words of a document took turns."""
     batch = BatchReader.of(COMMON, 64, CPU).sample(300)
     with torch.inference_mode():
@@ -147,7 +147,7 @@ class Snapshots(Callback):
         self.last = [*self.last[-1:], state.snapshot()]
 
 
-def test_a_fit_that_stopped_before_or_after_its_end_gives_the_same_topics(tmp_path: Path, divided):
+def test_resuming_before_or_after_the_background_changes_no_topics(tmp_path: Path, divided):
     recorder = Snapshots()
     whole = Loom(**SETTINGS).fit(COMMON, callbacks=[recorder])
     np.testing.assert_array_equal(whole.components_, divided.components_)
@@ -170,7 +170,7 @@ def test_a_stream_goes_on_after_division():
     model.partial_fit(COMMON)
 
 
-def test_higher_shares_are_tried_only_while_words_are_clearly_predicted_better(monkeypatch):
+def test_higher_shares_are_tried_only_while_predictions_improve(monkeypatch):
     rises, tried = iter([0.0, 1.0, 1.1, 9.0]), []  # of each document
     topics = BackgroundDivision.__new__(BackgroundDivision)
     topics.theta = torch.linspace(0.1, 0.5, 101)[:, None].expand(101, 2)

@@ -31,7 +31,7 @@ def test_an_array_that_is_too_large_is_replaced(monkeypatch):
     assert (len(large), large.shape, large[torch.arange(10)].sum()) == (10, (10, 4), 0)
 
 
-def test_the_largest_counts_are_kept_with_the_mean_of_the_others(three_kept):
+def test_the_largest_counts_and_the_others_mean_are_kept(three_kept):
     counts, rows = zero_counts(5, 6, CPU), torch.tensor([4, 1])
     counts[rows] = torch.tensor([[0.0, 4, 1, 3, 0, 0], [1.0, 2, 0, 6, 0, 3]])
     expected = torch.zeros(5, 6)
@@ -71,7 +71,7 @@ class Recorder(Callback):
             self.taken.append(state.snapshot())
 
 
-def test_a_fit_with_the_largest_counts_finds_the_topics_and_can_be_continued(three_kept, monkeypatch):
+def test_fits_with_the_largest_counts_find_topics_and_continue(three_kept, monkeypatch):
     monkeypatch.setattr(loom_model, "_COUNTING_BATCH", 1)
     settings = {"epochs": 10, "pretrain_share": 0.2, "sample_share": 0.6, "batch_size": 80, "random_state": 0}
     model, recorder = tl.Loom(4, **settings), Recorder()

@@ -87,14 +87,14 @@ def test_topics_are_removed_one_at_a_time_as_in_loops(seed):
 # How many topics are kept, and in which order.
 
 
-def test_spare_topics_are_removed_in_three_steps_in_the_first_third_of_the_passes():
+def test_spare_topics_go_in_three_steps_in_early_passes():
     pruning = Pruning(20, 40)
     assert [pruning.n_kept(done, 30) for done in range(13)] == [60] * 4 + [47] * 3 + [33] * 3 + [20] * 3
     assert Pruning(20, 0).n_kept(1, 30) == 20
 
 
 @pytest.mark.parametrize("n_passes", [0, 1, 2, 3])
-def test_spare_topics_are_removed_at_once_if_there_are_few_passes(n_passes):
+def test_spare_topics_go_at_once_in_few_passes(n_passes):
     assert Pruning(5, 7).n_kept(1, n_passes) == 5
 
 
@@ -153,7 +153,7 @@ def test_spare_topics_are_pretrained_and_then_removed():
     assert model.components_.shape == (4, 60)
 
 
-def test_there_are_at_most_fifty_spare_topics_and_no_more_topics_than_words():
+def test_spare_topics_are_limited_by_fifty_and_by_words():
     few = Loom(5, epochs=2, random_state=0, device="cpu").fit(np.eye(7))
     assert len(few.history_[0]["kl_per_dimension"]) == 7
     many = Loom(40, epochs=2, hidden_size=16, random_state=0, device="cpu")
@@ -193,7 +193,7 @@ def test_the_counts_of_removed_topics_are_not_lost(settings, interrupted_after):
     np.testing.assert_allclose(model.network_.counting.word_topics.sum(1), totals, rtol=1e-3)
 
 
-def test_a_fit_on_a_large_corpus_has_fewer_epochs_and_is_measured_at_its_last_one(monkeypatch, caplog):
+def test_large_corpora_get_fewer_epochs_and_measure_the_last(monkeypatch, caplog):
     said = "Loom trains for 10 of at most 16 epochs, because the corpus has more than 100 tokens"
     with caplog.at_level("INFO", "topicloom"):
         small(epochs=1).fit(CORPUS)

@@ -56,7 +56,7 @@ def are_copies(counts, topics, pairs):
 
 
 @pytest.mark.parametrize("n_tokens", [6, 40])
-def test_two_halves_of_a_topic_are_copies_and_two_topics_are_not(n_tokens):
+def test_halves_of_a_topic_are_copies_and_topics_are_not(n_tokens):
     planted = synthetic_lda(1500, 5, 300, n_tokens, alpha=0.2, eta=0.05, shares=SHARES, random_state=4)
     counts, beta_t = planted.corpus.counts, torch.from_numpy(planted.topics).float().mT
     topics = best_topics(counts, beta_t)
@@ -113,7 +113,7 @@ def test_a_rank_may_have_fewer_documents_than_there_are_batches():
     assert change[:, 1].sum() > 0
 
 
-def test_new_topics_get_exactly_the_words_of_which_they_are_the_most_probable_topic():
+def test_new_topics_get_the_words_they_explain_best():
     counts, new = PLANTED.corpus.counts[:200], torch.tensor([1, 3, 4])
     stage, _ = stage_with(counts, torch.zeros(int(token_starts(counts)[-1]), dtype=torch.uint8))
     relocated = Relocation(BatchReader(counts, 64, CPU))
@@ -145,7 +145,7 @@ def test_pairs_are_joined_to_the_largest_topic_of_their_group():
     assert joined_topics(pairs[:0], sizes, none_protected()).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_a_protected_topic_stays_and_two_protected_ones_are_not_joined():
+def test_protected_topics_stay_and_are_not_joined():
     sizes, protected = torch.tensor([5.0, 9.0, 2.0, 7.0, 1.0]), torch.tensor([False, False, True, True, True])
     assert joined_topics(torch.tensor([[0, 1], [0, 2], [3, 4]]), sizes, protected).tolist() == [2, 2, 2, 3, 4]
 
@@ -227,7 +227,7 @@ def test_loom_finds_unequal_shares_which_it_does_not_without_relocation(monkeypa
     assert correlation() < 0.97
 
 
-def test_a_rank_may_have_none_of_the_documents_whose_words_are_predicted(monkeypatch):
+def test_a_rank_may_hold_no_documents_of_the_prediction(monkeypatch):
     counts = PLANTED.corpus.counts
     reader = BatchReader(counts, 200, CPU)
     monkeypatch.setattr(BatchReader, "own_sample", lambda self, n_docs: self._batch(np.zeros(0, np.intp)))

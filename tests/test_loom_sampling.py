@@ -89,7 +89,7 @@ def test_the_compiled_loop_draws_with_the_same_probabilities():
 
 
 @pytest.mark.parametrize("n_topics", [1, 40, 100])
-def test_the_compiled_loop_draws_topics_that_the_document_does_not_have(n_topics):
+def test_the_compiled_loop_draws_topics_absent_from_the_document(n_topics):
     """Nearly all of the probability is that of alpha, in one block of topics or another."""
     pytest.importorskip("numba")
     n = 4_000
@@ -196,7 +196,7 @@ def test_tokens_of_documents_are_found_again(monkeypatch):
     assert torch.equal(places, torch.cat(expected))
 
 
-def test_a_word_of_very_many_tokens_is_drawn_sixty_four_times():
+def test_a_word_is_drawn_at_most_sixty_four_times():
     assert tokens_of(torch.tensor([0.3, 1.0, 2.5, 64.0, 1e6])).tolist() == [1, 1, 3, 64, 64]
 
 
@@ -253,7 +253,7 @@ def test_patience_waits_until_counts_are_averaged():
     assert len(model.history_) > 60 - 48 // 2
 
 
-def test_topics_of_an_interrupted_run_are_those_of_its_last_pass(interrupted_after):
+def test_an_interrupted_run_keeps_the_topics_of_its_last_pass(interrupted_after):
     corpus = synthetic_lda(100, 4, 60, doc_length=20).corpus
     settings = {"epochs": 60, "pretrain_share": 0.1, "sample_share": 0.8, "hidden_size": 8, "random_state": 0}
     model = Loom(4, **settings, device="cpu")
@@ -300,7 +300,7 @@ def test_all_batches_of_a_pass_are_of_one_size(monkeypatch):
     assert sizes == [{1}] * 2 + [{20}] * 6 + sampling
 
 
-def test_the_collapse_watch_is_taken_where_topics_are_removed_and_otherwise_after_every_thirty_second_epoch():
+def test_the_collapse_watch_runs_at_removals_and_every_32_epochs():
     model = Loom(4, epochs=70, pretrain_share=0.1, sample_share=0.5, hidden_size=8, random_state=0, device="cpu")
     history = model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus).history_
     n_pretraining, n_counting, _ = model.stage_epochs(model.word_statistics())

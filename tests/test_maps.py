@@ -96,7 +96,7 @@ def covered(axes):
 
 
 @pytest.mark.parametrize("n_groups", [1, 5, 20, 60])
-def test_every_document_is_a_dot_and_every_group_has_a_label(n_groups):
+def test_documents_are_dots_and_groups_have_labels(n_groups):
     generator = np.random.default_rng(n_groups)
     groups = np.arange(600) % n_groups
     places = generator.normal(0, 10, (n_groups, 2))[groups] + generator.normal(0, 0.4, (600, 2))

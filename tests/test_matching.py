@@ -97,7 +97,7 @@ def test_few_shared_words_are_a_warning(caplog, n_shared, warns):
     assert bool(caplog.records) == warns
 
 
-def test_runs_are_about_different_things_if_one_of_them_hardly_has_the_shared_words():
+def test_runs_that_hardly_share_words_are_called_different():
     old, words = np.full((2, 40), 1 / 40), [f"w{n}" for n in range(40)]
     for n_shared in (3, 5):
         new = np.full((2, n_shared), 1 / n_shared)

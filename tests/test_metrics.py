@@ -65,7 +65,7 @@ def model() -> tuple[np.ndarray, np.ndarray]:
 # Figures with their settings.
 
 
-def test_a_figure_is_a_number_that_says_how_it_was_taken():
+def test_a_figure_is_a_number_with_its_settings():
     figure = topic_diversity([["a", "b"], ["a", "c"]], top_n=2)
     assert (figure, figure + 1, figure.settings) == (0.75, 1.75, {"top_n": 2})
     assert json.dumps([figure]) == "[0.75]"

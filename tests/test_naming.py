@@ -46,14 +46,14 @@ def test_words_that_other_topics_have_little_of_are_names(topics):
     assert named.model.edits[-1]["rename"][0] == named.names[0]
 
 
-def test_a_word_of_all_topics_or_a_rare_one_is_in_no_name():
+def test_names_leave_out_common_and_rare_words():
     components = np.array([[0.4, 0.25, 0.2, 0.1, 0.05, 0.0], [0.5, 0.0, 0.0, 0.0, 0.0, 0.5]])
     words = ["both", "own", "next", "third", "rare", "other"]
     names = names_by_words(components, [[0, 4, 3, 2, 1], [0, 5]], words)
     assert names == ["own, next, third", "other, both"]
 
 
-def test_a_phrase_of_all_topics_or_of_two_documents_is_no_name():
+def test_names_leave_out_common_and_rare_phrases():
     release, bank, club = ((tuple(form.split()), form) for form in ("press release", "central bank", "football club"))
     titled = (bank[0], "Central Bank")
     documents = [[[release, bank], [release, titled], [release, titled], [release]], [[release]] * 2 + [[club]] * 2]
@@ -99,7 +99,7 @@ def test_a_function_gets_words_and_documents(topics):
     assert all(len(documents) == 2 and len(documents[0]) <= 42 for _, documents in seen)
 
 
-def test_a_function_that_fails_on_one_topic_leaves_the_names_of_the_others(topics, caplog):
+def test_a_naming_function_that_fails_once_spoils_no_others(topics, caplog):
     bank = topic_of(topics, "bank")
     before = topics.names[bank]
 

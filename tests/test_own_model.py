@@ -144,7 +144,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_class_that_cannot_be_used_is_refused_in_a_sentence(folder, name):
+def test_an_unusable_class_is_refused_in_a_sentence(folder, name):
     (folder / "broken.py").write_text("a = 1\n\nnothing\n")
     (folder / "unfinished.py").write_text("a = 1\ndef\n")
     (folder / "needy.py").write_text("import nowhere\n")

@@ -35,7 +35,7 @@ def test_mmd_is_the_unbiased_estimate(tau):
     assert float(mmd(p, q, tau)) == pytest.approx(within_p + within_q - 2 * between, rel=1e-9)
 
 
-def test_mmd_is_about_nothing_for_two_samples_of_one_distribution_and_not_for_others():
+def test_mmd_is_near_zero_for_equal_distributions_only():
     prior, other = DirichletSampler(6, 0.1), DirichletSampler(6, 1.0)
     same = [float(mmd(prior.sample(200, seeded(s)), prior.sample(200, seeded(s + 100)))) for s in range(20)]
     assert abs(np.mean(same)) < 3 * np.std(same) / math.sqrt(20) + 1e-4
@@ -43,7 +43,7 @@ def test_mmd_is_about_nothing_for_two_samples_of_one_distribution_and_not_for_ot
     assert float(mmd(prior.sample(200, seeded(0)), other.sample(200, seeded(1)))) > 0.05
 
 
-def test_the_kernel_has_finite_slopes_where_vectors_are_equal_or_have_nothing_in_common():
+def test_the_kernel_has_finite_slopes_for_equal_and_disjoint_vectors():
     theta = torch.tensor([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.3, 0.3, 0.4]], requires_grad=True)
     diffusion_kernel(theta, theta).sum().backward()
     assert torch.isfinite(theta.grad).all()
@@ -125,7 +125,7 @@ def test_the_push_follows_the_diversity():
     assert copy.adapt(0.5, 5, 200) == term.adapt(0.5, 5, 200)
 
 
-def test_the_push_is_the_information_of_all_tokens_times_its_weight():
+def test_the_push_is_weight_times_information_of_all_tokens():
     term, beta_t = SeparationTerm(0.8, n_topics=3, n_words=1000), simplex(3, 6).T.contiguous()
     shares, totals = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64), torch.tensor([7.0, 0.0, 20.0])
     mixed = beta_t @ shares
@@ -229,7 +229,7 @@ def test_a_fitted_mixture_follows_the_codes_in_parts(monkeypatch):
         torch.testing.assert_close(parts.state_dict()[name], tensor)
 
 
-def test_a_log_ratio_decoder_reads_theta_as_the_code_that_it_came_from():
+def test_a_log_ratio_decoder_recovers_the_code_from_theta():
     topics = FreeTopics(torch.zeros(7), 4, seeded())
     decoder = LogRatioDecoder(topics)
     z = torch.randn(5, 4, generator=seeded(1))

@@ -98,7 +98,7 @@ def test_workers_end_with_the_process_that_started_them(number, tmp_path):
 
 
 @LINUX
-def test_prepare_on_a_full_disk_ends_with_a_sentence_and_leaves_nothing(tmp_path):
+def test_prepare_on_a_full_disk_fails_clearly_and_leaves_nothing(tmp_path):
     """The corpus fits in none of these disks. At some of them it is the arrays of counts that are too large."""
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     disk = tmp_path / "disk"

@@ -191,7 +191,7 @@ def test_a_configuration_can_be_changed_without_changing_the_class():
     assert GSM.published["hidden_size"] == 256
 
 
-def test_a_class_of_ones_own_has_the_configuration_of_its_base():
+def test_a_subclass_has_the_configuration_of_its_base():
     @dataclasses.dataclass(eq=False, repr=False, kw_only=True)
     class Own(GSM):
         pass

@@ -98,7 +98,7 @@ def test_a_record_without_a_text_is_an_empty_document(write, caplog):
     assert "have no 'text'; they are empty documents" in caplog.text
 
 
-def test_a_wrong_name_of_the_text_is_reported_before_all_records_are_read(write):
+def test_a_wrong_text_field_is_reported_at_once(write):
     path = write("a.jsonl", '{"body": "x"}\n' * 1000 + "broken\n")
     with pytest.raises(InputError, match=r"a.jsonl, line 1 has no column 'text'; its columns are body; name"):
         next(iter(read(path)))
@@ -194,7 +194,7 @@ def test_folder(tmp_path, caplog):
         read(tmp_path / "d")
 
 
-def test_what_was_written_into_a_folder_is_not_read_as_texts(tmp_path: Path) -> None:
+def test_written_results_in_a_folder_are_not_read_as_texts(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a text")
     corpus = tl.datasets.synthetic_lda(40, 2, 30, random_state=0).corpus
     corpus.save(tmp_path / "results" / "corpus")

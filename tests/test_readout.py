@@ -64,7 +64,7 @@ def test_the_mean_of_the_readout_is_that_of_the_shares(monkeypatch):
     torch.testing.assert_close(theta.mean(0), tokens.mean(0) / 60, rtol=0, atol=2e-3)
 
 
-def test_codes_and_theta_are_inverse_to_each_other_after_a_readout():
+def test_codes_and_theta_are_inverse_after_a_readout():
     random = np.random.default_rng(0)
     corners = random.normal(size=(K, K))
     codes = torch.from_numpy(random.dirichlet(np.full(K, 0.1), N) @ (corners - corners.mean(1, keepdims=True)))
@@ -80,7 +80,7 @@ def test_codes_and_theta_are_inverse_to_each_other_after_a_readout():
     torch.testing.assert_close(coordinates.code(theta), codes)
 
 
-def test_tokens_that_are_all_of_one_topic_have_a_finite_readout():
+def test_documents_of_a_single_topic_have_a_finite_readout():
     tokens = torch.zeros(N, K)
     tokens[:, 2] = 30.0
     found = readout(positions(), tokens)
@@ -88,7 +88,7 @@ def test_tokens_that_are_all_of_one_topic_have_a_finite_readout():
     assert (torch.softmax(positions() @ found, 1)[:, 2] > 0.9).all()
 
 
-def test_shares_of_nvdm_are_those_of_a_mixture_of_its_topics():
+def test_nvdm_reads_shares_as_a_mixture_of_topics():
     planted = synthetic_lda(800, 5, 200, 60, alpha=0.1, shares=[0.5, 0.25, 0.15, 0.06, 0.04], random_state=0)
     model = NVDM(5, **FAST).fit(planted.corpus)
     tokens = mixture_counts(batch_of(planted.corpus.counts), torch.from_numpy(model.components_.T.copy()))
@@ -97,7 +97,7 @@ def test_shares_of_nvdm_are_those_of_a_mixture_of_its_topics():
 
 
 @pytest.mark.parametrize(("n_planted", "length", "n_topics"), [(4, 40, 20), (20, 8, 30)])
-def test_words_are_predicted_as_before_with_more_topics_than_the_texts_have(n_planted, length, n_topics):
+def test_a_readout_with_surplus_topics_predicts_words_as_before(n_planted, length, n_topics):
     """Codes hardly differ in some directions: theta must neither leave the range of numbers there nor lose the code."""
     corpus = synthetic_lda(300, n_planted, 100, length, alpha=0.1, random_state=0).corpus
     read, plain = (NVDM(n_topics, rotation=rotation, **FAST).fit(corpus) for rotation in ("varimax", "none"))
@@ -105,7 +105,7 @@ def test_words_are_predicted_as_before_with_more_topics_than_the_texts_have(n_pl
     assert read.perplexity(corpus, "bound") == pytest.approx(plain.perplexity(corpus, "bound"), rel=0.02)
 
 
-def test_a_code_can_be_computed_from_theta_where_topics_do_not_depend_on_it():
+def test_a_code_returns_from_theta_though_topics_ignore_most_directions():
     codes = torch.randn(N, K, generator=torch.Generator().manual_seed(0)).double()
     codes = codes - codes.mean(1, keepdim=True)
     coordinates = TopicCoordinates(K)

@@ -75,7 +75,7 @@ def test_the_edge_of_what_was_tried_is_said():
     assert "It is the largest number that was tried, so try larger ones too" in found.reason
 
 
-def test_the_edge_is_that_of_all_numbers_also_of_those_that_failed():
+def test_the_edge_counts_failed_numbers_too():
     values = {5: [np.nan], 10: [100.0], 50: [200.0]}
     found = recommend(fits(perplexity_completion=values))
     assert found.n_topics == 10

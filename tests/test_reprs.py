@@ -126,7 +126,7 @@ def test_cells():
     assert html_table(["a"], [[n] for n in range(100)], whole=True).count("<tr>") == 101
 
 
-def test_long_texts_are_cut_where_people_look_and_whole_in_files(tmp_path):
+def test_long_texts_are_cut_on_screen_and_whole_in_files(tmp_path):
     long = Table({"text": ["x" * 1_000_000, "y"], "words": [["w"] * 1_000_000, []]}, "t" * 1_000_000)
     assert len(long._repr_html_()) < 5_000
     assert len(repr(long)) < 10_000

@@ -603,7 +603,7 @@ def test_edits_that_cannot_be_applied(client, run, edits, message):
     assert not (run / "edits.yaml").exists()
 
 
-def test_edits_of_another_model_and_of_a_run_that_cannot_be_written(run, texts, tmp_path, monkeypatch):
+def test_edits_of_other_models_and_unwritable_runs_are_refused(run, texts, tmp_path, monkeypatch):
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     (copy / "edits.yaml").write_text("model: tm-0123456789abcdef\nedits:\n- merge: [0, 1]\n")
     refused("serve", copy, "--port", 0, says=["edits.yaml belongs to another model"])
@@ -649,7 +649,7 @@ def test_only_so_many_edits_are_stored(run, tmp_path):
     opened.close()
 
 
-def test_stored_edits_are_set_aside_when_the_run_gets_another_model(run, tmp_path, caplog):
+def test_stored_edits_are_set_aside_for_a_new_model(run, tmp_path, caplog):
     """They would stop the service after training, and take the place of the new edits after editing."""
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     opened = Live.open(copy)

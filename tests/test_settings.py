@@ -89,7 +89,7 @@ def test_names_of_other_packages_are_corrected(kind, name, ours):
 
 
 @pytest.mark.parametrize("cls", MODELS)
-def test_parameters_of_a_dirichlet_are_in_the_range_of_the_numbers(cls):
+def test_dirichlet_parameters_must_be_in_range(cls):
     """Beyond it, shares were NaN, and the library behind Gibbs sampling ended the process."""
     for name in {"alpha", "eta", "concentration"}.intersection(cls(2).get_params()):
         for value in (1e-300, 1e-45, 1e39, float("inf"), float("nan")):
@@ -224,7 +224,7 @@ def test_a_file_is_described_by_its_content(tmp_path):
     assert describe_value(path) != before
 
 
-def test_a_text_is_a_file_only_where_the_setting_can_be_one(tmp_path, monkeypatch):
+def test_strings_are_files_only_where_settings_allow(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = ETM(prior="laplace", word_vectors="v.txt")
     assert settings_as_text(model)["word_vectors"] == "'v.txt'"

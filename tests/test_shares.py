@@ -112,7 +112,7 @@ def test_the_discrepancy_from_a_prior_does_not_move_the_shares(make):
 
 
 @pytest.mark.parametrize("name", [name for name in VARIATIONAL if name != "GMNTM"])
-def test_the_default_lets_the_divergence_change_and_the_fixed_norm_does_not(name):
+def test_only_the_default_lets_the_divergence_change(name):
     low, high = divergences(name, "mean", (0.1, 10.0), epochs=40)
     assert low > 1.2 * high
     free = low / high
@@ -150,7 +150,7 @@ def test_a_collapse_that_happens_is_seen(caplog):
 # Spare topics.
 
 
-def test_of_two_equal_topics_one_is_removed_and_a_rare_one_is_kept():
+def test_one_of_equal_topics_goes_and_rare_ones_stay():
     large, rare, other = np.eye(3)[:, [0, 0, 1, 1, 2, 2]] / 2  # topics over 6 words
     topics = np.stack([large, large * 0.98 + rare * 0.02, rare, other])
     kept, heirs = choose_distinct(topics, np.array([0.5, 0.3, 0.08, 0.12]), 3)
@@ -235,7 +235,7 @@ def test_a_higher_weight_makes_dirichlets_less_certain(estimator):
 
 
 @pytest.mark.parametrize("norm", ["mean", "affine"])
-def test_a_model_that_was_saved_before_certainty_was_learned_is_as_certain_as_it_was(norm):
+def test_models_saved_without_learned_certainty_keep_their_certainty(norm):
     learned, older = Concentration(1.75, norm), Concentration(1.75, "fixed").state_dict()
     assert older == {}
     learned.load_state_dict(older)
@@ -278,7 +278,7 @@ def test_a_narrowed_network_knows_the_kept_topics_as_before(kind):
 
 
 @pytest.mark.parametrize("kind", NARROWED)
-def test_a_narrowed_network_has_even_shares_and_the_target_of_the_settings(kind):
+def test_a_narrowed_network_has_even_shares_and_keeps_its_target(kind):
     settings = {"learn_shares": False, "target": "tfidf"}
     _, state, spare = wide_state(kind, spare_topics=1.0, **settings, **({"prior": "gmm-std"} if kind is WLDA else {}))
     spare._narrow(state, np.array([0, 2, 5, 15]))
@@ -337,7 +337,7 @@ def test_an_interrupted_fit_has_the_topics_that_were_requested(tmp_path):
     np.testing.assert_allclose(load(tmp_path / "model").transform(SMALL), model.transform(SMALL), atol=1e-6)
 
 
-def test_removed_topics_leave_their_shares_and_seeded_ones_keep_their_numbers(monkeypatch):
+def test_removed_topics_leave_shares_and_seeded_ones_keep_numbers(monkeypatch):
     seeded = {3: SMALL.vocabulary[:2]}
     _, state, spare = wide_state(GSM, spare_topics=1.0, seed_words=seeded)
     heirs, seen = np.array([5, 8, 9, 3] * 4), {}

@@ -51,7 +51,7 @@ def test_scikit_learns_checks_of_other_models(estimator, check):
 
 
 @pytest.mark.parametrize("kind", QUICK)
-def test_topic_shares_are_a_data_frame_if_scikit_learn_is_told_so(kind):
+def test_scikit_learn_can_ask_for_data_frames(kind):
     pandas = pytest.importorskip("pandas")
     texts = pandas.Series(TEXTS, index=range(100, 140))
     model = small(kind).set_output(transform="pandas")
@@ -69,7 +69,7 @@ def test_a_column_of_texts_in_a_table_of_scikit_learn():
     assert list(columns.transform(frame[:2]).columns) == ["topics__gsm0", "topics__gsm1", "rest__size"]
 
 
-def test_a_setting_of_scikit_learn_for_all_estimators_changes_no_results():
+def test_global_settings_of_scikit_learn_change_no_results():
     pytest.importorskip("pandas")
     model = small(GSM).set_params(random_state=0).fit(TEXTS)
 

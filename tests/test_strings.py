@@ -51,7 +51,7 @@ def test_strings_are_kept_as_they_are(most):
 
 
 @pytest.mark.parametrize("ids", [IDS, None])
-def test_a_corpus_has_the_same_ids_and_labels_in_either_form(most, ids, tmp_path):
+def test_either_form_gives_the_same_ids_and_labels(most, ids, tmp_path):
     corpus = tl.Corpus.from_counts(COUNTS, ids=ids, labels=LABELS)
     corpus.save(tmp_path / "corpus")
     rows, names = [4, 1, 1], list("012345") if ids is None else IDS

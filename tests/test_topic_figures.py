@@ -150,7 +150,7 @@ def test_periods_without_documents_leave_a_gap(tmp_path):
     assert np.isnan(page.axes[0].lines[0].get_ydata()[1])
 
 
-def test_a_stream_has_a_layer_for_each_large_topic_and_one_for_the_others():
+def test_a_stream_has_layers_for_large_topics_and_the_rest():
     axes = figures.trend_stream(MONTHS, SHARES, ["0 rising", "1 falling"]).axes[0]
     assert texts(axes) == ["1 falling", "0 rising"]  # from below: the one that is earlier first
     assert len(axes.collections) == 2

@@ -79,7 +79,7 @@ def test_views_can_be_pickled(run, monkeypatch):
     assert relative.model.components_.tolist() == stored.model.components_.tolist()
 
 
-def test_a_view_does_not_take_the_model_of_a_run_that_replaced_its_own(run, tmp_path):
+def test_a_view_refuses_the_model_of_a_replaced_run(run, tmp_path):
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     view = tl.Topics.from_run(copy)
     other = tl.GSM(2, epochs=1, hidden_size=8, random_state=1).fit(view.corpus)
@@ -260,13 +260,13 @@ def test_typical_documents_have_the_largest_shares():
         (2, [4, 4, 0, 0], [0.1, 0.0, 0.9], ["b"]),  # a is rarer in the topic than usual
     ],
 )
-def test_the_words_of_a_document_are_those_that_are_typical_of_the_topic(topic, counts, theta, words):
+def test_the_words_shown_of_a_document_are_typical(topic, counts, theta, words):
     corpus = tl.Corpus.from_counts([counts], ["a", "b", "c", "d"])
     model = Fixed([[0.4, 0.3, 0.3, 0], [0, 0, 0, 1], [0.1, 0.4, 0.2, 0.3]], [theta], corpus.vocabulary)
     assert tl.Topics(model, corpus).documents_of(topic)["words"] == [words]
 
 
-def test_words_of_a_topic_are_those_that_a_group_or_a_period_uses_more():
+def test_words_of_groups_and_periods_are_those_used_more():
     counts, years = np.array([[50, 10, 3], [10, 50, 3]] * 10), ["2020", "2022"] * 10
     corpus = tl.Corpus.from_counts(counts, ["a", "b", "c"], labels=["one", "other"] * 10, timestamps=years)
     theta, beta = np.tile([0.25, 0.75], (20, 1)), np.array([[0.1, 0.0, 0.9], [0.5, 0.5, 0.0]])
@@ -314,7 +314,7 @@ def test_tokens_have_the_topics_of_their_document(run):
         topics.topics_of(61)
 
 
-def test_a_new_text_is_coloured_and_markup_in_it_is_shown(run):
+def test_a_new_text_is_coloured_and_its_markup_shown(run):
     from rich.console import Console
 
     topics = tl.Topics.from_run(run)
@@ -385,7 +385,7 @@ def test_words_and_texts_find_topics(run):
         topics.find_topics("  ")
 
 
-def test_a_search_names_the_words_of_a_text_that_it_leaves_out(run, caplog):
+def test_a_search_names_the_words_it_leaves_out(run, caplog):
     topics = tl.Topics.from_run(run)
     with caplog.at_level("WARNING", logger="topicloom"):
         topics.find_topics(MONEY)

@@ -331,7 +331,7 @@ def test_a_single_batch_is_read_only_once():
     assert [len(part) for part in parts] == [4, 3, 3]
 
 
-def test_batches_that_a_network_enlarges_are_not_blamed_on_the_setting():
+def test_enlarged_batches_are_not_blamed_on_the_setting():
     def fail(network: Line, loss: Tensor) -> Tensor:
         raise MemoryError
 
@@ -431,7 +431,7 @@ def test_after_is_called_after_each_move():
     assert free.rival.item() < -0.5
 
 
-def test_terms_of_another_player_carry_its_name_and_are_of_the_documents_it_saw():
+def test_terms_of_another_player_have_its_name_and_documents():
     network = Duel(every=3)
     state, _ = run(network, epochs=2, learning_rate=1e-9)
     for row, sizes, seen in zip(state.history, ([4], [4]), (network.seen[0], network.seen[3]), strict=True):
@@ -444,7 +444,7 @@ def test_terms_of_another_player_carry_its_name_and_are_of_the_documents_it_saw(
 
 
 @pytest.mark.parametrize("deferred", [False, True])
-def test_a_player_that_is_not_finite_stops_training_and_takes_all_back(deferred, monkeypatch):
+def test_a_player_that_diverges_stops_training_and_restores_all(deferred, monkeypatch):
     monkeypatch.setattr("topicloom.training.loop.defers", lambda device: deferred)
     network = Duel(spoiled_at=5)  # the second step of the second epoch; the first player has moved by then
     plan = TrainingPlan(epochs=5, learning_rate=0.1, schedule="constant")
@@ -574,7 +574,7 @@ def test_a_corpus_on_disk_trains_the_same(tmp_path):
     np.testing.assert_array_equal(one.transform(corpus), two.transform(mapped))
 
 
-def test_a_small_network_trains_on_one_thread_and_leaves_the_setting():
+def test_small_networks_train_on_one_thread_and_restore_it():
     seen = []
 
     class Watch(Callback):

@@ -205,7 +205,7 @@ def test_the_log_of_optuna_is_left_as_it_was():
         optuna.logging.set_verbosity(before)
 
 
-def test_loom_is_the_default_and_has_every_setting_of_the_space():
+def test_loom_is_the_default_with_every_searched_setting():
     assert inspect.signature(tune).parameters["model"].default == "loom"
     assert set(SPACE) <= set(Loom().get_params())
     for name, values in SPACE.items():
@@ -221,7 +221,7 @@ def test_texts_and_parts_of_ones_own():
     assert len(tune(texts, MODEL, 2, trials=1).trials) == 1
 
 
-def test_the_file_of_the_best_settings_holds_the_given_ones_too(tmp_path):
+def test_the_best_settings_file_includes_the_given_ones(tmp_path):
     model = GSM(epochs=1, hidden_size=16)
     found = tune(PLANTED, model, 2, trials=1, space={"epochs": (1, 2), "dropout": (0.1, 0.2)}, out=tmp_path)
     best = yaml.safe_load((tmp_path / "best.yaml").read_text())

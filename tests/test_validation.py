@@ -16,7 +16,7 @@ TRAIN, HELD_OUT = CORPUS[:140], CORPUS[140:]
 SMALL: dict[str, Any] = {"n_topics": 3, "hidden_size": 8, "random_state": 3}
 
 
-def test_the_loss_of_held_out_documents_is_recorded_and_changes_nothing():
+def test_the_recorded_held_out_loss_changes_nothing():
     plain = tl.GSM(**SMALL, epochs=3).fit(TRAIN)
     watched = tl.GSM(**SMALL, epochs=3).fit(TRAIN, validation=HELD_OUT)
     assert np.array_equal(plain.components_, watched.components_)

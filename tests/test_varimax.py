@@ -96,13 +96,13 @@ def test_seed_words_and_the_setting_keep_the_dimensions():
         NVDM(K, rotation="promax").fit(CORPUS)
 
 
-def test_without_a_rotation_a_topic_is_a_dimension_of_typical_length():
+def test_unrotated_topics_are_dimensions_of_typical_length():
     model = NVDM(K, rotation="none", spare_topics=1.0, **SMALL).fit(CORPUS)  # trained with more topics at first
     codes = model.network_.decoder.coordinates.topic_codes()
     torch.testing.assert_close(codes, K**0.5 * (torch.eye(K) - 1 / K))
 
 
-def test_the_end_of_training_can_come_twice_and_a_stream_keeps_the_topics():
+def test_ending_twice_and_streaming_keep_the_topics():
     model = NVDM(K, **SMALL).fit(CORPUS)
     coordinates = model.network_.decoder.coordinates
     before = {name: tensor.clone() for name, tensor in coordinates.state_dict().items()}

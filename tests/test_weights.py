@@ -54,7 +54,7 @@ def test_the_collapse_watch_knows_these_weights(kind, name, learn_shares, factor
 @pytest.mark.parametrize(
     ("kind", "risen"), [(GSM, 9), (partial(DirichletVAE, estimator="weibull"), 9), (DirichletVAE, 3)]
 )
-def test_by_default_the_weight_rises_in_three_quarters_of_the_epochs(kind, risen):
+def test_the_default_weight_rises_for_three_quarters_of_training(kind, risen):
     model = kind(**SMALL | {"epochs": 12, "kl_weight": 2.0}).fit(CORPUS)
     weights = [row["divergence_weight"] for row in model.history_]  # at the last batch of each epoch
     assert 0 < weights[0] < weights[1] < weights[risen - 1] < 2
@@ -158,7 +158,7 @@ def test_a_setting_with_an_effect_gives_no_warning(model, caplog):
     assert without_effect(model, caplog) == []
 
 
-def test_a_warm_up_that_is_longer_than_the_training_gives_a_warning(caplog):
+def test_a_warm_up_longer_than_training_gives_a_warning(caplog):
     model = GSM(**SMALL | {"epochs": 4, "kl_weight": 2.0, "kl_warmup": 10.0})
     with caplog.at_level(logging.WARNING, "topicloom"):
         model.fit(CORPUS)

@@ -88,7 +88,7 @@ def test_without_the_package(monkeypatch):
         figures.word_clouds(WORDS, SCORES)
 
 
-def test_a_package_that_is_there_and_cannot_be_imported_is_not_called_missing(monkeypatch, tmp_path):
+def test_a_broken_package_is_not_called_missing(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "wordcloud", raising=False)
     for code, reason in (

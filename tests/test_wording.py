@@ -232,7 +232,7 @@ def test_sentences_about_documents_are_chinese_too(topics, chinese_font):
 
 
 @pytest.mark.parametrize("kind", CURVES)
-def test_without_a_font_labels_are_english_and_a_warning_names_fonts(kind, no_font, caplog):
+def test_without_a_font_labels_are_english_with_a_warning(kind, no_font, caplog):
     with caplog.at_level(logging.WARNING, "topicloom"):
         figure = CURVES[kind](language="zh")
     shown, english = texts_of(figure), texts_of(CURVES[kind](language="en"))

@@ -93,7 +93,7 @@ def test_every_view_opens_without_an_error_or_a_request(browser, page):
     assert asked == {page.as_uri()}
 
 
-def test_a_service_or_any_host_cannot_be_asked_by_the_page(browser, page):
+def test_the_page_can_ask_no_host(browser, page):
     browser.open(page)
     script = "const done = arguments[0]; fetch('https://example.org/').then(() => done('sent'), () => done('refused'));"
     assert browser.driver.execute_async_script(script) == "refused"
@@ -255,7 +255,7 @@ def semicolons(text: str) -> list[str]:
     return [part.strip() for part in text.split(";")]
 
 
-def test_a_tokenizer_of_the_users_is_replaced_by_the_longest_match(browser, tmp_path):
+def test_the_longest_match_replaces_a_users_own_tokenizer(browser, tmp_path):
     texts = ["Cat;Dog;kitten", "Bank;loan;Credit"] * 20
     corpus = tl.Corpus.from_texts(texts, tokenizer=semicolons, min_df=2)
     model = tl.Loom(n_topics=2, epochs=5, random_state=0).fit(corpus)
