@@ -58,7 +58,7 @@ def test_documents_whose_worker_was_killed_are_counted_again(chunks_of_seven, tm
     found = tl.Corpus.from_texts(TEXTS, min_df=1, tokenizer=dies(str(tmp_path / "died")), n_jobs=2)
     assert found.vocabulary == alone.vocabulary
     assert (found.counts != alone.counts).nnz == 0
-    message = r"a worker process that counted documents \d+ to \d+ died \(out of memory\?\); they are counted again"
+    message = r"documents \d+ to \d+: its process died \(out of memory\?\); it is done again"
     assert re.search(message, caplog.text)
 
 

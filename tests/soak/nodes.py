@@ -36,7 +36,7 @@ from topicloom.corpus import Corpus
 from topicloom.experiments.compare import compare
 from topicloom.experiments.jobs import SavedParts
 from topicloom.experiments.tune import tune
-from topicloom.processes import NodeCalls
+from topicloom.processes import ClusterPool
 
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 N_DOCUMENTS = 200_000  # of the corpus that is prepared, which are about 30 chunks
@@ -127,7 +127,7 @@ def run_over(nodes: Nodes, work: Work, folder: Path, expected: Any, counts: Coun
     """Do the work over the cluster, and lose a node after some calls, or see that no node reads the directory."""
     nodes.complete()
     n_ended, before = 0, set()
-    original, digest = NodeCalls.next, SavedParts.digest
+    original, digest = ClusterPool.next, SavedParts.digest
     again = Again()
     logging.getLogger("topicloom.workers").addHandler(again)
     losing: list[threading.Thread] = []
@@ -135,7 +135,7 @@ def run_over(nodes: Nodes, work: Work, folder: Path, expected: Any, counts: Coun
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         out = Path(temporary) / "out"
 
-        def following(calls: NodeCalls[Any, Any]) -> Any:
+        def following(calls: ClusterPool[Any, Any]) -> Any:
             nonlocal n_ended
             found = original(calls)
             n_ended += 1
@@ -146,7 +146,7 @@ def run_over(nodes: Nodes, work: Work, folder: Path, expected: Any, counts: Coun
             return found
 
         hidden = property(lambda parts: "elsewhere") if lose_after is None else digest
-        with patch.object(NodeCalls, "next", following), patch.object(SavedParts, "digest", hidden):
+        with patch.object(ClusterPool, "next", following), patch.object(SavedParts, "digest", hidden):
             work.run(folder, out, cluster=nodes.cluster.address)
         for thread in losing:
             thread.join()

@@ -1,11 +1,13 @@
-"""Resumable jobs that fit models. Each result is kept as a line of a file as soon as it is known."""
+"""Resumable jobs that fit models. Each result is kept as a line of a file as soon as it is known.
+
+`run` does jobs in this process, in worker processes or on the nodes of a Ray cluster.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +18,21 @@ from typing import Any, Self
 
 from ..corpus import Corpus
 from ..corpus.parts import Split
-from ..errors import InputError
 from ..files import atomic_directory, atomic_file, full_disk_names
 from ..files.content import DIGESTS, content_digest
-from ..processes import Job, Lost, Row, Work, attempt, calls_on, in_processes, name_of, shared
+from ..processes import (
+    Job,
+    LocalPool,
+    Lost,
+    Row,
+    Sent,
+    Work,
+    attempt,
+    attempt_sent,
+    cluster_pool,
+    name_of,
+    row_of_loss,
+)
 from ..text import CustomTokenizer
 from .protocol import Evaluator
 
@@ -37,7 +50,7 @@ def run(
 
     Args:
         jobs: the jobs, which are started in this order. They need not all have the same names.
-        work: does a job and returns its result. With several processes it must be possible to pickle it.
+        work: does a job and returns its result. With several processes it is pickled.
         file: the file of rows, as JSON lines. An incomplete line, which a killed run may leave, is passed over.
         n_jobs: the number of processes, of one thread each; 1 works in this process.
         again: does finished jobs again.
@@ -56,17 +69,32 @@ def run(
     file.parent.mkdir(parents=True, exist_ok=True)
     if cluster is not None:
         assert isinstance(work, FittingWork)
-        rows = on_cluster(waiting, work, cluster)
+        rows = _on_cluster(waiting, work, cluster)
     elif n_jobs == 1 or len(waiting) < 2:
         rows = (attempt(work, job) for job in waiting)
     else:
-        rows = in_processes(waiting, work, n_jobs)
+        rows = _in_processes(waiting, work, n_jobs)
     try:
         for row in rows:
             _append(file, row)
             yield row
     finally:
         rows.close()  # ends the processes
+
+
+def _in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:
+    """Do jobs in worker processes, in their order, and yield the row of each job as soon as it is done."""
+
+    def named(number: int) -> str:
+        return name_of(jobs[number])
+
+    with LocalPool(attempt_sent, named, n_jobs) as pool:
+        sent = pool.share(work, "the models")
+        for number, job in enumerate(jobs):
+            pool.begin(number, sent, job)
+        while len(pool):
+            number, row = pool.next()
+            yield row_of_loss(jobs[number], row) if isinstance(row, Lost) else row
 
 
 def read(file: Path) -> list[Row]:
@@ -198,55 +226,35 @@ _Files = dict[str, "bytes | dict[str, bytes]"]  # the content of a file, or the 
 _MARKER = "config.json"  # of a saved model
 
 
-def on_cluster(jobs: Sequence[Job], work: FittingWork, address: str) -> Generator[Row, None, None]:
-    """Do jobs on the nodes of a cluster, a core for each, and yield the row of each job as soon as it is done.
-
-    A job whose node or process is lost is begun again when all others have been begun, three times at most.
-
-    Args:
-        jobs: the jobs; they are started in this order.
-        work: is sent to each node once.
-        address: "auto", or the address of the cluster.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        InputError: there is no such cluster, a node cannot do the work, or `work` cannot be sent to the nodes.
-    """
+def _on_cluster(jobs: Sequence[Job], work: FittingWork, address: str) -> Generator[Row, None, None]:
+    """Do jobs on the nodes of a cluster, in their order, and yield the row of each job as soon as it is done."""
     if not jobs:
         return
-    with calls_on(address, _fit_on_node, lambda number: name_of(jobs[number])) as calls:
-        sent = calls.share(_pickled(work))
+
+    def named(number: int) -> str:
+        return name_of(jobs[number])
+
+    with cluster_pool(address, _fit_on_node, named) as pool:
+        sent = pool.share(work, "the models")
         parts = None
         for number, job in enumerate(jobs):
-            calls.begin(number, sent, job, work.documents.digest, None)
-        while len(calls):
-            number, done = calls.next()
+            pool.begin(number, sent, job, work.documents.digest, None)
+        while len(pool):
+            number, done = pool.next()
             if isinstance(done, Lost):
-                yield jobs[number] | {"error": done.cause}
+                yield row_of_loss(jobs[number], done)
             elif done is None:
-                parts = parts or calls.share(work.documents.read())
-                calls.begin(number, sent, jobs[number], work.documents.digest, parts)
+                parts = parts or pool.share(work.documents.read(), "the documents")
+                pool.begin(number, sent, jobs[number], work.documents.digest, parts)
             else:
                 row, files = done
                 _write(work.folder, files)
                 yield row
 
 
-def _pickled(work: FittingWork) -> bytes:
-    from ray import cloudpickle  # which pickles the classes of notebooks and scripts, too
-
-    try:
-        content: bytes = cloudpickle.dumps(work)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InputError(
-            f"the models cannot be sent to the nodes of the cluster ({error}); leave `cluster` out"
-        ) from None
-    return content
-
-
-def _fit_on_node(sent: tuple[Any], job: Job, digest: str | None, parts: tuple[Any] | None) -> tuple[Row, _Files] | None:
+def _fit_on_node(sent: Sent, job: Job, digest: str | None, parts: Sent | None) -> tuple[Row, _Files] | None:
     """Do a job on a node, and return its row and files; None if the documents have to be sent."""
-    work = _work(sent)
+    work: FittingWork = sent.value()
     if parts is not None:
         _receive(sent, parts)
     elif digest is None or work.documents.digest != digest:
@@ -258,16 +266,9 @@ def _fit_on_node(sent: tuple[Any], job: Job, digest: str | None, parts: tuple[An
 
 
 @lru_cache(maxsize=1)
-def _work(sent: tuple[Any]) -> FittingWork:
-    """The work, which a process of a node unpickles once."""
-    work: FittingWork = pickle.loads(shared(sent))
-    return work
-
-
-@lru_cache(maxsize=1)
-def _receive(sent: tuple[Any], parts: tuple[Any]) -> None:
+def _receive(sent: Sent, parts: Sent) -> None:
     """Give the work the documents that were sent, once."""
-    _work(sent).documents.receive(shared(parts))
+    sent.value().documents.receive(parts.value())
 
 
 def _content(path: Path) -> bytes | dict[str, bytes]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import threading
 import time
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
 from itertools import count, islice
 from numbers import Integral
@@ -20,7 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import InputError, SettingError
-from ..processes import ATTEMPTS, cause_in, end_with
+from ..processes import ATTEMPTS, LocalPool, Lost, Pool, Sent, cluster_pool
 from .strings import is_utf8, replace_surrogates
 from .tokenizing import BOUNDARY, AnyTokenizer, Pretokenized, Tokenizer
 
@@ -402,99 +398,78 @@ def _n_workers(n_jobs: int) -> int:
     return workers
 
 
-class _Job:
-    """A chunk that a worker counts."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        self.chunk = chunk
-        self.future: Future[Part] | None = None
-
-    @property
-    def is_counted(self) -> bool:
-        return self.future is not None and self.future.done() and self.future.exception() is None
+_ChunkPool: TypeAlias = "Pool[tuple[int, int], Part | InputError]"  # a chunk's key: its first row, and the row after it
 
 
-def _counted_by_workers(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, workers: int) -> Iterator[Part]:
-    """Count chunks in worker processes. If a process dies, the chunks that are not counted yet are given again."""
-    from joblib.externals.loky import get_reusable_executor
+def _in_order(
+    pool: _ChunkPool, chunks: Iterator[Chunk], tokenizer: AnyTokenizer, failed: Callable[[str, Lost], str]
+) -> Iterator[Part]:
+    """Count chunks with a pool, and yield their counts in the order of the chunks.
 
-    n_deaths = 0  # since the last chunk was counted
-    jobs = deque(map(_Job, islice(chunks, _CHUNKS_AHEAD * workers)))
-    pool = None
-    try:
-        while jobs:
-            try:
-                pool = pool or get_reusable_executor(workers, timeout=60, initializer=end_with, initargs=(os.getpid(),))
-                for job in jobs:
-                    if job.future is None:
-                        job.future = pool.submit(_count, job.chunk, tokenizer)
-                part = jobs[0].future.result()  # type: ignore[union-attr]
-            except BrokenProcessPool as error:
-                pool, n_deaths = None, n_deaths + 1
-                again = [job for job in jobs if not job.is_counted]
-                last = again[-1].chunk
-                rows = f"documents {again[0].chunk.first_row} to {last.first_row + len(last.texts) - 1}"
-                cause = cause_in(str(error))
-                if n_deaths == ATTEMPTS:
-                    raise InputError(
-                        f"worker processes that counted {rows} died {ATTEMPTS} times ({cause}); use `n_jobs=1`, which "
-                        "starts none"
-                    ) from None
-                logger.warning("a worker process that counted %s died (%s); they are counted again", rows, cause)
-                for job in again:
-                    job.future = None
-                continue
-            n_deaths = 0
-            jobs.popleft()
-            jobs.extend(map(_Job, islice(chunks, 1)))
+    Args:
+        pool: counts with `_count_sent`.
+        chunks: the documents.
+        tokenizer: the tokenizer that splits them.
+        failed: says that documents cannot be counted, given their rows and the loss.
+    """
+    sent = pool.share(tokenizer, "the tokenizer")
+    counted: dict[int, tuple[int, Part | InputError]] = {}  # by the first row, with the row after the last one
+    row = 0
+    while True:
+        n_free = _CHUNKS_AHEAD * pool.n_workers - len(pool) - len(counted)
+        for chunk in islice(chunks, max(n_free, 0 if len(pool) else 1)):
+            pool.begin((chunk.first_row, chunk.first_row + len(chunk.texts)), chunk, sent)
+        if not len(pool):
+            return
+        rows, part = pool.next()
+        if isinstance(part, Lost):
+            raise InputError(failed(_rows(rows), part))
+        counted[rows[0]] = rows[1], part
+        while row in counted:
+            row, part = counted.pop(row)
+            if isinstance(part, InputError):  # in order, so that the first such document is named
+                raise part
             yield part
-    except KeyboardInterrupt:
-        if pool is not None:
-            pool.shutdown(kill_workers=True)  # or this process would wait until they have counted their chunks
-        raise
-    finally:
-        for job in jobs:
-            if job.future is not None:
-                job.future.cancel()
+
+
+def _rows(rows: tuple[int, int]) -> str:
+    return f"documents {rows[0]} to {rows[1] - 1}"
+
+
+def _counted_by_workers(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, n_workers: int) -> Iterator[Part]:
+    """Count chunks in worker processes."""
+
+    def failed(rows: str, lost: Lost) -> str:
+        return (
+            f"worker processes that counted {rows} died {ATTEMPTS} times ({lost.reason}); use `n_jobs=1`, which starts "
+            "none"
+        )
+
+    with LocalPool(_count_sent, _rows, n_workers, short_calls=True) as pool:
+        yield from _in_order(pool, chunks, tokenizer, failed)
 
 
 def _counted_on_nodes(chunks: Iterator[Chunk], tokenizer: AnyTokenizer, address: str) -> Iterator[Part]:
-    """Count chunks on the nodes of a cluster. Those of a node that is lost are counted by others."""
-    from ..processes import Lost, calls_on
+    """Count chunks on the nodes of a cluster."""
 
-    with calls_on(address, _count_sent, lambda rows: f"documents {rows[0]} to {rows[1] - 1}") as calls:
-        sent = calls.share(tokenizer)
-        counted: dict[int, tuple[int, Part]] = {}  # by the first row, with the row after the last one
-        row = 0
-        while True:
-            n_free = _CHUNKS_AHEAD * calls.n_cores - len(calls) - len(counted)
-            for chunk in islice(chunks, max(n_free, 0 if len(calls) else 1)):
-                calls.begin((chunk.first_row, chunk.first_row + len(chunk.texts)), chunk, sent)
-            if not len(calls):
-                return
-            (first, end), part = calls.next()
-            if isinstance(part, Lost):
-                raise InputError(
-                    f"documents {first} to {end - 1} could not be counted in {ATTEMPTS} attempts ({part.cause}); leave "
-                    "`cluster` out to count them on this machine"
-                )
-            counted[first] = end, part
-            while row in counted:
-                row, part = counted.pop(row)
-                yield part
+    def failed(rows: str, lost: Lost) -> str:
+        return (
+            f"{rows} could not be counted in {ATTEMPTS} attempts ({lost.cause}); leave `cluster` out to count them on "
+            "this machine"
+        )
+
+    with cluster_pool(address, _count_sent, _rows) as pool:
+        yield from _in_order(pool, chunks, tokenizer, failed)
 
 
-def _count_sent(chunk: Chunk, sent: tuple[Any]) -> Part:
-    """Count a chunk on a node of a cluster, to which the tokenizer was sent once."""
-    from ..processes import shared
-
-    return _count(chunk, shared(sent))
-
-
-def _count(chunk: Chunk, tokenizer: AnyTokenizer) -> Part:
-    """Count a chunk in a worker process, which remembers the pieces of the chunks before."""
+def _count_sent(chunk: Chunk, sent: Sent) -> Part | InputError:
+    """Count a chunk in a worker, which remembers the pieces of the chunks before. Return the error of a document."""
+    tokenizer = sent.value()
     counter = _counter(tokenizer) if isinstance(tokenizer, Tokenizer) else OpenCounter(tokenizer)
-    return counter(*chunk)
+    try:
+        return counter(*chunk)
+    except InputError as error:
+        return error
 
 
 @lru_cache(maxsize=1)
