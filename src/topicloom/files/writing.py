@@ -140,6 +140,9 @@ def _is_alive(process: int) -> bool:
 
 
 # Locks that let one process at a time write to a directory.
+#
+# The package filelock is not used: on POSIX systems it leaves its lock file behind, and warns against removing it. Here
+# nothing is left beside the directory, and the lock file says which process holds it.
 
 _TAKEN = {errno.EACCES, errno.EAGAIN}
 _NO_LOCKS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import count, islice
@@ -20,7 +20,6 @@ from ..processes import ATTEMPTS, LocalPool, Lost, Pool, Sent, cluster_pool
 from .strings import is_utf8, replace_surrogates
 from .tokenizing import BOUNDARY, AnyTokenizer, Pretokenized, Tokenizer
 
-logger = logging.getLogger("topicloom")
 
 Counts: TypeAlias = "sparse.csr_array"
 Text: TypeAlias = "str | Iterable[str]"  # raw text, or a list of tokens
@@ -413,20 +412,21 @@ def _in_order(
         failed: says that documents cannot be counted, given their rows and the loss.
     """
     sent = pool.share(tokenizer, "the tokenizer")
-    counted: dict[int, tuple[int, Part | InputError]] = {}  # by the first row, with the row after the last one
-    row = 0
+    begun: deque[tuple[int, int]] = deque()  # and not yielded
+    counted: dict[tuple[int, int], Part | InputError] = {}
     while True:
-        n_free = _CHUNKS_AHEAD * pool.n_workers - len(pool) - len(counted)
+        n_free = _CHUNKS_AHEAD * pool.n_workers - len(begun)
         for chunk in islice(chunks, max(n_free, 0 if len(pool) else 1)):
-            pool.begin((chunk.first_row, chunk.first_row + len(chunk.texts)), chunk, sent)
-        if not len(pool):
+            begun.append((chunk.first_row, chunk.first_row + len(chunk.texts)))
+            pool.begin(begun[-1], chunk, sent)
+        if not begun:
             return
-        rows, part = pool.next()
-        if isinstance(part, Lost):
-            raise InputError(failed(_rows(rows), part))
-        counted[rows[0]] = rows[1], part
-        while row in counted:
-            row, part = counted.pop(row)
+        rows, ended = pool.next()
+        if isinstance(ended, Lost):
+            raise InputError(failed(_rows(rows), ended))
+        counted[rows] = ended
+        while begun and begun[0] in counted:
+            part = counted.pop(begun.popleft())
             if isinstance(part, InputError):  # in order, so that the first such document is named
                 raise part
             yield part
