@@ -20,7 +20,6 @@ from ..processes import ATTEMPTS, LocalPool, Lost, Pool, Sent, cluster_pool
 from .strings import is_utf8, replace_surrogates
 from .tokenizing import BOUNDARY, AnyTokenizer, Pretokenized, Tokenizer
 
-
 Counts: TypeAlias = "sparse.csr_array"
 Text: TypeAlias = "str | Iterable[str]"  # raw text, or a list of tokens
 
