@@ -117,7 +117,7 @@ def test_there_are_few_layers_and_few_files_at_the_root():
         ("messages", set(), set()),
         ("files", {"errors", "files"}, {"yaml"}),
         ("settings", {"errors", "messages", "settings"}, {"numpy", "pydantic"}),
-        ("processes", {"_version", "errors", "processes"}, {"ray"}),
+        ("processes", {"_version", "errors", "processes"}, {"joblib", "ray"}),
         ("ranking", {"errors", "settings"}, {"numpy"}),
     ],
 )
