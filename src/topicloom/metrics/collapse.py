@@ -1,4 +1,4 @@
-"""Signs that a model has collapsed: a latent code that carries no information, or topics that no document has."""
+"""Signs that a model has collapsed: a latent code that carries no information, or topics in no document."""
 
 from __future__ import annotations
 

@@ -381,7 +381,7 @@ class Reference:
         after_piece: Callable[[], None] | None = None,
         total: Total | None = None,
     ) -> Self:
-        """Make a reference from counts, which say which words a document contains but not in which order.
+        """Make a reference from counts, which contain the words of each document without their order.
 
         Args:
             counts: (D, V) sparse or dense. A CSR matrix may be memory-mapped: it is read in pieces, not copied.

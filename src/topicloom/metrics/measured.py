@@ -110,7 +110,7 @@ def measure(
         reference: the corpus to count in.
         confirm: gives a topic's value from its counts: windows that contain two of its n words (n, n), the words'
             ids (n,), and the number of all windows.
-        settings: settings of the result, of which `top_n`, `window`, `epsilon` and `counting` are used here.
+        settings: settings of the result; this function uses `top_n`, `window`, `epsilon` and `counting`.
         least: the number of words that a topic needs to have a value.
         keep_unseen: keep words of the vocabulary that no window contains.
 

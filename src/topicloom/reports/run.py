@@ -139,8 +139,11 @@ def write(
     """Write the run of a model, and return the contents of metrics.json.
 
     Args:
-        model: fitted to `corpus` in so many seconds.
-        documents: the documents of the corpus with their topics.
+        model: fitted to `corpus`.
+        corpus: the documents that the model was fitted to.
+        documents: the same documents with their topics.
+        seconds: how long the fit took.
+        options: what is written; None is the default of each option.
         source: the "path" that the corpus was read from, and how ("reading"), so that it can be read again; the column
             that divided it ("split"), or the path of the held-out documents ("validation").
         state: a file with the final state of training, which the run keeps.

@@ -244,7 +244,7 @@ class Numbering:
         return replace(self, columns=columns, numbers=tuple(numbers))
 
     def after_split(self, into: int) -> Numbering:
-        """Return the numbering after a topic was split into so many. The first stays, and the others come last."""
+        """Return the numbering after a topic was split into `into` parts. The first stays, and the others come last."""
         new = range(self.n_start + self.parts, self.n_start + self.parts + into - 1)
         columns = {**self.columns, **{number: len(self) + place for place, number in enumerate(new)}}
         return replace(self, columns=columns, numbers=(*self.numbers, *new), parts=self.parts + into - 1)

@@ -267,7 +267,7 @@ def texts_or_words(corpus: Corpus) -> list[str]:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return names of which none occurs twice or is empty, by adding the topic's number where needed."""
+    """Return distinct names: the number of the topic is added to empty names and to those that occur twice."""
     often = {name for name in names if list(names).count(name) > 1 or not name.strip()}
     return [f"{name} ({topic})".strip() if name in often else name for topic, name in enumerate(names)]
 

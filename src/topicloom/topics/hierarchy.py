@@ -117,7 +117,7 @@ class Hierarchy:
             groups of topics in the order of the tree; the topics of a group are sorted.
 
         Raises:
-            SettingError: neither or both are given, or there cannot be so many groups.
+            SettingError: neither or both are given, or the number of groups is not from 1 to K.
         """
         n_topics = len(self.names)
         if (n_groups is None) == (distance is None):
@@ -203,7 +203,7 @@ class Hierarchy:
             n_words: the words of each node.
 
         Raises:
-            SettingError: there cannot be so many groups.
+            SettingError: the number of groups is not from 1 to K.
         """
         n_topics = len(self.names)
         closed = set() if n_groups is None else {tuple(group) for group in self.cut(n_groups)}

@@ -106,7 +106,7 @@ class Matches:
         return found
 
     def weak(self, old: Collection[int]) -> list[TopicMatch]:
-        """Return the pairs whose old topic is one of these, and whose topics resemble each other little."""
+        """Return the pairs of these old topics whose similarity is weak."""
         return [pair for pair in self.pairs if pair.old in old and pair.similarity < WEAK_MATCH]
 
     def table(self) -> Table:

@@ -461,7 +461,7 @@ def quantile_groups(values: Array, n_groups: int = 4) -> tuple[npt.NDArray[np.in
 
 
 def _written(value: float, digits: int) -> str:
-    """Return a number with so many significant digits; a whole number with all of them, unless it is very large."""
+    """Return a number with `digits` significant digits; a whole number has all of them unless it is very large."""
     return f"{value:.0f}" if value.is_integer() and abs(value) < _LARGEST_WRITTEN_IN_FULL else f"{value:.{digits}g}"
 
 

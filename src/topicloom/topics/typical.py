@@ -13,7 +13,7 @@ from ..errors import InputError
 Array = npt.NDArray[Any]
 
 _HALF_WEIGHT_TOKENS = 10.0  # a document of this length has half of its weight
-_CANDIDATES_PER_DOCUMENT = 20  # diverse documents are chosen among so many times as many typical ones
+_CANDIDATES_PER_DOCUMENT = 20  # n diverse documents are chosen among 20 n typical ones
 
 
 def typical_documents(theta: Array, n_tokens: Array, empty: npt.NDArray[np.bool_], topic: int) -> Array:

@@ -86,7 +86,8 @@ class PageOptions:
     Attributes:
         title: the heading; None is the name of the model.
         texts: whether the texts of the documents are in the page.
-        most_documents: if there are more documents, so many are drawn at random; shares are those of all documents.
+        most_documents: the number of documents in the page. If there are more, they are drawn at random; the shares are
+            those of all documents.
         api: the address of a service that documents and inference are read from, such as "/api"; None puts both into
             the page.
         version: what the service calls the topics of the page, by which it notices that they were edited since.
@@ -306,7 +307,7 @@ def largest_shares(theta: Array, empty: Array) -> tuple[Array, Array, Array]:
 
 
 def _words_part(topics: Topics) -> str:
-    """The topics of each word as parts of its largest weight, in half precision."""
+    """Return the weights of each word in the topics, divided by the largest, in half precision."""
     beta_t = topics.components.T  # (V, K)
     largest = beta_t.max(axis=1)
     parts = beta_t / np.maximum(largest[:, None], 1e-30)
@@ -350,7 +351,7 @@ def _texts(topics: Topics, rows: Sequence[int]) -> tuple[list[str], str]:
 
 
 def _quality(metrics: Mapping[str, Any], model: Any) -> dict[str, Any]:
-    """The measures of a run and its history, as far as they are finite numbers."""
+    """Return the measures and the history of a run. Values that are not finite numbers are left out."""
     found = {}
     evaluations = metrics.get("evaluations")
     given = evaluations.get("training", {}).get("measures", {}) if isinstance(evaluations, dict) else {}
@@ -375,7 +376,7 @@ def _quality(metrics: Mapping[str, Any], model: Any) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> float | None:
-    """A number of a row of the history; None if it is not finite, or was not measured in this epoch."""
+    """Return a number of the history; None if it is not finite, or was not measured in this epoch."""
     return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
 
 
@@ -531,7 +532,7 @@ def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
 
 @cache
 def _folds() -> dict[str, str]:
-    """The letters whose casefolded form is not their lower case; browsers have the latter alone."""
+    """Return the letters whose casefolded form is not their lower case, because browsers have only lower case."""
     letters = map(chr, range(0x80, 0x1E944))
     return {
         each: each.casefold()

@@ -105,7 +105,7 @@ def letter(figure: Figure, fonts: Sequence[str]) -> None:
 
 
 def wrapped(text: str, most: int) -> str:
-    """Break a text into lines of at most so many characters; a wide one, such as a Chinese one, counts as two."""
+    """Break a text into lines of at most `most` characters; a wide one, such as a Chinese one, counts as two."""
     if not re.search(f"[{_WIDE_CHARACTERS}]", text):
         return textwrap.fill(text, most)
     lines, room = [""], most
@@ -125,7 +125,7 @@ def _width(text: str) -> int:
 
 
 def shortened(name: str, most: int = 30) -> str:
-    """Return a name in one line of at most so many characters; a wide one, such as a Chinese one, counts as two."""
+    """Return a name cut to at most `most` characters; a wide one, such as a Chinese one, counts as two."""
     width, kept = 0, ""
     for character in " ".join(name.split()):
         width += 1 + (ord(character) > 0x1100)
@@ -136,7 +136,7 @@ def shortened(name: str, most: int = 30) -> str:
 
 
 def sampled(n_rows: int, most: int, random_state: int) -> npt.NDArray[np.intp]:
-    """Return at most so many row numbers in ascending order, drawn at random if there are more rows."""
+    """Return at most `most` row numbers in ascending order, drawn at random if there are more rows."""
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(random_state).choice(n_rows, most, replace=False))

@@ -216,7 +216,7 @@ def similarity_map(
 
 
 def _label(field: Axes, order: Sequence[int], names: Sequence[str], **font: Any) -> None:
-    """Write the names of the topics beside a map, and their numbers below it, as far as there is room."""
+    """Write the names of the topics beside a map and their numbers below it; many topics have no room for all."""
     n_topics = len(names)
     style: dict[str, Any] = {**font, "color": BLACK, "parse_math": False}
     field.set_xticks([])
