@@ -31,13 +31,11 @@ from ...files import atomic_file
 from ...metrics import CATALOGUE
 from ...text import Pretokenized, Tokenizer
 from ...text.strings import replace_surrogates
-from ...topics.export import tsne
-from ...topics.shares import GroupShares, group_shares, groups_of, words_of_groups
-from ...topics.trends import over_time
 from ..wording import changes_of_stage
 
 if TYPE_CHECKING:
     from ...models.portable import PortableInference
+    from ...topics.shares import GroupShares
     from ...topics.view import Topics
 
 logger = logging.getLogger("topicloom")
@@ -388,6 +386,8 @@ def period_shares(topics: Topics) -> dict[str, Any] | None:
     documents = topics.documents
     if documents.times is None:
         return None
+    from ...topics.trends import over_time
+
     try:
         found = over_time(documents.theta, documents.times, empty=documents.empty)
     except InputError:
@@ -404,6 +404,8 @@ def class_shares(topics: Topics) -> dict[str, Any] | None:
     documents = topics.documents
     if documents.labels is None:
         return None
+    from ...topics.shares import group_shares, groups_of, words_of_groups
+
     try:
         groups, names = groups_of(documents.fields)
     except InputError:
@@ -609,6 +611,8 @@ def document_positions(theta: Array) -> Array:
     roots = np.sqrt(theta.astype(np.float32))
     if n < _FEWEST_FOR_TSNE or theta.shape[1] < 2:
         return _principal(roots)
+    from ...topics.export import tsne
+
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:_LANDMARKS])
     marks = roots[chosen]
     start = _principal(marks)
