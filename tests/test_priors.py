@@ -223,7 +223,7 @@ def test_a_fitted_mixture_follows_the_codes_in_parts(monkeypatch):
         codes = torch.randn(n_codes, 7, generator=seeded(n_codes))
         whole.update(codes)
         with monkeypatch.context() as context:
-            context.setattr(samplers, "_MOST_AT_ONCE", 3 * codes.numel())
+            context.setattr(samplers, "_MOST_NUMBERS_AT_ONCE", 3 * codes.numel())
             parts.update(codes)
     for name, tensor in whole.state_dict().items():
         torch.testing.assert_close(parts.state_dict()[name], tensor)

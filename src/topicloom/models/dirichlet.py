@@ -3,7 +3,7 @@
 Burkhardt & Kramer 2019, "Decoupling Sparsity and Smoothness in the Dirichlet Variational Autoencoder Topic Model"
 (JMLR 20): p(theta) = Dir(alpha), q(theta | x) = Dir(a(x)), p(w | theta) = theta beta or softmax(theta B + b). The
 divergence of the two Dirichlets has a closed form. A draw from a Dirichlet is not a smooth function of a(x) and noise;
-there are five estimators of the gradient, all of them in nn/dirichlet.py:
+there are five estimators of the gradient, all of them in nn/dirichlet_posteriors.py:
 - "implicit": exact draws and their implicit gradient (Figurnov et al. 2018);
 - "rsvi": exact draws by a rejection sampler, with a correction of their gradient (Naesseth et al. 2017);
 - "icdf": an approximate inverse of the gamma's distribution function (Joo et al. 2019). The divergence is that of the

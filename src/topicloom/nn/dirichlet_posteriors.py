@@ -72,7 +72,14 @@ class SimplexPosterior(SampledPosterior):
 
 @dataclass(frozen=True)
 class LaplacePosterior(SimplexPosterior):
-    """A Gaussian z ~ N(mean, diag exp(log_var)) plus a constant in place of log gammas (Srivastava & Sutton 2017)."""
+    """A Gaussian z ~ N(mean, diag exp(log_var)) plus a constant in place of log gammas (Srivastava & Sutton 2017).
+
+    >>> import torch
+    >>> from topicloom.nn.posteriors import laplace_dirichlet
+    >>> prior = laplace_dirichlet(torch.full((2,), 0.5))
+    >>> LaplacePosterior(torch.zeros(1, 2), torch.zeros(1, 2), prior).point()
+    tensor([[0.5000, 0.5000]])
+    """
 
     mean: Tensor  # (B, K)
     log_var: Tensor  # (B, K)
@@ -110,7 +117,15 @@ class _GammaPosterior(SimplexPosterior):
 
 
 class ImplicitDirichlet(_GammaPosterior):
-    """Implicit reparameterisation (Figurnov, Mohamed & Mnih 2018): exact draws with their exact gradient."""
+    """Implicit reparameterisation (Figurnov, Mohamed & Mnih 2018): exact draws with their exact gradient.
+
+    >>> import torch
+    >>> q = ImplicitDirichlet(torch.tensor([[3.0, 1.0]]), torch.ones(2))
+    >>> q.point()
+    tensor([[0.7500, 0.2500]])
+    >>> q.sample(torch.Generator().manual_seed(0)).theta.shape
+    torch.Size([1, 2])
+    """
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
         log_gamma: Tensor = _LogGamma.apply(self.alpha, generator)  # type: ignore[no-untyped-call]
@@ -159,6 +174,11 @@ class RejectionDirichlet(_GammaPosterior):
     g = h(eps, a + B) prod_{i=1..B} u_i^(1 / (a + i - 1)), with Marsaglia & Tsang's
     h(eps, c) = (c - 1/3) (1 + eps / sqrt(9c - 3))^3. The gradient through h needs a correction by the score of the
     accepted eps, log Gamma(h; c) + log |dh / deps|, which becomes smaller as the shape augmentation B grows.
+
+    >>> import torch
+    >>> draw = RejectionDirichlet(torch.tensor([[3.0, 1.0]]), torch.ones(2)).sample(torch.Generator().manual_seed(0))
+    >>> draw.theta.shape, draw.log_weight.shape
+    (torch.Size([1, 2]), torch.Size([1]))
     """
 
     augmentation: int = 5
@@ -186,6 +206,10 @@ class InverseDirichlet(_GammaPosterior):
 
     The approximation is good for shapes below 1. Above 1 it is biased, because it cuts off the upper tail. The
     divergence is that of the Dirichlet, so a loss with these draws can be below minus the log likelihood.
+
+    >>> import torch
+    >>> InverseDirichlet(torch.tensor([[0.6, 0.2]]), torch.ones(2)).sample(torch.Generator().manual_seed(0)).theta.shape
+    torch.Size([1, 2])
     """
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, None]:
@@ -203,6 +227,10 @@ class WeibullPosterior(SimplexPosterior):
     The prior has Weibull variables as well, with the means of the gammas and a common shape, `prior_shape`. Without a
     `prior_shape` it has the gammas themselves, as in the paper. The divergence is then large wherever the shapes of the
     gammas are small, because no Weibull variable is like such a gamma.
+
+    >>> import torch
+    >>> WeibullPosterior(torch.ones(1, 2), torch.zeros(1, 2), torch.ones(2)).point()
+    tensor([[0.5000, 0.5000]])
     """
 
     shape: Tensor  # (B, K) k
@@ -236,6 +264,11 @@ class SparsePosterior(SimplexPosterior):
     b is drawn from the binary concrete distribution (Maddison, Mnih & Teh 2017). At a low temperature this is nearly a
     Bernoulli distribution, whose divergence has a closed form and is used; a temperature of 0 draws from it. If no
     topic is in a document, theta is the weights of all. `point` uses the probabilities of b.
+
+    >>> import torch
+    >>> weights = ImplicitDirichlet(torch.tensor([[3.0, 1.0]]), torch.ones(2))
+    >>> SparsePosterior(weights, torch.zeros(1, 2), prior_probability=0.5, temperature=0.5).n_present()
+    tensor([1.])
     """
 
     weights: SimplexPosterior
@@ -274,6 +307,9 @@ class Concentration(nn.Module):
         kind: with "mean", c is learned and stays between a tenth of `most` and `most`, so that no document's posterior
             becomes as uncertain as the prior. With "affine", it is learned without limits and starts at `most`.
             Otherwise it is `most`.
+
+    >>> Concentration(1.5, "fixed")()
+    1.5
     """
 
     def __init__(self, most: float, kind: CodeNormKind) -> None:

@@ -71,6 +71,13 @@ class BagEncoder(nn.Module):
         input_dropout: the share of a document's words that are hidden from the encoder in training.
         output_dropout: the dropout rate of h in training.
         activation: the function f.
+
+    >>> import torch
+    >>> from topicloom.nn.sparse import Batch, SparseCounts
+    >>> encoder = BagEncoder(torch.ones(5), 4, torch.Generator().manual_seed(0))
+    >>> counts = SparseCounts(torch.tensor([0, 3, 1]), torch.tensor([2.0, 1.0, 1.0]), torch.tensor([0, 2, 3]), 5)
+    >>> encoder(Batch(counts), None).shape  # two documents; None turns dropout off
+    torch.Size([2, 4])
     """
 
     idf: Tensor  # (V,)
@@ -111,7 +118,8 @@ class BagEncoder(nn.Module):
         """Return W x + b, (B, H). An encoder that reads more than words overrides this, and adds to it.
 
         Args:
-            batch, generator: as for `forward`.
+            batch: B documents.
+            generator: draws the dropout; None, as outside training, turns dropout off.
         """
         lengths = batch.counts.offsets.diff()  # (B,)
         values = encoder_values(batch.counts, self.input, self.idf)  # (N,)
@@ -131,6 +139,12 @@ class GaussianHead(nn.Module):
         generator: draws the initial weights.
         norm: the normalisation of the code; see `CodeNorm`.
         scaled: whether the norm "mean" has learned scales.
+
+    >>> import torch
+    >>> head = GaussianHead(4, torch.ones(2), torch.Generator().manual_seed(0))
+    >>> mean, log_var = head(torch.randn(3, 4, generator=torch.Generator().manual_seed(0)))  # of (B, H)
+    >>> mean.shape, log_var.shape
+    (torch.Size([3, 2]), torch.Size([3, 2]))
     """
 
     prior_log_var: Tensor  # (L,)
@@ -176,6 +190,12 @@ class DirichletHead(nn.Module):
         generator: draws the initial weights.
         concentration: c, the weight of one observed token. Some norms learn it; see `Concentration`.
         norm: the normalisation of the code; see `CodeNorm`.
+
+    >>> import torch
+    >>> head = DirichletHead(4, 2, torch.Generator().manual_seed(0), concentration=1.0)
+    >>> hidden, totals = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([5.0, 9.0, 2.0])
+    >>> head(hidden, torch.full((2,), 0.1), totals).shape  # (B, K)
+    torch.Size([3, 2])
     """
 
     floor = 1e-5  # the smallest parameter
@@ -223,7 +243,18 @@ class WeibullHead(nn.Module):
     `weibull_shape`).
 
     Args:
-        n_hidden, n_topics, generator, concentration, norm: as in `DirichletHead`.
+        n_hidden: the width H of h.
+        n_topics: the number of topics K.
+        generator: draws the initial weights.
+        concentration: c, the weight of one observed token. Some norms learn it; see `Concentration`.
+        norm: the normalisation of the code; see `CodeNorm`.
+
+    >>> import torch
+    >>> head = WeibullHead(4, 2, torch.Generator().manual_seed(0), concentration=1.0)
+    >>> hidden, totals = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([5.0, 9.0, 2.0])
+    >>> shape, log_scale = head(hidden, torch.full((2,), 0.1), totals)
+    >>> shape.shape, log_scale.shape
+    (torch.Size([3, 2]), torch.Size([3, 2]))
     """
 
     floor = 0.1  # is added to all shapes, because the logarithms of variables with small shapes have extreme values
@@ -266,6 +297,11 @@ class IndicatorHead(nn.Module):
         generator: draws the initial weights.
         probability: the prior probability that a topic is in a document.
         norm: "none" has no normalisation; all others have the same one.
+
+    >>> import torch
+    >>> head = IndicatorHead(4, 2, torch.Generator().manual_seed(0), probability=0.3)
+    >>> head(torch.randn(3, 4, generator=torch.Generator().manual_seed(0))).shape
+    torch.Size([3, 2])
     """
 
     def __init__(

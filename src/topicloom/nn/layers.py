@@ -31,7 +31,18 @@ class _Linear(nn.Linear):
 
 
 def linear(n_in: int, n_out: int, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
-    """Return a linear layer with PyTorch's default initial weights, U(-1/sqrt(n_in), 1/sqrt(n_in))."""
+    """Return a linear layer with PyTorch's default initial weights, U(-1/sqrt(n_in), 1/sqrt(n_in)).
+
+    Args:
+        n_in, n_out: the numbers of columns before and after.
+        generator: draws the weights, on the CPU.
+        bias: whether the layer has a bias.
+
+    >>> import torch
+    >>> layer = linear(4, 2, torch.Generator().manual_seed(0))
+    >>> layer(torch.zeros(3, 4)).shape
+    torch.Size([3, 2])
+    """
     layer = _Linear(n_in, n_out, bias=bias)  # `nn.utils.skip_init` would import SymPy
     bound = 1 / math.sqrt(n_in)
     with torch.no_grad():
@@ -202,6 +213,11 @@ class CodeNorm(nn.Module):
         scale: with "affine", the scale at the start.
         least_scale, largest_shift: with "bounded", the limits. A least scale of 1 is no scale, and a largest shift of 0
             no shift.
+
+    >>> import torch
+    >>> norm = CodeNorm(2, "fixed")
+    >>> norm(torch.tensor([[1.0, 0.0], [3.0, 4.0]])).round(decimals=3).tolist()
+    [[-1.0, -1.0], [1.0, 1.0]]
     """
 
     def __init__(
@@ -257,7 +273,8 @@ def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> Co
     text gain by it. Without a lower limit, most topics collapse.
 
     Args:
-        n_units, kind: as in `CodeNorm`.
+        n_units: the number of columns.
+        kind: the setting `code_norm`. All kinds but "mean" are those of `CodeNorm`.
         scaled: whether "mean" has a learned scale.
     """
     if kind == "mean":
@@ -271,7 +288,8 @@ def norm_of_spread(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> 
     Without bounds, the codes of short texts become as uncertain as the prior, and topics collapse.
 
     Args:
-        n_units, kind: as in `CodeNorm`.
+        n_units: the number of columns.
+        kind: the setting `code_norm`. All kinds but "mean" are those of `CodeNorm`.
         scaled: whether "mean" has a learned scale.
     """
     if kind == "mean":

@@ -43,6 +43,12 @@ class TopicNetwork(nn.Module, ABC):
         has_spare_topics: whether some of the topics will be removed while it is trained.
         keeps_apart: whether the loss may move topics apart, which it does not while many of them will be removed.
         criterion: the likelihood in the loss and in the bound.
+
+    >>> import topicloom
+    >>> corpus = topicloom.datasets.synthetic_lda(60, 2, 30, random_state=0).corpus
+    >>> network = topicloom.GSM(2, epochs=1, random_state=0).fit(corpus).network_
+    >>> isinstance(network, TopicNetwork), network.topic_word().shape, network.prior_theta().shape
+    (True, torch.Size([2, 30]), torch.Size([2]))
     """
 
     generator: torch.Generator
@@ -145,6 +151,11 @@ class Loss:
         reconstruction: the negative log likelihood.
         divergence: the divergence of the posterior from the prior. Its weight is that of the training plan.
         extras: further terms by name, which include their weights.
+
+    >>> import torch
+    >>> loss = Loss(torch.tensor([4.0]), torch.tensor([2.0]), {"separation": torch.tensor([-1.0])})
+    >>> loss.total(divergence_weight=0.5)
+    tensor([4.])
     """
 
     reconstruction: Tensor
@@ -180,6 +191,11 @@ class Player:
         name: the prefix of the player's terms in history_.
         every: the player moves at every such step.
         after: a function that is called after each move.
+
+    >>> from torch import nn
+    >>> critic = nn.Linear(2, 1)
+    >>> Player(list(critic.parameters()), loss=lambda batch: None, name="critic", every=5).every
+    5
     """
 
     parameters: Sequence[nn.Parameter]
@@ -201,6 +217,9 @@ class EpochOptions:
         may_end: whether training may end if the loss no longer falls. A network whose training has several parts
             returns False until the last part has begun.
         uses_helpers: whether most of a step is jobs for several threads (see `nn.execution`), whatever its size.
+
+    >>> EpochOptions(min_batch_size=1000)
+    EpochOptions(min_batch_size=1000, divergence_weight=None, watch_every=1, may_end=True, uses_helpers=False)
     """
 
     min_batch_size: int = 1
@@ -221,6 +240,12 @@ class AutoencoderNetwork(TopicNetwork):
     Attributes:
         target: what the loss reconstructs: "counts" or "tfidf" (see `tfidf_counts`).
         shares: the average shares of the topics, if the network has such a part.
+
+    >>> import topicloom
+    >>> corpus = topicloom.datasets.synthetic_lda(60, 2, 30, random_state=0).corpus
+    >>> network = topicloom.WLDA(2, epochs=1, random_state=0).fit(corpus).network_
+    >>> isinstance(network, AutoencoderNetwork), type(network.decoder).__name__
+    (True, 'MixtureDecoder')
     """
 
     target: Target = "counts"
@@ -279,9 +304,36 @@ class VariationalNetwork(AutoencoderNetwork):
     The loss is -E_q[log p(x | theta)] + KL(q || p), and `n_samples` draws for each document estimate the expectation.
 
     Args:
-        decoder, encoder, separation: as in `AutoencoderNetwork`.
+        decoder: from theta to words.
+        encoder: from a batch to hidden vectors, (B, H).
+        separation: the term of the loss that moves topics apart.
         criterion: the likelihood in the loss and in the bound: "cross_entropy" or "bernoulli".
         n_samples: the number of draws of theta for each document.
+
+    A subclass defines `posterior` and `prior_theta`:
+
+    >>> import torch
+    >>> from topicloom.nn.decoders import FreeTopics, MixtureDecoder
+    >>> from topicloom.nn.encoders import BagEncoder, GaussianHead
+    >>> from topicloom.nn.posteriors import GaussianPosterior, standard_normal
+    >>> class Network(VariationalNetwork):
+    ...     def __init__(self, n_words, n_topics, generator):
+    ...         decoder = MixtureDecoder(FreeTopics(torch.zeros(n_words), n_topics, generator))
+    ...         encoder = BagEncoder(torch.ones(n_words), 8, generator)
+    ...         super().__init__(decoder, encoder, SeparationTerm(0.0, n_topics, n_words))
+    ...         self.prior = standard_normal(n_topics)
+    ...         self.head = GaussianHead(8, self.prior.var, generator)
+    ...
+    ...     def posterior(self, batch):
+    ...         mean, log_var = self.head(self.encoder(batch, self.noise))  # (B, K) both
+    ...         return GaussianPosterior(mean, log_var, self.prior, lambda z: torch.softmax(z, dim=1))
+    ...
+    ...     def prior_theta(self):
+    ...         return torch.softmax(self.prior.mean, dim=0)
+    >>> network = Network(5, 2, torch.Generator().manual_seed(0)).on(torch.device("cpu"), seed=0)
+    >>> counts = SparseCounts(torch.tensor([0, 3, 1]), torch.tensor([2.0, 1.0, 1.0]), torch.tensor([0, 2, 3]), 5)
+    >>> network.loss(Batch(counts)).total().shape  # two documents
+    torch.Size([2])
     """
 
     def __init__(
@@ -343,6 +395,12 @@ class SeparationTerm(nn.Module):
         n_topics: the number of topics K.
         n_words: the size of the vocabulary V. A small vocabulary lowers the target: at most .6 of its words are
             expected to be top words.
+
+    >>> import torch
+    >>> term = SeparationTerm(0.7, n_topics=2, n_words=100)
+    >>> topics = torch.eye(100)[:, :2]  # (V, K): two topics of one word each
+    >>> round(float(term(topics, torch.tensor([0.5, 0.5]), torch.tensor([10.0]))), 3)  # -.03 log(2) 10
+    -0.208
     """
 
     step: float = _STEP  # after an epoch, the weight is multiplied by exp(step * error)
@@ -361,7 +419,7 @@ class SeparationTerm(nn.Module):
 
         Args:
             beta_t: (V, K) topics, columns sum to 1.
-            shares: (K,) the weight of each topic, as in `topic_information`.
+            shares: (K,) the share of each topic, with the sum 1; it is not differentiated.
             totals: (B,) tokens of each document.
         """
         return -self.weight * topic_information(beta_t, shares) * totals

@@ -171,7 +171,17 @@ class Prior(nn.Module, ABC):
 
 
 class NormalPrior(Prior):
-    """p(z) = N(mean, diag var). Both are buffers, so they move to the device with their network."""
+    """p(z) = N(mean, diag var). Both are buffers, so they move to the device with their network.
+
+    Args:
+        mean: (L,).
+        var: (L,), positive.
+
+    >>> import torch
+    >>> prior = NormalPrior(torch.zeros(2), torch.ones(2))
+    >>> prior.divergence(torch.tensor([[1.0, 0.0]]), torch.zeros(1, 2))  # 1/2 of the squared mean
+    tensor([[0.5000, 0.0000]])
+    """
 
     mean: Tensor  # (L,)
     var: Tensor  # (L,)
@@ -198,6 +208,11 @@ class MixturePrior(Prior):
         n_components: the number of components C.
         n_dimensions: the number of dimensions L of z.
         own_variances: whether each component has a variance of its own, var_c, as in VaDE.
+
+    >>> import torch
+    >>> prior = MixturePrior(3, 2)
+    >>> prior.responsibilities(torch.zeros(1, 2), torch.zeros(1, 2))  # all components are alike at first
+    tensor([[0.3333, 0.3333, 0.3333]], grad_fn=<SoftmaxBackward0>)
     """
 
     weights: Tensor  # (C,) the logarithm of pi, plus a constant if components were removed
@@ -272,7 +287,14 @@ class MixturePrior(Prior):
 
 
 def standard_normal(n_dimensions: int) -> NormalPrior:
-    """Return N(0, I)."""
+    """Return N(0, I).
+
+    Args:
+        n_dimensions: the number of dimensions L.
+
+    >>> standard_normal(2).var
+    tensor([1., 1.])
+    """
     return NormalPrior(torch.zeros(n_dimensions), torch.ones(n_dimensions))
 
 
@@ -284,6 +306,10 @@ def laplace_dirichlet(alpha: Tensor) -> NormalPrior:
 
     Args:
         alpha: (K,), positive.
+
+    >>> import torch
+    >>> laplace_dirichlet(torch.full((4,), 0.5)).var
+    tensor([1.5000, 1.5000, 1.5000, 1.5000])
     """
     n_topics = len(alpha)
     mean = alpha.log() - alpha.log().mean()
@@ -306,6 +332,9 @@ class TopicShares(nn.Module):
         learned: whether the shares are learned.
         prior: the weight s of this prior in long documents, in nats for each of them.
         mean_length: the mean number of tokens L of the documents, for which s is multiplied by 1 - 20 / L, at least 0.
+
+    >>> TopicShares(4, learned=True)().tolist()
+    [0.25, 0.25, 0.25, 0.25]
     """
 
     logits: Tensor  # (K,) b
@@ -379,7 +408,12 @@ class Posterior(ABC):
 
 @dataclass(frozen=True)
 class PointPosterior(Posterior):
-    """The posterior of a deterministic encoder: a single theta, which has no divergence from a prior."""
+    """The posterior of a deterministic encoder: a single theta, which has no divergence from a prior.
+
+    >>> import torch
+    >>> PointPosterior(torch.tensor([[0.9, 0.1]])).divergence().shape
+    torch.Size([1, 0])
+    """
 
     theta: Tensor  # (B, K), rows sum to 1
 
@@ -442,6 +476,14 @@ class GaussianPosterior(SampledPosterior):
     """z ~ N(mean, diag exp(log_var)), theta = to_theta(z), which is a logistic normal if to_theta is a softmax.
 
     `point` is to_theta(mean). The mean of a logistic normal has no closed form.
+
+    >>> import torch
+    >>> prior = standard_normal(2)
+    >>> q = GaussianPosterior(torch.zeros(1, 2), torch.zeros(1, 2), prior, lambda z: torch.softmax(z, dim=1))
+    >>> q.point(), q.divergence()
+    (tensor([[0.5000, 0.5000]]), tensor([[0., 0.]]))
+    >>> q.sample(torch.Generator().manual_seed(0)).theta.shape
+    torch.Size([1, 2])
     """
 
     mean: Tensor  # (B, L)
@@ -468,7 +510,12 @@ class GaussianPosterior(SampledPosterior):
 
 @dataclass(frozen=True)
 class DirichletPosterior(SampledPosterior):
-    """theta ~ Dirichlet(alpha), with draws that have no gradient. nn/dirichlet.py has draws with gradients."""
+    """theta ~ Dirichlet(alpha), with draws that have no gradient. dirichlet_posteriors.py has draws with gradients.
+
+    >>> import torch
+    >>> DirichletPosterior(torch.tensor([[3.0, 1.0]]), torch.ones(2)).point()
+    tensor([[0.7500, 0.2500]])
+    """
 
     alpha: Tensor  # (B, K)
     prior: Tensor  # (K,)

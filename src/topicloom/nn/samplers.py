@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from .dirichlet_posteriors import log_gamma_draws
 
 _RATE = 0.05  # the weight of a batch in running statistics
-_MOST_AT_ONCE = 1 << 24  # numbers
+_MOST_NUMBERS_AT_ONCE = 1 << 24
 _CORNER_DISTANCE, _CORNER_DEVIATION = 20.0, 4.0  # those of the prior "gmm-std" of zll17's Neural_Topic_Models
+_GREATEST_COSINE = 1 - 1e-6  # the slope of arccos is infinite at 1
 
 
 class ThetaSampler(nn.Module, ABC):
@@ -38,6 +39,11 @@ class DirichletSampler(ThetaSampler):
         alpha: the mean of the parameters.
         follows: whether p follows the mean of theta = softmax(codes), by an empirical Bayes estimate. Otherwise p is
             even.
+
+    >>> import torch
+    >>> prior = DirichletSampler(4, alpha=0.1)
+    >>> prior.mean().tolist(), prior.sample(3, torch.Generator().manual_seed(0)).shape
+    ([0.25, 0.25, 0.25, 0.25], torch.Size([3, 4]))
     """
 
     shares: Tensor  # (K,) p
@@ -117,7 +123,8 @@ class CornerMixture(GaussianMixtureSampler):
 
     Args:
         n_topics: the number of topics K.
-        follows: as in `DirichletSampler`, for the weights of the components.
+        follows: whether the weights of the components follow the mean of theta = softmax(codes), by an empirical Bayes
+            estimate. Otherwise they are even.
     """
 
     def __init__(self, n_topics: int, *, follows: bool = False) -> None:
@@ -146,7 +153,7 @@ class FittedMixture(GaussianMixtureSampler):
 
     def update(self, codes: Tensor) -> None:
         # All components at once would take memory in proportion to B K^2.
-        n_at_once = max(1, _MOST_AT_ONCE // codes.numel())
+        n_at_once = max(1, _MOST_NUMBERS_AT_ONCE // codes.numel())
         parts = [slice(start, start + n_at_once) for start in range(0, len(self.weights), n_at_once)]
 
         @lru_cache(maxsize=1)  # with one part, which is usual, it is computed once
@@ -180,8 +187,6 @@ def _usage(codes: Tensor) -> Tensor:
 
 # Discrepancies between two samples, for models whose posterior is a single point and has no divergence.
 
-_NEAREST = 1 - 1e-6  # the slope of arccos is infinite at 1
-
 
 def diffusion_kernel(left: Tensor, right: Tensor, tau: float = 1.0) -> Tensor:
     """Return the information-diffusion kernel of the simplex, exp(-arccos^2(sum_k sqrt(t_k t'_k)) / tau).
@@ -197,7 +202,7 @@ def diffusion_kernel(left: Tensor, right: Tensor, tau: float = 1.0) -> Tensor:
         (M, N).
     """
     roots = [theta.clamp_min(1e-12).sqrt() for theta in (left, right)]
-    angle = (roots[0] @ roots[1].mT).clamp(max=_NEAREST).arccos()  # (M, N)
+    angle = (roots[0] @ roots[1].mT).clamp(max=_GREATEST_COSINE).arccos()  # (M, N)
     return torch.exp(-(angle**2) / tau)
 
 
@@ -215,6 +220,11 @@ def mmd(prior: Tensor, drawn: Tensor, tau: float = 1.0, *, n_first: int | None =
 
     Returns:
         a scalar.
+
+    >>> import torch
+    >>> corners, centre = torch.eye(3), torch.full((3, 3), 1 / 3)
+    >>> round(float(mmd(corners, centre)), 3)
+    0.282
     """
     if n_first is None:
         among_drawn = _within(drawn, tau)

@@ -23,6 +23,7 @@ from .execution import run_jobs
 
 TINY = 1e-10  # keeps log p finite if a mixture of topics gives a word no probability
 _CPU_BLOCK = 1 << 17  # elements of a gathered block; a few such blocks fit into a core's cache
+_CACHED_NUMBERS = 1 << 18  # numbers in a block of rows of logits that fits into the processor's cache
 _DEVICE_BLOCK = 1 << 24  # a GPU is busy only with many elements at once, 64 MiB here
 
 # PyTorch warns once in a process that its CSR tensors are in beta. The warning is triggered and ignored here, so that
@@ -44,6 +45,11 @@ class SparseCounts:
         offsets: (B + 1,) int64, where each document starts.
         n_words: the size of the vocabulary V.
         find_by_word: a function that returns `by_word` faster than sorting does, or None.
+
+    >>> import torch
+    >>> counts = SparseCounts(torch.tensor([0, 3, 1]), torch.tensor([2.0, 1.0, 1.0]), torch.tensor([0, 2, 3]), 5)
+    >>> counts.totals, counts.to_dense().shape
+    (tensor([3., 1.]), torch.Size([2, 5]))
     """
 
     indices: Tensor
@@ -158,6 +164,41 @@ class SparseCounts:
     def _by_document(self, values: Tensor) -> Tensor:
         size = (self.n_docs, self.n_words)
         return torch.sparse_csr_tensor(self.offsets, self.indices, values, size, check_invariants=False)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B documents: their counts, their rows in the corpus, and their fields as tensors.
+
+    Attributes:
+        counts: the word counts.
+        rows: (B,) int64, the row of each document in the corpus; None for documents that are in no corpus.
+        fields: a tensor for each field that the network names in `TopicNetwork.fields`, such as "vectors" (B, E),
+            "times" (B,) or a covariate (B,).
+        sizes: the documents of each rank in a batch of several ranks, in the order of the ranks.
+        positions: (B,) the places of this rank's documents in that batch, or None.
+    """
+
+    counts: SparseCounts
+    rows: Tensor | None = None
+    fields: Mapping[str, Tensor] = field(default_factory=dict)
+    sizes: Sequence[int] = ()
+    positions: Tensor | None = None
+
+    @property
+    def n_docs(self) -> int:
+        """The number of documents B."""
+        return self.counts.n_docs
+
+    @property
+    def n_words(self) -> int:
+        """The size of the vocabulary V."""
+        return self.counts.n_words
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the tensors."""
+        return self.counts.device
 
 
 def members_of(starts: Tensor, lengths: Tensor) -> Tensor:
@@ -306,50 +347,11 @@ def bag_product(weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:
     return out
 
 
-# A batch of documents as a network receives it: sparse counts, and the fields of documents that the network needs.
-
-
-@dataclass(frozen=True)
-class Batch:
-    """B documents: their counts, their rows in the corpus, and their fields as tensors.
-
-    Attributes:
-        counts: the word counts.
-        rows: (B,) int64, the row of each document in the corpus; None for documents that are in no corpus.
-        fields: a tensor for each field that the network names in `TopicNetwork.fields`, such as "vectors" (B, E),
-            "times" (B,) or a covariate (B,).
-        sizes, positions: where the documents are in a batch of several ranks, as in `topicloom.distributed.Step`.
-    """
-
-    counts: SparseCounts
-    rows: Tensor | None = None
-    fields: Mapping[str, Tensor] = field(default_factory=dict)
-    sizes: Sequence[int] = ()
-    positions: Tensor | None = None
-
-    @property
-    def n_docs(self) -> int:
-        """The number of documents B."""
-        return self.counts.n_docs
-
-    @property
-    def n_words(self) -> int:
-        """The size of the vocabulary V."""
-        return self.counts.n_words
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the tensors."""
-        return self.counts.device
-
-
 # The likelihood of a product of experts, softmax(theta W + b), which is dense over the words, in few passes.
 #
 # log p(x | theta) = sum_v x_v (theta W_v + b_v) - n logsumexp_v(theta W_v + b_v). The first sum is over the non-zero
 # counts, and only the second one is dense. Its exponentials are kept, without normalisation, for the backward pass,
 # which then consists of two products.
-
-_BLOCK = 1 << 18  # elements of a block of rows that fits into the processor's cache
 
 
 class _ProductLogLikelihood(torch.autograd.Function):
@@ -366,7 +368,7 @@ class _ProductLogLikelihood(torch.autograd.Function):
             sums[rows] = block.sub_(top[:, None]).exp_().sum(1)
             normaliser[rows] = top + sums[rows].log()
 
-        step = max(1, _BLOCK // len(weight)) if theta.device.type == "cpu" else max(1, len(theta))
+        step = max(1, _CACHED_NUMBERS // len(weight)) if theta.device.type == "cpu" else max(1, len(theta))
         blocks = [slice(start, start + step) for start in range(0, len(theta), step)]
         run_jobs(
             [

@@ -36,18 +36,22 @@ class Callback:
     """The base of objects that watch the training of a model.
 
     Derive a class from it, override the methods that you need, and give an object of the class to `fit`. This callback
-    prints the most probable words of the first topic after every epoch::
+    keeps the most probable words of the first topic as they are after each epoch:
 
-        class FirstTopic(topicloom.Callback):
-            def on_start(self, model, n_epochs, n_batches):
-                self.words = model.vocabulary_
-
-            def on_state(self, state):
-                topics = state.network.topic_word().detach()  # (K, V), rows sum to 1
-                best = topics[0].topk(5).indices.tolist()
-                print(*(self.words[word] for word in best))
-
-        model.fit(corpus, callbacks=[FirstTopic()])
+    >>> import topicloom
+    >>> class FirstTopic(topicloom.Callback):
+    ...     def on_start(self, model, n_epochs, n_batches):
+    ...         self.words = model.vocabulary_
+    ...
+    ...     def on_state(self, state):
+    ...         topics = state.network.topic_word().detach()  # (K, V), rows sum to 1
+    ...         best = topics[0].topk(5).indices.tolist()
+    ...         self.best = [self.words[word] for word in best]
+    >>> corpus = topicloom.datasets.synthetic_lda(60, 2, 30, random_state=0).corpus
+    >>> watcher = FirstTopic()
+    >>> _ = topicloom.GSM(2, epochs=2, random_state=0).fit(corpus, callbacks=[watcher])
+    >>> len(watcher.best)
+    5
 
     `on_start` is called first, `on_batch` and then `on_step` after every batch, `on_epoch` and then `on_state` after
     every epoch, `on_finish` after the last epoch, and `on_end` at last. Some models begin with a stage that is not
@@ -91,8 +95,8 @@ class Callback:
         """Called after the last epoch, if training neither failed nor was interrupted.
 
         Args:
-            state: as for `on_state`. With a `patience`, its network has the weights of the last epoch; the best ones
-                are restored afterwards.
+            state: `state.network` is the network as it is now. With a `patience`, it has the weights of the last epoch;
+                the best ones are restored afterwards.
         """
 
     def on_end(self) -> None:
@@ -143,7 +147,14 @@ def watched(callbacks: Sequence[Callback], model: Any, n_epochs: int, n_batches:
 
 
 class ProgressBar(Callback):
-    """A bar on standard error, with the last loss that was measured."""
+    """A bar on standard error, with the last loss that was measured.
+
+    >>> bar = ProgressBar()
+    >>> bar.on_start(model=None, n_epochs=2, n_batches=1)
+    >>> bar.on_batch()
+    >>> bar.on_epoch({"epoch": 1, "loss": 5.25})
+    >>> bar.on_end()
+    """
 
     def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
         self._bar = Progress(
@@ -172,7 +183,19 @@ class ProgressBar(Callback):
 
 
 class JsonLines(Callback):
-    """Appends the row of each epoch to a file as a line of JSON, at once, so that a killed run leaves its rows."""
+    """Appends the row of each epoch to a file as a line of JSON, at once, so that a killed run leaves its rows.
+
+    Args:
+        path: the file.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     log = JsonLines(Path(folder) / "log.jsonl")
+    ...     log.on_epoch({"epoch": 1, "loss": 5.25})
+    ...     log.path.read_text()
+    '{"epoch": 1, "loss": 5.25}\\n'
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

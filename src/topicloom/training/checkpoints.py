@@ -84,6 +84,16 @@ class Checkpoints(Callback):
 
     Raises:
         SettingError: `every` or `more_epochs` cannot be understood.
+
+    >>> import topicloom
+    >>> from tempfile import TemporaryDirectory
+    >>> corpus = topicloom.datasets.synthetic_lda(60, 2, 30, random_state=0).corpus
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = topicloom.GSM(2, epochs=2, random_state=0).fit(corpus, checkpoint=folder)
+    ...     more = topicloom.Checkpoints(folder, more_epochs=3)
+    ...     model = topicloom.GSM(2, epochs=2, random_state=0).fit(corpus, checkpoint=more)
+    >>> len(model.history_)
+    5
     """
 
     def __init__(self, directory: str | Path, every: str = DEFAULT_EVERY, more_epochs: int | None = None) -> None:
@@ -335,7 +345,8 @@ def final_state(file: Path, model: Any, corpus: Corpus, advice: str, validation:
     Args:
         file: the state of the run.
         model, corpus: the estimator, and the documents of the run.
-        advice, validation: as in `require_same_fit`.
+        advice: what to do if it is of another fit, as the end of the message.
+        validation: the held-out documents, over the words of `corpus`, if the fit has any.
 
     Raises:
         InputError: the documents or the versions of packages are others than those of the run.

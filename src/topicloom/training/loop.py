@@ -491,7 +491,7 @@ def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batc
 
 
 def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[TopicNetwork], Result]) -> Result:
-    """Return what `measure` returns for the network outside training, with noise as in `evaluate`."""
+    """Return what `measure` returns for the network outside training, with noise from a fixed seed."""
     own = network.generator
     network.generator = torch.Generator(device).manual_seed(EVALUATION_SEED)
     network.eval()
