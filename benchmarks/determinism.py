@@ -26,7 +26,7 @@ import torch
 
 import topicloom as tl
 from topicloom.models.loading import estimator_named
-from topicloom.training import loop as processor
+from topicloom.training import loop
 
 SMALL, LARGE = 2_000, 20_000  # words
 MODELS = [name.lower() for name in (model.__name__ for model in tl.MODELS) if name != "LDA"]
@@ -135,7 +135,7 @@ def report(found: dict[str, dict[str, bool]], jobs: bool, seconds: float) -> str
         lines.append(f"| `{name}` | {' | '.join(cells)} | {grade(same)} |")
     lines += [
         "",
-        f"A network of fewer than {processor._FEWEST_WEIGHTS_FOR_THREADS:,} numbers is trained with one thread for "
+        f"A network of fewer than {loop._FEWEST_WEIGHTS_FOR_THREADS:,} numbers is trained with one thread for "
         "each operation, so the "
         "number of threads has no effect on what it learns; `components_` of NVDM differs all the same, because its "
         "softmax over the words is "

@@ -31,7 +31,7 @@ import numpy as np
 
 import topicloom as tl
 from serve_hostile import attack
-from topicloom.reports import run as runs
+from topicloom.reports.run import fit, write
 
 CLIENTS = 8
 SOAK_RATE = 120  # requests per second
@@ -59,8 +59,8 @@ def main() -> None:
 def make_run(path: Path) -> Path:
     corpus = tl.datasets.python_docs()
     model = tl.Loom(20, random_state=0, verbose=False)
-    seconds = runs.fit(model, corpus)
-    runs.write(path, model, corpus, model.infer(corpus), seconds)
+    seconds = fit(model, corpus)
+    write(path, model, corpus, model.infer(corpus), seconds)
     return path
 
 

@@ -11,7 +11,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from batches import CPU, batch_of, seeded
 from topicloom.datasets import synthetic_lda
 from topicloom.models import BATM
-from topicloom.models import batm as adversaries
 from topicloom.models.batm import PairCritic, draw_documents
 from topicloom.training.batches import sparse_batch
 
@@ -85,7 +84,7 @@ class SinglePrecision(TorchDispatchMode):
 
 
 def test_a_device_without_double_precision_draws_rare_words_too(monkeypatch):
-    monkeypatch.setattr(adversaries, "_has_double_precision", lambda device: False)
+    monkeypatch.setattr("topicloom.models.batm._has_double_precision", lambda device: False)
     n_words, rare = 50_000, 1e-9  # in single precision, most of these words would never be drawn
     beta = torch.full((1, n_words), rare)
     beta[0, 0] = 1 - n_words * rare

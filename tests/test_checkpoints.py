@@ -18,8 +18,7 @@ import pytest
 import topicloom as tl
 from topicloom.errors import InputError, ModelFileError, SettingError, TrainingInterrupted
 from topicloom.training import checkpoints
-from topicloom.training import checkpoints as checkpoint_files
-from topicloom.training.checkpoints import read_checkpoint
+from topicloom.training.checkpoints import read_checkpoint, save_file
 
 CORPUS = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
 SMALL: dict[str, Any] = {
@@ -168,7 +167,7 @@ def test_other_held_out_documents_and_versions_are_refused(tmp_path, monkeypatch
     stopped(tmp_path)
     with pytest.raises(InputError, match="has other documents for validation"):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path, validation=CORPUS[:20])
-    monkeypatch.setattr(checkpoint_files, "versions", lambda: {"torch": "99.0"})
+    monkeypatch.setattr("topicloom.training.checkpoints.versions", lambda: {"torch": "99.0"})
     with pytest.raises(InputError, match=r"was written with \w+ .*, and here it is"):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
 
@@ -199,7 +198,7 @@ def test_an_unreadable_checkpoint_is_not_called_damaged(tmp_path, monkeypatch):
     def fails(*_: object) -> None:
         raise OSError("Cannot allocate memory (os error 12)")  # as safetensors does
 
-    monkeypatch.setattr(checkpoint_files, "safe_open", fails)
+    monkeypatch.setattr("topicloom.training.checkpoints.safe_open", fails)
     with pytest.raises(OSError, match=r"checkpoint-2\.safetensors cannot be read \(Cannot allocate"):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
     monkeypatch.undo()
@@ -228,7 +227,7 @@ def test_every_damage_is_noticed(tmp_path):
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch, caplog):
-    written = checkpoint_files.save_file
+    written = save_file
 
     def full(tensors: Any, place: Any, metadata: Any) -> None:
         if "checkpoint-2" in str(place):
@@ -236,7 +235,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch, caplog):
             raise OSError(errno.ENOSPC, "No space left on device")
         written(tensors, place, metadata)
 
-    monkeypatch.setattr(checkpoint_files, "save_file", full)
+    monkeypatch.setattr("topicloom.training.checkpoints.save_file", full)
     with pytest.raises(ZeroDivisionError):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, every="1 epoch"), callbacks=[Stops(13)])
     assert names(tmp_path) == ["checkpoint-1.safetensors"]

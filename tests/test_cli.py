@@ -19,7 +19,6 @@ from command_line import MONEY, PETS, call, refused, table
 from topicloom.cli import COMMANDS, load_command
 from topicloom.cli.shell import print_table
 from topicloom.files.content import read_config
-from topicloom.reports import run as runs
 
 RUN_FILES = {
     "state.safetensors",
@@ -604,7 +603,7 @@ def test_ctrl_c_is_one_line(data, tmp_path, monkeypatch):
     def interrupt(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "fit", interrupt)
+    monkeypatch.setattr("topicloom.reports.run.fit", interrupt)
     refused("train", data / "pets.txt", "--out", tmp_path / "run", says=["interrupted"], code=130)
 
 

@@ -12,7 +12,6 @@ import pytest
 
 import topicloom as tl
 from command_line import call, refused, shown
-from topicloom.reports import run as runs
 
 WORDS = {
     "pets": "cat dog vet fish animal puppy",
@@ -124,7 +123,7 @@ def test_an_edited_run_is_a_run(run, tmp_path):
         patched.setattr(shutil, "copyfile", lambda *_: (_ for _ in ()).throw(full))
         refused("edit", run, "--out", tmp_path / "new", "--drop", 0, says=["new/log.jsonl: No space left on device"])
         patched.undo()
-        patched.setattr(runs, "write_metrics", lambda *_: (_ for _ in ()).throw(full))
+        patched.setattr("topicloom.reports.run.write_metrics", lambda *_: (_ for _ in ()).throw(full))
         refused("edit", run, "--out", tmp_path / "new", "--drop", 0, says=["No space left on device"])
     assert not (tmp_path / "new").exists()
     refused("edit", out, "--out", out, "--drop", 0, says=["already holds files", "--overwrite"])

@@ -13,14 +13,12 @@ import pytest
 
 import topicloom as tl
 from soak.kills import files_of, search
-from topicloom import processes as cluster
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError
-from topicloom.experiments import jobs as fitting
 from topicloom.experiments.compare import compare
 from topicloom.experiments.jobs import read
 from topicloom.experiments.tune import tune
-from topicloom.text import counting as chunks
+from topicloom.processes import _called
 
 PLANTED = synthetic_lda(n_docs=120, n_topics=3, n_words=40, doc_length=20, random_state=0).corpus
 TEXTS = [f"w{n % 13} v{n % 5} u{n}" for n in range(60)]
@@ -93,7 +91,7 @@ def ray(monkeypatch):
         monkeypatch.setitem(sys.modules, "ray", stand_in)
         return stand_in
 
-    monkeypatch.setattr(chunks, "_CHUNK_DOCUMENTS", 7)
+    monkeypatch.setattr("topicloom.text.counting._CHUNK_DOCUMENTS", 7)
     return put
 
 
@@ -137,7 +135,7 @@ def test_a_comparison_over_a_cluster_is_that_of_this_process(
 ):
     if not is_visible:
         hidden = property(lambda parts: None)
-        monkeypatch.setattr(fitting.SavedParts, "digest", hidden)
+        monkeypatch.setattr("topicloom.experiments.jobs.SavedParts.digest", hidden)
     stand_in = ray(lost=[2])
     assert compared(tmp_path / "nodes", cluster="auto") == comparison
     assert stand_in.n_calls == (5 if is_visible else 9)  # a node without the documents asks for them
@@ -200,7 +198,7 @@ def test_mistakes_are_one_sentence(ray, monkeypatch):
     with pytest.raises(InputError, match=r"no Ray cluster can be reached at 127.0.0.1:1 \("):
         counted(cluster="127.0.0.1:1")
     ray()
-    monkeypatch.setattr(cluster, "_called", _called_elsewhere)
+    monkeypatch.setattr("topicloom.processes._called", _called_elsewhere)
     with pytest.raises(InputError, match=r"a node of the cluster cannot do the work \(ModuleNotFoundError: No module"):
         counted(cluster="auto")
     monkeypatch.undo()
@@ -215,4 +213,4 @@ def _called_elsewhere(*arguments):
 
 def test_a_node_with_another_version_is_named():
     with pytest.raises(InputError, match=r"has topicloom .* and this machine has 0\.0\.0; install the same"):
-        cluster._called("0.0.0", logging.getLogger)
+        _called("0.0.0", logging.getLogger)

@@ -16,8 +16,7 @@ import topicloom as tl
 from topicloom import metrics
 from topicloom.errors import InputError
 from topicloom.metrics import Reference, c_npmi, c_uci, c_v, c_w2v, cooccurrence, document_npmi, u_mass
-from topicloom.metrics import cooccurrence as bitsets
-from topicloom.metrics import cooccurrence as intervals
+from topicloom.metrics.cooccurrence import bits_are_faster, joint_document_counts
 
 EPSILON = 1e-12
 WINDOWED = [c_v, c_npmi, c_uci]
@@ -86,9 +85,9 @@ def test_counts_do_not_depend_on_the_block_size(monkeypatch, counting, window):
     whole = Reference.from_tokens(texts).joint(groups, window, counting)
     monkeypatch.setattr(cooccurrence, "_TOKENS_AT_ONCE", 17)
     monkeypatch.setattr(cooccurrence, "_DOCUMENTS_AT_ONCE", 3)
-    monkeypatch.setattr(intervals, "_INTERVALS_AT_ONCE", 5)
-    monkeypatch.setattr(intervals, "_OVERLAPS_AT_ONCE", 2)
-    monkeypatch.setattr(bitsets, "_NUMBERS_AT_ONCE", 9)
+    monkeypatch.setattr("topicloom.metrics.cooccurrence._INTERVALS_AT_ONCE", 5)
+    monkeypatch.setattr("topicloom.metrics.cooccurrence._OVERLAPS_AT_ONCE", 2)
+    monkeypatch.setattr("topicloom.metrics.cooccurrence._NUMBERS_AT_ONCE", 9)
     for one, other in zip(whole, Reference.from_tokens(iter(texts)).joint(groups, window, counting), strict=True):
         assert one.sum() > 0
         np.testing.assert_array_equal(one, other)
@@ -98,9 +97,9 @@ def test_counts_do_not_depend_on_the_block_size(monkeypatch, counting, window):
 @pytest.mark.parametrize("per_interval", [0, 1e9])
 def test_whole_documents_are_counted_as_windows_are(monkeypatch, per_interval, counting):
     """By bits or not; and a document that is longer, of another word, makes windows of the others that hold all."""
-    monkeypatch.setattr(bitsets, "_OPERATIONS_PER_INTERVAL", per_interval)
+    monkeypatch.setattr("topicloom.metrics.cooccurrence._OPERATIONS_PER_INTERVAL", per_interval)
     by_bits = []
-    count = bitsets.joint_document_counts
+    count = joint_document_counts
     monkeypatch.setattr(cooccurrence, "joint_document_counts", lambda *rest: (by_bits.append(rest), count(*rest))[1])
     texts = [*made_texts(3, n_docs=70), [], ["w1"], ["w99", "w1"]]
     longer = ["other"] * (max(map(len, texts)) + 1)
@@ -120,9 +119,9 @@ def test_whole_documents_are_counted_as_windows_are(monkeypatch, per_interval, c
 def test_bits_are_for_words_that_are_in_many_documents():
     tokens = np.tile(np.arange(20, dtype=np.int32), 500)
     groups = [np.arange(10), np.arange(10, 20)]
-    assert bitsets.bits_are_faster(tokens, 500, groups, 20)
-    assert not bitsets.bits_are_faster(tokens, 500 * 500, groups, 20)
-    assert not bitsets.bits_are_faster(np.full_like(tokens, -1), 500, groups, 20)
+    assert bits_are_faster(tokens, 500, groups, 20)
+    assert not bits_are_faster(tokens, 500 * 500, groups, 20)
+    assert not bits_are_faster(np.full_like(tokens, -1), 500, groups, 20)
 
 
 def test_a_reference_without_documents():
@@ -150,7 +149,7 @@ def test_counts_are_kept(monkeypatch):
 @pytest.mark.parametrize("window", [10, None])
 def test_memory_does_not_grow_with_the_reference(monkeypatch, window):
     monkeypatch.setattr(cooccurrence, "_TOKENS_AT_ONCE", 1000)
-    monkeypatch.setattr(bitsets, "_NUMBERS_AT_ONCE", 1000)
+    monkeypatch.setattr("topicloom.metrics.cooccurrence._NUMBERS_AT_ONCE", 1000)
     groups = [np.arange(5)]
 
     def peak(n_tokens: int) -> int:

@@ -17,7 +17,6 @@ from topicloom.errors import CorpusFileError, InputError, SettingError
 from topicloom.files import write_manifest
 from topicloom.metrics import document_npmi
 from topicloom.text import CustomTokenizer, Pretokenized, make_tokenizer
-from topicloom.text import counting as chunks
 from topicloom.text.counting import counts_of
 
 TEXTS = [
@@ -276,11 +275,11 @@ def test_a_language_without_effect_is_reported(caplog):
 
 
 def test_workers_change_nothing(monkeypatch):
-    monkeypatch.setattr(chunks, "_CHUNK_DOCUMENTS", 7)
+    monkeypatch.setattr("topicloom.text.counting._CHUNK_DOCUMENTS", 7)
     texts = [f"w{i % 13} v{i % 5} v{i % 5} u{i}" for i in range(100)]
     one = Corpus.from_texts(texts, min_df=2, n_jobs=1, progress=True)
     assert same(one, Corpus.from_texts(texts, min_df=2, n_jobs=2))
-    monkeypatch.setattr(chunks, "_SERIAL_SECONDS", 1e-9)  # begins here, goes on in workers
+    monkeypatch.setattr("topicloom.text.counting._SERIAL_SECONDS", 1e-9)  # begins here, goes on in workers
     assert same(one, Corpus.from_texts(texts, min_df=2))
     own = Corpus.from_texts(texts, min_df=2, n_jobs=2, tokenizer=lambda text: text.split())
     assert (own.counts != one.counts).nnz == 0
@@ -306,7 +305,7 @@ def test_the_spool_goes_to_disk(monkeypatch):
     expected = Corpus.from_texts(TEXTS, **OPEN)
     assert not gone
     monkeypatch.setattr(building, "_SPOOL_IN_MEMORY", 1)
-    monkeypatch.setattr(chunks, "_CHUNK_CHARACTERS", 10)
+    monkeypatch.setattr("topicloom.text.counting._CHUNK_CHARACTERS", 10)
     assert same(expected, Corpus.from_texts(TEXTS, **OPEN))
     assert gone
 

@@ -19,7 +19,7 @@ from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Draws, sample_plain
 from topicloom.nn.network import VariationalNetwork
 from topicloom.nn.sparse import bag_product, mixture_log_likelihood
-from topicloom.training import loop as epoch
+from topicloom.training import loop
 from topicloom.training.batches import BatchReader, sparse_batch
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -184,7 +184,7 @@ def test_held_out_documents_end_training(corpus: tl.Corpus) -> None:
 def steps_that_wait(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every place where a step of gradient descent makes the processor wait for the GPU."""
     found: list[str] = []
-    move = epoch._take_step
+    move = loop._take_step
 
     def watched(*arguments: Any) -> Any:
         with warnings.catch_warnings(record=True) as seen:
@@ -198,7 +198,7 @@ def steps_that_wait(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                     f"{each.filename}:{each.lineno}" for each in seen if "called a synchronizing" in str(each.message)
                 )
 
-    monkeypatch.setattr(epoch, "_take_step", watched)
+    monkeypatch.setattr("topicloom.training.loop._take_step", watched)
     return found
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ranks
 import topicloom as tl
 from ranks import MODELS, corpus
-from ranks import fits as fit_all
 from topicloom.distributed import current, join
 from topicloom.errors import SettingError
 
@@ -45,7 +45,7 @@ def fits(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fits")
     for code, output in start([*RANKS, "same_as_one_process,refusals,own_noise,fits", str(folder)], 2):
         assert code == 0, output
-    fit_all(folder)
+    ranks.fits(folder)
     return [json.loads((folder / f"fits-{n}.json").read_text()) for n in (1, 2)]
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import topicloom as tl
 from topicloom.datasets import synthetic_lda
 from topicloom.reports import figures
-from topicloom.reports.figures import style as layout
+from topicloom.reports.figures.style import _page
 
 PLANTED = synthetic_lda(n_docs=40, n_topics=2, n_words=40, doc_length=10).corpus
 
@@ -232,10 +232,10 @@ def test_bars_show_the_score_that_ranks_the_words():
 
 
 def test_many_topics_are_on_pages_that_fit_a_screen(tmp_path, monkeypatch):
-    full, _ = layout._page(40, "the note")
+    full, _ = _page(40, "the note")
     assert full.get_figwidth() <= 20
     assert full.get_figheight() < 12
-    monkeypatch.setattr(layout, "_MOST_ROWS", 1)  # so that a page is full of 8 topics
+    monkeypatch.setattr("topicloom.reports.figures.style._MOST_ROWS", 1)  # so that a page is full of 8 topics
     pages = figures.topic_pages([["a"]] * 17, [[0.0]] * 17)
     assert [len(drawn([page])) for page in pages] == [6, 6, 5]
     assert pages[1].texts[0].get_text().endswith("Page 2 of 3.")

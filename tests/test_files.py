@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 
 import topicloom as tl
 from topicloom.corpus import Corpus
-from topicloom.corpus import storage as saving
+from topicloom.corpus.storage import read_manifest
 from topicloom.errors import InputError, ModelFileError
 from topicloom.files import (
     atomic_directory,
@@ -34,8 +34,7 @@ from topicloom.files import (
     write_manifest,
 )
 from topicloom.models import GSM
-from topicloom.models import loading as persistence
-from topicloom.models.loading import load, model_class
+from topicloom.models.loading import load, model_class, read_config
 
 TEXTS = ["red-green", "green-blue", "blue-red-red", "green"] * 3
 
@@ -541,10 +540,10 @@ def test_what_is_replaced_during_reading_is_read_again(tmp_path, monkeypatch):
 
         return reading
 
-    monkeypatch.setattr(persistence, "read_config", replaced(persistence.read_config, models[1], "model"))
+    monkeypatch.setattr("topicloom.models.loading.read_config", replaced(read_config, models[1], "model"))
     assert tl.load(tmp_path / "model").n_topics == 3
     once = iter([0])
-    monkeypatch.setattr(saving, "read_manifest", replaced(saving.read_manifest, corpora[1], "corpus"))
+    monkeypatch.setattr("topicloom.corpus.storage.read_manifest", replaced(read_manifest, corpora[1], "corpus"))
     assert tl.Corpus.load(tmp_path / "corpus").n_docs == 14
 
 

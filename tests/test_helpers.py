@@ -13,7 +13,6 @@ import torch
 import topicloom as tl
 from topicloom.nn.execution import _n_helpers, helper_threads, prefetched, run_jobs
 from topicloom.nn.sparse import product_log_likelihood
-from topicloom.training import loop as processor
 from topicloom.training.batches import sparse_batch
 
 CORPUS = tl.datasets.synthetic_lda(300, 5, 100, random_state=0).corpus
@@ -101,7 +100,7 @@ def test_results_do_not_depend_on_helpers() -> None:
 def test_a_model_learns_the_same_with_helpers(
     settings: dict[str, int], is_small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processor, "_FEWEST_WEIGHTS_FOR_THREADS", 1 << 30 if is_small else 0)
+    monkeypatch.setattr("topicloom.training.loop._FEWEST_WEIGHTS_FOR_THREADS", 1 << 30 if is_small else 0)
     n_threads, found = torch.get_num_threads(), []
     try:
         for n in (1, 2):
@@ -116,7 +115,7 @@ def test_a_model_learns_the_same_with_helpers(
 def test_large_networks_with_shared_work_have_helpers_and_others_threads(
     model: tl.NeuralTopicModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processor, "_FEWEST_WEIGHTS_FOR_THREADS", 0)
+    monkeypatch.setattr("topicloom.training.loop._FEWEST_WEIGHTS_FOR_THREADS", 0)
     seen = []
 
     class Threads(tl.Callback):

@@ -12,9 +12,9 @@ from functools import partial
 
 import pytest
 
-from topicloom import processes as workers
 from topicloom.errors import InputError
 from topicloom.experiments import jobs
+from topicloom.processes import _Worker, described
 
 WORK = """
 import os, signal, time
@@ -91,7 +91,7 @@ def test_jobs_of_several_kinds_in_one_file(work, tmp_path):
 def test_an_exception_is_a_row_with_an_error(work, tmp_path, n_jobs):
     found = done(work.fail, tmp_path, n_jobs)
     assert found == {0: 0, 1: "KeyError: 'name'", 2: "MemoryError: ", 3: 9}
-    assert workers.described(InputError("a  sentence")) == "a sentence"
+    assert described(InputError("a  sentence")) == "a sentence"
     assert done(work.square, tmp_path, 1) == {1: 1, 2: 4}  # errors are tried again
 
 
@@ -114,7 +114,7 @@ def test_a_job_whose_process_died_is_done_again(work, tmp_path, caplog):
 
 
 def test_processes_that_are_killed_before_their_first_job_are_replaced(work, tmp_path, monkeypatch):
-    start, killed = workers._Worker.__init__, []
+    start, killed = _Worker.__init__, []
 
     def start_and_kill(self):
         start(self)
@@ -122,7 +122,7 @@ def test_processes_that_are_killed_before_their_first_job_are_replaced(work, tmp
             killed.append(self.process.pid)
             os.kill(self.process.pid, signal.SIGKILL)
 
-    monkeypatch.setattr(workers._Worker, "__init__", start_and_kill)
+    monkeypatch.setattr("topicloom.processes._Worker.__init__", start_and_kill)
     assert done(work.square, tmp_path, 2) == {0: 0, 1: 1, 2: 4, 3: 9}
     assert len(killed) == 2
 

@@ -14,7 +14,7 @@ import topicloom as tl
 from soak.damage import corpus, model
 from topicloom.errors import CorpusFileError
 from topicloom.files import atomic_directory, atomic_file, put_back, writing
-from topicloom.reports import run as runs
+from topicloom.reports.run import write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
 
@@ -56,7 +56,7 @@ def finished(write: Callable[[], None], step: int) -> bool:
     return not os.WIFSIGNALED(status)
 
 
-def write(path: Path, text: str) -> None:
+def write_parts(path: Path, text: str) -> None:
     with atomic_directory(path, "mark", overwrite=True) as folder:
         for part in PARTS:
             (folder / part).write_text(text)
@@ -68,14 +68,14 @@ def test_a_directory_that_is_replaced(tmp_path, monkeypatch, has_exchange):
         monkeypatch.setattr(writing, "exchange", lambda one, other: False)
     path, found, step = tmp_path / "model", [], 0
     while True:
-        write(path, "old")
-        done = finished(lambda: write(path, "new"), step)
+        write_parts(path, "old")
+        done = finished(lambda: write_parts(path, "new"), step)
         if has_exchange:
             assert path.is_dir(), step
         put_back(path)  # as all readers do
         found.append({(path / part).read_text() for part in PARTS})
         assert found[-1] in ({"old"}, {"new"}), step
-        write(path, "next")
+        write_parts(path, "next")
         assert [entry.name for entry in tmp_path.iterdir()] == ["model"], step
         if done:
             break
@@ -107,13 +107,13 @@ def test_a_file_that_is_replaced(tmp_path):
 @pytest.mark.parametrize("others", [False, True])
 def test_a_run_that_is_replaced(tmp_path, monkeypatch, others):
     """Beside other files, a run is replaced file by file: a run that is neither the old nor the new one is refused."""
-    monkeypatch.setattr(runs, "_draw", lambda *_: None)
+    monkeypatch.setattr("topicloom.reports.run._draw", lambda *_: None)
     documents, fitted = corpus(), [model("GSM", hidden_size=4), model("LDA")]
     theta = [each.infer(documents) for each in fitted]
     out = tmp_path / "run"
 
     def run(which: int) -> None:
-        runs.write(out, fitted[which], documents, theta[which], 0.0)
+        write(out, fitted[which], documents, theta[which], 0.0)
 
     run(0)
     if others:
@@ -149,7 +149,7 @@ def write_all(folder: Path) -> dict[str, Callable[[], object]]:
     return {
         "model": lambda: fitted.save(folder / "model", overwrite=True),
         "corpus": lambda: documents.save(folder / "corpus", overwrite=True),
-        "run": lambda: runs.write(folder / "run", fitted, documents, theta, 0.0),
+        "run": lambda: write(folder / "run", fitted, documents, theta, 0.0),
     }
 
 
@@ -161,7 +161,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_a_full_disk_is_one_sentence_and_the_old_stays(tmp_path, monkeypatch, n_bytes):
     import resource
 
-    monkeypatch.setattr(runs, "_draw", lambda *_: None)
+    monkeypatch.setattr("topicloom.reports.run._draw", lambda *_: None)
     writers = write_all(tmp_path)
     for writer in writers.values():
         writer()

@@ -15,8 +15,7 @@ from batches import CPU, seeded
 from topicloom import Callback
 from topicloom.metrics import Reference
 from topicloom.text.strings import pieces, release
-from topicloom.training import batches as order
-from topicloom.training.batches import BatchReader
+from topicloom.training.batches import BatchReader, draw_order
 from topicloom.training.state import Snapshot
 
 CORPUS = tl.datasets.synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_length=30, random_state=0).corpus
@@ -25,9 +24,9 @@ CORPUS = tl.datasets.synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_lengt
 @pytest.fixture
 def by_blocks(monkeypatch):
     """Read small corpora by blocks, too: about 20 documents in a block, and 4 blocks at a time."""
-    monkeypatch.setattr(order, "LARGE", 0)
-    monkeypatch.setattr(order, "BLOCK", CORPUS.counts.nnz // 20)
-    monkeypatch.setattr(order, "BUFFER", CORPUS.counts.nnz // 5 + 1)
+    monkeypatch.setattr("topicloom.training.batches.LARGE", 0)
+    monkeypatch.setattr("topicloom.training.batches.BLOCK", CORPUS.counts.nnz // 20)
+    monkeypatch.setattr("topicloom.training.batches.BUFFER", CORPUS.counts.nnz // 5 + 1)
 
 
 def test_a_small_corpus_is_read_in_any_order():
@@ -52,7 +51,7 @@ def test_a_large_corpus_is_read_by_blocks(by_blocks):
 @pytest.mark.parametrize("n_docs", [1, 2, 19, 399])
 def test_every_document_is_read_once(by_blocks, n_docs):
     for non_zeros in (n_docs, 100, 10_000, 10**7):
-        assert order.draw_order(n_docs, non_zeros, seeded()).sort()[0].equal(torch.arange(n_docs))
+        assert draw_order(n_docs, non_zeros, seeded()).sort()[0].equal(torch.arange(n_docs))
 
 
 class Recorder(Callback):
@@ -144,7 +143,7 @@ LIMITED = """
 import re, resource, sys
 import numpy as np
 import topicloom as tl
-from topicloom.training import batches as order
+from topicloom.training import batches
 
 def kib(name):
     return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
@@ -152,7 +151,7 @@ def kib(name):
 def limit(mib):
     resource.setrlimit(resource.RLIMIT_DATA, ((kib("VmData") + mib * 1024) * 1024,) * 2)
 
-order.LARGE, order.BUFFER = 1 << 20, 1 << 20
+batches.LARGE, batches.BUFFER = 1 << 20, 1 << 20
 whole = tl.Corpus.load(sys.argv[1])
 settings = dict(n_topics=5, hidden_size=16, epochs=1, batch_size=500, random_state=0)
 tl.GSM(**settings).fit(whole[:1000])  # whatever training loads and compiles is loaded before the limit

@@ -16,7 +16,6 @@ from torch.distributions import Bernoulli, Normal, kl_divergence
 from batches import CPU, double_batch_of, seeded
 from topicloom.models import GSM, LDA
 from topicloom.nn import mean_field
-from topicloom.nn import sparse as nn_sparse
 from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, MLPDecoder, ProductDecoder, column_softmax
 from topicloom.nn.encoders import encoder_values
 from topicloom.nn.layers import BatchNorm, dropout
@@ -49,8 +48,8 @@ def x(request) -> torch.Tensor:
 @pytest.fixture(params=["library's product", "gathered rows"])
 def both_ways(request, monkeypatch):
     """With the sampled product of the library, and without it, in several pieces."""
-    monkeypatch.setattr(nn_sparse, "_has_sampled_product", lambda device: request.param == "library's product")
-    monkeypatch.setattr(nn_sparse, "_CPU_BLOCK", 4 * N_TOPICS)
+    monkeypatch.setattr("topicloom.nn.sparse._has_sampled_product", lambda device: request.param == "library's product")
+    monkeypatch.setattr("topicloom.nn.sparse._CPU_BLOCK", 4 * N_TOPICS)
 
 
 # Sparse products.

@@ -10,7 +10,6 @@ import torch
 
 from batches import seeded
 from topicloom.models.nvdm import LogRatioDecoder
-from topicloom.nn import posteriors as divergences
 from topicloom.nn import samplers
 from topicloom.nn.decoders import FreeTopics
 from topicloom.nn.network import SeparationTerm
@@ -85,7 +84,7 @@ def test_no_other_responsibilities_make_the_bound_tighter():
 @pytest.mark.parametrize("block", [None, 6, 1], ids=["whole", "in pairs of words", "word by word"])
 def test_topic_information(block, monkeypatch):
     if block:
-        monkeypatch.setattr(divergences, "_CACHED_NUMBERS", block)
+        monkeypatch.setattr("topicloom.nn.posteriors._CACHED_NUMBERS", block)
     shares = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
     apart = torch.eye(3, dtype=torch.float64)
     entropy = float(-(shares * shares.log()).sum())

@@ -16,7 +16,6 @@ import pytest
 import topicloom as tl
 from soak.kills import living
 from topicloom.errors import InputError
-from topicloom.text import counting as chunks
 
 SOURCE = str(Path(tl.__file__).parents[1])
 TEXTS = [f"w{n % 13} v{n % 5} u{n}" for n in range(60)]
@@ -35,7 +34,7 @@ def start(*arguments: str | Path, folder: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def chunks_of_seven(monkeypatch):
-    monkeypatch.setattr(chunks, "_CHUNK_DOCUMENTS", 7)
+    monkeypatch.setattr("topicloom.text.counting._CHUNK_DOCUMENTS", 7)
 
 
 def dies(marker: str | None):

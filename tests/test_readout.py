@@ -9,7 +9,6 @@ from batches import batch_of
 from topicloom import NVDM
 from topicloom.datasets import synthetic_lda
 from topicloom.models import nvdm
-from topicloom.models import nvdm as module
 from topicloom.models.nvdm import TopicCoordinates, mixture_counts, readout, topic_simplex
 from topicloom.training.batches import BatchReader
 
@@ -49,7 +48,7 @@ def test_a_document_without_words_has_no_tokens():
 
 
 def test_the_readout_is_the_function_by_which_shares_were_made(monkeypatch):
-    monkeypatch.setattr(module, "_PRIOR_TOKENS", 0.0)
+    monkeypatch.setattr("topicloom.models.nvdm._PRIOR_TOKENS", 0.0)
     y, matrix = positions(), torch.randn(K, K, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     shares = torch.softmax(y @ matrix, 1)
     found = torch.softmax(y @ readout(y, 50 * shares), 1)
@@ -57,7 +56,7 @@ def test_the_readout_is_the_function_by_which_shares_were_made(monkeypatch):
 
 
 def test_the_mean_of_the_readout_is_that_of_the_shares(monkeypatch):
-    monkeypatch.setattr(module, "_PRIOR_TOKENS", 0.0)
+    monkeypatch.setattr("topicloom.models.nvdm._PRIOR_TOKENS", 0.0)
     tokens = torch.from_numpy(np.random.default_rng(1).dirichlet([2.0, 1.0, 0.3, 0.1], N)) * 60
     y = positions()
     theta = torch.softmax(y @ readout(y, tokens), 1)

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import topicloom as tl
 from topicloom.nn import sparse
-from topicloom.training import loop as epoch
+from topicloom.training import loop
 from topicloom.training.batches import BatchReader
 
 # Operations whose result, or the size of it, is read by the processor.
@@ -42,13 +42,13 @@ def waits(model: tl.NeuralTopicModel, monkeypatch: pytest.MonkeyPatch) -> set[st
     """Train as on a GPU, and return where a step waits."""
     monkeypatch.setattr("topicloom.training.loop.defers", lambda device: True)
     monkeypatch.setattr(sparse, "_sizes", sparse._sizes_on_device)
-    move, mode = epoch._take_step, Waits()
+    move, mode = loop._take_step, Waits()
 
     def watched(*arguments: Any) -> Any:
         with mode:
             return move(*arguments)
 
-    monkeypatch.setattr(epoch, "_take_step", watched)
+    monkeypatch.setattr("topicloom.training.loop._take_step", watched)
     model.fit(CORPUS)
     return mode.found
 

@@ -16,7 +16,7 @@ import topicloom as tl
 from command_line import MONEY, PETS, call, refused, table
 from topicloom.errors import InputError
 from topicloom.files import lock_directory
-from topicloom.reports import run as runs
+from topicloom.reports.run import JsonLines, fit
 
 FAST = ("--topics", 2, "--epochs", 1, "--model", "gsm", "--quiet", "--monitor", "none")
 
@@ -63,7 +63,7 @@ def test_a_failing_write_leaves_the_earlier_run(news, tmp_path, monkeypatch):
 
     for name in ("write_documents", "write_metrics", "_draw"):
         with monkeypatch.context() as patch:
-            patch.setattr(runs, name, full)
+            patch.setattr(f"topicloom.reports.run.{name}", full)
             refused("train", news, *FAST, "--out", out, "--overwrite", says=["No space left on device"])
         after = files_of(out)
         after.pop("log.new.jsonl", None)
@@ -77,7 +77,7 @@ def test_a_failing_write_leaves_the_earlier_run(news, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("failing", [{2, 3}, {5, 6}])
 def test_training_goes_on_while_the_log_cannot_be_written(failing, tmp_path, monkeypatch, caplog):
-    appended = runs.JsonLines.append
+    appended = JsonLines.append
     calls = []
 
     def full(self, rows):
@@ -86,10 +86,10 @@ def test_training_goes_on_while_the_log_cannot_be_written(failing, tmp_path, mon
             raise OSError(28, "No space left on device", str(self.path))
         appended(self, rows)
 
-    monkeypatch.setattr(runs.JsonLines, "append", full)
+    monkeypatch.setattr("topicloom.reports.run.JsonLines.append", full)
     corpus = tl.datasets.synthetic_lda(30, 2, 12, random_state=0).corpus
     model = tl.GSM(n_topics=2, epochs=6, random_state=0, device="cpu")
-    runs.fit(model, corpus, tmp_path / "run")
+    fit(model, corpus, tmp_path / "run")
     log = tmp_path / "run" / "log.jsonl"
     assert [json.loads(line) for line in log.read_text().splitlines()] == model.history_
     assert caplog.text.count(f"{log} cannot be written (No space left on device); training goes on") == 1

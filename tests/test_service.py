@@ -38,12 +38,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # Starlette recommends the successor of httpx
     from starlette.testclient import TestClient
 
-from topicloom.reports import run as runs  # noqa: E402
 from topicloom.reports.explorer.page import unpack  # noqa: E402
+from topicloom.reports.run import fit, write  # noqa: E402
 from topicloom.service import Access, Limits, make_app  # noqa: E402
-from topicloom.service import app as static_module  # noqa: E402
-from topicloom.service import live as edits_module  # noqa: E402
-from topicloom.service import live as live_module  # noqa: E402
+from topicloom.service.app import explorer_page  # noqa: E402
 from topicloom.service.guard import Guard, Measures  # noqa: E402
 from topicloom.service.index import DocumentIndex, build_index, is_current  # noqa: E402
 from topicloom.service.live import Key, Live  # noqa: E402
@@ -472,13 +470,13 @@ def test_pages_need_no_other_host(client):
 
 def test_a_page_that_takes_long(run, monkeypatch):
     opened, slow = Live.open(run, Limits(seconds=0.4)), threading.Event()
-    made = static_module.explorer_page
+    made = explorer_page
 
     def make(*arguments: Any) -> str:
         slow.wait(20)
         return made(*arguments)
 
-    monkeypatch.setattr(static_module, "explorer_page", make)
+    monkeypatch.setattr("topicloom.service.app.explorer_page", make)
     with TestClient(make_app(opened), base_url="http://localhost") as client:
         assert 'http-equiv="refresh"' in client.get("/").text
         slow.set()
@@ -488,7 +486,7 @@ def test_a_page_that_takes_long(run, monkeypatch):
 
 
 def test_a_page_that_could_not_be_made_is_made_again(run, monkeypatch):
-    opened, made, tries = Live.open(run), static_module.explorer_page, []
+    opened, made, tries = Live.open(run), explorer_page, []
 
     def make(*arguments: Any) -> str:
         tries.append(arguments)
@@ -496,7 +494,7 @@ def test_a_page_that_could_not_be_made_is_made_again(run, monkeypatch):
             raise MemoryError
         return made(*arguments)
 
-    monkeypatch.setattr(static_module, "explorer_page", make)
+    monkeypatch.setattr("topicloom.service.app.explorer_page", make)
     with TestClient(make_app(opened), base_url="http://localhost", raise_server_exceptions=False) as client:
         assert client.get("/").status_code >= 500
         assert "part-core" in client.get("/").text
@@ -521,15 +519,15 @@ def test_the_index_is_built_once_and_again_for_other_documents(run, texts, tmp_p
 
 def test_a_run_that_cannot_be_written(run, tmp_path, monkeypatch, caplog):
     caplog.set_level(logging.WARNING, "topicloom")
-    index, build = run / "search.sqlite", live_module.build_index
+    index, build = run / "search.sqlite", build_index
 
     def fail(path: Path, *rest: Any) -> None:
         if path == index:
             raise OSError(30, "Read-only file system", str(path))
         build(path, *rest)
 
-    monkeypatch.setattr(live_module, "build_index", fail)
-    monkeypatch.setattr(live_module, "is_current", lambda *_: False)
+    monkeypatch.setattr("topicloom.service.live.build_index", fail)
+    monkeypatch.setattr("topicloom.service.live.is_current", lambda *_: False)
     opened = Live.open(run)
     assert "cannot be written (Read-only file system); the index is in" in caplog.text
     assert opened.index is not None
@@ -614,7 +612,7 @@ def test_edits_of_other_models_and_unwritable_runs_are_refused(run, texts, tmp_p
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(edits_module, "write_edits", fail)
+    monkeypatch.setattr("topicloom.service.live.write_edits", fail)
     with TestClient(make_app(opened), base_url="http://localhost") as client:
         answer = edit(client, {"rename": {0: "money"}})
         assert answer.status_code == 403
@@ -739,8 +737,8 @@ def test_runs_without_texts_or_documents(texts, tmp_path, caplog):
 def test_a_model_of_tokens(tmp_path, caplog):
     corpus = tl.Corpus.from_texts([["cat", "New York"], ["bank", "loan"]] * 20, min_df=1, max_df=1.0)
     model = tl.GSM(2, epochs=2, random_state=0, verbose=False)
-    seconds = runs.fit(model, corpus)
-    runs.write(tmp_path / "run", model, corpus, model.infer(corpus), seconds)
+    seconds = fit(model, corpus)
+    write(tmp_path / "run", model, corpus, model.infer(corpus), seconds)
     caplog.set_level(logging.WARNING, "topicloom")
     with TestClient(make_app(Live.open(tmp_path / "run")), base_url="http://localhost") as client:
         assert "only lists of tokens can be inferred" in caplog.text

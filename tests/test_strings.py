@@ -7,8 +7,7 @@ import pytest
 
 import topicloom as tl
 from topicloom.corpus import fields
-from topicloom.corpus.fields import compact
-from topicloom.corpus.fields import row_numbers as numbers
+from topicloom.corpus.fields import compact, row_numbers
 from topicloom.text.strings import RowNumbers, StoredTexts
 
 COUNTS = np.eye(6, dtype=np.float32)
@@ -24,14 +23,14 @@ def most(request, monkeypatch):
 
 
 def test_row_numbers_behave_as_a_list(most):
-    found, expected = numbers(12), [str(row) for row in range(12)]
+    found, expected = row_numbers(12), [str(row) for row in range(12)]
     assert isinstance(found, RowNumbers)
     assert found == expected
     assert expected == found
     assert found == tuple(expected)
     assert found != expected[:-1]
     assert found != [*expected[:-1], "x"]
-    assert found == numbers(12)
+    assert found == row_numbers(12)
     assert (found[3], found[-1], found.index("7"), len(found)) == ("3", "11", 7, 12)
     assert found[2:4] == ["2", "3"]
     assert [name in found for name in ("0", "11", "12", "-1", "03", "x", "²", "1" * 5000)] == [True, True] + [False] * 6

@@ -23,10 +23,9 @@ from topicloom.text import (
     stop_words,
     tokenizer_from_settings,
 )
-from topicloom.text import tokenizing as segmenters
 from topicloom.text.languages import can_split, language_code, other_language
 from topicloom.text.strings import replace_surrogates
-from topicloom.text.tokenizing import without_html as strip_html
+from topicloom.text.tokenizing import segmenter, without_html
 
 needs_icu = pytest.mark.skipif(find_spec("icu4py") is None, reason="needs icu4py, of the extra intl")
 
@@ -229,7 +228,7 @@ def test_detect_language(text, code):
 
 
 def test_missing_extras_are_reported_at_once(monkeypatch):
-    segmenters.segmenter.cache_clear()
+    segmenter.cache_clear()
     for module in ("rjieba", "jieba", "icu4py.breakers"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"Chinese text needs rjieba: pip install 'topicloom\[zh\]'"):
@@ -289,7 +288,7 @@ def test_html_leaves_no_tokens(text, expected):
     ],
 )
 def test_text_without_html_stays_as_it_is(text):
-    assert strip_html(text) == text
+    assert without_html(text) == text
 
 
 def test_strip_html_is_saved_with_the_tokenizer():

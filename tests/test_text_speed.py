@@ -11,13 +11,11 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from topicloom.text import Pretokenized, Tokenizer, counting, make_tokenizer
-from topicloom.text import tokenizing as pieces
+from topicloom.text import Pretokenized, Tokenizer, counting, make_tokenizer, tokenizing
 from topicloom.text.counting import OpenCounter, counts_of
 from topicloom.text.languages import ICU_LANGUAGES, UNSPACED
 from topicloom.text.strings import normalise, replace_surrogates
-from topicloom.text.tokenizing import _marks, without_addresses
-from topicloom.text.tokenizing import without_html as strip_html
+from topicloom.text.tokenizing import _marks, without_addresses, without_html
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402
@@ -71,7 +69,7 @@ def plain_tokens(of: Tokenizer, text: str) -> list[str]:
     def spaced(part: str) -> list[str]:
         return [word.removesuffix("'s") for word in WORDS[of.elides].findall(part.casefold().replace("_", " "))]
 
-    text = EMAIL.sub(" ", URL.sub(" ", normalise(strip_html(text) if of.strip_html else text)))
+    text = EMAIL.sub(" ", URL.sub(" ", normalise(without_html(text) if of.strip_html else text)))
     if of._segment is None:
         words = spaced(text)
     else:
@@ -105,7 +103,7 @@ def test_tokens_are_those_of_plain_expressions(language, text, other, open):
     assert [tokenizer(text), tokenizer(other)] == expected
     found: list[list[str]] = [[]]
     for piece in tokenizer.pieces([text, other]):
-        if piece in (pieces.BOUNDARY, pieces.BOUNDARY.encode()):
+        if piece in (tokenizing.BOUNDARY, tokenizing.BOUNDARY.encode()):
             found.append([])
         else:
             found[-1] += tokenizer.tokens_of(piece)
@@ -131,7 +129,7 @@ def test_counts_are_those_of_the_tokens(texts, language):
 
 def test_little_is_remembered(monkeypatch):
     monkeypatch.setattr(counting, "_MOST", 20)
-    monkeypatch.setattr(pieces, "_MOST", 20)
+    monkeypatch.setattr("topicloom.text.tokenizing._MOST", 20)
     tokenizer = make_tokenizer("en", None)
     counter = OpenCounter(tokenizer)
     vocabulary = [f"word{n}" for n in range(100)]

@@ -160,9 +160,8 @@ def test_a_notebook_shows_names_and_words_as_text(run):
 
 
 def test_large_corpora_are_kept_only_on_demand(news, tmp_path, monkeypatch):
-    from topicloom.topics import saved as stored
 
-    monkeypatch.setattr(stored, "_MOST_BYTES_BY_DEFAULT", 100)
+    monkeypatch.setattr("topicloom.topics.saved._MOST_BYTES_BY_DEFAULT", 100)
     result = call("train", news, *[each for each in FAST if each != "--quiet"], "--out", tmp_path / "large")
     assert "--documents keeps them" in result.stderr
     assert not (tmp_path / "large" / "documents").exists()

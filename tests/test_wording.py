@@ -22,13 +22,11 @@ from command_line import call
 from topicloom.errors import SettingError
 from topicloom.experiments.comparison import recommend
 from topicloom.metrics import CATALOGUE
-from topicloom.reports import comparison_words as comparison
-from topicloom.reports import fonts
-from topicloom.reports import run as runs
-from topicloom.reports import wording as words
+from topicloom.reports import comparison_words, fonts, wording
 from topicloom.reports.comparison_page import CURVE_MEASURES
 from topicloom.reports.figures.model_comparison import n_topics_curve
 from topicloom.reports.figures.style import wrapped
+from topicloom.reports.run import RunOptions, _draw, write
 from topicloom.reports.wording import Phrase, chosen_language, joined
 from topicloom.text.tokenizing import Tokenizer
 
@@ -38,7 +36,7 @@ HAN = re.compile("[\u4e00-\u9fff]")
 
 
 def phrases():
-    for module in (words, comparison):
+    for module in (wording, comparison_words):
         for name, value in vars(module).items():
             if name.isupper():
                 several = value.values() if isinstance(value, dict) else [value]
@@ -53,18 +51,18 @@ def fields_of(text):
 @pytest.mark.parametrize("phrase", [pytest.param(each, id=f"{name}-{each.en[:20]}") for name, each in phrases()])
 def test_each_phrase_is_in_both_languages(phrase):
     assert set(fields_of(phrase.en)) == set(fields_of(phrase.zh))
-    has_words = re.search("[A-Za-z]{2,}", re.sub(r"\{.*?\}", "", phrase.en)) and phrase is not comparison.CLAUSE
+    has_words = re.search("[A-Za-z]{2,}", re.sub(r"\{.*?\}", "", phrase.en)) and phrase is not comparison_words.CLAUSE
     assert HAN.search(phrase.zh) or not has_words
     assert phrase.zh.endswith("。") == (phrase.en.endswith(".") and not phrase.en.endswith("..."))
 
 
 def test_every_measure_has_a_chinese_title_axis_and_meaning():
-    assert set(words._AXES) | set(words._MEANINGS) <= set(CATALOGUE)
+    assert set(wording._AXES) | set(wording._MEANINGS) <= set(CATALOGUE)
     for measure in CATALOGUE.values():
         for text, english in (
             (measure.title_zh, measure.title),
-            (words.axis_of(measure, "zh"), words.axis_of(measure, "en")),
-            (words.meaning_of(measure, "zh"), words.meaning_of(measure, "en")),
+            (wording.axis_of(measure, "zh"), wording.axis_of(measure, "en")),
+            (wording.meaning_of(measure, "zh"), wording.meaning_of(measure, "en")),
         ):
             assert HAN.search(text) or text == english == measure.title  # C_v
 
@@ -73,11 +71,11 @@ def test_terms_and_stages_are_those_of_the_explorers_page():
     page = (ROOT / "explorer" / "src" / "i18n.ts").read_text(encoding="utf-8")
     table = re.search(r"measuresInChinese.*?\{(.*?)\n\};", page, re.DOTALL)[1]
     there = dict(re.findall(r'(\w+): "(.*?)"', table))
-    assert {name: words.term_name(name, "zh") for name in there} == there
+    assert {name: wording.term_name(name, "zh") for name in there} == there
     stages = dict(re.findall(r'(\w+): "(.*?)"', re.search(r"stages: \{ (pretraining.*?) \}", page)[1]))
-    assert {name: words.stage_name(name, "zh") for name in stages} == stages
-    assert set(words._TERMS) == set(words._TERM_NAMES)
-    assert (words.term_name("own_term", "zh"), words.stage_name("own", "zh")) == ("own term", "own")
+    assert {name: wording.stage_name(name, "zh") for name in stages} == stages
+    assert set(wording._TERMS) == set(wording._TERM_NAMES)
+    assert (wording.term_name("own_term", "zh"), wording.stage_name("own", "zh")) == ("own term", "own")
 
 
 def test_no_words_are_written_in_the_code_that_draws():
@@ -155,7 +153,7 @@ def no_font(monkeypatch):
 def rows(epochs=6):
     measured = {name: 0.5 for name, measure in CATALOGUE.items() if "monitor" in measure.uses}
     watched = {"active_topics": 2, "duplicate_topics": 1, "frequent_mass": 0.4, "active_units_by_divergence": 3}
-    terms = dict.fromkeys([*words._TERMS], 1.0)
+    terms = dict.fromkeys([*wording._TERMS], 1.0)
     return [
         {"epoch": epoch, **terms, **measured, **watched, "lowest_topic_diversity": 0.5,
          "kl_per_dimension": [0.1] * (4 if epoch < 3 else 3), "stage": "pretraining" if epoch < 4 else "counting"}
@@ -269,14 +267,14 @@ def test_the_pictures_of_a_run_are_in_one_language(topics, language, shown, chin
     saved = {}
     monkeypatch.setattr(figures, "save", lambda figure, path: saved.setdefault(path.name, texts_of(figure)))
     monkeypatch.setattr(figures, "save_pages", lambda pages, path: saved.setdefault(path.name, texts_of(pages[0])))
-    runs._draw(tmp_path, topics, runs.RunOptions(figure_language=language))
+    _draw(tmp_path, topics, RunOptions(figure_language=language))
     assert set(saved) == {"topics.png", "loss.png", "collapse.png", "quality.png"}
     assert all(shown in texts for name, texts in saved.items() if name != "topics.png")
     assert any(text.startswith("topic 0" if language == "en" else "主题 0") for text in saved["topics.png"])
 
 
 def test_the_command_has_an_option(topics, tmp_path, chinese_font):
-    runs.write(tmp_path / "run", topics.model, topics.corpus, topics.documents, 1.0)
+    write(tmp_path / "run", topics.model, topics.corpus, topics.documents, 1.0)
     for options, shown in (([], "占比"), (["--figure-language", "en"], "share"), (["--figure-language", "zh"], "占比")):
         arguments = ["--kind", "sparsity", "--format", "svg", "--out", tmp_path / "out", "--overwrite", "--quiet"]
         assert call("figures", tmp_path / "run", *arguments, *options).exit_code == 0

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra serve)")
 
 import topicloom as tl
-from topicloom.reports import run as runs
+from topicloom.reports.run import fit, write
 
 HOSTILE = "<script>document.title = 'hacked'</script> the cat and the dog"
 
@@ -28,9 +28,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labels = ["pets"] * 60 + ["banks & <loans>"] * 60 + ["pets"]
     corpus = tl.Corpus.from_texts([*pets, *banks, HOSTILE], language="en", min_df=2, labels=labels)
     model = tl.GSM(4, epochs=5, random_state=0, verbose=False)
-    seconds = runs.fit(model, corpus)
+    seconds = fit(model, corpus)
     path = tmp_path_factory.mktemp("served") / "run"
-    runs.write(path, model, corpus, model.infer(corpus), seconds)
+    write(path, model, corpus, model.infer(corpus), seconds)
     return path
 
 

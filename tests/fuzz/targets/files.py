@@ -37,7 +37,7 @@ def refusal(error: InputError, path: Path | None = None) -> int:
 def parquet(case: Case) -> int:
     """Tables of all types, compared row by row with what pyarrow reads."""
     import pyarrow
-    from pyarrow import parquet as files
+    from pyarrow import parquet
 
     n_rows = 1 + case.below(20)
     columns: dict[str, Any] = {"text": [case.text(SEPARATORS) if case.chance(0.9) else None for _ in range(n_rows)]}
@@ -53,7 +53,7 @@ def parquet(case: Case) -> int:
                 0, "text", table["text"].cast(case.pick([pyarrow.large_string(), pyarrow.binary()]))
             )
         path = case.folder / "input.parquet"
-        files.write_table(table, path, row_group_size=1 + case.below(30))
+        parquet.write_table(table, path, row_group_size=1 + case.below(30))
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError):
         return 0
     rows = table.to_pylist()

@@ -16,8 +16,7 @@ from topicloom.text import CustomTokenizer, Pretokenized, Tokenizer, make_tokeni
 from topicloom.text.counting import chunked, count_chunks, counts_of
 from topicloom.text.languages import detect_language, language_code, languages, other_language
 from topicloom.text.strings import is_utf8, normalise, replace_surrogates
-from topicloom.text.tokenizing import excerpt, segmenter, token_spans
-from topicloom.text.tokenizing import without_html as strip_html
+from topicloom.text.tokenizing import excerpt, segmenter, token_spans, without_html
 
 from ..campaign import Target
 from ..case import SEPARATORS, SURROGATES, WORDS, Case, same
@@ -57,8 +56,8 @@ def html(case: Case) -> int:
         text = case.text(PIECES, 20)
         check_tokens(of(text), text, of)
         if "<" not in text and "&" not in text:
-            assert strip_html(text) == text
-        assert len(strip_html(text)) <= len(text)
+            assert without_html(text) == text
+        assert len(without_html(text)) <= len(text)
     return 20
 
 
