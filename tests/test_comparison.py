@@ -366,7 +366,7 @@ def test_values_that_share_seeds_have_no_test():
 
 
 def test_standard_errors_of_shared_seeds_equal_the_jackknife():
-    from topicloom.reports.figures.model_comparison import _means_and_errors
+    from topicloom.reports.figures.curves import _means_and_errors
 
     n = 5
     distances = np.random.default_rng(0).random((n, n))

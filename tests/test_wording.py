@@ -24,7 +24,7 @@ from topicloom.experiments.comparison import recommend
 from topicloom.metrics import CATALOGUE
 from topicloom.reports import comparison_words, fonts, wording
 from topicloom.reports.comparison_page import CURVE_MEASURES
-from topicloom.reports.figures.model_comparison import n_topics_curve
+from topicloom.reports.figures.curves import n_topics_curve
 from topicloom.reports.figures.style import wrapped
 from topicloom.reports.run import RunOptions, _draw, write
 from topicloom.reports.wording import Phrase, chosen_language, joined

@@ -20,19 +20,7 @@ from ..corpus import Corpus
 from ..corpus.parts import Split
 from ..files import atomic_directory, atomic_file, full_disk_names
 from ..files.content import DIGESTS, content_digest
-from ..processes import (
-    Job,
-    LocalPool,
-    Lost,
-    Row,
-    Sent,
-    Work,
-    attempt,
-    attempt_sent,
-    cluster_pool,
-    name_of,
-    row_of_loss,
-)
+from ..processes import Job, LocalPool, Lost, Row, Sent, Work, attempt, attempt_sent, cluster_pool, name_of, row_of_loss
 from ..text import CustomTokenizer
 from .protocol import Evaluator
 

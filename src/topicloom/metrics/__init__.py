@@ -13,18 +13,16 @@ from .clustering import (
     purity,
 )
 from .coherence import c_npmi, c_uci, c_v, c_w2v, document_npmi, u_mass
-from .collapse import (
+from .cooccurrence import Reference
+from .diversity import (
     active_topics,
     active_units_by_divergence,
     active_units_by_variance,
-    frequent_mass,
-    kl_per_dimension,
-)
-from .cooccurrence import Reference
-from .diversity import (
     duplicate_topics,
     embedding_diversity,
+    frequent_mass,
     inverted_rbo,
+    kl_per_dimension,
     rank_biased_overlap,
     redundancy,
     topic_diversity,

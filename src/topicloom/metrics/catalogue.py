@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..errors import InputError, SettingError
 from ..messages import nearest
-from . import clustering, coherence, collapse, diversity, stability
+from . import clustering, coherence, diversity, stability
 from .cooccurrence import Reference
 from .measured import Measured
 from .perplexity import Average, perplexity
@@ -331,18 +331,18 @@ _MEASURES = (
              column="accuracy"),
     _measure("kl_per_dimension", "divergence of each latent dimension, nats", "各隐变量维度的散度（奈特）",
              0, "collapse", "divergence",
-             "evaluation, watch", lambda inputs: collapse.kl_per_dimension(inputs.divergence)),
+             "evaluation, watch", lambda inputs: diversity.kl_per_dimension(inputs.divergence)),
     _measure("active_units_by_divergence", "active latent dimensions (by divergence)", "活跃的隐变量维度（按散度）",
              0, "collapse", "divergence",
-             "evaluation, watch", lambda inputs: collapse.active_units_by_divergence(inputs.divergence),
+             "evaluation, watch", lambda inputs: diversity.active_units_by_divergence(inputs.divergence),
              count_of="latent dimensions"),
     _measure("active_units_by_variance", "active latent dimensions (by variance)", "活跃的隐变量维度（按方差）",
              0, "collapse", "latent means",
-             "evaluation", lambda inputs: collapse.active_units_by_variance(inputs.latent_means),
+             "evaluation", lambda inputs: diversity.active_units_by_variance(inputs.latent_means),
              count_of="latent dimensions"),
     _measure("active_topics", "active topics", "活跃主题数",
              1, "collapse", "theta", "evaluation, watch, comparison, tuning",
-             lambda inputs: collapse.active_topics(inputs.theta), digits=1, count_of="topics"),
+             lambda inputs: diversity.active_topics(inputs.theta), digits=1, count_of="topics"),
     _measure("lowest_topic_diversity", "lower diversity of two rankings", "两种排序下较低的多样性",
              1, "collapse", "", "watch",
              _lowest_diversity),
@@ -351,7 +351,7 @@ _MEASURES = (
     _measure("frequent_mass", "weight on the 50 most frequent words", "最常见的 50 个词所占权重",
              0, "collapse", "topic-word matrix",
              "evaluation, watch",
-             lambda inputs: collapse.frequent_mass(inputs.topic_word, inputs.word_counts)),
+             lambda inputs: diversity.frequent_mass(inputs.topic_word, inputs.word_counts)),
     _measure("seconds", "seconds", "训练秒数", -1, "cost", "seconds", "comparison",
              lambda inputs: Measured(inputs.seconds), digits=1, column="seconds"),
     _measure("topic_distance", "distance to other seeds", "与其他随机种子的距离",

@@ -65,15 +65,7 @@ from .inference import (
     latent_codes,
     log_likelihood,
 )
-from .saving import (
-    COUNTS,
-    check_tensors,
-    check_vocabulary,
-    field_kind,
-    refuse_paths,
-    settings_for_json,
-    write_model,
-)
+from .saving import COUNTS, check_tensors, check_vocabulary, field_kind, refuse_paths, settings_for_json, write_model
 from .words import Words, seed_weights, with_fields
 
 logger = logging.getLogger("topicloom")

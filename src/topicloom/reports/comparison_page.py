@@ -310,7 +310,7 @@ def curve_of(found: PageContent, language: Language = "en", font: str | PathLike
     Raises:
         ImportError: matplotlib is not installed.
     """
-    from .figures.model_comparison import n_topics_curve
+    from .figures.curves import n_topics_curve
 
     values = {name: found.values["validation"][name] for name in CURVE_MEASURES if name in found.measures}
     recommended = {model: n_topics for model, (n_topics, _) in found.recommended.items()}

@@ -29,11 +29,10 @@ except ValueError as _error:  # MPLBACKEND or matplotlibrc has a value that this
 if _TYPE_CHECKING:
     from typing import Any
 
-    from .curves import collapse_curve, loss_curve, quality_curve
+    from .curves import collapse_curve, dot_panels, loss_curve, quality_curve
     from .gallery import KINDS, Options, draw, kind_named
     from .maps import document_map, word_map
     from .mixtures import interpolation_strip, simplex, sparsity
-    from .model_comparison import dot_panels
     from .over_time import trend_lines, trend_stream
     from .style import save, save_pages, svg
     from .topic_words import similarity_map, topic_pages, word_clouds
@@ -43,7 +42,7 @@ _MODULES = {
     "Options": "gallery",
     "collapse_curve": "curves",
     "document_map": "maps",
-    "dot_panels": "model_comparison",
+    "dot_panels": "curves",
     "draw": "gallery",
     "interpolation_strip": "mixtures",
     "kind_named": "gallery",
