@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 import runpy
 import shlex
@@ -14,6 +13,7 @@ import pytest
 
 import topicloom
 from command_line import call
+from topicloom.settings import describe_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
@@ -88,6 +88,16 @@ def test_pages_name_what_the_code_has(page: Path) -> None:
     assert set(named) <= known
 
 
+CHINESE = {
+    "主要": "Main",
+    "文本": "Text",
+    "结构": "Shape",
+    "先验": "Prior",
+    "训练": "Training",
+    "坍缩": "Collapse",
+    "运行": "Run",
+}
+GROUP_NAMES = CHINESE | {group.lower(): group for group in CHINESE.values()}
 MODELS = dict(
     re.findall(r"^\| `(\w+)` \|.*\(docs/models/(\w+)\.md\) \|$", (ROOT / READMES[0]).read_text("utf-8"), re.M)
 )
@@ -97,12 +107,11 @@ MODELS = dict(
 @pytest.mark.parametrize("page", sorted(set(MODELS.values())))
 def test_pages_of_models_group_all_settings(page: str, suffix: str) -> None:
     text = (ROOT / "docs" / "models" / f"{page}{suffix}").read_text(encoding="utf-8")
-    names = "most used|text|shape|prior|training|collapse|run|最常用|文本|结构|先验|训练|坍缩|运行"
-    groups = re.findall(rf"^\| ({names}) \| (.*) \|$", text, re.MULTILINE)
-    listed = [name for _, names in groups for name in re.findall(r"`(\w+)`", names)]
+    rows = re.findall(rf"^\| ({'|'.join(GROUP_NAMES)}) \| (.*) \|$", text, re.MULTILINE)
+    listed = [(name, GROUP_NAMES[group]) for group, names in rows for name in re.findall(r"`(\w+)`", names)]
     models = [getattr(topicloom, name) for name, its_page in MODELS.items() if its_page == page]
-    settings = {field.name for model in models for field in dataclasses.fields(model) if field.init}
-    assert sorted(listed) == sorted(settings)
+    settings = {each.name: each.group for model in models for each in describe_settings(model)}
+    assert sorted(listed) == sorted((name, group or dict(listed)[name]) for name, group in settings.items())
 
 
 def test_contributing_names_files_that_exist() -> None:
