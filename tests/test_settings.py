@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import math
 import os
@@ -25,7 +26,14 @@ from topicloom.errors import InputError, SettingError
 from topicloom.messages import nearest, similar
 from topicloom.models import ETM, GSM, LDA, MODELS
 from topicloom.models.loading import model_class
-from topicloom.settings import check_settings, describe_settings, describe_value, settings_as_json, settings_as_text
+from topicloom.settings import (
+    GROUPS,
+    check_settings,
+    describe_settings,
+    describe_value,
+    settings_as_json,
+    settings_as_text,
+)
 from topicloom.topics.edits import checked_edits
 from topicloom.topics.shares import group_shares, groups_of
 
@@ -61,6 +69,18 @@ def test_the_settings_of_a_users_model_are_shown_and_checked():
         check_settings(Narrow(width=-1.0))
     with pytest.raises(SettingError, match="`n_topics` of Narrow should be greater than or equal to 2"):
         check_settings(Narrow(n_topics=1))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_setting_of_a_model_is_described_in_a_group(kind):
+    settings = describe_settings(kind)
+    assert {setting.group for setting in settings} <= set(GROUPS)
+    assert all(setting.meaning for setting in settings)
+    groups = [group for group, _ in itertools.groupby(settings, lambda setting: setting.group)]
+    assert groups == [group for group in GROUPS if group in groups]  # each once, and in this order
+    main = {setting.name for setting in settings if setting.group == "Main"}
+    assert {"n_topics", "random_state", "epochs", "batch_size"} <= main
+    assert len(main) <= 5
 
 
 def test_types_are_given_in_words():

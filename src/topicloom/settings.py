@@ -353,7 +353,7 @@ def _name(thing: Any) -> str:
 # "Training args:"; the name of the group stands before "args".
 
 # The groups in the order of their use. Groups with other names follow, and settings without a group come first.
-GROUPS = ("Most used", "Text", "Shape", "Prior", "Training", "Collapse", "Run")
+GROUPS = ("Main", "Text", "Shape", "Prior", "Training", "Collapse", "Run")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -378,11 +378,13 @@ class Setting:
 def describe_settings(kind: type[Any]) -> list[Setting]:
     """Return the settings of an estimator class as docstrings describe them.
 
-    They are sorted by their groups, and in a group the class's own settings come before those that it inherits.
+    They are sorted by their groups. In a group, the class's own settings come before those that it inherits, but the
+    main ones begin with those that all models have.
 
     >>> from topicloom import GSM
-    >>> [setting.default for setting in describe_settings(GSM) if setting.name == "n_topics"]
-    [20]
+    >>> first = describe_settings(GSM)[0]
+    >>> first.name, first.type, first.default, first.group
+    ('n_topics', 'whole number from 2', 20, 'Main')
     """
     described: dict[str, tuple[str, str]] = {}
     for base in reversed(kind.__mro__):
@@ -397,7 +399,12 @@ def describe_settings(kind: type[Any]) -> list[Setting]:
         if field.init
     ]
     places = {group: place for place, group in enumerate(("", *GROUPS))}
-    return sorted(settings, key=lambda each: (places.get(each.group, len(places)), depths[each.name]))
+
+    def place(setting: Setting) -> tuple[int, int]:
+        depth = depths[setting.name]
+        return places.get(setting.group, len(places)), -depth if setting.group == "Main" else depth
+
+    return sorted(settings, key=place)
 
 
 def _arguments(doc: str) -> dict[str, tuple[str, str]]:

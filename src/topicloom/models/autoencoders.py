@@ -36,7 +36,10 @@ class VariationalTopicModel(NeuralTopicModel):
 
     The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
 
-    Args:
+    Training args:
+        n_samples: the number of draws of theta for each document, by which its loss is estimated.
+
+    Collapse args:
         kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE (Higgins et al. 2017). With
             a weight of 1, the loss is minus the evidence lower bound. With a higher weight, codes are less certain and
             more alike. With code_norm="fixed" it has less effect: the divergence of a Gaussian code hardly changes.
@@ -44,7 +47,6 @@ class VariationalTopicModel(NeuralTopicModel):
             codes of short texts become uncertain before there are topics that they could tell apart. None is three
             quarters of the epochs in `fit`; in DirichletVAE with the estimators "implicit", "rsvi" and "icdf" a quarter
             of them, and in Loom a quarter of those before the sampling stage. In `partial_fit`, None is 0.
-        n_samples: the number of draws of theta for each document, by which its loss is estimated.
 
     Examples:
         >>> import topicloom as tl

@@ -105,12 +105,16 @@ class TopicModel(
     `word_statistics()` returns the vocabulary for the network, `draw_seed()` a seed, and `adopt_network(network)` makes
     a trained network the one that `transform` and `topics` use. `from_saved` reads a saved model; you may override it.
 
-    Args:
+    Main args:
         n_topics: the number of topics K, from 2 to the size of the vocabulary.
+        random_state: the seed. The same one gives the same model on the same machine, None another model each time.
+
+    Text args:
         seed_words: words that a topic should be about, by the number of the topic, such as {0: ["market", "bank"]}.
             Related words join them during training. The topic keeps its number.
-        random_state: the seed. The same one gives the same model on the same machine, None another model each time.
         fractional_counts: whether matrices may contain fractions, such as weights. Not all models can use them.
+
+    Run args:
         device: "cpu", "cuda", "cuda:1" or "mps"; "auto" is CUDA if it is available, and the CPU otherwise.
         verbose: 1 shows a progress bar on standard error, 0 shows nothing.
 

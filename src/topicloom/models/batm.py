@@ -238,14 +238,18 @@ class BATM(NeuralTopicModel):
     The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`. The bound
     of `perplexity(X, method="bound")` is the log likelihood at the encoder's theta.
 
-    Args:
+    Shape args:
+        critic_size: the width of both layers of the critic.
+
+    Prior args:
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
             topics.
+
+    Training args:
         reconstruction_weight: the weight of a document's reconstruction in the loss. 0 is the purely adversarial model
             of the paper.
         critic_weight: the weight of the critic's gap in the loss of the encoder and the generator. A higher weight
             keeps theta closer to the prior.
-        critic_size: the width of both layers of the critic.
         critic_steps: the number of steps that the critic takes for each step of the encoder and the generator.
 
     Examples:

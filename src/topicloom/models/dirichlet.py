@@ -202,32 +202,40 @@ class DirichletVAE(VariationalTopicModel):
 
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
-    Args:
-        estimator: the estimator of the gradient of an expectation over the posterior: "implicit", "rsvi", "icdf",
-            "weibull" or "laplace". benchmarks/gradients.md compares them.
+    Text args:
+        augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
+            more, the correction of the gradient is smaller.
+
+    Shape args:
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
+
+    Prior args:
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
             topics. None is 0.07, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
-        kl_weight: as in `VariationalTopicModel`. None is 0.1, or 0.15 with a `sparsity`, or 1 with the "laplace"
-            estimator.
         concentration: as how many tokens each token of a document counts in its posterior. A larger value makes the
             posterior more certain. With code_norm="mean" it is the most that is learned, with "affine" where learning
             starts. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
-        augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
-            more, the correction of the gradient is smaller.
         sparsity: the prior probability that a topic is in a document. None gives every document all topics.
-        temperature: if there is a sparsity, the temperature at which it is drawn whether a topic is in a document. A
-            lower value is closer to a choice between yes and no.
-        batch_norm: whether the product decoder normalises theta B for each word over the documents of a batch.
-        batch_norm_eps: the number that this normalisation adds to the variance. With .001, as in TensorFlow, words with
-            small weights do not get those of common words.
         divergence: that of the Dirichlets, or that of the K gamma variables of which they consist: "gammas", as Joo et
             al. (2019) have with the "icdf" estimator. With "implicit", "rsvi" and "icdf", the two differ by the
             divergence of the gammas' sums, which is a constant if `code_norm` is "fixed". With "weibull", "gammas" is
             the divergence from gamma variables, with parameters of at least 0.05 (Zhang et al. 2018); otherwise it is
             that from Weibull variables with the same means, which bounds the likelihood of short texts far better. Not
             used by "laplace".
+
+    Training args:
+        estimator: the estimator of the gradient of an expectation over the posterior: "implicit", "rsvi", "icdf",
+            "weibull" or "laplace". benchmarks/gradients.md compares them.
+        temperature: if there is a sparsity, the temperature at which it is drawn whether a topic is in a document. A
+            lower value is closer to a choice between yes and no.
+
+    Collapse args:
+        kl_weight: as in `VariationalTopicModel`. None is 0.1, or 0.15 with a `sparsity`, or 1 with the "laplace"
+            estimator.
+        batch_norm: whether the product decoder normalises theta B for each word over the documents of a batch.
+        batch_norm_eps: the number that this normalisation adds to the variance. With .001, as in TensorFlow, words with
+            small weights do not get those of common words.
 
     Examples:
         >>> import topicloom as tl

@@ -61,9 +61,7 @@ _WORD_VECTORS = "decoder.topics.word_vectors"  # the name of the word vectors in
 class EmbeddedTopicModel(NeuralTopicModel):
     """The base of models whose topics are in the space of word vectors.
 
-    Args:
-        embedding_size: the number of dimensions L of the word and topic vectors. None is that of the given word
-            vectors; without these, it is 300, and 100 in GaussianBATM.
+    Text args:
         word_vectors: the vectors that training starts from: WordVectors (see train_word_vectors), a dictionary of words
             and vectors, gensim's KeyedVectors, or the path of a word2vec, GloVe or fastText file. None starts at
             random. In a loaded model the setting is None, as its vectors are in word_embeddings_.
@@ -73,6 +71,10 @@ class EmbeddedTopicModel(NeuralTopicModel):
             which their mean squared length is L, as the decoder expects. "length" subtracts their mean and gives each
             the length sqrt(L), so that only directions count. "full" also gives them the same variance in all
             directions, which makes related words less similar; it needs three words for each dimension.
+
+    Shape args:
+        embedding_size: the number of dimensions L of the word and topic vectors. None is that of the given word
+            vectors; without these, it is 300, and 100 in GaussianBATM.
 
     Attributes:
         word_embeddings_: the word vectors, (V, L) float32. If vectors were given, training starts from them in the
@@ -202,11 +204,13 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
     The settings of word vectors are described in `help(topicloom.EmbeddedTopicModel)`, and those that the variational
     models share in `help(topicloom.VariationalTopicModel)`.
 
-    Args:
+    Prior args:
         prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"
             is the N(0, I) of the paper.
         alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics. A smaller
             value gives documents fewer topics.
+
+    Training args:
         topic_gain: as in `NeuralTopicModel`. None is 0.8, or 0.2 if word vectors are given.
 
     Attributes:

@@ -132,19 +132,25 @@ class GMNTM(VariationalTopicModel):
     The codes of documents form clusters, one for each topic; `predict` returns the cluster of a document. The settings
     that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
-    Args:
-        pretrain_epochs: the number of passes over the documents before the clusters are introduced, in which the
-            network learns to reconstruct documents. They are not in history_.
+    Shape args:
+        decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
+            softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
+
+    Prior args:
         spread: the factor of a document's code z, which has about unit variance, in theta = softmax(spread * z). A
             larger value gives documents fewer topics. None learns a matrix W, theta = softmax(W z).
         component_variances: whether each cluster has a variance of its own, as in VaDE. A wide cluster then takes the
             documents of its neighbours.
         component_separation: the weight of the term that keeps cluster k in the region of topic k. With 0, clusters can
             merge.
+
+    Training args:
+        pretrain_epochs: the number of passes over the documents before the clusters are introduced, in which the
+            network learns to reconstruct documents. They are not in history_.
+
+    Collapse args:
         balance: the weight of the term that keeps the clusters from losing their documents, in nats per document: the
             divergence of pi, the clusters' shares so far, from the mean of q(c | x) over a batch.
-        decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
-            softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
 
     Examples:
         >>> import topicloom as tl

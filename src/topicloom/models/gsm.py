@@ -73,17 +73,19 @@ class GSM(VariationalTopicModel):
 
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
-    Args:
-        prior: the prior of a document's code. "standard" is the N(0, I) of the paper; "laplace" approximates a
-            Dirichlet. None is "laplace" if `alpha` is given, and else "standard".
-        alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics; None is
-            0.3. A smaller value gives documents fewer topics.
+    Shape args:
         latent_size: the number of dimensions of the code, which a matrix maps to the topics. None gives each topic one
             dimension, and with the "standard" prior one learned factor replaces the matrix. A size needs the "standard"
             prior, because the "laplace" prior is one of topics.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "mlp" adds a hidden layer; its topics are
             read from documents that consist of one topic, and each batch takes memory in proportion to the vocabulary.
         decoder_size: the width of the hidden layer of the "mlp" decoder.
+
+    Prior args:
+        prior: the prior of a document's code. "standard" is the N(0, I) of the paper; "laplace" approximates a
+            Dirichlet. None is "laplace" if `alpha` is given, and else "standard".
+        alpha: the parameter of the Dirichlet that the "laplace" prior approximates, the same for all topics; None is
+            0.3. A smaller value gives documents fewer topics.
 
     Examples:
         >>> import topicloom as tl

@@ -157,16 +157,22 @@ class LDA(TopicModel):
     are watched for collapse, per document. For "gibbs" it has a row for every ten iterations, and the loss is minus the
     log likelihood that the sampler reports, per document.
 
-    Args:
-        method: "variational" is scikit-learn's online variational Bayes. "gibbs" is tomotopy's Gibbs sampler, which
-            usually finds better topics; it needs the extra `eval` and whole counts, and has no partial_fit.
+    Main args:
         epochs: the number of passes over the documents; None is 20 for "variational" and 1,000 for "gibbs".
         batch_size: the number of documents in a step of "variational".
+
+    Prior args:
         alpha: the Dirichlet parameter of theta, the same for all topics. A smaller value gives documents fewer topics.
             None is 1/K for "variational", which takes at most 1. For "gibbs" it is only the initial value, by default
             .1, as the sampler learns one for each topic.
         eta: the Dirichlet parameter of the topics. A smaller value gives topics fewer words. None is 1/K for
             "variational", which takes at most 1, and .01 for "gibbs".
+
+    Training args:
+        method: "variational" is scikit-learn's online variational Bayes. "gibbs" is tomotopy's Gibbs sampler, which
+            usually finds better topics; it needs the extra `eval` and whole counts, and has no partial_fit.
+
+    Run args:
         n_jobs: the number of threads of "gibbs". The result depends on it.
 
     Examples:

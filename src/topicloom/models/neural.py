@@ -79,13 +79,16 @@ class NeuralTopicModel(TopicModel):
     - `divergence_weight`: the weight of the divergence from the prior.
     - `prepare_training` and `finish_training`: what happens before the first step and after the last one.
 
-    Args:
-        hidden_size: the width of the two hidden layers of the encoder.
-        activation: the function of these layers.
+    Main args:
+        epochs: the number of passes over the documents.
+        batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has
+            about 30 steps.
+        learning_rate: the highest learning rate of the optimizer Adam.
+
+    Text args:
         encoder_input: the form in which the encoder receives the counts x of a document: "raw" is x, "l1" is x divided
             by its sum, "log1p" is log(1 + x), and "tfidf" weighs words by their inverse document frequency.
         input_dropout: the share of a document's words that are hidden from the encoder in each step of training.
-        dropout: the dropout rate of the encoder's last hidden layer.
         background: whether topics are deviations from the word frequencies of the corpus, as in SAGE and SCHOLAR, so
             that frequent words need not be learned by every topic. "learned" learns a background, which starts at 0.
         criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
@@ -94,31 +97,24 @@ class NeuralTopicModel(TopicModel):
         target: what the loss reconstructs: "counts", or "tfidf", the counts weighted by inverse document frequency.
             These are scaled to the number of tokens of their document, so that the balance of reconstruction and
             divergence does not change. Bounds and perplexities are always those of the counts.
-        code_norm: the batch normalisation of a document's code. "mean" normalises its location (the mean of a Gaussian,
-            with a standard deviation from .75 to 1, or logits), so that every dimension stays in use, and lets its
-            certainty change within bounds. "fixed" fixes both, as in BN-VAE (Zhu et al. 2020), so that the divergence
-            changes little; for a code that is a point, it is the same as "mean". "affine" has a learned scale and
-            shift, "shift" a shift alone, and "none" has no normalisation, as in the papers of most models; topics can
-            collapse.
-        start: where training starts. "clusters" clusters the documents by k-means first; topics start at the words of
-            the clusters, and in one further pass the encoder learns the clusters of documents. "random" has random
-            topics. Streams (`partial_fit`) always start at random.
+
+    Shape args:
+        hidden_size: the width of the two hidden layers of the encoder.
+        activation: the function of these layers.
+        dropout: the dropout rate of the encoder's last hidden layer.
+
+    Prior args:
         learn_shares: whether the average shares of the topics are learned; otherwise they have equal ones in the prior.
         shares_prior: the weight s of a prior that favours equal shares u over the learned ones p: each document's loss
             has another s max(0, 1 - 20 / L) KL(u || p), where L is the mean number of tokens.
-        spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
-            50, or 0 for none. While training, topics that resemble others are removed and their shares are added. So
-            rare topics are found, and large ones are not divided.
-        min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
-            words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
-            turns the term off.
+
+    Training args:
+        start: where training starts. "clusters" clusters the documents by k-means first; topics start at the words of
+            the clusters, and in one further pass the encoder learns the clusters of documents. "random" has random
+            topics. Streams (`partial_fit`) always start at random.
         topic_gain: the factor by which topics are learned faster than the encoder.
         topic_scale: the standard deviation of the initial logits of the topics. None is sqrt(2 / (V + K)), or
             sqrt(1 / 3) in models with word vectors.
-        epochs: the number of passes over the documents.
-        batch_size: the number of documents in a step. None is 256, or fewer on a small corpus, so that an epoch has
-            about 30 steps.
-        learning_rate: the highest learning rate of the optimizer Adam.
         schedule: the learning rate during training. "one_cycle" rises in the first tenth of the epochs and then falls
             to almost zero; "constant" does not change.
         weight_decay: the L2 penalty on all weights.
@@ -127,6 +123,20 @@ class NeuralTopicModel(TopicModel):
             Epochs in which topics are removed or the divergence's weight rises do not count. None trains for all epochs
             on all documents.
         validation_fraction: the share of the documents that are held out if there is a patience.
+
+    Collapse args:
+        code_norm: the batch normalisation of a document's code. "mean" normalises its location (the mean of a Gaussian,
+            with a standard deviation from .75 to 1, or logits), so that every dimension stays in use, and lets its
+            certainty change within bounds. "fixed" fixes both, as in BN-VAE (Zhu et al. 2020), so that the divergence
+            changes little; for a code that is a point, it is the same as "mean". "affine" has a learned scale and
+            shift, "shift" a shift alone, and "none" has no normalisation, as in the papers of most models; topics can
+            collapse.
+        spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
+            50, or 0 for none. While training, topics that resemble others are removed and their shares are added. So
+            rare topics are found, and large ones are not divided.
+        min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
+            words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
+            turns the term off.
 
     Examples:
         >>> import topicloom as tl

@@ -355,7 +355,7 @@ class NVDM(VariationalTopicModel):
     `help(topicloom.VariationalTopicModel)`. As the topics exist only after training, `start` is "random", and
     `learn_shares`, `spare_topics`, `min_diversity` and `kl_warmup` are off.
 
-    Args:
+    Shape args:
         rotation: "varimax" rotates the code at the end of `fit`, so that its dimensions are topics (Kaiser 1958; Rohe &
             Zeng 2023). "none" reads each dimension as a topic, which seldom makes sense. With `seed_words`, and in
             `partial_fit` of a new model, there is no rotation.

@@ -100,7 +100,11 @@ class WLDA(NeuralTopicModel):
 
     The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
 
-    Args:
+    Shape args:
+        decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is the paper's product of
+            experts, softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
+
+    Prior args:
         prior: the prior of theta. "dirichlet" is Dirichlet(alpha). "gaussian" is the softmax of a Gaussian with the
             standard deviation `spread`, whose documents have many topics. "gmm-std" is the softmax of a mixture of K
             Gaussians that are fixed at 20 e_k with standard deviation 4, so that nearly every document has one topic.
@@ -114,8 +118,6 @@ class WLDA(NeuralTopicModel):
         spread: the standard deviation of each dimension of the code before the softmax. A larger value gives documents
             fewer topics. None is 9 with "gmm-std", whose documents have nearly one topic, 1 with "gaussian", and 3 with
             the other priors.
-        decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is the paper's product of
-            experts, softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
 
     Examples:
         >>> import topicloom as tl

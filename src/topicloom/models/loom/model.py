@@ -304,31 +304,39 @@ class Loom(VariationalTopicModel):
 
     `help(topicloom.VariationalTopicModel)` describes the settings that the variational models share.
 
-    Args:
-        refine: the number of steps that improve the encoder's theta of a new document; 0 for none.
-        alpha: the symmetric Dirichlet parameter of theta in pretraining. The later stages learn one for each topic.
-        eta: the symmetric Dirichlet parameter of the topics in the counting stage. The sampling stage learns it,
-            starting from this value.
-        count_power: after pretraining, a word that occurs x times in a document counts x ** count_power times; 1 as in
-            LDA. A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
-        kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
-            form late, because codes carry more nats than such texts have.
+    Main args:
         epochs: the maximum number of passes over the documents in all three stages, by default 4 of pretraining, 28 of
             counting and 254 of sampling. Most corpora need fewer (see `sample_share`).
-        pretrain_share: the share of the epochs in which gradient descent learns the encoder and the topics.
-        sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
-            Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens.
-            The epochs between pretraining and sampling belong to the counting stage.
         batch_size: the number of documents in a step of pretraining. None is 256, or fewer on a small corpus, so that
             an epoch has 16 steps.
         learning_rate: the highest learning rate of the optimizer Adam for batches of up to 256 documents. For larger
             batches it grows with the square root of their size. For documents of less than 125 tokens on average it is
             higher, up to 2.5 times at 20 tokens.
+
+    Text args:
+        count_power: after pretraining, a word that occurs x times in a document counts x ** count_power times; 1 as in
+            LDA. A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
         target: "counts" alone, because the stages after pretraining assign tokens to topics.
+        background_topics: the share of the topics that start as topics of common words; 0 for none, as in LDA.
+
+    Prior args:
+        alpha: the symmetric Dirichlet parameter of theta in pretraining. The later stages learn one for each topic.
+        eta: the symmetric Dirichlet parameter of the topics in the counting stage. The sampling stage learns it,
+            starting from this value.
+
+    Training args:
+        refine: the number of steps that improve the encoder's theta of a new document; 0 for none.
+        pretrain_share: the share of the epochs in which gradient descent learns the encoder and the topics.
+        sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
+            Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens.
+            The epochs between pretraining and sampling belong to the counting stage.
+        sharpness: the power to which p(topic | word) of top words is raised in the topics; 1 as in LDA.
+
+    Collapse args:
+        kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
+            form late, because codes carry more nats than such texts have.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. They are
             removed in the counting stage.
-        background_topics: the share of the topics that start as topics of common words; 0 for none, as in LDA.
-        sharpness: the power to which p(topic | word) of top words is raised in the topics; 1 as in LDA.
 
     Examples:
         >>> import topicloom as tl
