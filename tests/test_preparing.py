@@ -55,7 +55,7 @@ def test_commands_have_and_describe_every_option(command, groups):
             assert (option.help.lower() == f"{meaning.lower()}.") is (field.name not in OWN_HELP)
 
 
-def test_an_option_that_is_given_is_the_one_that_is_used(tmp_path):
+def test_given_options_are_used(tmp_path):
     (tmp_path / "t.csv").write_text("body;who\nthe cat sat;a\nthe dog ran;b\n")
     corpus = tl.Corpus.from_file(
         tmp_path / "t.csv", "en", 1, 1.0, 3, None, 1, text="body", id="who", delimiter=";", quoting=False
