@@ -30,7 +30,7 @@ from ..nn.execution import without_gradients
 from ..nn.mean_field import MeanFieldNetwork, mean_field_network
 from ..settings import AtLeastOne, DirichletParameter
 from ..training.batches import BatchReader, choose_device
-from ..training.callbacks import Callback, ProgressBar, tell_epoch, watched
+from ..training.callbacks import Callback, ProgressBar, call_on_epoch, watched
 from ..training.loop import Monitor
 from ..training.monitors import CollapseWatch
 from ..training.state import Row, Snapshot
@@ -225,7 +225,7 @@ class LDA(TopicModel):
             for row in rows:
                 row |= {name: value for monitor in monitors for name, value in monitor(self.network_).items()}
                 run.history.append(row)
-                tell_epoch(watchers, row)
+                call_on_epoch(watchers, row)
                 for watcher in watchers:
                     watcher.on_state(run)
             for watcher in watchers:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..nn.dirichlet_posteriors import LaplacePosterior, SparsePosterior
-from ..nn.edited import FEWEST_KEPT, EditedNetwork, Regroup
+from ..nn.edited import LEAST_KEPT_SHARE, EditedNetwork, Regroup
 from ..nn.encoders import BagEncoder, DirichletHead, WeibullHead
 from ..nn.execution import without_gradients
 from ..nn.mean_field import MAX_STEPS, TOLERANCE, MeanFieldNetwork
@@ -319,7 +319,7 @@ def _mean_field(network: MeanFieldNetwork) -> PortableTopics:
 def _step(network: EditedNetwork, number: int) -> PortableRegroup | PortableSplit:
     step = network.each_step()[number]
     if isinstance(step, Regroup):
-        return PortableRegroup(_numpy(step.assign), _numpy(network.stages[number + 1][1]), FEWEST_KEPT)
+        return PortableRegroup(_numpy(step.assign), _numpy(network.stages[number + 1][1]), LEAST_KEPT_SHARE)
     return PortableSplit(int(step.topic), _scaled(network.stages[number][0]), _mean_field(step.network))
 
 

@@ -17,9 +17,10 @@ from .sparse import SparseCounts, mixture_log_likelihood, product_log_likelihood
 
 Criterion = Literal["cross_entropy", "bernoulli"]
 
-_START_NOISE = 0.2  # what is left of random deviations when topics start elsewhere
-_RIDGE = 0.01  # of the topic vectors that give words certain deviations, for each word
-_SCALE_GAIN = 0.1  # of the logarithmic scales, against the means: a step changes all dimensions of a word at once
+_KEPT_NOISE = 0.2  # the share of their random deviations that topics keep when they start at given ones
+_RIDGE = 0.01  # the penalty, for each word, in the regression of given deviations on the word vectors
+# The gain of the logarithmic scales relative to that of the means. A step changes all dimensions of a word at once.
+_SCALE_GAIN = 0.1
 _SMALL_PROBABILITY = 1e-6  # below this, g and -log(1 - g) are the same in single precision
 
 
@@ -330,7 +331,7 @@ class FreeTopics(TopicLogits):
 
     @torch.no_grad()
     def start_at(self, deviations: Tensor) -> None:
-        self.weight.mul_(_START_NOISE).add_(deviations - deviations.mean(0), alpha=1 / self.gain)
+        self.weight.mul_(_KEPT_NOISE).add_(deviations - deviations.mean(0), alpha=1 / self.gain)
 
     def forward(self) -> Tensor:
         return self._columns(self.weight, self.gain)
@@ -402,7 +403,7 @@ class EmbeddedTopics(TopicLogits):
         rho = self.word_vectors  # (V, L)
         squares = rho.mT @ rho + _RIDGE * len(rho) * torch.eye(rho.shape[1], device=rho.device)  # (L, L)
         vectors = torch.linalg.solve(squares, rho.mT @ (deviations - deviations.mean(0)))  # (L, K)
-        self.weight.mul_(_START_NOISE).add_(vectors.mT, alpha=1 / self.gain)
+        self.weight.mul_(_KEPT_NOISE).add_(vectors.mT, alpha=1 / self.gain)
 
 
 class GaussianTopics(EmbeddedTopics):

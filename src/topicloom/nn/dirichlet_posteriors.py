@@ -101,8 +101,8 @@ class LaplacePosterior(SimplexPosterior):
 class _GammaPosterior(SimplexPosterior):
     """theta ~ Dirichlet(alpha), drawn as gamma variables of shape alpha.
 
-    The divergence is that of the Dirichlets, or, with `of_gammas`, that of the gamma variables (Joo et al. 2019), which
-    also counts their sum, although theta does not depend on it.
+    The divergence is that of the Dirichlets. With `of_gammas`, it is that of the gamma variables (Joo et al. 2019),
+    which counts their sum as well, although theta does not depend on it.
     """
 
     alpha: Tensor  # (B, K)

@@ -17,7 +17,7 @@ from .sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 
 # A document with a smaller share in the topics that remain after a drop gets the average shares, because so small a
 # share is mostly noise, which normalising would multiply.
-FEWEST_KEPT = 0.01
+LEAST_KEPT_SHARE = 0.01
 
 
 class Regroup(nn.Module):
@@ -63,7 +63,7 @@ class Regroup(nn.Module):
         """
         sums = self._sum(theta)
         total = sums.sum(1, keepdim=True)
-        return torch.where(total >= FEWEST_KEPT, sums / total.clamp_min(1e-12), average)
+        return torch.where(total >= LEAST_KEPT_SHARE, sums / total.clamp_min(1e-12), average)
 
     def _sum(self, columns: Tensor) -> Tensor:
         """Return sums of columns, (M, K) -> (M, K')."""

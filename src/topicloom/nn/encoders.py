@@ -29,8 +29,9 @@ Target = Literal["counts", "tfidf"]
 Activation = Literal["softplus", "relu", "tanh"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
-_DIRICHLET_SCALE = 2.0  # of normalised logits; benchmarks/shares_tried.md has what it changes
-_SHAPE_SCALE = 0.3  # of normalised logarithms of Weibull shapes, which so stay near those of gamma variables
+_DIRICHLET_SCALE = 2.0  # the factor of normalised logits; benchmarks/shares_tried.md has others
+# The factor of normalised logarithms of Weibull shapes. It keeps the shapes near those of gamma variables.
+_SHAPE_SCALE = 0.3
 
 
 def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Tensor:
@@ -131,7 +132,7 @@ class GaussianHead(nn.Module):
     """From h to the mean and the log-variance of a Gaussian, in units of the prior.
 
     The mean is scaled to the spread of the prior. The log-variance starts one below that of the prior, so that the code
-    is informative from the first step. With the norms "none" and "shift", which papers have, neither is done.
+    is informative from the first step. The norms "none" and "shift", which are those of papers, do neither.
 
     Args:
         n_hidden: the width H of h.

@@ -152,10 +152,10 @@ def prefetched(items: Iterator[T]) -> Iterator[T]:
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
     """Return the helpers of a process; a forked process needs its own."""
-    return ThreadPoolExecutor(os.cpu_count(), "topicloom", initializer=_begin)
+    return ThreadPoolExecutor(os.cpu_count(), "topicloom", initializer=_prepare_helper)
 
 
-def _begin() -> None:
+def _prepare_helper() -> None:
     torch.set_flush_denormal(True)
     one_thread()
 

@@ -215,7 +215,7 @@ class BatchReader:
         return Batch(SparseCounts(indices, values, offsets, counts.n_words), fields=fields)
 
     def with_batches_of(self, least: int) -> BatchReader:
-        """Return a reader of the same documents whose batches have at least so many of them."""
+        """Return a reader of the same documents in batches of at least so many."""
         if least <= self.batch_size:
             return self
         new = copy(self)

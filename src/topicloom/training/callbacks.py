@@ -114,7 +114,7 @@ def check_callbacks(callbacks: Any) -> None:
             )
 
 
-def tell_epoch(callbacks: Iterable[Callback], row: dict[str, Any]) -> None:
+def call_on_epoch(callbacks: Iterable[Callback], row: dict[str, Any]) -> None:
     """Call on_epoch of callbacks. What they add to the row becomes a number of Python.
 
     Raises:

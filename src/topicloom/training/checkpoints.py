@@ -74,8 +74,8 @@ class Checkpoints(Callback):
     Args:
         directory: where the checkpoints are. One fit at a time may use it.
         every: how often one is written: a time such as "90s", "10min" or "2h", or a number of epochs such as
-            "5 epochs". With a time, writing takes at most about one hundredth of the training: where a checkpoint takes
-            long to write, there are fewer.
+            "5 epochs". With a time, writing takes at most about a hundredth of the training: slow writing
+            means fewer checkpoints.
         more_epochs: go on from the state of a finished fit, and train for so many epochs more. Learning rates begin a
             new cycle; the optimizer keeps what it knows.
 

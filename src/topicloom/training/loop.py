@@ -24,7 +24,7 @@ from ..nn.execution import helper_threads, mkl_threads, one_thread, prefetched
 from ..nn.network import EpochOptions, Player, TopicNetwork
 from ..nn.sparse import Batch
 from .batches import BatchReader
-from .callbacks import Callback, tell_epoch, watched
+from .callbacks import Callback, call_on_epoch, watched
 from .monitors import CollapseWatch
 from .signs import NotFinite, Sign, TooLittleMemory
 from .state import Adam, Row, Stage, Sums, TrainingPlan, TrainingState
@@ -252,7 +252,7 @@ def _end_epoch(
     if stage.recorded:
         row |= state.network.adapt(row)
         state.history.append(row)
-    tell_epoch(callbacks, row)
+    call_on_epoch(callbacks, row)
     if validation is not None and _may_end(state, plan):
         _keep_best(state, row["validation_loss"])
 

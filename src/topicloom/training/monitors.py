@@ -39,9 +39,9 @@ _N_FREQUENT = 50  # words
 class TopicMonitor:
     """Measures a network's topics every few epochs and after the last one.
 
-    Words are ranked by the package's default rule. The reference remembers the word pairs that it has counted, so that
-    topics that no longer change take next to no time. A measure of the collapse watch is taken here too, because the
-    watch is not taken after every epoch of every model. Both find the same value.
+    Words are ranked by the package's default rule. The reference remembers the word pairs that it has counted, so
+    topics take next to no time once they no longer change. A measure of the collapse watch is taken here too, because
+    the watch does not measure every epoch of every model. Both find the same value.
 
     Args:
         names: names of measures (see `check_monitors`).

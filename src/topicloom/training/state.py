@@ -26,12 +26,24 @@ _COUNTERS = ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topic
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How a stage is trained. `NeuralTopicModel` and `VariationalTopicModel` describe the settings of these names.
+    """How a stage is trained.
 
-    In a model without `kl_weight`, that field is the weight of whatever takes the place of the divergence.
-    `first_epoch` is the number of epochs that were trained by an earlier plan; the schedule begins after them.
-    Its cycle ends with the last epoch, or after `cycle_end` epochs: the rate then keeps its last value. The rate is
-    multiplied by `rate_factor`, which follows from settings other than `learning_rate`.
+    Attributes:
+        epochs: the number of passes over the documents.
+        learning_rate: the highest learning rate.
+        schedule: "one_cycle" or "constant"; see `rate`.
+        weight_decay: the L2 penalty on all weights.
+        beta1: Adam's decay rate of the mean gradient.
+        kl_weight: the weight of the divergence, or of the term that takes its place.
+        kl_warmup: the number of epochs in which this weight rises from 0.
+        patience: the number of epochs without a lower loss on held-out documents after which training stops, or None.
+        first_epoch: the number of epochs that an earlier plan has trained. The schedule begins after them.
+        cycle_end: the number of epochs after which the rate keeps its value; None for a cycle of all epochs.
+        rate_factor: a factor of the learning rate.
+
+    >>> plan = TrainingPlan(epochs=10, learning_rate=0.01)
+    >>> plan.rate(epochs_done=1.0)  # the highest, after a tenth of the epochs
+    0.01
     """
 
     epochs: int
