@@ -62,3 +62,48 @@ def test_the_first_fit_needs_no_compiler(saved):
     )
     assert "torch.optim.adam" in modules
     assert not modules & {"torch._dynamo", "sympy"}
+
+
+ENTERED = """
+import sys
+from pathlib import Path
+import topicloom, topicloom.cli, topicloom.topics.view as view
+
+root, files = str(Path(topicloom.__file__).parent), set()
+
+def note(frame, event, _):
+    if event == "call" and frame.f_code.co_filename.startswith(root) and frame.f_code.co_name != "<module>":
+        above = frame.f_back  # what runs while modules are loaded is not entered
+        while above is not None:
+            if above.f_code.co_name == "<module>" and above.f_code.co_filename.startswith(root):
+                return
+            above = above.f_back
+        files.add(frame.f_code.co_filename)
+
+def show(*arguments):
+    sys.setprofile(None)
+    print(len(files), *(name for name in sys.modules if name.startswith("topicloom.")), file=sys.stderr)
+    raise SystemExit
+
+view.Topics.of = show  # the pictures and the page of the run begin here
+sys.setprofile(note)
+topicloom.cli.app(["train", *sys.argv[1:], "--quiet"])
+"""
+
+
+def test_training_a_small_model_enters_few_files(tmp_path):
+    """Each file that the path from texts to topics enters is one that a reader of that path has to open."""
+    words = ["ship port sea sail crew", "cat dog pet paw fur", "tax bank loan rate fund", "red blue green grey pink"]
+    (tmp_path / "texts.txt").write_text("\n".join(words * 20), encoding="utf-8")
+    options = ["--model", "gsm", "--topics", "3", "--epochs", "2", "--out", str(tmp_path / "run")]
+    ended = subprocess.run(
+        [sys.executable, "-c", ENTERED, str(tmp_path / "texts.txt"), *options],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    count, *modules = ended.stderr.splitlines()[-1].split()
+    assert int(count) <= 60
+    parts = {name.removeprefix("topicloom.") for name in modules}
+    assert "models.gsm" in parts
+    assert not parts & {"models.lda", "models.loom", "models.etm", "evaluation", "reports.explorer", "reports.figures"}
