@@ -20,12 +20,19 @@ def printable(text: str) -> str:
 
     Control characters, other ends of lines than \\n and lone surrogates become blanks, and characters that change the
     direction of text are left out. Lines and tabs stay.
+
+    >>> printable("a \\x1b[2J screen")
+    'a  [2J screen'
     """
     return text if text.isascii() and text.isprintable() else _CONTROL.sub(" ", _DIRECTION.sub("", text))
 
 
 def as_markup(text: str) -> str:
-    """Return a text as HTML that shows it, without what `printable` removes."""
+    """Return a text as HTML that shows it, without what `printable` removes.
+
+    >>> as_markup("a < b")
+    'a &lt; b'
+    """
     return escape(printable(text))
 
 
@@ -59,7 +66,11 @@ def html_table(
 
 
 def as_text(value: object) -> str:
-    """Return a cell as people read it: four digits of a fraction, words one after another, nothing for None."""
+    """Return a cell as people read it: four digits of a fraction, words one after another, nothing for None.
+
+    >>> as_text(2 / 3), as_text(["cat", "dog"]), as_text(None)
+    ('0.6667', 'cat dog', '')
+    """
     if value is None:
         return ""
     if isinstance(value, float):

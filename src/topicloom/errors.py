@@ -1,4 +1,4 @@
-"""The errors that a user can cause. Each is one sentence that says what is wrong, where, and what to do."""
+"""The errors that a user can cause. Each message is one sentence: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ class MissingExtraError(InputError, ImportError):
     def of(cls, what: str, package: str, extra: str) -> Self:
         """Return the error that `what` needs `package`, which the extra `extra` installs.
 
-        If an ImportError is being handled that a missing module did not cause, the message gives it as the reason.
+        The message gives the reason of the ImportError that is being handled, unless a module is merely missing.
+
+        >>> print(MissingExtraError.of("drawing pictures", "matplotlib", "viz"))
+        drawing pictures needs matplotlib: pip install 'topicloom[viz]'
         """
         error = sys.exc_info()[1]
         if isinstance(error, ImportError) and not isinstance(error, cls) and not _is_missing(error.name):
@@ -52,7 +55,11 @@ class SavedFileError(InputError):
 
     @classmethod
     def of(cls, path: str | PathLike[str], problem: str) -> Self:
-        """Return the error that the file at `path` has a problem, such as "is missing"."""
+        """Return the error that the file at `path` has a problem, such as "is missing".
+
+        >>> print(CorpusFileError.of("news/corpus.json", "is missing"))
+        news/corpus.json is missing; make the corpus again, or copy the directory again
+        """
         return cls(f"{path} {problem}; {cls.advice}")
 
     @classmethod

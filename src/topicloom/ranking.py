@@ -50,6 +50,9 @@ def top_words(scores: Array, top_n: int) -> npt.NDArray[np.intp]:
 
     Returns:
         (K, min(top_n, V)) word ids.
+
+    >>> top_words(np.array([[0.1, 0.9, 0.5], [0.2, 0.2, 0.3]]), 2).tolist()
+    [[1, 2], [2, 0]]
     """
     n_topics, n_words = scores.shape
     n = min(top_n, n_words)
@@ -66,9 +69,6 @@ def top_words(scores: Array, top_n: int) -> npt.NDArray[np.intp]:
     return np.stack(rows)
 
 
-# The words that stand for each topic, as word ids, and the names and numbers of topics.
-
-
 def topic_word_ids(
     components: npt.NDArray[Any], word_counts: npt.NDArray[Any], top_n: int = 10, relevance: float | None = None
 ) -> npt.NDArray[np.intp]:
@@ -78,7 +78,8 @@ def topic_word_ids(
         components: (K, V), rows sum to 1.
         word_counts: (V,) tokens of each word in the training corpus.
         top_n: how many words a topic has.
-        relevance: as for `TopicModel.topics`.
+        relevance: 1 ranks words by probability and 0 by lift. None is a relevance of 0.5, with which words of few
+            tokens count less.
 
     Returns:
         (K, min(top_n, V)) columns of components, best first.
@@ -93,7 +94,11 @@ def topic_word_ids(
 
 
 def complete_names(given: Sequence[str | None], words: Sequence[Sequence[str]]) -> list[str]:
-    """Return a name for each topic: the one that it was given, or else its first words, such as "cat, dog, mat"."""
+    """Return a name for each topic: the one that it was given, or else its first words.
+
+    >>> complete_names(["pets", None], [["cat", "dog"], ["bank", "loan", "rate", "tax"]])
+    ['pets', 'bank, loan, rate']
+    """
     return [", ".join(topic[:3]) if name is None else name for name, topic in zip(given, words, strict=True)]
 
 
@@ -104,6 +109,9 @@ def names_or_numbers(names: Sequence[str] | None, n_topics: int) -> list[str]:
 
 def chosen_topics(topics: Sequence[int] | None, n_topics: int) -> list[int]:
     """Return the given topics, or all.
+
+    >>> chosen_topics(None, 3), chosen_topics([2, 0], 3)
+    ([0, 1, 2], [2, 0])
 
     Raises:
         SettingError: there is no such topic.

@@ -1,6 +1,6 @@
 """Settings of estimators: their types, the checks of values against them, and their descriptions in words.
 
-The types contain the limits, which `fit` checks and which help texts show in words.
+The types contain the limits: `fit` checks them, and help texts show them in words.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|seconds?|min|minutes?|h|hours?
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _REQUEST = re.compile("set_[a-z_]+_request")  # the methods of scikit-learn's metadata routing
 _LONGEST = 200  # characters of a value in a message
-# What users may give for settings that the package itself also takes in other forms.
+# How messages describe settings whose types say less, or more, than a user has to know.
 _SEEDS = 2**32  # so many seeds has a RandomState of NumPy
 _DICTIONARIES = {"seed_words": 'a dictionary such as {3: ["match", "coach"]}'}
 _IN_WORDS = {"random_state": f"should be a whole number from 0 to {_SEEDS - 1}"}
@@ -69,7 +69,7 @@ class _BriefMethod:
 
 
 class ReadableSettings:
-    """A base for estimators whose settings are fields of a dataclass with limits, as in `Annotated[int, Field(ge=1)]`.
+    """A base for estimators whose settings are fields of a dataclass with limits: `Annotated[int, Field(ge=1)]`.
 
     Each subclass keeps the limits for `check_settings`. Its annotations become plain types such as `int`, so that its
     signature and `help` are readable. An unknown setting is refused with a suggestion.
@@ -124,7 +124,7 @@ def settle_settings(estimator: Any) -> None:
     """Check every setting, and replace NumPy's numbers by equal ones of Python, which JSON and PyTorch can hold.
 
     Raises:
-        SettingError: as for `check_settings`.
+        SettingError: a setting cannot have its value.
     """
     check_settings(estimator)
     for name in adapters(type(estimator)):  # type: ignore[arg-type]  # a class hashes
@@ -145,7 +145,12 @@ def refuse_unknown(kind: type[Any], names: list[str]) -> None:
 
 
 def require_whole(name: str, value: object, least: int = 1) -> None:
-    """Raise SettingError for an argument that is not a whole number from `least`."""
+    """Raise SettingError for an argument that is not a whole number from `least`.
+
+    >>> require_whole("top_n", 0)
+    Traceback (most recent call last):
+    topicloom.errors.SettingError: `top_n=0` should be a whole number from 1
+    """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise SettingError(f"`{name}={value!r:.60}` should be a whole number from {least}")
 

@@ -84,7 +84,7 @@ COMMANDS = {
 
 
 class Commands(TyperGroup):
-    """The commands. One that is only listed has its summary; one that is asked for is loaded."""
+    """The commands. The help lists their summaries; a command is loaded when it is called."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..topics.table import Table
 
 
-# Shares over time as bars of text, as wide as the terminal has room for them.
+# Bars of text for shares over time; they use the width of the terminal.
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LEAST = 8

@@ -135,7 +135,10 @@ def evaluate(
             help="How many words of each topic to use; by default, each measure has its own number.",
         ),
     ] = None,
-    relevance: Annotated[float | None, typer.Option(help="How words are ranked, as for the command topics.")] = None,
+    relevance: Annotated[
+        float | None,
+        typer.Option(help="1 ranks words by probability; a lower value prefers words that are rare elsewhere."),
+    ] = None,
     force: Force = False,
     device: Device = "auto",
     allow: Allow = None,

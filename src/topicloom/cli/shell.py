@@ -48,7 +48,7 @@ _RENAMED = {
     "top_n": "words",
     "every": "checkpoint_every",
 }
-# Arguments that are options of other commands than those whose messages name them.
+# Arguments that only other commands take as options.
 _ELSEWHERE = {
     "covariates": "--covariate of prepare and train",
     "labels": "--label of prepare and train",

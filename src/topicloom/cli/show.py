@@ -14,8 +14,6 @@ from ..display import printable
 from .options import Allow, AsJson, Run, Words, mention_edits, number_or_name, open_topics
 from .shell import command, print_json, print_table, show_topics
 
-# Commands that show what the topics of a run are about: documents, tokens and find. They seldom load PyTorch.
-
 Topic = Annotated[str, typer.Argument(help="The number or the name of a topic.")]
 
 

@@ -128,7 +128,7 @@ def _absolute(value: Any) -> Any:
     return str(Path(value).resolve()) if isinstance(value, str | Path) and Path(value).is_file() else value
 
 
-# What the commands that train share: where a run is written, how it goes on, and what is shown of it.
+# What the training commands share: where a run is written, how it goes on, and what is shown of it.
 
 logger = logging.getLogger("topicloom")
 
@@ -212,7 +212,8 @@ def train_run(
 
     Args:
         source: what the run notes about where the documents are from.
-        monitor, monitor_every: as for `TopicModel.fit`.
+        monitor: the measures that are taken during the training.
+        monitor_every: the number of epochs between two measurements.
         more_epochs: the epochs that are added to a finished run; None trains as the settings say.
         again: the content of the run's train.yaml, with which it can be repeated; None writes none.
         validation: held-out documents over the words of the corpus, whose loss is measured; None for none.
@@ -290,7 +291,7 @@ def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome, validatio
     return True
 
 
-# `train` in several processes that a launcher such as torchrun has started; the first one writes the run.
+# Training in several processes, started by a launcher such as torchrun. The first process writes the run.
 
 
 def are_several() -> bool:
@@ -343,8 +344,9 @@ def continue_run(
         epochs: how many epochs are added.
         device: where the model is trained.
         allow: modules of the user's own that may be imported for the model's class.
-        monitor, monitor_every: as for `train_run`.
-        held_out: the documents that it does not learn from, if they are not those that the run has noted.
+        monitor: the measures that are taken during the training.
+        monitor_every: the number of epochs between two measurements.
+        held_out: validation and test documents, if they differ from those of the run.
     """
     from ..topics.saved import CHECKPOINTS, STATE, is_finished, is_stopped
     from ..training.checkpoints import epochs_added, goes_beyond

@@ -26,8 +26,6 @@ from .options import (
 )
 from .shell import command, print_json
 
-# The command that writes the page of a run: explore.
-
 logger = logging.getLogger("topicloom")
 
 
@@ -64,9 +62,6 @@ def explore(
     options = PageOptions(title or run.resolve().name, texts=texts, most_documents=documents)
     size = write_page(place, topics, options, read_metrics(run))
     logger.info("wrote %s (%.1f MB)", place, size / 1e6)
-
-
-# The command serve: a run over HTTP.
 
 
 @command
