@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
+import doctest
 import json
 import math
 import os
-import re
-import textwrap
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -506,14 +504,16 @@ def test_a_stage_that_is_not_recorded_shows_its_states_only():
 
 
 @pytest.mark.parametrize("kind", [GSM, GMNTM, LDA, Loom])
-def test_the_example_of_a_callback_runs(kind, capsys):
-    example = re.search(r"::\n((?:    .*\n|\n)+)", inspect.cleandoc(Callback.__doc__))[1]
+def test_the_example_of_a_callback_runs_with_every_kind_of_model(kind):
+    examples = doctest.DocTestParser().get_examples(Callback.__doc__)
+    example = next(each.source for each in examples if each.source.startswith("class"))
+    names = {"topicloom": topicloom}
+    exec(example, names)
     corpus = synthetic_lda(n_docs=60, n_words=20, random_state=0).corpus
-    model = kind(3, epochs=2, random_state=0, device="cpu")
-    exec(textwrap.dedent(example), {"topicloom": topicloom, "model": model, "corpus": corpus})
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert len(printed) >= 2
-    assert all(len(words) == 5 and set(words) <= set(corpus.vocabulary) for words in printed)
+    watcher = names["FirstTopic"]()
+    kind(3, epochs=2, random_state=0, device="cpu").fit(corpus, callbacks=[watcher])
+    assert len(watcher.best) == 5
+    assert set(watcher.best) <= set(corpus.vocabulary)
 
 
 def test_json_lines_are_the_history(tmp_path):
