@@ -22,7 +22,7 @@ from scipy.stats import ttest_rel
 
 from topicloom import __version__, metrics
 from topicloom.corpus import Corpus
-from topicloom.corpus.parts import split
+from topicloom.corpus.inputs import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments import jobs

@@ -21,7 +21,7 @@ ROOT = Path(topicloom.__file__).parent
 LAYERS = [
     {"_version", "errors", "messages"},
     {"distributed", "settings"},
-    {"display", "files", "imports", "metrics", "nn", "preparing", "processes", "ranking"},
+    {"display", "files", "metrics", "nn", "preparing", "processes", "ranking"},
     {"text"},
     {"corpus"},
     {"datasets", "embeddings"},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from topicloom.corpus import Corpus
-from topicloom.corpus.parts import split
+from topicloom.corpus.inputs import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments.protocol import split_documents

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 
 import topicloom
 from topicloom.cli.shell import on_command_line
-from topicloom.corpus.parts import split
+from topicloom.corpus.inputs import split
 from topicloom.errors import InputError, SettingError
 from topicloom.messages import nearest, similar
 from topicloom.models import ETM, GSM, LDA, MODELS

@@ -13,7 +13,7 @@ import yaml
 
 from histories import without_seconds
 from topicloom.corpus import Corpus
-from topicloom.corpus.parts import split
+from topicloom.corpus.inputs import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.experiments.protocol import Evaluator

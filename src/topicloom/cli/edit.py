@@ -198,7 +198,7 @@ def _number(text: str, where: str) -> int:
 
 def _function(text: str) -> Any:
     """Return the function that MODULE:FUNCTION names; the current directory is searched first."""
-    from ..imports import import_named
+    from ..settings import import_named
 
     found = import_named(text, "module:function, such as my_names:name")
     if not callable(found):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..corpus import Corpus
-    from ..corpus.parts import Split
+    from ..corpus.inputs import Split
     from ..models.base import TopicModel
     from ..text import Document
     from ..topics.view import Topics
@@ -552,7 +552,7 @@ class HeldOut:
         """
         if self.split is None:
             return corpus, self.documents(corpus)
-        from ..corpus.parts import split_by_covariate
+        from ..corpus.inputs import split_by_covariate
 
         parts = split_by_covariate(corpus, self.split)
         if covariates is not None and self.split not in covariates:

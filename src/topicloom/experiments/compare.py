@@ -31,7 +31,7 @@ from sklearn.base import clone
 
 from .. import metrics
 from .._version import __version__
-from ..corpus.parts import Split
+from ..corpus.inputs import Split
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..models.base import TopicModel

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from ..corpus import Corpus
-from ..corpus.parts import Split
+from ..corpus.inputs import Split
 from ..files import atomic_directory, atomic_file, full_disk_names
 from ..files.content import DIGESTS, content_digest
 from ..processes import Job, LocalPool, Lost, Row, Sent, Work, attempt, attempt_sent, cluster_pool, name_of, row_of_loss

@@ -8,9 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..corpus import Corpus
-from ..corpus.inputs import corpus_of, corpus_over
-from ..corpus.parts import Split, split_by_covariate
-from ..corpus.parts import split as split_at_random
+from ..corpus.inputs import Split, corpus_of, corpus_over, split_by_covariate
+from ..corpus.inputs import split as split_at_random
 from ..errors import InputError, SettingError
 from ..evaluation import Documents, ModelInputs
 from ..metrics import CATALOGUE, Measure

@@ -16,9 +16,8 @@ from torch import Tensor
 
 from ..errors import InputError, ModelFileError
 from ..files import as_path, read_whole
-from ..imports import import_named, is_allowed
 from ..messages import similar
-from ..settings import from_text
+from ..settings import from_text, import_named, is_allowed
 from ..text import CustomTokenizer
 from ..text.tokenizing import with_allowed
 from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS, find_model, read_config, read_vocabulary

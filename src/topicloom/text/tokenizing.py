@@ -22,8 +22,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from ..errors import InputError, MissingExtraError, SettingError
-from ..imports import import_named, is_allowed
 from ..messages import brief, type_with_article
+from ..settings import import_named, is_allowed
 from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code, read_words, stop_words
 from .strings import normalise, replace_surrogates
 
