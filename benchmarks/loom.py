@@ -25,7 +25,8 @@ import torch
 import jobs
 import shared
 import topicloom as tl
-from topicloom.models.loom import collapsed, cvb0, pruning, relocation, sampling
+from topicloom.models.loom import collapsed, cvb0, relocation, sampling
+from topicloom.models.loom import collapsed as pruning
 from topicloom.models.loom import model as loom_model
 from topicloom.models.loom.collapsed import CollapsedCounts
 from topicloom.models.loom.cvb0 import SMALLEST, CountedTopics, draw_counts

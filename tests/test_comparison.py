@@ -26,8 +26,7 @@ from topicloom.corpus.inputs import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments import jobs
-from topicloom.experiments.compare import DEFAULT_MODELS, compare, estimators, select_n_topics
-from topicloom.experiments.comparison import Comparison
+from topicloom.experiments.compare import DEFAULT_MODELS, Comparison, compare, estimators, select_n_topics
 from topicloom.experiments.protocol import Evaluator
 from topicloom.metrics.catalogue import measures_of
 from topicloom.metrics.significance import holm

@@ -11,7 +11,8 @@ pytest.importorskip("matplotlib")
 from matplotlib import font_manager
 
 from topicloom.errors import InputError
-from topicloom.reports import figures, fonts
+from topicloom.reports import figures
+from topicloom.reports.figures import style
 from topicloom.reports.figures.style import save
 
 SHIPPED = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
@@ -39,12 +40,12 @@ def known_fonts(monkeypatch):
 def warned(caplog, texts, **options):
     caplog.clear()
     with caplog.at_level(logging.WARNING, "topicloom"):
-        found = fonts.fonts_for(texts, **options)
+        found = style.fonts_for(texts, **options)
     return found, caplog.messages
 
 
 def test_latin_words_need_one_font():
-    assert fonts.fonts_for(["word", "Größe", "слово"]) == ["DejaVu Sans"]
+    assert style.fonts_for(["word", "Größe", "слово"]) == ["DejaVu Sans"]
 
 
 def test_a_font_that_was_installed_later_is_found(known_fonts, caplog):
@@ -75,10 +76,10 @@ def test_a_pdf_has_no_type_3_fonts(tmp_path):
 
 def test_chinese_words_get_a_font_that_has_them(monkeypatch, tmp_path):
     """The list of fonts that matplotlib keeps is without the fonts that Chinese needs, as if it were an old one."""
-    others = [face for face in font_manager.fontManager.ttflist if face.name not in fonts.CJK_FONTS]
+    others = [face for face in font_manager.fontManager.ttflist if face.name not in style.CJK_FONTS]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", others)
-    families = fonts.fonts_for(["话题", "模型"])
-    if not set(families) & set(fonts.CJK_FONTS):
+    families = style.fonts_for(["话题", "模型"])
+    if not set(families) & set(style.CJK_FONTS):
         pytest.skip("this machine has no Chinese font")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -96,19 +97,19 @@ def test_without_a_font_one_warning_says_what_to_install(known_fonts, tmp_path, 
 
 def test_fonts_of_several_scripts_go_together(monkeypatch):
     have = {"latin": "abc", "Some": "话", "Most": "话题", "Thai": "ก", "Last Resort High": "abc话题ก"}
-    monkeypatch.setattr(fonts, "_characters", lambda path: {ord(character) for character in have.get(path, "abc")})
+    monkeypatch.setattr(style, "_characters", lambda path: {ord(character) for character in have.get(path, "abc")})
     face = listed(SHIPPED / "DejaVuSans.ttf")[0]
     faces = [type(face)(fname=name, name=name) for name in have]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", [face, *faces])
-    assert fonts.fonts_for(["话题", "กa"]) == ["DejaVu Sans", "Most", "Thai"]
+    assert style.fonts_for(["话题", "กa"]) == ["DejaVu Sans", "Most", "Thai"]
 
 
 def test_a_font_can_be_named(known_fonts, tmp_path):
     known_fonts(STIX)
-    assert fonts.fonts_for(["a"], "STIXGeneral") == ["STIXGeneral", "DejaVu Sans"]
-    assert fonts.fonts_for(["a"], "dejavu sans") == ["DejaVu Sans", "DejaVu Sans"]
+    assert style.fonts_for(["a"], "STIXGeneral") == ["STIXGeneral", "DejaVu Sans"]
+    assert style.fonts_for(["a"], "dejavu sans") == ["DejaVu Sans", "DejaVu Sans"]
     known_fonts()
-    assert fonts.fonts_for([ONLY_STIX], Path(STIX)) == ["STIXGeneral", "DejaVu Sans"]
+    assert style.fonts_for([ONLY_STIX], Path(STIX)) == ["STIXGeneral", "DejaVu Sans"]
     (page,) = figures.topic_pages([["word"]], [[0.0]], font=STIX)
     assert page.axes[0].texts[0].get_fontfamily() == ["STIXGeneral", "DejaVu Sans"]
     figure = figures.dot_panels({f"measure {n}": {"test": {"gsm": [1.0]}} for n in range(4)}, font=STIX)
@@ -119,9 +120,9 @@ def test_a_font_can_be_named(known_fonts, tmp_path):
 def test_fonts_that_cannot_be_used(known_fonts, tmp_path):
     known_fonts()
     with pytest.raises(InputError, match=r"no installed font is called 'DejaVu Sand'; did you mean DejaVu Sans\?"):
-        fonts.fonts_for(["a"], "DejaVu Sand")
+        style.fonts_for(["a"], "DejaVu Sand")
     with pytest.raises(InputError, match=r"the font file .*none\.ttf does not exist; check `font`"):
-        fonts.fonts_for(["a"], tmp_path / "none.ttf")
+        style.fonts_for(["a"], tmp_path / "none.ttf")
     (tmp_path / "text.ttf").write_text("no font")
     with pytest.raises(InputError, match=r"text\.ttf cannot be read as a font; give a"):
-        fonts.fonts_for(["a"], tmp_path / "text.ttf")
+        style.fonts_for(["a"], tmp_path / "text.ttf")

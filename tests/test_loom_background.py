@@ -16,8 +16,8 @@ from planted import found_shares
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
-from topicloom.models.loom import background
-from topicloom.models.loom.background import BackgroundDivision
+from topicloom.models.loom import collapsed
+from topicloom.models.loom.collapsed import BackgroundDivision
 from topicloom.models.loom.model import LoomNetwork
 from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback
@@ -69,7 +69,7 @@ def test_words_are_predicted_about_as_well(divided, undivided):
 
 def test_the_encoder_alone_has_less_of_the_background_topic_too(divided, undivided):
     """With no refinement, theta is the encoder's."""
-    which = divided.network_.counting.background.numpy()
+    which = divided.network_.counting.collapsed.numpy()
     before, after = (model.transform(COMMON, refine=0).mean(0)[which].sum() for model in (undivided, divided))
     assert after < before / 2
 
@@ -87,7 +87,7 @@ def test_a_background_topic_stays_if_documents_differ_in_it(monkeypatch):
     monkeypatch.setattr(BackgroundDivision, "_common_share", lambda self: found.append(own(self)) or found[-1])
     model = Loom(**SETTINGS).fit(corpus)
     assert len(found) == 1
-    assert model.network_.counting.background.sum() == 1
+    assert model.network_.counting.collapsed.sum() == 1
     assert not found[0].any()
 
 
@@ -183,7 +183,7 @@ def test_higher_shares_are_tried_only_while_predictions_improve(monkeypatch):
 
     monkeypatch.setattr(BackgroundDivision, "_log_likelihood", log_likelihood)
     best = topics._common_share()
-    assert best.tolist() == pytest.approx([0.0, 0.1 + 0.4 * background._QUANTILES[0]])
+    assert best.tolist() == pytest.approx([0.0, 0.1 + 0.4 * collapsed._QUANTILES[0]])
     assert len(tried) == 3
 
 

@@ -14,9 +14,8 @@ from topicloom.metrics import document_npmi
 from topicloom.metrics.cooccurrence import Reference
 from topicloom.models import Loom
 from topicloom.models.loading import load
-from topicloom.models.loom.collapsed import CollapsedCounts
+from topicloom.models.loom.collapsed import CollapsedCounts, Pruning, choose_topics
 from topicloom.models.loom.cvb0 import sharpen
-from topicloom.models.loom.pruning import Pruning, choose_topics
 from topicloom.models.spare_topics import RANKINGS, select_topics
 from topicloom.ranking import top_words, word_scores
 

@@ -16,8 +16,8 @@ from topicloom.metrics.catalogue import measures_of
 from topicloom.models import Loom
 from topicloom.models.loom import cvb0, sampling
 from topicloom.models.loom import model as loom_model
+from topicloom.models.loom.collapsed import Pruning
 from topicloom.models.loom.cvb0 import CountedTopics, eta_step
-from topicloom.models.loom.pruning import Pruning
 from topicloom.models.loom.sampling import Assignments, Draws, token_starts, tokens_of, uniform
 from topicloom.nn.execution import helper_threads
 from topicloom.nn.sparse import SparseCounts

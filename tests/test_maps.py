@@ -14,8 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.reports import figures
-from topicloom.reports.figures.style import colours_of, shortened
-from topicloom.reports.fonts import fonts_for
+from topicloom.reports.figures.style import colours_of, fonts_for, shortened
 from topicloom.topics.export import project
 
 RNG = np.random.default_rng(0)

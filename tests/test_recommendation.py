@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from topicloom.errors import InputError
-from topicloom.experiments.comparison import recommend
+from topicloom.experiments.compare import recommend
 from topicloom.metrics.significance import holm, paired_difference
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import topicloom as tl
 from topicloom.display import as_text, html_table, printable
-from topicloom.experiments.comparison import Comparison, Recommendation
+from topicloom.experiments.compare import Comparison, Recommendation
 from topicloom.experiments.tune import Tuning
 from topicloom.topics.table import Table
 

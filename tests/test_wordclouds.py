@@ -13,7 +13,7 @@ from matplotlib import font_manager
 
 from topicloom.errors import InputError, MissingExtraError
 from topicloom.reports import figures
-from topicloom.reports.fonts import CJK_FONTS, file_for
+from topicloom.reports.figures.style import CJK_FONTS, file_for
 
 WORDS, SCORES = [["market", "share", "bank"], ["match", "goal", "team"]], [[-1.0, -1.5, -4.0], [-1.0, -1.2, -1.4]]
 

@@ -20,10 +20,11 @@ from matplotlib.text import Text
 import topicloom as tl
 from command_line import call
 from topicloom.errors import SettingError
-from topicloom.experiments.comparison import recommend
+from topicloom.experiments.compare import recommend
 from topicloom.metrics import CATALOGUE
-from topicloom.reports import comparison_words, fonts, wording
+from topicloom.reports import comparison_words, wording
 from topicloom.reports.comparison_page import CURVE_MEASURES
+from topicloom.reports.figures import style
 from topicloom.reports.figures.curves import n_topics_curve
 from topicloom.reports.figures.style import wrapped
 from topicloom.reports.run import RunOptions, _draw, write
@@ -140,9 +141,9 @@ def know(monkeypatch, *others):
 def chinese_font(monkeypatch):
     """A font that has every character, if one believes it."""
     know(monkeypatch, "Chinese")
-    known = fonts._characters
+    known = style._characters
     everything = set(range(0x10000))
-    monkeypatch.setattr(fonts, "_characters", lambda path: everything if path == OTHER else known(path))
+    monkeypatch.setattr(style, "_characters", lambda path: everything if path == OTHER else known(path))
 
 
 @pytest.fixture

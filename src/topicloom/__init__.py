@@ -37,9 +37,9 @@ if _TYPE_CHECKING:
     from .errors import TrainingInterrupted as TrainingInterrupted
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
+    from .experiments.compare import Comparison as Comparison
     from .experiments.compare import compare as compare
     from .experiments.compare import select_n_topics as select_n_topics
-    from .experiments.comparison import Comparison as Comparison
     from .experiments.tune import Tuning as Tuning
     from .experiments.tune import tune as tune
     from .models import BATM as BATM
@@ -87,7 +87,7 @@ _MODULES = {
     "evaluate": ".evaluation",
     "compare": ".experiments.compare",
     "select_n_topics": ".experiments.compare",
-    "Comparison": ".experiments.comparison",
+    "Comparison": ".experiments.compare",
     "Tuning": ".experiments.tune",
     "tune": ".experiments.tune",
     "MODELS": ".models",

@@ -33,7 +33,7 @@ from .shell import command, muted, print_json, print_table
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
-    from ..experiments.comparison import Comparison
+    from ..experiments.compare import Comparison
 
 logger = logging.getLogger("topicloom")
 
@@ -267,7 +267,7 @@ def _check_fonts(corpus: Corpus, figure_language: FigureLanguages, font: str | N
     from ..reports.wording import chosen_language
 
     with suppress(ImportError):  # without matplotlib there are no plots
-        from ..reports.fonts import fonts_for, label_language
+        from ..reports.figures.style import fonts_for, label_language
 
         fonts_for([], font)
         label_language(chosen_language(figure_language.value, corpus.tokenizer), font)

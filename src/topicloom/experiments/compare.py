@@ -1,49 +1,617 @@
-"""Comparisons: models x numbers of topics x seeds, fitted on one part of a corpus and measured on two others.
-
-Settings and numbers of topics should be chosen by the measures of the validation part. The measures of the test part
-should be reported. A directory keeps every finished fit, so that a killed comparison can be continued:
-
-    comparison.json    what is compared: models, settings, the split, and a digest of the corpus
-    corpus/            the documents of each part, for the processes that fit
-    jobs.jsonl         a line for each fit: measures, seconds, words of the topics, version of topicloom
-    topics/            the topics of each fit, to compare those of different seeds
-    models/            the fitted models, if they are kept
-    comparison.csv     the table
-    index.html         the tables, plots and topics in one file
-"""
+"""Comparisons: models x numbers of topics x seeds, and the tables, tests and recommendations that follow from them."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from itertools import product
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from .. import metrics
 from .._version import __version__
 from ..corpus.inputs import Split
+from ..display import html_table
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
+from ..messages import counted, nearest
+from ..metrics.catalogue import CATALOGUE, measures_of
+from ..metrics.significance import holm, paired_difference
 from ..models.base import TopicModel
-from ..models.loading import estimator_named
+from ..models.loading import estimator_named, load
 from ..processes import Job, Row
-from ..reports.wording import FigureLanguage, chosen_language
+from ..reports import comparison_words as words
+from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
 from ..settings import check_settings, settings_as_text
 from ..text.strings import load_array
 from . import jobs as resumable
-from .comparison import Array, Comparison, job_name
 from .jobs import FittingWork, SavedParts
 from .protocol import HELD_OUT, Parts, require_same_documents, split_documents
+
+if TYPE_CHECKING:
+    from ..reports.comparison_page import PageContent
+
+
+Array = npt.NDArray[Any]
+
+_CHOOSING_MEASURES = ("perplexity_completion", "document_npmi")  # of the number of topics
+_LONGEST_NAME = 60  # characters of a model's name in a file's name
+
+# The recommended number of topics.
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A number of topics, and why it is recommended.
+
+    Attributes:
+        n_topics: the recommended number of topics.
+        reason: one or two sentences.
+
+    Examples:
+        >>> from topicloom.experiments.compare import Recommendation
+        >>> print(Recommendation(20, "20 topics are recommended."))
+        20 topics are recommended.
+    """
+
+    n_topics: int
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+    def _repr_html_(self) -> str:
+        return html_table([], [], f"{self.n_topics} topics", self.reason)
+
+
+def recommend(values: Mapping[str, Mapping[int, npt.NDArray[Any]]], language: Language = "en") -> Recommendation:
+    """Recommend the smallest number of topics that is as good as the best by every measure.
+
+    A number is as good as the best if its mean over seeds is within one standard error of the best mean; the standard
+    error is that of the best number over its seeds, and 0 with a single seed. This is the one-standard-error rule of
+    Breiman et al. (1984). If no number is as good as the best by every measure, the one that loses least is taken: for
+    each measure, the loss of a number is its distance from the best mean, as a share of the distance from the best to
+    the worst mean, and the largest of these shares counts. A single number is returned, and the reason says that there
+    was nothing to choose from.
+
+    Args:
+        values: for each measure, by number of topics, the values of all seeds; NaN where there is none.
+        language: "en" or "zh", of the reason.
+
+    Raises:
+        InputError: no measure has a value.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.experiments.compare import recommend
+        >>> npmi = {10: np.array([0.10, 0.12]), 20: np.array([0.20, 0.22]), 50: np.array([0.19, 0.23])}
+        >>> recommend({"document_npmi": npmi}).n_topics
+        20
+    """
+    scored: dict[str, dict[int, float]] = {}  # higher is better
+    good: dict[str, set[int]] = {}
+    of_one_fit = False
+    for name, by_size in values.items():
+        known = {k: each[np.isfinite(each)] * CATALOGUE[name].better for k, each in by_size.items()}
+        means = {k: float(each.mean()) for k, each in known.items() if len(each)}
+        if means:
+            top = known[max(means, key=lambda k: means[k])]
+            error = float(top.std(ddof=1) / np.sqrt(len(top))) if len(top) > 1 else 0.0
+            of_one_fit |= len(top) == 1
+            scored[name] = means
+            good[name] = {k for k, mean in means.items() if mean >= top.mean() - error}
+    complete = sorted(
+        k for k in {k for means in scored.values() for k in means} if all(k in m for m in scored.values())
+    )
+    if not complete:
+        raise InputError("no fit has a perplexity or a coherence, so no number of topics can be recommended")
+    tried = sorted({k for by_size in values.values() for k in by_size})
+    if len(complete) == 1:
+        return Recommendation(complete[0], _single(complete[0], scored, tried, language))
+    best = {name: max(means, key=lambda k: means[k]) for name, means in scored.items()}
+    as_good = [k for k in complete if all(k in sizes for sizes in good.values())]
+    if as_good:
+        chosen = as_good[0]
+        said = _agreement(chosen, scored, best, language)
+    else:
+        loss = {k: max(_loss(means, k) for means in scored.values()) for k in complete}
+        chosen = min(complete, key=lambda k: loss[k])
+        said = _compromise(chosen, scored, best, language)
+    sentences = [said, words.ONE_FIT(language) * of_one_fit, _edge(chosen, tried, language)]
+    return Recommendation(chosen, joined(sentences, language))
+
+
+def _loss(means: Mapping[int, float], k: int) -> float:
+    best, worst = max(means.values()), min(means.values())
+    return 0.0 if best == worst else (best - means[k]) / (best - worst)
+
+
+def _agreement(
+    chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int], language: Language
+) -> str:
+    parts = []
+    for name, means in scored.items():
+        is_best = means[chosen] == means[best[name]]
+        top = words.THE_BEST_IS(language, value=_shown(name, means[best[name]]), k=best[name])
+        parts.append(
+            words.AS_GOOD(
+                language,
+                measure=_title(name, language),
+                value=_shown(name, means[chosen]),
+                best=words.THE_BEST(language) if is_best else top,
+            )
+        )
+    measures = words.AND(language).join(_title(name, language) for name in scored)
+    return words.AGREEMENT(language, k=chosen, measures=measures, parts=words.CLAUSE(language).join(parts))
+
+
+def _compromise(
+    chosen: int, scored: Mapping[str, Mapping[int, float]], best: Mapping[str, int], language: Language
+) -> str:
+    tops = words.CLAUSE(language).join(
+        words.TOP(language, measure=_title(name, language), k=k, value=_shown(name, scored[name][k]))
+        for name, k in best.items()
+    )
+    return words.COMPROMISE(language, k=chosen, tops=tops, parts=_measured(chosen, scored, language))
+
+
+def _single(k: int, scored: Mapping[str, Mapping[int, float]], tried: list[int], language: Language) -> str:
+    """Say that there is nothing to choose from, because only one number was tried or could be measured."""
+    said = words.ONLY_ONE_MEASURED if len(tried) > 1 else words.ONLY_ONE
+    return said(language, k=k, parts=_measured(k, scored, language))
+
+
+def _measured(k: int, scored: Mapping[str, Mapping[int, float]], language: Language) -> str:
+    return words.CLAUSE(language).join(
+        words.MEASURED(language, measure=_title(name, language), value=_shown(name, means[k]))
+        for name, means in scored.items()
+    )
+
+
+def _edge(chosen: int, tried: list[int], language: Language) -> str:
+    """Return advice where the recommended number is the largest or smallest of those that were tried."""
+    if chosen not in (tried[0], tried[-1]):
+        return ""
+    return (words.LARGEST if chosen == tried[-1] else words.SMALLEST)(language)
+
+
+def _title(name: str, language: Language) -> str:
+    return title_of(CATALOGUE[name], language) if language == "zh" else CATALOGUE[name].column or CATALOGUE[name].title
+
+
+def _shown(name: str, score: float) -> str:
+    return f"{score * CATALOGUE[name].better:.{CATALOGUE[name].digits}f}"
+
+
+# The comparison.
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The result of a comparison.
+
+    Attributes:
+        rows: one for each fit, in order: model, n_topics, seed, version (of topicloom), seconds, words, and the
+            measures of each held-out part; or the error that the fit ended in.
+        models, n_topics, seeds: what was compared.
+        documents: the number of documents in each part.
+        folder: the directory that keeps the comparison, if there is one.
+        modules: the modules of the models' classes.
+        others: finished fits of earlier calls that the directory keeps and this comparison leaves out.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+        >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=1)
+        >>> [(row["model"], row["n_topics"], row["fits"]) for row in found.table()]
+        [('lda', 2, 1), ('lda', 3, 1)]
+        >>> found.values("topic_diversity", "lda", 3).shape
+        (1,)
+    """
+
+    rows: list[Row]
+    models: list[str]
+    n_topics: list[int]
+    seeds: int
+    documents: dict[str, int]
+    folder: Path | None = None
+    modules: frozenset[str] = frozenset()
+    others: list[Row] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        sizes = [
+            counted(len(self.models), "model"),
+            counted(len(self.n_topics), "number of topics", "numbers of topics"),
+            counted(self.seeds, "seed"),
+            counted(len(self.rows), "fit"),
+            f"{len(self.failed)} failed",
+        ]
+        return f"Comparison({', '.join(sizes)})"
+
+    def _repr_html_(self) -> str:
+        table = self.table()
+        names = [name for name in table[0] if not name.endswith("_sd")] if table else []
+        return html_table(names, [[row[name] for name in names] for row in table], repr(self), "Means over seeds.")
+
+    @property
+    def failed(self) -> list[Row]:
+        """The fits that ended in an error."""
+        return [row for row in self.rows if "error" in row]
+
+    @property
+    def left_out(self) -> str:
+        """What `others` would add to this comparison, such as "gsm, lda and 50 topics"; "" if there is nothing."""
+        models = dict.fromkeys(row["model"] for row in self.others if row["model"] not in self.models)
+        sizes = sorted({row["n_topics"] for row in self.others} - set(self.n_topics))
+        seeds = sorted({row["seed"] for row in self.others if row["seed"] >= self.seeds})
+        parts = [*models, *(f"{k} topics" for k in sizes), *(f"seed {seed}" for seed in seeds)]
+        return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+    @property
+    def versions(self) -> list[str]:
+        """The versions of topicloom that made the fits."""
+        return sorted({row["version"] for row in self.rows if "version" in row})
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures that some fit has, in the order of the catalogue."""
+        have = {name for row in self.rows for name in row.get("measures", {}).get("test", {})}
+        return [name for name in measures_of("comparison") if name in have]
+
+    def values(self, measure: str, model: str, n_topics: int, on: str = "test") -> Array:
+        """Return a measure of every fit of one model with one number of topics.
+
+        Args:
+            measure: its name.
+            model: the name of a model of the comparison.
+            n_topics: one of its numbers of topics.
+            on: "validation" or "test".
+
+        Returns:
+            (seeds,) values; NaN where a fit failed, or where the corpus does not allow the measure.
+
+        Raises:
+            SettingError: an unknown measure, model or part.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=3, seeds=2)
+            >>> found.values("topic_diversity", "lda", 3).shape
+            (2,)
+        """
+        _check_part(on)
+        if measure not in (known := measures_of("comparison")):
+            raise SettingError(f"unknown measure {measure!r}; {nearest(str(measure), known)}")
+        if model not in self.models:
+            raise SettingError(f"unknown model {model!r}; {nearest(str(model), self.models)}")
+        found = {
+            row["seed"]: row["measures"][on].get(measure)
+            for row in self.rows
+            if (row["model"], row["n_topics"]) == (model, n_topics) and "error" not in row
+        }
+        return np.array([np.nan if found.get(seed) is None else found[seed] for seed in range(self.seeds)], float)
+
+    def table(self, on: str = "test") -> list[Row]:
+        """Return a row for each model and number of topics: mean and standard deviation over seeds of every measure.
+
+        Args:
+            on: "validation" to choose by, "test" to report.
+
+        Raises:
+            SettingError: an unknown part.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=3, seeds=2)
+            >>> row = found.table()[0]
+            >>> row["model"], row["n_topics"], row["fits"], row["topic_diversity_sd"] is None
+            ('lda', 3, 2, False)
+        """
+        _check_part(on)
+        lines = []
+        for model, k in product(self.models, self.n_topics):
+            line: Row = {"model": model, "n_topics": k}
+            for name in self.measures:
+                values = self.values(name, model, k, on)
+                good = values[np.isfinite(values)]
+                line[name] = float(good.mean()) if len(good) else None
+                line[f"{name}_sd"] = float(good.std(ddof=1)) if len(good) > 1 else None
+            line["fits"] = sum((r["model"], r["n_topics"]) == (model, k) and "error" not in r for r in self.rows)
+            lines.append(line)
+        return lines
+
+    def paired(self, measure: str, against: str, on: str = "test") -> list[Row]:
+        """Compare every other model with one model, over pairs of fits with the same seed and number of topics.
+
+        With few pairs, only large differences are significant. Of many tests, some have p below .05 by chance, so rely
+        on p_holm. It is corrected for the tests of all pairs of models, because `against` is usually the best model,
+        and chosen by the same fits: of nine equal models, the best is better than the others by chance.
+
+        Args:
+            measure: its name.
+            against: the model that the others are compared with, such as the best one on validation documents (`best`).
+            on: "validation" or "test".
+
+        Returns:
+            a row for each other model: model, against, difference (its own mean minus that of `against`), low and high
+            (the 95 % confidence interval of this difference alone), pairs (their number), p (two-sided, of the paired
+            t-test) and p_holm (p corrected after Holm for the tests of all pairs of models). Interval and p are None if
+            there are fewer than two pairs or all differences are the same, and for a measure such as topic_distance,
+            whose values of different seeds are not independent of each other.
+
+        Raises:
+            SettingError: an unknown measure, model or part.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> models = {"lda": tl.LDA(epochs=5), "gsm": tl.GSM(epochs=1, device="cpu")}
+            >>> found = tl.compare(texts, models, n_topics=3, seeds=2)
+            >>> [row["pairs"] for row in found.paired("topic_diversity", "lda")]
+            [2]
+        """
+        if against not in self.models:
+            raise SettingError(f"`against` should be one of {', '.join(self.models)}; it is {against!r}")
+
+        fits = {
+            model: np.concatenate([self.values(measure, model, k, on) for k in self.n_topics]) for model in self.models
+        }
+        others = [model for model in self.models if model != against]
+        rows: list[Row] = [
+            {"model": model, "against": against, **paired_difference(fits[model], fits[against])} for model in others
+        ]
+        if "other runs" in CATALOGUE[measure].needs:  # every value is shared with the other seeds
+            return [row | {"low": None, "high": None, "p": None, "p_holm": None} for row in rows]
+        rest = [paired_difference(fits[one], fits[other])["p"] for one, other in combinations(others, 2)]
+        adjusted = holm([*(row["p"] for row in rows), *rest])
+        return [row | {"p_holm": p} for row, p in zip(rows, adjusted, strict=False)]
+
+    def best(self, measure: str, on: str = "validation") -> str | None:
+        """Return the model with the best mean of a measure over all numbers of topics, or None if no fit has it.
+
+        If all fits of a model with some number of topics failed, that number is left out for every model.
+
+        Args:
+            measure: its name.
+            on: the part that is chosen by, "validation" or "test".
+
+        Raises:
+            SettingError: an unknown measure or part.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> models = {"lda": tl.LDA(epochs=5), "gsm": tl.GSM(epochs=1, device="cpu")}
+            >>> found = tl.compare(texts, models, n_topics=3, seeds=2)
+            >>> found.best("topic_diversity") in ("lda", "gsm")
+            True
+        """
+        fits = {(model, k): self.values(measure, model, k, on) for model in self.models for k in self.n_topics}
+        known = {fit: values for fit, values in fits.items() if np.isfinite(values).any()}
+        able = list(dict.fromkeys(model for model, _ in known))
+        common = [k for k in self.n_topics if all((model, k) in known for model in able)] or self.n_topics
+        means = {}
+        for model in able:
+            values = np.concatenate([fits[model, k] for k in common])
+            if np.isfinite(values).any():
+                means[model] = float(np.nanmean(values)) * CATALOGUE[measure].better
+        return max(means, key=lambda name: means[name]) if means else None
+
+    def best_model(self, measure: str, on: str = "validation") -> TopicModel:
+        """Load the fitted model with the best value of a measure, among all models, numbers of topics and seeds.
+
+        Args:
+            measure: its name.
+            on: the part that is chosen by, "validation" or "test".
+
+        Raises:
+            InputError: the comparison kept no models, or no fit has the measure.
+            SettingError: an unknown measure or part.
+        """
+        found = {
+            (model, k, seed): float(value) * CATALOGUE[measure].better
+            for model, k in product(self.models, self.n_topics)
+            for seed, value in enumerate(self.values(measure, model, k, on))
+            if np.isfinite(value)
+        }
+        if not found:
+            raise InputError(f"no fit has a value of {measure}; choose another measure")
+        return self.load_model(*max(found, key=lambda fit: found[fit]))
+
+    def load_model(
+        self,
+        model: str,
+        n_topics: int,
+        seed: int = 0,
+        *,
+        device: str = "auto",
+        tokenizer: Callable[[str], Iterable[str]] | None = None,
+    ) -> TopicModel:
+        """Load a fitted model of the comparison.
+
+        Args:
+            model: the name of a model of the comparison.
+            n_topics: one of its numbers of topics.
+            seed: the number of the fit, from 0.
+            device: where the model runs: "cpu", "cuda" or "mps"; "auto" is a GPU if there is one.
+            tokenizer: the tokenizer that the model was trained with, if it is a function of your own.
+
+        Raises:
+            InputError: the comparison kept no models, or not this one.
+        """
+        job = {"model": model, "n_topics": n_topics, "seed": seed}
+        place = None if self.folder is None else self.folder / "models" / job_name(job)
+        if place is None or not place.is_dir():
+            known = f"{model!r} with {n_topics} topics and seed {seed}"
+            raise InputError(
+                f"the comparison has not kept the model {known}; compare again with `out` and `keep_models=True`"
+            )
+        return load(place, device=device, tokenizer=tokenizer, allow=self.modules)
+
+    def recommend(self, model: str | None = None, language: Language = "en") -> Recommendation:
+        """Recommend a number of topics, by completion perplexity on validation documents and coherence.
+
+        It is the smallest number whose perplexity and NPMI are both within one standard error of the best. If none is,
+        the one that loses least is recommended as a compromise: the largest of its losses, each a share of the
+        distance from the best to the worst mean of a measure, is the smallest.
+
+        Args:
+            model: by default the only model, or the first.
+            language: "en" or "zh", of the reason.
+
+        Returns:
+            n_topics, and the reason in words.
+
+        Raises:
+            InputError: no fit has either measure.
+            SettingError: an unknown model.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=1)
+            >>> found.recommend().n_topics in (2, 3)
+            True
+        """
+        model = model or self.models[0]
+        values = {
+            name: {k: self.values(name, model, k, "validation") for k in self.n_topics} for name in _CHOOSING_MEASURES
+        }
+        return recommend(values, chosen_language(language))
+
+    def candidates(self, model: str | None = None) -> dict[str, list[int]]:
+        """Find numbers of topics within one standard deviation of the best, for each measure, on validation documents.
+
+        Numbers of active topics are compared as shares of all topics.
+
+        Args:
+            model: by default the only model, or the first.
+
+        Returns:
+            by measure, the numbers of topics.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=1)
+            >>> sorted({k for sizes in found.candidates().values() for k in sizes})
+            [2, 3]
+        """
+        model = model or self.models[0]
+        found = {}
+        for name in (name for name in self.measures if name != "seconds"):
+            measure = CATALOGUE[name]
+            values = {
+                k: self.values(name, model, k, "validation")
+                * measure.better
+                / (k if measure.count_of == "topics" else 1)
+                for k in self.n_topics
+            }
+            means = {k: float(np.nanmean(each)) for k, each in values.items() if np.isfinite(each).any()}
+            if not means:
+                continue
+            top = max(means, key=lambda k: means[k])
+            slack = float(np.nanstd(values[top], ddof=1)) if np.isfinite(values[top]).sum() > 1 else 0.0
+            found[name] = [k for k in means if means[k] >= means[top] - slack]
+        return found
+
+    def save(
+        self, folder: str | Path, *, figure_language: Language = "en", font: str | PathLike[str] | None = None
+    ) -> None:
+        """Write comparison.csv and index.html into a directory, which is made if it does not exist.
+
+        With several numbers of topics, n_topics.png shows the measures by their number, if matplotlib is installed.
+
+        Args:
+            folder: the directory.
+            figure_language: "en" or "zh", the language of the plots and of the page.
+            font: a font family or file for the plots; None chooses one that has the characters.
+
+        Raises:
+            SettingError: there is no such language.
+            InputError: `font` is not installed.
+        """
+        from ..reports.comparison_page import csv_lines, curve_of, page
+
+        labels = language = chosen_language(figure_language, argument="figure_language")
+        with suppress(ImportError):
+            from ..reports.figures.style import label_language
+
+            labels = label_language(language, font)
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        content = self._page_content(language)
+        table = csv_lines(content.tables, content.measures)
+        for name, text in {"comparison.csv": table, "index.html": page(content, language, labels, font)}.items():
+            with atomic_file(target / name) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+        if len(self.n_topics) > 1:
+            with suppress(ImportError):
+                from ..reports import figures
+
+                figures.save(curve_of(content, labels, font), target / "n_topics.png")
+
+    def _page_content(self, language: Language) -> PageContent:
+        """Return what the page shows; the reasons of recommendations are in a language."""
+        from ..reports.comparison_page import PageContent
+
+        recommended = {}
+        for model in self.models:
+            with suppress(InputError):  # no fit of the model has the measures
+                found = self.recommend(model, language)
+                recommended[model] = found.n_topics, found.reason
+        best = {name: self.best(name) for name in self.measures if name != "topic_distance"}
+        return PageContent(
+            models=self.models,
+            n_topics=self.n_topics,
+            seeds=self.seeds,
+            documents=self.documents,
+            versions=self.versions,
+            rows=self.rows,
+            measures=self.measures,
+            tables={part: self.table(part) for part in HELD_OUT},
+            values={
+                part: {
+                    name: {
+                        model: np.stack([self.values(name, model, k, part) for k in self.n_topics])
+                        for model in self.models
+                    }
+                    for name in self.measures
+                }
+                for part in HELD_OUT
+            },
+            paired={name: self.paired(name, model) for name, model in best.items() if model is not None},
+            recommended=recommended,
+        )
+
+
+def job_name(job: Mapping[str, Any]) -> str:
+    """Return a name for the files of a fit, such as "gsm-20-0"."""
+    name = job["model"]
+    if not re.fullmatch("[a-z0-9]+", name):  # a digest distinguishes names that differ in other characters
+        plain = "".join(c if c.isalnum() else "-" for c in name)[:_LONGEST_NAME]
+        name = f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    return f"{name}-{job['n_topics']}-{job['seed']}"
+
+
+def _check_part(on: str) -> None:
+    if on not in HELD_OUT:
+        raise SettingError(f'`on` should be "validation" or "test"; it is {on!r}')
+
 
 logger = logging.getLogger("topicloom")
 

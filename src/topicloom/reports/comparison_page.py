@@ -271,7 +271,7 @@ def _svg(
 def _panels(found: PageContent, language: Language, font: str | PathLike[str] | None) -> Figure:
     """Draw a panel for each measure, with a dot for every fit, a row for each model and a colour for each n_topics."""
     from .figures import dot_panels
-    from .fonts import label_language
+    from .figures.style import label_language
 
     language = label_language(language, font)
     panels: dict[str, Any] = {

@@ -7,22 +7,27 @@ because an array of all of them would be too large.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from ...distributed import current
+from ...metrics.cooccurrence import Reference
 from ...nn.mean_field import lda_loss
 from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
-from ...nn.sparse import Batch, SparseCounts
+from ...nn.sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
+from ...training.batches import BatchReader
+from ..spare_topics import Array, in_place, mean_coherence, overlaps, ranked_words, reference_of
 from .cvb0 import (
     MAX_ALPHA,
     MIN_ALPHA,
+    SMALLEST,
     CountedTopics,
     dirichlet_step,
     draw_counts,
@@ -31,9 +36,239 @@ from .cvb0 import (
     reassign,
     sharpen,
 )
-from .pruning import Pruning, Selector
 from .relocation import Relocation
 from .sampling import SamplingStage
+
+# Division of background topics: at the end of training, what all documents have of them is given to all topics.
+#
+# A background topic takes up words that are common everywhere. What nearly every document has of it says nothing about
+# a document, but makes the shares of all other topics smaller, and it takes the place of a topic that says something.
+# After the division, each topic has some of the common words, as in a corpus in which each topic has them.
+
+N_SAMPLED = 1 << 11  # documents in which the common share is estimated
+_QUANTILES = (0.05, 0.1, 0.25, 0.5)  # of a background topic's shares of documents, which are tried as common shares
+_MIN_SHARE = 0.03  # a smaller common share is not divided
+_MIN_FACTOR = 1e-3  # the least factor by which the encoder's share of a background topic is multiplied
+
+
+def in_random_halves(counts: SparseCounts) -> tuple[SparseCounts, SparseCounts]:
+    """Return documents with one half of their words, and the same documents with the other half.
+
+    Words are often in the order of their frequency. If they took turns, the most common ones would be in the same half
+    of all documents.
+    """
+    draws = torch.rand(len(counts.values), generator=torch.Generator().manual_seed(0))  # (N,)
+    return counts.divided((draws < 0.5).to(counts.device))
+
+
+class BackgroundDivision:
+    """Divides what all documents have of the background topics among all topics.
+
+    A sample of D training documents shows what they have in common. Half of their words are predicted from the others.
+
+    Args:
+        counting: the counts of a network whose last pass has ended.
+        given: the words from which the others are predicted.
+        scored: the other words.
+        theta: (D, K) the topics of whole documents.
+        encoded: (D, K) the encoder's theta of the given words.
+        refine: the number of steps that refine the encoder's theta.
+    """
+
+    def __init__(
+        self,
+        counting: CollapsedCounts,
+        given: SparseCounts,
+        scored: SparseCounts,
+        *,
+        theta: Tensor,
+        encoded: Tensor,
+        refine: int,
+    ) -> None:
+        self.counting, self.given, self.scored = counting, given, scored
+        self.theta, self.encoded, self.refine = theta, encoded, refine
+
+    def divide(self) -> Tensor | None:
+        """Divide the common share in `counting`, if that predicts words better.
+
+        Returns:
+            (K,) the factors by which the encoder's mean shares change, or None if nothing has changed.
+        """
+        share = current().of_first(self._common_share())
+        if not share.any():
+            return None
+        counting, sampling = self.counting, self.counting.sampling
+        beta_t, alpha = self._divided(share)
+        weights = beta_t * self._sizes(share)  # (V, K)
+        totals = counting.word_topics.sum(1, keepdim=True)
+        # In place, because training could not change the new tensors of inference mode later.
+        counting.word_topics.copy_(weights * (totals / weights.sum(1, keepdim=True).clamp_min(SMALLEST)))
+        if sampling is not None and sampling.mean_counts is not None:
+            sampling.mean_counts.copy_(counting.word_topics)
+        counting.beta_t.copy_(beta_t)
+        counting.alpha.copy_(alpha)
+        return self._factor(share)
+
+    def _common_share(self) -> Tensor:
+        """Return the share that documents have in common of each topic, (K,); 0 for all but background topics.
+
+        The common share is a quantile of the shares of documents. Higher quantiles are tried as long as words are
+        predicted better, by more than one standard error.
+        """
+        background = self.counting.background  # (K,)
+        best = torch.zeros_like(self.theta[0])  # (K,)
+        highest = self._log_likelihood(best)  # (D,)
+        for quantile in _QUANTILES:
+            share = torch.zeros_like(best)
+            share[background] = self.theta[:, background].quantile(quantile, dim=0)
+            share[share < _MIN_SHARE] = 0
+            if not share.any():
+                continue
+            found = self._log_likelihood(share)
+            if (found - highest).sum() <= (found - highest).square().sum().sqrt():
+                break
+            best, highest = share, found
+        return best
+
+    def _log_likelihood(self, share: Tensor) -> Tensor:
+        """Return the log likelihood of the scored words, predicted with the topics after division, (D,)."""
+        beta_t, alpha = self._divided(share)
+        start = self.encoded * self._factor(share)
+        start = start / start.sum(1, keepdim=True)  # (D, K)
+        posterior = self.counting.infer_with(beta_t, alpha, self.given, start, self.refine)
+        return mixture_log_likelihood(posterior.point(), beta_t, self.scored)
+
+    def _divided(self, share: Tensor) -> tuple[Tensor, Tensor]:
+        """Return topics (V, K) that each have the words of the common share, and alpha (K,) without this share.
+
+        With f_k for the share and f for its sum, theta_k = f_k + (1 - f) theta'_k, so that the topics
+        (1 - f) beta_k + sum_l f_l beta_l with the shares theta' give words the same probabilities.
+        """
+        beta_t, alpha = self.counting.topics(), self.counting.alpha
+        divided = (1 - share.sum()) * beta_t + (beta_t @ share)[:, None]
+        return divided, (alpha - alpha.sum() * share).clamp_min(MIN_ALPHA)
+
+    def _factor(self, share: Tensor) -> Tensor:
+        """Return the factors by which division changes the encoder's mean shares, (K,)."""
+        mean = self.encoded.mean(0)
+        return (1 - share / mean.clamp_min(TINY)).clamp_min(_MIN_FACTOR)
+
+    def _sizes(self, share: Tensor) -> Tensor:
+        """Return the share of each topic in all tokens after division, (K,)."""
+        left = (self.theta.mean(0) - share).clamp_min(TINY)
+        return left / left.sum()
+
+
+# Pruning of Loom's spare topics: a fit starts with more topics than requested, and removes some while it counts.
+#
+# Other models remove their spare topics by the rules of `spare_topics.py`.
+
+# (topics (n, V), word counts (V,), how many to keep, protected topics (n,)) -> topics to keep, ascending
+Selector = Callable[[Tensor, Tensor, int, Tensor], Tensor]
+
+_N_STEPS = 3  # the spare topics are removed in this many steps, with passes in between for the kept ones to adapt
+_PRUNING_SHARE = 1 / 3  # the share of the passes after which all spare topics have been removed
+_SHARED_PENALTY = 0.5  # subtracted from the NPMI of a topic if other topics share all its top words
+_OVERLAP_PENALTY = 0.5  # subtracted for a topic that is equal to another; top words say little for a small vocabulary
+
+
+class Pruning:
+    """Which of the initial K' topics are kept, and when the others are removed.
+
+    Args:
+        n_topics: K, the number of topics in the end.
+        n_spare: K' - K, the number of spare topics.
+
+    Attributes:
+        kept: (n,) indices of the kept topics among the initial K'; None as long as none has been removed.
+    """
+
+    def __init__(self, n_topics: int, n_spare: int) -> None:
+        self.n_topics, self.n_spare = n_topics, n_spare
+        self.kept: Tensor | None = None
+
+    def select(self, tensor: Tensor) -> Tensor:
+        """Return the columns of the kept topics: (..., K') -> (..., n)."""
+        return tensor if self.kept is None else tensor[..., self.kept]
+
+    def n_kept(self, passes_done: int, n_passes: int) -> int:
+        """Return how many topics there should be after so many of the passes."""
+        n_removals = int(_N_STEPS * passes_done / max(1.0, _PRUNING_SHARE * n_passes))
+        return self.n_topics + round(self.n_spare * max(0.0, 1 - n_removals / _N_STEPS))
+
+    def most_used(self, usage: Tensor, protected: Tensor) -> Tensor:
+        """Return the protected topics and those with the highest usage, K in all, ascending.
+
+        Args:
+            usage: (n,) the share of the documents that each kept topic has.
+            protected: (n,) bool.
+        """
+        priority = usage + protected * usage.sum()
+        return priority.argsort(descending=True)[: self.n_topics].sort()[0]
+
+    def keep(self, which: Tensor, seeded: Tensor) -> Tensor:
+        """Remove all topics but these.
+
+        Args:
+            which: (m,) indices among the topics kept so far, ascending.
+            seeded: (n,) bool, those of the topics kept so far that must have their initial index in the end.
+
+        Returns:
+            (m,) `which`; if only K topics are left, in their final order.
+        """
+        which = which.to(seeded.device)
+        before = torch.arange(len(seeded), device=seeded.device) if self.kept is None else self.kept
+        if len(which) == self.n_topics:
+            which = in_place(which, seeded, before)
+        self.kept = before[which]
+        return which
+
+
+class CoherenceSelector:
+    """`choose_topics` with co-occurrences in the documents of a reader, which are counted once."""
+
+    def __init__(self, reader: BatchReader) -> None:
+        self.reference = reference_of(reader)
+
+    def __call__(self, topic_word: Tensor, word_counts: Tensor, n_topics: int, protected: Tensor) -> Tensor:
+        topics, counts, stay = (tensor.cpu().numpy() for tensor in (topic_word, word_counts, protected))
+        chosen = torch.from_numpy(choose_topics(topics, counts, self.reference, n_topics, stay))
+        return current().of_first(chosen)
+
+
+def choose_topics(
+    topic_word: Array, word_counts: Array, reference: Reference, n_topics: int, protected: Array
+) -> Array:
+    """Select the topics to keep when a model has more than it needs.
+
+    Topics are removed one at a time, each time the one with the lowest score. The score of a topic is the NPMI of its
+    10 top words, minus half the share of its 25 top words that are also top words of another kept topic (both are means
+    over two rankings of its words), minus half its overlap with the most similar kept topic, 1 - their total variation
+    distance. Of two equal topics one is removed, and a topic that resembles no other is likely to be kept even if its
+    words are less coherent.
+
+    Args:
+        topic_word: (K', V) topics, rows sum to 1.
+        word_counts: (V,) tokens of each word.
+        reference: the documents in which co-occurrences are counted.
+        n_topics: how many topics to keep.
+        protected: (K',) bool, topics that are kept whatever their score; at most `n_topics`.
+
+    Returns:
+        (n_topics,) indices of the kept topics, ascending.
+    """
+    tops = ranked_words(topic_word, word_counts)
+    coherence = mean_coherence(tops, reference)  # (K',)
+    kept = np.ones(len(topic_word), bool)
+    overlap = overlaps(topic_word)
+    for _ in range(len(topic_word) - n_topics):
+        users = [np.bincount(top[kept].ravel(), minlength=len(word_counts)) for top in tops]  # (V,) each
+        shared = np.mean([(count[top] > 1).mean(1) for count, top in zip(users, tops, strict=True)], axis=0)
+        score = coherence - _SHARED_PENALTY * shared - _OVERLAP_PENALTY * overlap[:, kept].max(1)
+        score[~kept | protected] = np.inf
+        kept[score.argmin()] = False
+    return np.flatnonzero(kept)
+
 
 _INITIAL_ALPHA, _INITIAL_BACKGROUND_ALPHA = 0.05, 0.5  # Dirichlet parameters of topics and of background topics
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned

@@ -47,9 +47,7 @@ from ..inference import Array
 from ..neural import LARGEST_BATCH
 from ..spare_topics import MAX_SPARE, select_topics
 from ..words import Words
-from .background import N_SAMPLED, BackgroundDivision, in_random_halves
-from .collapsed import CollapsedCounts
-from .pruning import CoherenceSelector
+from .collapsed import N_SAMPLED, BackgroundDivision, CoherenceSelector, CollapsedCounts, in_random_halves
 from .relocation import Relocation
 from .sampling import SamplingStage, token_starts
 

@@ -16,7 +16,6 @@ from matplotlib.ticker import MaxNLocator
 
 from ...metrics import CATALOGUE, Measure
 from .. import wording as words
-from ..fonts import fonts_for, label_language
 from ..wording import (
     TOPICS,
     Language,
@@ -30,7 +29,7 @@ from ..wording import (
     term_name,
     title_of,
 )
-from .style import BLUE, GREY, PALE, letter, wrapped
+from .style import BLUE, GREY, PALE, fonts_for, label_language, letter, wrapped
 
 Row = dict[str, Any]
 

@@ -17,9 +17,8 @@ from ...ranking import top_words, topic_word_ids, word_scores
 from ...settings import require_seed
 from ...topics.view import Topics
 from .. import wording as words
-from ..fonts import label_language
 from ..wording import FigureLanguage, Language, chosen_language, joined
-from .style import sampled
+from .style import label_language, sampled
 
 if TYPE_CHECKING:
     from ...topics.export import Projection

@@ -17,8 +17,7 @@ from matplotlib.text import Text
 from scipy.spatial import cKDTree
 
 from ...errors import InputError
-from ..fonts import LATIN_FONT, fonts_for
-from .style import BLACK, GREY, LIGHT, MARGIN, colours_of, darker, noted, shortened
+from .style import BLACK, GREY, LATIN_FONT, LIGHT, MARGIN, colours_of, darker, fonts_for, noted, shortened
 
 _MAP_SIZE = (9.0, 6.6)  # inches
 _STAR_SIZE = 9.5  # of a topic, in typographic points

@@ -15,9 +15,21 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from ...errors import InputError, SettingError
 from .. import wording as words
-from ..fonts import fonts_for, label_language
 from ..wording import DOCUMENT, INTERPOLATION, OTHER_TOPICS, SIMPLEX, TOPIC, Language, characters
-from .style import BLACK, BLUE, GREY, LIGHT, PALE, colours_of, darker, letter, noted, shortened
+from .style import (
+    BLACK,
+    BLUE,
+    GREY,
+    LIGHT,
+    PALE,
+    colours_of,
+    darker,
+    fonts_for,
+    label_language,
+    letter,
+    noted,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from ...models.inference import Interpolation

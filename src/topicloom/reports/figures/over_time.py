@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ...errors import InputError
-from ..fonts import fonts_for, label_language
 from ..wording import OTHER_TOPICS, OTHERS_LEFT_OUT, PANELS_DIFFER, Language, characters, joined
-from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, noted, shortened
+from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, fonts_for, label_language, noted, shortened
 
 _MOST_COLUMNS, _MOST_PANELS = 5, 40  # of a page
 _PANEL_SIZE = (2.3, 1.55)  # inches

@@ -13,9 +13,21 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from ...errors import InputError, MissingExtraError
-from ..fonts import file_for, fonts_for, label_language
 from ..wording import BARS, CLOUDS, SIMILARITY, TOPIC, Language, characters
-from .style import BLACK, BLUE, GREY, LIGHT, PALE, letter, noted, panel_pages, shortened
+from .style import (
+    BLACK,
+    BLUE,
+    GREY,
+    LIGHT,
+    PALE,
+    file_for,
+    fonts_for,
+    label_language,
+    letter,
+    noted,
+    panel_pages,
+    shortened,
+)
 
 # Clouds.
 _CLOUD_SIZE = (480, 350)  # pixels, the shape of a panel
