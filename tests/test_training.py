@@ -504,7 +504,7 @@ def test_a_stage_that_is_not_recorded_shows_its_states_only():
 
 
 @pytest.mark.parametrize("kind", [GSM, GMNTM, LDA, Loom])
-def test_the_example_of_a_callback_runs_with_every_kind_of_model(kind):
+def test_the_example_of_a_callback_runs(kind):
     examples = doctest.DocTestParser().get_examples(Callback.__doc__)
     example = next(each.source for each in examples if each.source.startswith("class"))
     names = {"topicloom": topicloom}
